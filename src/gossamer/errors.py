@@ -1,0 +1,63 @@
+"""The error tree: faults, as opposed to expected outcomes (those are values, see `gossamer.model.Outcome`).
+
+    GossamerError            one clear sentence for the user, exit code 2
+    ├── UsageError           what was asked for makes no sense: a wrong URL, a bad pattern
+    │   └── SettingsError    a settings file, variable or flag with an unknown key or a wrong value
+    ├── StoreError           the store cannot be used
+    │   ├── StoreMissing     there is no web at that place
+    │   ├── StoreTooNew      written by a newer version of Gossamer
+    │   ├── StoreCorrupt     damaged or not a Gossamer web at all
+    │   ├── StoreNotWritable no permission, read-only file system
+    │   ├── StoreFull        no disk space left; nothing of the batch was written
+    │   └── StoreBusy        another process holds the write lock for too long
+    ├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
+    └── ParserFault          parser processes cannot be started at all
+"""
+
+
+class GossamerError(Exception):
+    """A fault told in one sentence, with the next step where there is one."""
+
+
+class UsageError(GossamerError):
+    """What was asked for makes no sense."""
+
+
+class SettingsError(UsageError):
+    """A settings file, environment variable or flag is wrong."""
+
+
+class StoreError(GossamerError):
+    """The store cannot be used."""
+
+
+class StoreMissing(StoreError):
+    """There is no web at that place."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer version of Gossamer."""
+
+
+class StoreCorrupt(StoreError):
+    """The store is damaged, or not a Gossamer web."""
+
+
+class StoreNotWritable(StoreError):
+    """The store's directory cannot be written to."""
+
+
+class StoreFull(StoreError):
+    """No disk space left; nothing of the batch was written."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the write lock for too long."""
+
+
+class SeedUnreachable(GossamerError):
+    """No seed could be visited, so there is nothing to crawl."""
+
+
+class ParserFault(GossamerError):
+    """Parser processes cannot be started."""

@@ -1,0 +1,319 @@
+"""The Store protocol: what every back-end must do, and the rules of its use.
+
+Who calls what, in order
+    A crawler calls `join` once, then `begin_round` and `add` (its seeds), then again and again `lease`, `submit` and
+    `beat`, and at its end `leave`. All calls of one crawler come from one thread. Reading calls (`counts`, `resource`,
+    `errors` ...) may come from any process at any time, through a store object of their own.
+
+What is atomic, what survives
+    Every writing call is one transaction: after it returned, its effect survives `kill -9`; if it raised, nothing of it
+    is there. `submit` replaces a page's links, text and source, enqueues what is new, returns leases and records
+    visits, all in that one transaction.
+
+Who holds what
+    A host is held by at most one crawler, and its URLs are leased to that crawler only. A lease ends by `submit`, by
+    `release`, by `leave`, or because its holder died: SQLite sees a free lock file at once, otherwise the lease runs
+    out after `LEASE_SECONDS` without `beat`. URLs of a lost lease are queued again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from gossamer.model import State, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gossamer.model import Admit, Candidate, Field, HostLease, HostNote, Lease, Robots, Visit
+
+LEASE_SECONDS = 30.0  # short, so that the work of a crawler that vanished with its machine is soon taken over
+
+
+class Crawler(Value):
+    """A crawler at work here: a row of `crawlers`."""
+
+    id: int
+    name: str
+    machine: str
+    pid: int
+    started_at: float
+    heartbeat_at: float
+    wanted: str = "run"  # run, pause, stop
+    state: str = "running"  # running, paused, waiting, stopped, lost
+    pages: int = 0
+    pages_per_second: float = 0.0
+    bytes_per_second: float = 0.0
+    limit: str = ""  # the limiting factor: politeness, network, parsing, store, disk
+    waiting_for: str = ""  # what it waits for, and who has it
+
+
+class Report(Value):
+    """What a crawler tells about itself with every beat."""
+
+    state: str
+    pages: int
+    pages_per_second: float
+    bytes_per_second: float
+    limit: str
+    waiting_for: str
+
+
+class Round(Value):
+    """What was asked: a row of `rounds`. Limits hold for all crawlers together."""
+
+    id: int
+    started_at: float
+    finished_at: float | None
+    settings: str  # CrawlSettings as JSON
+    seeds: tuple[str, ...]
+    max_pages: int | None
+    max_pages_per_host: int | None
+    pages: int  # visited in this round so far
+
+
+class Added(Value):
+    """Answer to adding one URL."""
+
+    url: str
+    resource: int
+    known: bool  # it was there before
+    state: State
+    reason: str
+
+
+class Submitted(Value):
+    """What a `submit` changed: for the display, not for decisions."""
+
+    version: int  # the store version that holds the batch
+    known: int  # resources new to the store
+    queued: int  # change in the number of queued resources (may be negative)
+
+
+class Waiting(Value):
+    """A host with queued URLs that this crawler cannot have now."""
+
+    host: str
+    queued: int
+    ready_at: float
+    holder: str  # name of the crawler that holds it, "" when it only has to wait
+    reason: str
+
+
+class Counts(Value):
+    """How much is there."""
+
+    resources: dict[str, int]  # by state
+    hosts: int
+    links: int
+    documents: int  # resources with text
+
+
+class HostRow(Value):
+    """A host, for reading."""
+
+    id: int
+    name: str
+    known: int
+    queued: int
+    pages: int
+    failed: int
+    ready_at: float
+    delay: float
+    failures: int
+    reason: str
+    holder: str
+    robots: str  # outcome of robots.txt, "" when not asked for yet
+
+
+class ResourceRow(Value):
+    """A resource, for reading: the columns of `resources`."""
+
+    id: int
+    url: str
+    host: str
+    state: str
+    role: str
+    reason: str
+    depth: int
+    status: int
+    outcome: str
+    media_type: str
+    charset: str
+    title: str
+    description: str
+    language: str
+    canonical: str
+    noindex: bool
+    bytes: int
+    etag: str
+    last_modified: str
+    content_digest: str  # hex
+    backlinks: int
+    priority: float
+    tries: int
+    visits: int
+    discovered_at: float
+    discovered_by: str
+    visited_at: float | None
+    visited_by: str
+    version: int
+
+
+class LinkRow(Value):
+    """One bond, seen from one of its ends: `url` is the other end."""
+
+    url: str
+    state: str  # of the other end
+    status: int  # of the other end
+    kind: str
+    follow: bool
+    anchor: str
+    weight: int
+    rel: str
+    position: str
+
+
+class ErrorRow(Value):
+    """A resource that was not visited as it should have been, with one page that points at it."""
+
+    url: str
+    state: str
+    outcome: str
+    status: int
+    reason: str
+    source: str
+    anchor: str
+    inlinks: int
+
+
+class VisitRow(Value):
+    """One visit, for reading."""
+
+    url: str
+    round: int
+    visited_at: float
+    crawler: str
+    outcome: str
+    status: int
+    bytes: int
+    milliseconds: int
+
+
+class Store(Protocol):
+    """What is known, durably."""
+
+    # -- who works here ------------------------------------------------------------------------------------------
+
+    def join(self, machine: str, pid: int) -> Crawler:
+        """Take a free name; give back the leases of crawlers seen to be dead."""
+        ...
+
+    def beat(self, crawler: int, report: Report, now: float) -> str:
+        """Renew this crawler's leases, reclaim those of dead ones, and learn the wanted state: run, pause or stop."""
+        ...
+
+    def leave(self, crawler: int) -> None:
+        """Give back every lease and the name."""
+        ...
+
+    def want(self, name: str, wanted: str) -> bool:
+        """Ask a crawler to run, pause or stop; False when there is none of that name at work."""
+        ...
+
+    # -- what was asked ------------------------------------------------------------------------------------------
+
+    def current_round(self) -> Round | None: ...
+
+    def begin_round(self, settings: str, seeds: Sequence[str], max_pages: int | None, max_per_host: int | None) -> Round:
+        """Start a new round; the queue carries over."""
+        ...
+
+    def finish_round(self, now: float) -> None:
+        """Mark the current round as finished; only when nothing is queued or leased."""
+        ...
+
+    def readmit(self, admit: Admit) -> int:
+        """Ask `admit` again about every resource not visited yet (known, queued, out of scope): the scope changed.
+
+        Streams in bounded memory; returns how many changed their state.
+        """
+        ...
+
+    def requeue(self, now: float) -> int:
+        """Queue every visited, failed, refused or gone resource again (a new round visits them); returns how many."""
+        ...
+
+    # -- work ----------------------------------------------------------------------------------------------------
+
+    def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
+        """Add URLs: each is known already, or new and (if admitted) queued."""
+        ...
+
+    def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
+        """Hand out up to `urls` URLs for each host in `held` (already ours) and for up to `hosts` further free hosts.
+
+        Free hosts come in order of `ready_at`, those not ready for longer than LEASE_SECONDS not at all. The round's page limits count visited
+        and leased pages, so that they hold exactly. Never looks at finished rows.
+        """
+        ...
+
+    def submit(
+        self,
+        crawler: int,
+        visits: Sequence[Visit],
+        admit: Admit,
+        *,
+        hosts: Sequence[HostNote] = (),
+        robots: Sequence[Robots] = (),
+        released: Sequence[Lease] = (),
+        now: float,
+    ) -> Submitted:
+        """Write a batch. `admit` is called once, with the candidates that are new or whose state may improve."""
+        ...
+
+    def waiting(self, crawler: int, limit: int = 5) -> list[Waiting]:
+        """Hosts with queued URLs that the crawler does not hold, soonest first."""
+        ...
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def version(self) -> int: ...
+
+    def counts(self) -> Counts: ...
+
+    def crawlers(self) -> list[Crawler]: ...
+
+    def hosts(self, limit: int | None = None) -> list[HostRow]: ...
+
+    def resource(self, url_digest: bytes) -> ResourceRow | None: ...
+
+    def resources(self, state: State | None = None) -> Iterator[ResourceRow]:
+        """All resources (of a state), by id, streamed."""
+        ...
+
+    def inlinks(self, resource: int, limit: int | None = None) -> list[LinkRow]: ...
+
+    def outlinks(self, resource: int, limit: int | None = None) -> list[LinkRow]: ...
+
+    def errors(self, limit: int | None = None) -> Iterator[ErrorRow]:
+        """Failed, gone and refused resources, each with one page that points at it; streamed."""
+        ...
+
+    def visits(self, resource: int) -> list[VisitRow]: ...
+
+    def text(self, resource: int) -> list[tuple[Field, str]] | None:
+        """The text by field, in reading order; None when there is none."""
+        ...
+
+    def source(self, resource: int) -> bytes | None:
+        """The decoded body as it was; None when it was not kept."""
+        ...
+
+    # -- removing ------------------------------------------------------------------------------------------------
+
+    def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
+        """Remove a resource, or a host with its resources, with everything that hangs on them; returns how many."""
+        ...
+
+    def close(self) -> None: ...
