@@ -1,17 +1,17 @@
 """The error tree: faults, as opposed to expected outcomes (those are values, see `gossamer.model.Outcome`).
 
-    GossamerError            one clear sentence for the user, exit code 2
-    ├── UsageError           what was asked for makes no sense: a wrong URL, a bad pattern
-    │   └── SettingsError    a settings file, variable or flag with an unknown key or a wrong value
-    ├── StoreError           the store cannot be used
-    │   ├── StoreMissing     there is no web at that place
-    │   ├── StoreTooNew      written by a newer version of Gossamer
-    │   ├── StoreCorrupt     damaged or not a Gossamer web at all
-    │   ├── StoreNotWritable no permission, read-only file system
-    │   ├── StoreFull        no disk space left; nothing of the batch was written
-    │   └── StoreBusy        another process holds the write lock for too long
-    ├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
-    └── ParserFault          parser processes cannot be started at all
+GossamerError            one clear sentence for the user, exit code 2
+├── UsageError           what was asked for makes no sense: a wrong URL, a bad pattern
+│   └── SettingsError    a settings file, variable or flag with an unknown key or a wrong value
+├── StoreError           the store cannot be used
+│   ├── StoreMissing     there is no web at that place
+│   ├── StoreTooNew      written by a newer version of Gossamer
+│   ├── StoreCorrupt     damaged or not a Gossamer web at all
+│   ├── StoreNotWritable no permission, read-only file system
+│   ├── StoreFull        no disk space left; nothing of the batch was written
+│   └── StoreBusy        another process holds the write lock for too long
+├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
+└── ParserFault          parser processes cannot be started at all
 """
 
 

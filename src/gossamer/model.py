@@ -83,6 +83,7 @@ class Kind(IntEnum):
     RELATED = 7  # <link rel=next|prev|help|...> that leads to a document
     FEED = 8  # an entry of a feed
     SITEMAP = 9  # an entry of a sitemap
+    SITEMAP_FILE = 10  # a sitemap: named in robots.txt, or an entry of a sitemap index
     IMAGE = 20
     SCRIPT = 21
     STYLE = 22
@@ -119,7 +120,7 @@ class Field(IntEnum):
     DESCRIPTION = 9
 
 
-class Candidate(Value):
+class Candidate(Value, frozen=True, kw_only=True):
     """A URL somebody pointed at, before anybody decided what to do with it."""
 
     url: str  # canonical
@@ -131,9 +132,10 @@ class Candidate(Value):
     anchor: str = ""
     source_topic: float = 0.0  # nearness of the source page to the crawl's topic, 0..1
     seed: bool = False
+    backlinks: int = 0  # pages known to point at it, when it was known before
 
 
-class Admission(Value):
+class Admission(Value, frozen=True, kw_only=True):
     """What to do with a candidate."""
 
     state: State  # QUEUED, KNOWN or OUT_OF_SCOPE
@@ -146,7 +148,7 @@ if TYPE_CHECKING:
     Admit = Callable[[Sequence[Candidate]], Sequence[Admission]]
 
 
-class Lease(Value):
+class Lease(Value, frozen=True, kw_only=True):
     """One URL handed to one crawler."""
 
     resource: int  # DocID
@@ -160,7 +162,7 @@ class Lease(Value):
     last_modified: str = ""
 
 
-class Robots(Value):
+class Robots(Value, frozen=True, kw_only=True):
     """What a host's robots.txt was when it was last asked for."""
 
     host: int
@@ -171,7 +173,7 @@ class Robots(Value):
     reason: str = ""  # "answered 503", "connection refused"
 
 
-class HostLease(Value):
+class HostLease(Value, frozen=True, kw_only=True):
     """A host handed to one crawler, with some of its URLs."""
 
     host: int
@@ -182,7 +184,7 @@ class HostLease(Value):
     leases: tuple[Lease, ...]
 
 
-class Request(Value):
+class Request(Value, frozen=True, kw_only=True):
     """One transfer to make."""
 
     id: int
@@ -193,7 +195,7 @@ class Request(Value):
     head: bool = False  # ask with HEAD
 
 
-class Fetched(Value):
+class Fetched(Value, frozen=True, kw_only=True):
     """How a transfer ended."""
 
     request: Request
@@ -258,7 +260,7 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
     links: Links = Links()
 
 
-class Visit(Value):
+class Visit(Value, frozen=True, kw_only=True):
     """Everything one visit brought, ready for the store."""
 
     lease: Lease
@@ -276,7 +278,7 @@ class Visit(Value):
     redirect: Candidate | None = None
 
 
-class HostNote(Value):
+class HostNote(Value, frozen=True, kw_only=True):
     """What a crawler learned about a host it holds."""
 
     host: int

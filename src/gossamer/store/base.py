@@ -20,17 +20,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from gossamer.model import State, Value
+import msgspec
+import zstandard
+
+from gossamer.errors import StoreCorrupt
+from gossamer.model import Field, State, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.model import Admit, Candidate, Field, HostLease, HostNote, Lease, Robots, Visit
+    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
 
 LEASE_SECONDS = 30.0  # short, so that the work of a crawler that vanished with its machine is soon taken over
 
 
-class Crawler(Value):
+class Crawler(Value, frozen=True, kw_only=True):
     """A crawler at work here: a row of `crawlers`."""
 
     id: int
@@ -48,7 +52,7 @@ class Crawler(Value):
     waiting_for: str = ""  # what it waits for, and who has it
 
 
-class Report(Value):
+class Report(Value, frozen=True, kw_only=True):
     """What a crawler tells about itself with every beat."""
 
     state: str
@@ -59,7 +63,7 @@ class Report(Value):
     waiting_for: str
 
 
-class Round(Value):
+class Round(Value, frozen=True, kw_only=True):
     """What was asked: a row of `rounds`. Limits hold for all crawlers together."""
 
     id: int
@@ -72,7 +76,7 @@ class Round(Value):
     pages: int  # visited in this round so far
 
 
-class Added(Value):
+class Added(Value, frozen=True, kw_only=True):
     """Answer to adding one URL."""
 
     url: str
@@ -82,15 +86,16 @@ class Added(Value):
     reason: str
 
 
-class Submitted(Value):
+class Submitted(Value, frozen=True, kw_only=True):
     """What a `submit` changed: for the display, not for decisions."""
 
     version: int  # the store version that holds the batch
     known: int  # resources new to the store
     queued: int  # change in the number of queued resources (may be negative)
+    lost: int = 0  # visits not written: their lease had been taken over, or they were forgotten
 
 
-class Waiting(Value):
+class Waiting(Value, frozen=True, kw_only=True):
     """A host with queued URLs that this crawler cannot have now."""
 
     host: str
@@ -100,7 +105,7 @@ class Waiting(Value):
     reason: str
 
 
-class Counts(Value):
+class Counts(Value, frozen=True, kw_only=True):
     """How much is there."""
 
     resources: dict[str, int]  # by state
@@ -109,7 +114,7 @@ class Counts(Value):
     documents: int  # resources with text
 
 
-class HostRow(Value):
+class HostRow(Value, frozen=True, kw_only=True):
     """A host, for reading."""
 
     id: int
@@ -126,7 +131,7 @@ class HostRow(Value):
     robots: str  # outcome of robots.txt, "" when not asked for yet
 
 
-class ResourceRow(Value):
+class ResourceRow(Value, frozen=True, kw_only=True):
     """A resource, for reading: the columns of `resources`."""
 
     id: int
@@ -160,7 +165,7 @@ class ResourceRow(Value):
     version: int
 
 
-class LinkRow(Value):
+class LinkRow(Value, frozen=True, kw_only=True):
     """One bond, seen from one of its ends: `url` is the other end."""
 
     url: str
@@ -174,7 +179,7 @@ class LinkRow(Value):
     position: str
 
 
-class ErrorRow(Value):
+class ErrorRow(Value, frozen=True, kw_only=True):
     """A resource that was not visited as it should have been, with one page that points at it."""
 
     url: str
@@ -187,7 +192,7 @@ class ErrorRow(Value):
     inlinks: int
 
 
-class VisitRow(Value):
+class VisitRow(Value, frozen=True, kw_only=True):
     """One visit, for reading."""
 
     url: str
@@ -225,7 +230,9 @@ class Store(Protocol):
 
     def current_round(self) -> Round | None: ...
 
-    def begin_round(self, settings: str, seeds: Sequence[str], max_pages: int | None, max_per_host: int | None) -> Round:
+    def begin_round(
+        self, settings: str, seeds: Sequence[str], max_pages: int | None, max_per_host: int | None
+    ) -> Round:
         """Start a new round; the queue carries over."""
         ...
 
@@ -247,14 +254,25 @@ class Store(Protocol):
     # -- work ----------------------------------------------------------------------------------------------------
 
     def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
-        """Add URLs: each is known already, or new and (if admitted) queued."""
+        """Add URLs: each is known already, or new and (if admitted) queued.
+
+        A seed that failed before is tried again.
+        """
         ...
 
     def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
         """Hand out up to `urls` URLs for each host in `held` (already ours) and for up to `hosts` further free hosts.
 
-        Free hosts come in order of `ready_at`, those not ready for longer than LEASE_SECONDS not at all. The round's page limits count visited
-        and leased pages, so that they hold exactly. Never looks at finished rows.
+        Free hosts come in order of `ready_at`, those not ready for longer than LEASE_SECONDS not at all. The round's
+        page limits count visited and leased pages, so that they hold exactly. Never looks at finished rows.
+        """
+        ...
+
+    def claim(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
+        """Lease exactly these URLs, whatever their state; those not known are added. None: another has the host.
+
+        For pages that come from elsewhere than the network (`import`): their hosts are held like any other, but neither
+        pauses nor the round's limits are asked, for nobody is bothered. `submit` ends these leases as well.
         """
         ...
 
@@ -268,12 +286,23 @@ class Store(Protocol):
         robots: Sequence[Robots] = (),
         released: Sequence[Lease] = (),
         now: float,
+        keep_links: bool = True,
     ) -> Submitted:
-        """Write a batch. `admit` is called once, with the candidates that are new or whose state may improve."""
+        """Write a batch.
+
+        `admit` is called with the candidates that are new or whose state may improve: once for the links of the batch,
+        and once for each step along stored links where a smaller depth is passed on (in rounds with a `max_depth`).
+        `keep_links=False` follows and counts links without storing them (redirects are stored). In rounds with the
+        order `best` a resource's priority grows by one for each page that newly points at it. Visits whose lease is
+        no longer the crawler's are not written, but counted in the answer.
+        """
         ...
 
     def waiting(self, crawler: int, limit: int = 5) -> list[Waiting]:
-        """Hosts with queued URLs that the crawler does not hold, soonest first."""
+        """Hosts with queued URLs that the crawler does not hold, soonest first.
+
+        Not those that only a page limit holds back: no waiting helps there.
+        """
         ...
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -317,3 +346,22 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+# -- what every back-end stores alike --------------------------------------------------------------------------------
+
+
+def decode_text(packed: bytes) -> list[tuple[Field, str]]:
+    """The text by field, in reading order, from the form a parser packed it into (`Page.text`)."""
+    try:
+        return msgspec.msgpack.decode(decode_source(packed), type=list[tuple[Field, str]])
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(f"A stored text cannot be read ({error}).") from error
+
+
+def decode_source(packed: bytes) -> bytes:
+    """The decoded body as it was, from the form a parser packed it into (`Page.source`)."""
+    try:
+        return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+    except zstandard.ZstdError as error:
+        raise StoreCorrupt(f"A stored text or source cannot be decompressed ({error}).") from error

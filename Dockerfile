@@ -1,0 +1,26 @@
+# docker build -t gossamer .
+# docker run --rm -it -v "$PWD/web:/web" gossamer crawl https://example.org
+
+FROM python:3.11-slim-bookworm AS build
+WORKDIR /build
+COPY requirements/build.lock requirements/
+RUN pip install --no-cache-dir --require-hashes -r requirements/build.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels .
+
+FROM python:3.11-slim-bookworm
+COPY requirements/run.lock /tmp/
+RUN pip install --no-cache-dir --require-hashes -r /tmp/run.lock && rm /tmp/run.lock
+COPY --from=build /wheels /tmp/wheels
+RUN pip install --no-cache-dir --no-deps /tmp/wheels/*.whl && rm -r /tmp/wheels \
+    && useradd --create-home gossamer \
+    && install --directory --owner gossamer --group gossamer /web
+USER gossamer
+ENV GOSSAMER_STORE=/web
+VOLUME /web
+WORKDIR /web
+# As Ctrl-C: the crawl finishes what is in flight and commits.
+STOPSIGNAL SIGINT
+ENTRYPOINT ["gossamer"]
+CMD ["--help"]

@@ -1,0 +1,72 @@
+# The targets set up what they need: a virtual environment from the lock files, and for tests Debian's documentation
+# packages, unpacked under .cache when the system does not have them. ARGS are handed on to the program that is run.
+
+PYTHON ?= $(shell for python in python3 python3.11 python3.12 python3.13; do \
+	$$python -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+PIP := -m pip --quiet --disable-pip-version-check install
+LOCKED := $(PIP) --require-hashes
+COMPILE = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url $(ARGS)
+
+.PHONY: help go test test-full test-packages check format bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list.
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
+
+go: .venv/.ready ## Crawl URL=… (without one: a demo web on this machine).
+	@.venv/bin/gossamer go $(if $(URL),'$(URL)') $(ARGS)
+
+# Tests that measure or kill processes have the machine for themselves; the others share its cores.
+test: .venv/.ready-dev test-packages ## Run the tests, everything real, in less than 15 minutes on two cores.
+	.venv/bin/pytest -m 'not full' -n 2 --dist loadfile --ignore tests/flow $(ARGS)
+	.venv/bin/pytest -m 'not full' tests/flow $(ARGS)
+
+test-full: test ## Run the tests, then the long ones: kills, sizes, soaks.
+	.venv/bin/pytest -m full $(ARGS)
+
+test-packages: .venv/.ready-dev
+	@.venv/bin/python tests/webs/debian.py
+
+check: .venv/.ready-dev ## Lint, check the format, the types and the imports between rooms.
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+format: .venv/.ready-dev ## Format the code and mend what the linter can mend.
+	.venv/bin/ruff format
+	.venv/bin/ruff check --fix
+
+bench: .venv/.ready-dev .venv-bench/.ready test-packages ## Measure the crawl beside Scrapy's.
+	.venv/bin/python bench/crawl.py $(ARGS)
+
+lock: .venv/.ready-dev ## Write the lock files anew from pyproject.toml (ARGS=--upgrade for newer versions).
+	.venv/bin/python $(PIP) 'uv>=0.8'
+	$(COMPILE) --group build --group dev pyproject.toml -o requirements/dev.lock
+	$(COMPILE) -c requirements/dev.lock pyproject.toml -o requirements/run.lock
+	$(COMPILE) -c requirements/dev.lock --group pyproject.toml:build -o requirements/build.lock
+	$(COMPILE) --group pyproject.toml:bench -o requirements/bench.lock
+
+clean: ## Remove what the targets made; webs stay.
+	rm -rf .venv .venv-bench .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+
+.venv/bin/python:
+	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer with venv and pip is needed.' >&2; exit 2; }
+	@echo 'Setting up .venv ...' >&2
+	@$(PYTHON) -m venv .venv
+
+.venv/.ready: pyproject.toml requirements/build.lock requirements/run.lock | .venv/bin/python
+	@.venv/bin/python $(LOCKED) -r requirements/build.lock -r requirements/run.lock
+	@.venv/bin/python $(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.ready-dev: .venv/.ready requirements/dev.lock
+	@.venv/bin/python $(LOCKED) -r requirements/dev.lock
+	@touch $@
+
+.venv-bench/.ready: requirements/bench.lock
+	@echo 'Setting up .venv-bench ...' >&2
+	@$(PYTHON) -m venv .venv-bench
+	@.venv-bench/bin/python $(LOCKED) -r requirements/bench.lock
+	@touch $@

@@ -1,0 +1,173 @@
+"""How fast a crawl is, and what it takes: Gossamer with everything on, Gossamer bare, and Scrapy, in turn.
+
+The site is Debian's openjdk-17-doc (10,000 pages, 260 MB), served by nginx on the same machine. Wall time is that of
+the whole process, start to end, the same for all; memory is the proportional set size (PSS) of all its processes
+together, at its highest. Needs `.venv-bench` with Scrapy: `make bench` sets it up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))  # the webs for tests and for measuring are the same
+
+from webs import debian  # noqa: E402
+from webs.nginx import Nginx, Site  # noqa: E402
+
+SAMPLE_SECONDS = 0.25
+FULL, BARE, SCRAPY = "gossamer", "gossamer, no links, no source", "scrapy, links extracted only"
+
+# The aims of issue 2.
+LEAST_SPEED_RATIO = 15.0
+MOST_MEGABYTES = 600.0
+MOST_TIME_RATIO = 1.35
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One crawl, measured from outside."""
+
+    contestant: str
+    pages: int
+    seconds: float
+    cpu_seconds: float  # of the crawl's processes, without nginx
+    megabytes: float  # peak PSS of all its processes together
+
+    @property
+    def pages_per_second(self) -> float:
+        return self.pages / self.seconds
+
+
+def commands(url: str, pages: int, store: Path) -> dict[str, list[str]]:
+    """How each contestant is called."""
+    gossamer = [str(Path(sys.executable).with_name("gossamer")), "crawl", url, "--json", "--max-pages", str(pages)]
+    gossamer += ["--delay", "0", "--connections", "32", "--store", str(store)]
+    scrapy = [str(HERE.parent / ".venv-bench/bin/python"), str(HERE / "scrapy_peer.py"), url, str(pages)]
+    return {FULL: gossamer, BARE: [*gossamer, "--no-links", "--no-source"], SCRAPY: scrapy}
+
+
+def measure(contestant: str, command: list[str]) -> Run:
+    """Run a crawl to its end; its last line of output is JSON with the number of pages."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
+        started = time.monotonic()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=complaints)
+        peak = 0
+        while True:
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if ended:
+                break
+            peak = max(peak, proportional_set_size(process.pid))
+            time.sleep(SAMPLE_SECONDS)
+        seconds = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        complaints.seek(0)
+        if process.returncode:
+            sys.exit(f"{contestant} ended with code {process.returncode}:\n{complaints.read().decode()}")
+        told = json.loads(output.read().splitlines()[-1])
+    return Run(
+        contestant=contestant,
+        pages=told["pages"],
+        seconds=seconds,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        megabytes=peak / 1e6,
+    )
+
+
+def proportional_set_size(pid: int) -> int:
+    """PSS of a process and all its descendants, in bytes; those that end meanwhile count nothing."""
+    try:
+        family = [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return 0
+    total = 0
+    for member in family:
+        try:
+            lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return total
+
+
+def race(pages: int, runs: int) -> list[Run]:
+    """Let the contestants run in turn, each on a fresh store."""
+    binary, root = debian.find("nginx"), debian.find("openjdk-17-doc")
+    if binary is None or root is None:
+        sys.exit("nginx or openjdk-17-doc is not here: run `make test-packages`")
+    for file in root.rglob("*.html"):
+        file.read_bytes()  # whoever goes first must not pay for the disk
+    measured = []
+    with Nginx(binary, {"java": Site(root)}, log=False) as nginx:
+        for number in range(runs):
+            for contestant in (FULL, BARE, SCRAPY):
+                with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+                    command = commands(nginx.url("java", "/index.html"), pages, Path(folder, "web"))[contestant]
+                    measured.append(measure(contestant, command))
+                print(f"{number + 1}/{runs} {measured[-1]}", file=sys.stderr)
+    return measured
+
+
+def verdict(runs: list[Run]) -> dict[str, tuple[float, str, bool]]:
+    """The aims, what was measured, and whether it is enough; medians over the runs."""
+
+    def median(contestant: str, quantity: str) -> float:
+        return float(statistics.median(getattr(run, quantity) for run in runs if run.contestant == contestant))
+
+    speed = median(FULL, "pages_per_second") / median(SCRAPY, "pages_per_second")
+    time_ratio = median(BARE, "pages_per_second") / median(FULL, "pages_per_second")
+    memory = max(run.megabytes for run in runs if run.contestant == FULL)
+    return {
+        "speed, gossamer to scrapy": (speed, f">= {LEAST_SPEED_RATIO}", speed >= LEAST_SPEED_RATIO),
+        "memory of gossamer (MB, PSS)": (memory, f"<= {MOST_MEGABYTES}", memory <= MOST_MEGABYTES),
+        "time, all on to bare": (time_ratio, f"<= {MOST_TIME_RATIO}", time_ratio <= MOST_TIME_RATIO),
+    }
+
+
+def show(runs: list[Run], aims: dict[str, tuple[float, str, bool]]) -> None:
+    """Both tables, for people."""
+    measured = Table("contestant", "pages", "pages/s", "wall s", "CPU s", "cores", "PSS MB")
+    for run in sorted(runs, key=lambda run: run.contestant):
+        figures = (run.pages_per_second, run.seconds, run.cpu_seconds, run.cpu_seconds / run.seconds, run.megabytes)
+        measured.add_row(run.contestant, str(run.pages), *(f"{figure:,.1f}" for figure in figures))
+    judged = Table("aim", "measured", "wanted", "")
+    for aim, (figure, wanted, reached) in aims.items():
+        judged.add_row(aim, f"{figure:,.2f}", wanted, "reached" if reached else "MISSED")
+    console = Console()
+    console.print(measured)
+    console.print(judged)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=10_000, help="pages to visit in each crawl (default 10,000)")
+    parser.add_argument("--runs", type=int, default=2, help="times each contestant runs (default 2)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    arguments = parser.parse_args()
+    runs = race(arguments.pages, arguments.runs)
+    aims = verdict(runs)
+    if arguments.json:
+        judged = {aim: {"measured": figure, "reached": reached} for aim, (figure, _, reached) in aims.items()}
+        print(json.dumps({"runs": [dataclasses.asdict(run) for run in runs], "aims": judged}))
+    else:
+        show(runs, aims)
+    return 0 if all(reached for _, _, reached in aims.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,6 @@
+"""`python -m gossamer`: the command line."""
+
+from gossamer.cli.main import run
+
+if __name__ == "__main__":
+    run()

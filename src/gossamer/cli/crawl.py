@@ -1,0 +1,205 @@
+"""`crawl` and `go`: the commands that make a web."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gossamer.cli.options import config_option, json_option, settings_flags, store_option
+from gossamer.cli.output import human_bytes, human_duration, printable
+from gossamer.errors import SeedUnreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gossamer.cli.live import Display
+    from gossamer.crawl.crawler import CrawlLoop
+    from gossamer.wiring import Ask, Complete
+
+HARD_STOP = 2  # the second Ctrl-C
+LOOK_SECONDS = 0.1
+
+
+def crawl_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What `crawl` and `go` share."""
+    for option in reversed(
+        (
+            click.argument("urls", nargs=-1, metavar="[URL]..."),
+            store_option,
+            config_option,
+            json_option,
+            click.option("--query", "words", metavar="WORDS", help="Start from what a search service finds."),
+            click.option("--revisit", is_flag=True, help="Visit again what was visited before."),
+            click.option("--log-file", envvar="GOSSAMER_LOG_FILE", type=click.Path(path_type=Path), metavar="FILE",
+                         help="The JSON log; default: DIR/logs/NAME.jsonl."),
+            click.option("--quiet", is_flag=True, help="No progress, only messages."),
+            settings_flags,
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.command()
+@crawl_options
+def crawl(**options: Any) -> None:
+    """Crawl from URLs, or go on where the last crawl stopped.
+
+    Without a URL the crawl of this web goes on. With a new URL the web is extended. Several `crawl` commands on one web
+    share the work.
+    """
+    _crawl(**options)
+
+
+@click.command()
+@crawl_options
+def go(urls: tuple[str, ...], **options: Any) -> None:
+    """Crawl and show the result; without a URL, a demo web: Python's own documentation, served on this machine."""
+    with _demo_or(urls) as start:
+        _crawl(start, **options)
+    _what_next(options["store"])
+
+
+@contextlib.contextmanager
+def _demo_or(urls: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if urls:
+        yield urls
+        return
+    _say("Serving Python's own documentation as a demo web on this machine ...")
+    from gossamer.demo import DemoWeb
+
+    with DemoWeb() as demo:
+        yield (demo.url,)
+
+
+def _crawl(
+    urls: tuple[str, ...], *, store: str, config: Path | None, as_json: bool, words: str | None, revisit: bool,
+    log_file: Path | None, quiet: bool, flags: Mapping[str, object],
+) -> None:  # fmt: skip
+    what = ", ".join(urls) or (f"what is found for {words}" if words else "where the last crawl stopped")
+    _say(f"Crawling {what} into {store}/ ...")
+    from gossamer.wiring import Ask, Complete, prepare
+
+    ask = Ask(
+        store=store, urls=urls, query=words or "", revisit=revisit, flags=flags, config_file=config, log_file=log_file,
+        environ=os.environ,
+    )  # fmt: skip
+    loop = prepare(ask)
+    if isinstance(loop, Complete):
+        _already_complete(loop, ask, as_json=as_json)
+        return
+    started = time.monotonic()
+    _run(loop, quiet=quiet)
+    seconds = time.monotonic() - started
+    if loop.failure:
+        raise SeedUnreachable(loop.failure)
+    _summarise(loop, seconds, store, as_json=as_json)
+
+
+def _run(loop: CrawlLoop, *, quiet: bool) -> None:
+    from gossamer.cli.live import display
+
+    shown = display(quiet=quiet)
+    with _stop_on_signals(loop, shown):
+        try:
+            for _ in loop.run(on_wait=_several_times_a_second(lambda: shown.update(loop.progress()))):
+                pass
+        finally:
+            shown.close()
+
+
+def _several_times_a_second(show: Callable[[], None]) -> Callable[[], None]:
+    """The loop turns thousands of times a second; nobody can look that often, and each look costs."""
+    last = float("-inf")
+
+    def now_and_then() -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= LOOK_SECONDS:
+            last = now
+            show()
+
+    return now_and_then
+
+
+@contextlib.contextmanager
+def _stop_on_signals(loop: CrawlLoop, shown: Display) -> Iterator[None]:
+    """Ctrl-C once: finish what is in flight; twice: stop now. What is committed is kept either way."""
+    asked = 0
+
+    def stop(_signal: int, _frame: object) -> None:
+        nonlocal asked
+        asked += 1
+        loop.stop(at_once=asked >= HARD_STOP)
+        if asked == 1:
+            shown.message("Stopping: finishing what is in flight. Once more to stop at once.")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _summarise(loop: CrawlLoop, seconds: float, store: str, *, as_json: bool) -> None:
+    progress = loop.progress()
+    if as_json:
+        _print_json(
+            pages=progress.pages, bytes=progress.bytes, failed=progress.failed, refused=progress.refused,
+            known=progress.known, queued=progress.queued, seconds=round(seconds, 3),
+            pages_per_second=round(progress.pages / seconds, 1),
+        )  # fmt: skip
+    rate = progress.pages / seconds if seconds else 0.0
+    _say(
+        f"{progress.name}: {loop.ending}. {progress.pages:,} pages, {human_bytes(progress.bytes)} in "
+        f"{human_duration(seconds)} ({rate:,.1f} pages/s)."
+    )
+    _say(
+        f"{progress.known:,} URLs known, {progress.failed:,} failed, {progress.refused:,} refused, "
+        f"{progress.queued:,} queued."
+    )
+    if progress.queued:
+        _say(f"Go on with: gossamer crawl --store {store}")
+    for line in loop.leftovers:
+        _say(line)
+    if progress.failed or progress.refused:
+        _say(f"What went wrong and why: gossamer errors --store {store}")
+
+
+def _already_complete(complete: Complete, ask: Ask, *, as_json: bool) -> None:
+    if as_json:
+        _print_json(
+            pages=0, bytes=0, failed=0, refused=0, known=complete.known, queued=0, seconds=0.0, pages_per_second=0.0
+        )
+    _say(f"This web is complete: {complete.pages:,} pages visited, nothing queued.")
+    _say(f"Visit it again: gossamer crawl --revisit --store {ask.store}. Extend it: give another URL.")
+
+
+def _what_next(store: str) -> None:
+    for command, what in (
+        ("status", "what is there"),
+        ("hosts", "the hosts"),
+        ("errors", "broken links and other failures, with the page that points at them"),
+        ("page URL", "all that is known of a page: text, links in and out"),
+        ("export files --out DIR", "the pages as files"),
+    ):
+        _say(f"  gossamer {command} --store {store:<12} {what}")
+
+
+def _print_json(**values: float) -> None:
+    import msgspec
+
+    sys.stdout.write(msgspec.json.encode(values).decode() + "\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(printable(text) + "\n")
+    sys.stderr.flush()

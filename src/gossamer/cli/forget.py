@@ -1,0 +1,73 @@
+"""The command `forget`: pages or a whole host go, with everything that hangs on them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.lookup import find, is_at_work, opened, url_rules
+from gossamer.cli.options import store_option
+from gossamer.cli.output import printable, say
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.store.base import HostRow, Store
+
+
+@click.command()
+@click.argument("what", metavar="URL-OR-HOST")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
+def forget(what: str, yes: bool, store: str) -> None:
+    """Remove a page or a host with all that hangs on it: text, source, links, visits.
+
+    A URL (https://example.org/page) is one resource; a bare name (example.org, localhost:8080) is a host with all its
+    resources. What pages that stay link to is still known, as forgotten; it is visited again only when you give its URL
+    to `gossamer crawl`.
+    """
+    with opened(store, write=True) as web:
+        if "/" in what:
+            _forget_page(web, what, yes=yes)
+        else:
+            _forget_host(web, what, yes=yes)
+
+
+def _forget_page(web: Store, text: str, *, yes: bool) -> None:
+    from gossamer.crawl.urls import digest
+
+    row = find(web, text)
+    _make_sure(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
+    web.forget(url_digest=digest(row.url, url_rules(web)))
+    say(f"Forgot {row.url}.")
+
+
+def _forget_host(web: Store, name: str, *, yes: bool) -> None:
+    host = _host(web, name)
+    at_work = {crawler.name for crawler in web.crawlers() if is_at_work(crawler)}
+    if host.holder in at_work:
+        raise UsageError(f"{host.name} is being visited by {host.holder}; first: gossamer stop {host.holder}")
+    _make_sure(f"{host.name} will be removed with {host.known:,} resources, {host.pages:,} of them visited.", yes=yes)
+    count = web.forget(host=host.name)
+    say(f"Forgot {host.name} and {count:,} resources.")
+
+
+def _host(web: Store, name: str) -> HostRow:
+    from gossamer.crawl.urls import authority, from_input
+
+    wanted = {authority(url) for url in from_input(name)}
+    found = next((host for host in web.hosts() if host.name in wanted), None)
+    if found is None:
+        raise UsageError(f"{name} is no host of this web; `gossamer hosts` lists them.")
+    return found
+
+
+def _make_sure(sentence: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{sentence} Give --yes to do it.")
+    say(sentence)
+    if not click.confirm(printable("Go on?"), err=True):
+        raise click.Abort

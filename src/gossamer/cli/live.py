@@ -1,0 +1,216 @@
+"""A crawl at work, shown to people: a few lines that change in place on a terminal, plain lines elsewhere.
+
+All of it goes to stderr; stdout is for data. Both displays take `Progress` values as often as they come and draw as
+often as is good to read. rich is imported when the first frame is drawn.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from gossamer.cli.output import human_bytes, human_duration, is_terminal, printable, shortened
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from gossamer.crawl.progress import Progress
+
+FRAME_SECONDS = 0.25  # between two frames: faster cannot be read, and each one costs a few milliseconds
+LABEL = 9  # cells of the labels on the left
+NARROW = 60  # no use drawing for less (cells)
+HOSTS_SHOWN = 3
+
+GOOD = frozenset({"fetched", "not modified", "redirected", "checked"})
+STATE_STYLE = {"running": "green", "waiting": "yellow", "paused": "yellow", "stopping": "yellow"}
+LIMIT_MEANS = {
+    "politeness": "politeness (pauses between requests to a host)",
+    "network": "the network",
+    "parsing": "parsing",
+    "store": "the store",
+    "disk": "disk space",
+}
+
+
+class Display(Protocol):
+    """Shows a crawl."""
+
+    def update(self, progress: Progress) -> None:
+        """Take the newest state; call as often as you like."""
+        ...
+
+    def message(self, text: str) -> None:
+        """Tell something once."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+
+def display(*, quiet: bool = False) -> Display:
+    """The display that suits stderr; a quiet one shows messages only."""
+    if quiet:
+        return PlainDisplay(sys.stderr, lines=False)
+    return LiveDisplay() if is_terminal(sys.stderr) else PlainDisplay(sys.stderr)
+
+
+class PlainDisplay:
+    """A line at once, then now and then: every 5 seconds at first, every minute in a long crawl."""
+
+    def __init__(self, stream: TextIO, *, lines: bool = True) -> None:
+        self._stream = stream
+        self._lines = lines
+        self._next = 0.0
+        self._note = ""
+
+    def update(self, progress: Progress) -> None:
+        """Write a line when it is time for one, or when the crawl has something to say."""
+        if progress.note != self._note:
+            self._note = progress.note
+            if progress.note:
+                self.message(f"{progress.name}: {progress.state}: {progress.note}")
+        if self._lines and progress.seconds >= self._next:
+            self._next = progress.seconds + min(max(progress.seconds / 12, 5.0), 60.0)
+            self.message(plain_line(progress))
+
+    def message(self, text: str) -> None:
+        """Write a line."""
+        self._stream.write(printable(text) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing to put right."""
+
+
+def plain_line(progress: Progress) -> str:
+    """A crawl's state in one line."""
+    parts = [
+        f"{progress.pages:,} pages ({progress.pages_per_second:,.1f}/s)",
+        f"{human_bytes(progress.bytes)} ({human_bytes(progress.bytes_per_second)}/s)",
+        f"{progress.queued:,} queued of {progress.known:,} known",
+    ]
+    if progress.failed or progress.refused:
+        parts.append(f"{progress.failed:,} failed, {progress.refused:,} refused")
+    if progress.limit:
+        parts.append(f"limit: {progress.limit}")
+    if progress.eta_seconds is not None:
+        parts.append(f"about {human_duration(progress.eta_seconds)} left")
+    return f"{progress.name}: {human_duration(progress.seconds)}: {', '.join(parts)}"
+
+
+class LiveDisplay:
+    """Lines that change in place."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console
+        self._live: Live | None = None
+        self._drawn = float("-inf")
+
+    def update(self, progress: Progress) -> None:
+        """Draw a frame, unless the last one is too young."""
+        now = time.monotonic()
+        if now - self._drawn < FRAME_SECONDS:
+            return
+        self._drawn = now
+        live = self._started()
+        live.update(frame(progress, live.console.width), refresh=True)
+
+    def message(self, text: str) -> None:
+        """Tell something above the frame."""
+        from rich.text import Text
+
+        self._started().console.print(Text(printable(text)))
+
+    def close(self) -> None:
+        """Take the frame away and show the cursor again."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _started(self) -> Live:
+        if self._live is None:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = self._console or Console(stderr=True, highlight=False, markup=False, emoji=False)
+            # stdout is ours for data: rich must not draw what goes there.
+            self._live = Live(
+                console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
+            self._live.start(refresh=False)
+        return self._live
+
+
+def frame(progress: Progress, width: int) -> Text:
+    """A crawl's state as a few lines of at most `width` cells."""
+    from rich.text import Text
+
+    lines = [_title(progress), *_note(progress, width), *_numbers(progress), *_waits(progress)]
+    for url, outcome in progress.latest:
+        mark, style = ("  ", "") if outcome in GOOD else ("! ", "red")
+        told = "" if outcome in GOOD else f"{printable(outcome)}: "
+        room = max(width, NARROW) - len(mark) - len(told)
+        lines.append(Text(f"{mark}{told}{shortened(printable(url), room, 'middle')}", style=style))
+    for line in lines:
+        line.truncate(max(width, 1), overflow="ellipsis")
+    return Text("\n").join(lines)
+
+
+def _title(progress: Progress) -> Text:
+    from rich.text import Text
+
+    line = Text(no_wrap=True)
+    line.append(printable(progress.name), "bold")
+    line.append(" is ").append(printable(progress.state), STATE_STYLE.get(progress.state, ""))
+    line.append(f", {human_duration(progress.seconds)}")
+    if progress.eta_seconds is not None:
+        line.append(f", about {human_duration(progress.eta_seconds)} left")
+    return line
+
+
+def _note(progress: Progress, width: int) -> list[Text]:
+    """Why it is not running, as many lines as that takes: it asks people to do something."""
+    from rich.text import Text
+
+    told = textwrap.wrap(printable(progress.note), max(width, NARROW) - 2)
+    return [Text(f"  {line}", style="yellow") for line in told]
+
+
+def _numbers(progress: Progress) -> list[Text]:
+    pages = f"{progress.pages:,}  {progress.pages_per_second:,.1f}/s  (mean {progress.mean_pages_per_second:,.1f}/s)"
+    sizes = f"{human_bytes(progress.bytes)}  {human_bytes(progress.bytes_per_second)}/s"
+    queue = f"{progress.queued:,} of {progress.known:,} known"
+    errors = f"{progress.failed:,} failed, {progress.refused:,} refused"
+    active = f"{_many(progress.transfers, 'transfer')}, {_many(progress.hosts, 'host')} held"
+    rows = [_row("pages", pages), _row("bytes", sizes), _row("queue", queue)]
+    rows.append(_row("errors", errors, "red" if progress.failed else ""))
+    rows.append(_row("active", active))
+    if progress.limit:
+        rows.append(_row("limit", LIMIT_MEANS.get(progress.limit, printable(progress.limit))))
+    return rows
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _waits(progress: Progress) -> list[Text]:
+    """The hosts waiting, one a line: which, how long, why."""
+    shown = progress.waiting[:HOSTS_SHOWN]
+    rows = []
+    for i, (host, seconds, why) in enumerate(shown):
+        rows.append(
+            _row("waiting" if i == 0 else "", f"{printable(host)} for {human_duration(seconds)}: {printable(why)}")
+        )
+    return rows
+
+
+def _row(label: str, value: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(no_wrap=True).append(f"  {label:<{LABEL}}", "dim").append(value, style)

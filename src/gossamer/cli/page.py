@@ -1,0 +1,187 @@
+"""The command `page`: all that is known of one URL."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from gossamer.cli.lookup import find, opened
+from gossamer.cli.options import json_option, limit_option, store_option
+from gossamer.cli.output import (
+    DIM,
+    Column,
+    at,
+    heading,
+    human_bytes,
+    is_terminal,
+    json_text,
+    printable,
+    printable_lines,
+    rows_wanted,
+    show,
+    styled,
+    write_table,
+)
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.store.base import LinkRow, ResourceRow, Store
+
+LINKS_ON_A_TERMINAL = 20  # each way, when --limit is not given
+
+
+@click.command()
+@click.argument("url")
+@click.option("--text", "what", flag_value="text", help="Print its text, each run after the field it stands in.")
+@click.option("--source", "what", flag_value="source", help="Write its source to stdout, byte for byte.")
+@limit_option
+@store_option
+@json_option
+def page(url: str, what: str | None, limit: int | None, store: str, as_json: bool) -> None:
+    """All that is known of one URL, with its links in and out.
+
+    A URL without a scheme is looked up as https, then as http. On a terminal the first 20 links each way are shown;
+    --limit says how many.
+
+    \b
+    JSON: the resource's columns and {"inlinks": [{"url", "anchor", "weight", ...}],
+          "outlinks": [...], "ranks", "visits": [...]}
+    JSON with --text: {"url", "text": [{"field", "text"}]}
+    """
+    with opened(store) as web:
+        row = find(web, url)
+        if what == "text":
+            _page_text(web, row, as_json=as_json)
+        elif what == "source":
+            _page_source(web, row)
+        elif as_json:
+            _page_json(web, row, limit or None)
+        else:
+            _page_shown(web, row, rows_wanted(limit, LINKS_ON_A_TERMINAL))
+
+
+def _page_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
+    runs = web.text(row.id)
+    if runs is None:
+        raise UsageError(f"{row.url} has no text: {row.reason or row.outcome or row.state}.")
+    if as_json:
+        text = [{"field": field.name.lower(), "text": run} for field, run in runs]
+        show(json_text({"url": row.url, "text": text}, indent=2))
+        return
+    for field, run in runs:
+        show(f"{styled(f'{field.name.lower()}:', DIM, sys.stdout)} {printable_lines(run)}")
+
+
+def _page_source(web: Store, row: ResourceRow) -> None:
+    from gossamer.crawl.charset import UTF8, by_label
+
+    source = web.source(row.id)
+    if source is None:
+        raise UsageError(f"The source of {row.url} was not kept.")
+    if is_terminal(sys.stdout):  # the page must not talk to the terminal
+        charset = by_label(row.charset) or UTF8
+        show(printable_lines(source.decode(charset.codec, "replace")))
+    else:
+        sys.stdout.buffer.write(source)
+
+
+def _page_json(web: Store, row: ResourceRow, limit: int | None) -> None:
+    told = msgspec.to_builtins(row) | {
+        "inlinks": web.inlinks(row.id, limit),
+        "outlinks": web.outlinks(row.id, limit),
+        "ranks": None,
+        "visits": web.visits(row.id),
+    }
+    show(json_text(told, indent=2))
+
+
+def _page_shown(web: Store, row: ResourceRow, limit: int | None) -> None:
+    heading(printable(row.url))
+    told = [(name, value) for name, value in _facts(row) if value]
+    width = max(len(name) for name, _ in told)
+    for name, value in told:
+        show(f"  {styled(f'{name:<{width}}', DIM, sys.stdout)}  {printable(value)}")
+    _show_visits(web, row)
+    _show_links("Links in", web.inlinks(row.id, limit and limit + 1), limit, row.url)
+    _show_links("Links out", web.outlinks(row.id, limit and limit + 1), limit, row.url)
+
+
+def _facts(row: ResourceRow) -> list[tuple[str, str]]:
+    """What is worth telling; an empty value is left out."""
+    status = " ".join(filter(None, [str(row.status or ""), row.outcome]))
+    visited = f"{at(row.visited_at)} by {row.visited_by}" if row.visited_at else ""
+    return [
+        ("title", row.title),
+        ("state", row.state + (f": {row.reason}" if row.reason else "")),
+        ("answer", status),
+        ("type", "; ".join(filter(None, [row.media_type, row.charset]))),
+        ("size", human_bytes(row.bytes) if row.bytes else ""),
+        ("language", row.language),
+        ("description", row.description),
+        ("canonical", row.canonical),
+        ("index", "no (noindex)" if row.noindex else ""),
+        ("modified", row.last_modified),
+        ("etag", row.etag),
+        ("digest", row.content_digest),
+        ("host", row.host),
+        ("role", row.role),
+        ("depth", str(row.depth)),
+        ("backlinks", f"{row.backlinks:,}"),
+        ("visited", visited),
+        ("found", f"{at(row.discovered_at)}" + (f" by {row.discovered_by}" if row.discovered_by else "")),
+        ("number", str(row.id)),
+    ]
+
+
+def _show_visits(web: Store, row: ResourceRow) -> None:
+    visits = web.visits(row.id)
+    if not visits:
+        return
+    heading(f"\nVisits ({len(visits):,})")
+    columns = [
+        Column("when"), Column("outcome"), Column("status", align="right"), Column("size", align="right"),
+        Column("took", align="right"), Column("crawler"), Column("round", align="right"),
+    ]  # fmt: skip
+    rows = (
+        (at(v.visited_at), v.outcome, v.status or "", human_bytes(v.bytes), f"{v.milliseconds} ms", v.crawler, v.round)
+        for v in visits
+    )
+    write_table(columns, rows)
+
+
+def _show_links(title: str, links: Sequence[LinkRow], limit: int | None, page_url: str) -> None:
+    more = limit is not None and len(links) > limit
+    shown = links[:limit]
+    heading(f"\n{title} ({f'the first {limit}; --limit 0 shows all' if more else f'{len(links):,}'})")
+    if not shown:
+        return
+    columns = [
+        Column("url", cut="middle"), Column("anchor", cut="end"), Column("kind"), Column("times", align="right"),
+        Column("state"),
+    ]  # fmt: skip
+    rows = (
+        (_near(link.url, page_url), link.anchor, link.kind + _nofollow(link), link.weight, _end_state(link))
+        for link in shown
+    )
+    write_table(columns, rows)
+
+
+def _near(url: str, page_url: str) -> str:
+    """A URL on the page's own site without the site, where people read it in a narrow column."""
+    from gossamer.crawl.urls import origin
+
+    site = origin(page_url)
+    return url.removeprefix(site) if is_terminal(sys.stdout) and url.startswith(f"{site}/") else url
+
+
+def _nofollow(link: LinkRow) -> str:
+    return "" if link.follow else " (nofollow)"
+
+
+def _end_state(link: LinkRow) -> str:
+    return f"{link.state} {link.status}" if link.status and link.status != 200 else link.state

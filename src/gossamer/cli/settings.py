@@ -1,0 +1,119 @@
+"""Commands about settings: `config init` writes a file with all of them, `config show` tells which hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.options import config_option, json_option, load_settings, store_option
+from gossamer.cli.output import Column, json_text, say, show, write_table
+from gossamer.errors import SettingsError, StoreMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gossamer.config import HostSettings, Loaded
+
+FILE_NAME = "gossamer.toml"
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def config(ctx: click.Context) -> None:
+    """The settings: a file with all of them, and which hold."""
+    if ctx.invoked_subcommand is None:
+        show(ctx.get_help())
+
+
+@config.command()
+@click.option("--out", metavar="FILE", help="Where to; - is stdout. Default: the web's directory, else here.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@store_option
+def init(out: str | None, force: bool, store: str) -> None:
+    """Write a gossamer.toml with every setting described, and its default commented out."""
+    from gossamer.config import init_text
+
+    if out == "-":
+        show(init_text().rstrip())
+        return
+    path = Path(out) if out else Path(store if Path(store).is_dir() else ".") / FILE_NAME
+    try:
+        with path.open("w" if force else "x") as file:
+            file.write(init_text())
+    except FileExistsError as error:
+        raise SettingsError(f"{path} is there already; --force replaces it.") from error
+    say(f"Wrote {path}.")
+
+
+@config.command(name="show")
+@click.option("--changed", is_flag=True, help="Only what is not at its default.")
+@store_option
+@config_option
+@json_option
+def show_(changed: bool, store: str, config: Path | None, as_json: bool) -> None:
+    """Each setting's value, and where it came from. Secrets are not shown, only whether they are set.
+
+    \b
+    JSON: {"file", "settings": [{"key", "value", "from", "text"}]}
+    """
+    loaded = load_settings(store, config, {}, _stored(store))
+    rows = [row for row in _rows(loaded) if row[2] != "default" or not changed]
+    if as_json:
+        told = [{"key": key, "value": value, "from": origin, "text": text} for key, value, origin, text in rows]
+        show(json_text({"file": str(loaded.file) if loaded.file else None, "settings": told}, indent=2))
+        return
+    columns = [Column("setting"), Column("value", cut="end"), Column("from", cut="middle")]
+    write_table(columns, [(key, _told(value), origin) for key, value, origin, _ in rows])
+
+
+def _stored(store: str) -> dict[str, object] | None:
+    """What the web was crawled with, if there is one."""
+    from gossamer.cli.lookup import crawl_settings, opened
+
+    try:
+        with opened(store) as web:
+            return crawl_settings(web)
+    except StoreMissing:
+        return None
+
+
+def _rows(loaded: Loaded) -> Iterator[tuple[str, object, str, str]]:
+    from gossamer.config.checks import masked
+    from gossamer.config.describe import all_settings
+
+    for setting in all_settings():
+        value = getattr(getattr(loaded.settings, setting.section), setting.name)
+        yield setting.key, masked(value) if isinstance(value, str) else value, loaded.origins[setting.key], setting.text
+    for name, host in loaded.settings.hosts.items():
+        yield from _host_rows(name, host, loaded)
+
+
+def _host_rows(name: str, host: HostSettings, loaded: Loaded) -> Iterator[tuple[str, object, str, str]]:
+    from gossamer.config.describe import host_settings
+
+    for setting in host_settings():
+        key = f'hosts."{name}".{setting.name}'
+        if key in loaded.origins:
+            yield key, _without_secrets(setting.name, getattr(host, setting.name)), loaded.origins[key], setting.text
+
+
+def _without_secrets(name: str, value: object) -> object:
+    """A variable that holds a secret is told by its name; a header's value may be one, whatever its name says."""
+    if name == "headers" and isinstance(value, dict):
+        return dict.fromkeys(value, "***")
+    if isinstance(value, dict):
+        return {key: _variable(variable) for key, variable in value.items()}
+    return _variable(str(value)) if name == "password_env" else value
+
+
+def _variable(name: str) -> str:
+    return f"{name} ({'set' if name in os.environ else 'not set'})"
+
+
+def _told(value: object) -> str:
+    from gossamer.config.describe import toml_value
+
+    return toml_value(value)

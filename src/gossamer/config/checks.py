@@ -1,0 +1,132 @@
+"""What a value of the right type can still have wrong: a pattern that is none, an address range that is none, a secret
+in the wrong place. Each check answers with the problem as a sentence without its full stop, or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+SECRET_HEADERS = {
+    "authorization": "headers_env",
+    "proxy-authorization": "headers_env",
+    "cookie": "cookies_env (or headers_env)",
+}
+PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def problem(key: str, value: object, *, file: bool) -> str:
+    """What is wrong with the value of a setting; "" when nothing is. `file`: it stands in a file."""
+    for text in _texts(value):
+        if CONTROL.search(text):  # it would end up in a request header, a command or a terminal
+            return f"{text!r} holds a control character"
+    check = CHECKS.get(key)
+    found = check(value) if check and value else ""
+    if key == "fetch.proxy" and file and not found and urlsplit(str(value)).password is not None:
+        return "a password does not belong into a file: set the variable GOSSAMER_FETCH_PROXY instead"
+    return found
+
+
+def masked(text: str) -> str:
+    """A text without the user name and password of a URL in it."""
+    return re.sub(r"//[^/?#]*@", "//***@", text)
+
+
+def _texts(value: object) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for pair in value.items():
+            yield from pair
+    elif isinstance(value, tuple):
+        yield from value
+
+
+def _patterns(patterns: Iterable[str]) -> str:
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            return f'"{pattern}" is no regular expression: {error}'
+    return ""
+
+
+def _networks(ranges: Iterable[str]) -> str:
+    import ipaddress  # noqa: PLC0415 - 4 ms, and hardly ever needed
+
+    for text in ranges:
+        try:
+            ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            return f'"{text}" is no address range such as 10.0.0.0/8 or fd00::/8'
+    return ""
+
+
+def _domains(domains: Iterable[str]) -> str:
+    wrong = next((text for text in domains if not text or re.search(r"[/:@*\s]", text)), None)
+    return f'"{wrong}" is no domain such as example.org' if wrong is not None else ""
+
+
+def _media_types(types: Iterable[str]) -> str:
+    wrong = next((text for text in types if not re.fullmatch(r"[\w.+-]+/[\w.+-]+", text)), None)
+    return f'"{wrong}" is no media type such as text/html' if wrong is not None else ""
+
+
+def _proxy(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in PROXY_SCHEMES or not parts.hostname:
+        return f'"{masked(url)}" is no proxy such as http://proxy.example:3128; schemes: {", ".join(PROXY_SCHEMES)}'
+    return ""
+
+
+def _template(url: str) -> str:
+    if urlsplit(url).scheme not in {"http", "https"} or "{query}" not in url:
+        return f'"{masked(url)}" is no URL template such as https://search.example/?q={{query}}'
+    return ""
+
+
+def _pem(path: str) -> str:
+    return "" if Path(path).is_file() else f'there is no file "{path}"'
+
+
+def _headers(headers: Mapping[str, str]) -> str:
+    for name in headers:
+        if name.lower() in SECRET_HEADERS:
+            place = SECRET_HEADERS[name.lower()]
+            return f"{name} is a secret: it belongs into {place}, which names the environment variable that holds it"
+    return _names(headers)
+
+
+def _names(table: Mapping[str, str]) -> str:
+    wrong = next((name for name in table if not TOKEN.fullmatch(name)), None)
+    return f'"{wrong}" is no name of a header or a cookie' if wrong is not None else ""
+
+
+def _variables(table: Mapping[str, str]) -> str:
+    return _names(table) or next(filter(None, map(_variable, table.values())), "")
+
+
+def _variable(name: str) -> str:
+    """A secret put where its variable's name belongs must not be repeated in the message."""
+    return "" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "this is not the name of an environment variable"
+
+
+CHECKS: dict[str, Callable[[Any], str]] = {
+    "crawl.include": _patterns,
+    "crawl.exclude": _patterns,
+    "crawl.domains": _domains,
+    "crawl.accept": _media_types,
+    "fetch.allow_private": _networks,
+    "fetch.proxy": _proxy,
+    "fetch.ca_file": _pem,
+    "search_service.url": _template,
+    "hosts.headers": _headers,
+    "hosts.headers_env": _variables,
+    "hosts.cookies_env": _variables,
+    "hosts.password_env": _variable,
+}

@@ -1,0 +1,207 @@
+"""The settings as typed structs: one per room, each field with its default and the sentence that describes it.
+
+`gossamer config init`, the command line's help and `docs/reference/settings.md` are all made from these fields, so a
+setting is described here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+# The upper bounds keep infinity and numbers no counter can hold out of the code that works with them.
+Seconds = Annotated[float, Meta(ge=0, le=31_536_000)]  # a year
+Count = Annotated[int, Meta(ge=0, le=10**12)]
+Positive = Annotated[int, Meta(ge=1, le=10**12)]
+
+
+def says(text: str, flag: str = "") -> Meta:
+    """The sentence that describes a setting, and the flag of `gossamer crawl` that sets it: "--max-depth N"."""
+    return Meta(description=text, extra={"flag": flag})
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the settings structs: immutable, unknown keys refused."""
+
+
+DEFAULT_ACCEPT = (
+    "text/html",
+    "application/xhtml+xml",
+    "application/xml",
+    "text/xml",
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/rdf+xml",
+    "text/plain",
+    "application/pdf",
+)
+
+
+class CrawlSettings(Section, frozen=True, kw_only=True):
+    """What to visit and in which order. Kept with the web: a later `crawl` without flags goes on with these."""
+
+    scope: Annotated[
+        Literal["host", "domain", "prefix", "any"],
+        says(
+            "How far to go from the seeds: their hosts, their registrable domains, their URL prefixes, or anywhere.",
+            "--scope",
+        ),
+    ] = "host"
+    domains: Annotated[
+        tuple[str, ...], says("More domains that are in scope, with all their hosts.", "--domain NAME")
+    ] = ()
+    include: Annotated[
+        tuple[str, ...],
+        says("Visit only URLs in which one of these regular expressions is found.", "--include PATTERN"),
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], says("Visit no URL in which one of these regular expressions is found.", "--exclude PATTERN")
+    ] = ()
+    accept: Annotated[tuple[str, ...], says("Media types to fetch and parse.", "--accept TYPE")] = DEFAULT_ACCEPT
+    max_depth: Annotated[Count | None, says("Links to follow from a seed, at most.", "--max-depth N")] = None
+    max_pages: Annotated[
+        Positive | None, says("Pages to visit at most, over all crawlers together.", "--max-pages N")
+    ] = None
+    max_pages_per_host: Annotated[
+        Positive | None, says("Pages to visit on one host, at most.", "--max-pages-per-host N")
+    ] = None
+    order: Annotated[
+        Literal["breadth", "depth", "best"],
+        says(
+            "Which queued URL comes first: nearest to the seeds, farthest, or of best expected importance.", "--order"
+        ),
+    ] = "breadth"
+    topic: Annotated[str, says("With order best, URLs near to these words come first.", "--topic WORDS")] = ""
+    check: Annotated[
+        Literal["none", "embeds", "external", "all"],
+        says(
+            "Also ask for the status of images, scripts and styles (embeds), of URLs out of scope (external), or both.",
+            "--check",
+        ),
+    ] = "none"
+    query: Annotated[
+        Literal["keep", "sort", "strip"],
+        says("What to do with the query part of URLs: keep it, sort its parameters, or remove it.", "--url-query"),
+    ] = "keep"
+    drop_parameters: Annotated[
+        tuple[str, ...], says("Query parameters to remove from URLs, such as session ids.", "--drop-parameter NAME")
+    ] = ()
+    max_url_length: Annotated[Positive, says("Longer URLs are recorded and not visited (characters).")] = 2000
+    max_path_repeats: Annotated[
+        Positive, says("A URL whose path holds one segment more often than this is taken for a trap.")
+    ] = 3
+    robots: Annotated[bool, says("Obey robots.txt, X-Robots-Tag, meta robots and rel=nofollow.", "--robots")] = True
+    sitemaps: Annotated[bool, says("Read the sitemaps named in robots.txt.", "--sitemaps")] = True
+    links: Annotated[bool, says("Store the links (off: they are followed only).", "--links")] = True
+    source: Annotated[bool, says("Store the source of every page, compressed.", "--source")] = True
+
+
+class PolitenessSettings(Section, frozen=True, kw_only=True):
+    """How gently to treat hosts."""
+
+    delay: Annotated[
+        Seconds | None,
+        says("Seconds between two requests to a host; none: as long as the last answer took.", "--delay SECONDS"),
+    ] = None
+    min_delay: Annotated[
+        Seconds, says("The least pause when delay is none; hosts on loopback need no pause (seconds).")
+    ] = 0.25
+    connections: Annotated[Positive, says("Connections to one host at a time.", "--connections N")] = 1
+    connections_per_address: Annotated[
+        Positive, says("Connections to one IP address at a time, for hosts that share a server.")
+    ] = 64
+    transfers: Annotated[Positive, says("Transfers at a time, in all.", "--transfers N")] = 128
+    max_crawl_delay: Annotated[
+        Seconds,
+        says("A Crawl-delay in robots.txt is obeyed up to this; a longer one is cut, and that is shown (seconds)."),
+    ] = 30.0
+    max_delay: Annotated[Seconds, says("Longest pause that failures can lead to, Retry-After aside (seconds).")] = 300.0
+    retries: Annotated[Positive, says("Tries before a URL is given up for the round.")] = 3
+    patience: Annotated[
+        Seconds, says("The crawl ends when nothing can become ready within this time (seconds).", "--patience SECONDS")
+    ] = 60.0
+    max_hosts: Annotated[Positive, says("Hosts one crawler holds at a time.")] = 512
+
+
+class FetchSettings(Section, frozen=True, kw_only=True):
+    """Limits of one transfer, and the way to the network."""
+
+    contact: Annotated[
+        str, says("A URL or address put into the User-Agent so that site owners can reach you.", "--contact TEXT")
+    ] = ""
+    connect_timeout: Annotated[Seconds, says("Longest time to connect (seconds).")] = 10.0
+    timeout: Annotated[Seconds, says("Longest time for one transfer (seconds).", "--timeout SECONDS")] = 60.0
+    min_rate: Annotated[
+        Count, says("A transfer slower than this for min_rate_seconds is given up (bytes per second).")
+    ] = 100
+    min_rate_seconds: Annotated[Positive, says("How long a transfer may be slower than min_rate (seconds).")] = 15
+    max_bytes: Annotated[
+        Positive, says("Largest body, on the wire and after decompression (bytes).", "--max-bytes N")
+    ] = 32 << 20
+    max_header_bytes: Annotated[Positive, says("Largest answer header (bytes).")] = 256 << 10
+    max_redirects: Annotated[Count, says("Redirects in a row before giving up.")] = 10
+    allow_private: Annotated[
+        tuple[str, ...],
+        says("Address ranges (CIDR) that may be visited though they are not public.", "--allow-private CIDR"),
+    ] = ()
+    proxy: Annotated[
+        str, says("Proxy URL (http, https, socks5, socks5h). The usual proxy variables are not used.", "--proxy URL")
+    ] = ""
+    trust_proxy: Annotated[bool, says("Leave name resolution and address checks to the proxy.", "--trust-proxy")] = (
+        False
+    )
+    ca_file: Annotated[str, says("Certificate authorities to trust instead of the system's (a PEM file).")] = ""
+
+
+class ParseSettings(Section, frozen=True, kw_only=True):
+    """Limits of the parser processes."""
+
+    processes: Annotated[Count, says("Parser processes; 0: one per core.", "--parsers N")] = 0
+    memory: Annotated[Positive, says("Most memory of one parser process (MiB).")] = 1024
+    seconds: Annotated[Seconds, says("Most time for one page (seconds).")] = 20.0
+    max_links: Annotated[Positive, says("Most links kept of one page; more are counted in its reason.")] = 50_000
+
+
+class StoreSettings(Section, frozen=True, kw_only=True):
+    """How the store is written."""
+
+    batch_visits: Annotated[Positive, says("Visits in a transaction, at most.")] = 256
+    batch_seconds: Annotated[Seconds, says("Longest time a finished visit waits for its transaction (seconds).")] = 0.5
+    min_free: Annotated[Count, says("Pause the crawl when less disk space is free (MiB).")] = 256
+    cache: Annotated[Positive, says("Page cache of the database (MiB).")] = 64
+
+
+class SearchServiceSettings(Section, frozen=True, kw_only=True):
+    """Where `crawl --query` gets its seeds from."""
+
+    url: Annotated[str, says("A search service's result page; {query} stands for the words.")] = ""
+
+
+class HostSettings(Section, frozen=True, kw_only=True):
+    """One host, named as in its URLs. Secrets are in environment variables, which are named here."""
+
+    delay: Annotated[Seconds | None, says("Seconds between two requests to this host.")] = None
+    connections: Annotated[Positive | None, says("Connections to this host at a time.")] = None
+    username: Annotated[str, says("User name for HTTP basic authentication.")] = ""
+    password_env: Annotated[str, says("The environment variable that holds the password.")] = ""
+    headers: Annotated[dict[str, str], says("Request headers to send to this host only.")] = {}
+    headers_env: Annotated[
+        dict[str, str], says("Request headers whose values are in environment variables (header = variable).")
+    ] = {}
+    cookies_env: Annotated[
+        dict[str, str], says("Cookies whose values are in environment variables (cookie = variable).")
+    ] = {}
+
+
+class Settings(Section, frozen=True, kw_only=True):
+    """All settings."""
+
+    crawl: CrawlSettings = CrawlSettings()
+    politeness: PolitenessSettings = PolitenessSettings()
+    fetch: FetchSettings = FetchSettings()
+    parse: ParseSettings = ParseSettings()
+    store: StoreSettings = StoreSettings()
+    search_service: SearchServiceSettings = SearchServiceSettings()
+    hosts: dict[str, HostSettings] = {}

@@ -1,0 +1,451 @@
+"""The crawl loop, on one screen: start what is due, wait, take what came, hand it to the store.
+
+One thread runs it. Transfers, parser processes and the writer report through one selector. What the loop decides with
+is in `policy`, `frontier` and `visits`; it only carries out.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.crawl import policy, visits
+from gossamer.crawl.frontier import AskRobots, Fetch, Frontier, Refuse
+from gossamer.crawl.outbox import Outbox
+from gossamer.crawl.robots import meaning_of
+from gossamer.crawl.tally import Tally
+from gossamer.crawl.urls import UrlRules, digest
+from gossamer.crawl.writer import Writer
+from gossamer.errors import StoreFull
+from gossamer.model import Outcome, Request, Robots, Role, State, Value
+
+if TYPE_CHECKING:
+    import selectors
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gossamer.config import Settings
+    from gossamer.crawl.fetch import Fetcher
+    from gossamer.crawl.log import CrawlLog
+    from gossamer.crawl.parsers import ParserPool
+    from gossamer.crawl.progress import Progress
+    from gossamer.crawl.writer import Done, Order
+    from gossamer.model import Admit, Fetched, Lease, Page, Visit
+    from gossamer.store.base import Crawler, Round, Store
+
+BEAT_SECONDS = 5.0  # well below LEASE_SECONDS
+IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
+DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
+LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)
+PARSE_AHEAD = 8  # answers waiting per parser, so that none idles while the loop is busy
+BODIES_IN_MEMORY = 64 << 20  # bytes of answers waiting for a parser before new transfers hold off
+
+
+class Parts(Value, frozen=True, kw_only=True):
+    """What a crawl is made of; `wiring` puts it together."""
+
+    store: Store
+    identity: Crawler
+    fetcher: Fetcher
+    pool: ParserPool
+    selector: selectors.BaseSelector
+    free_space: Callable[[], int | None]
+    log: CrawlLog
+
+
+class Plan(Value, frozen=True, kw_only=True):
+    """What is asked of a crawl."""
+
+    settings: Settings
+    round: Round
+    admissions: Callable[[tuple[str, ...]], Admit]  # of the seeds: more may join while it runs
+    product: str
+    fallbacks: Mapping[str, str] = {}  # https seeds typed without a scheme -> their http form
+
+
+class CrawlLoop:
+    """One crawler at work."""
+
+    def __init__(self, plan: Plan, parts: Parts) -> None:
+        self._plan, self._settings, self._parts = plan, plan.settings, parts
+        self._fetcher, self._pool, self._log = parts.fetcher, parts.pool, parts.log
+        crawl = self._settings.crawl
+        self._rules = UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
+        self._seeds = plan.round.seeds
+        self._admit = plan.admissions(self._seeds)
+        self._frontier = Frontier(
+            self._settings.politeness, self._settings.hosts, product=plan.product, obey_robots=crawl.robots
+        )
+        self._outbox = Outbox(self._settings.store)
+        least = self._settings.store.min_free << 20
+        self._writer = Writer(
+            parts.store, parts.identity.id, selector=parts.selector, free=parts.free_space, least=least
+        )
+        self._ids = count(1)
+        self._leases: dict[int, Lease] = {}  # by request: being fetched or parsed
+        self._robots_asked: dict[int, AskRobots] = {}  # by request, likewise
+        self._answers: dict[int, Fetched] = {}  # being parsed
+        self._bodies = 0  # bytes of them
+        self._clock_start = time.time() - time.monotonic()
+        self._next_beat = self._next_ask = 0.0
+        self._stop = 0  # 1: after what is in flight; 2: at once
+        self._paused = self._held = self._over = False
+        self.ending = ""  # why the crawl ended, for people
+        self.failure = ""  # a sentence when no seed could be visited, so that the crawl brought nothing
+        self.leftovers: list[str] = []  # why something is still queued, a sentence a host
+        self.tally = Tally(parts.store.counts())
+
+    def run(self, on_wait: Callable[[], None] = lambda: None) -> Iterator[Visit]:
+        """Crawl; yields each visit when it is safely stored. `on_wait` is called at every turn."""
+        try:
+            while not self._is_over():
+                self._start_work(self._now())
+                self._wait()
+                self._take_fetched(self._now())
+                self._take_parsed(self._now())
+                yield from self._exchange(self._now())
+                on_wait()
+        finally:
+            self._close()
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """Finish what is in flight and end; at once: drop what is in flight. Safe to call from a signal handler."""
+        self._stop = 2 if at_once else max(self._stop, 1)
+
+    def hold(self, *, on: bool) -> None:
+        """Start nothing new for now: the consumer is behind."""
+        self._held = on
+
+    def progress(self) -> Progress:
+        """How it goes."""
+        state = "stopping" if self._stop else "paused" if self._paused or self._outbox.stuck else "running"
+        if state == "running" and self.tally.waiting_for and not self._in_flight():
+            state = "waiting"
+        return self.tally.progress(
+            name=self._parts.identity.name,
+            state=state,
+            transfers=self._fetcher.active,
+            hosts=len(self._frontier),
+            waiting=tuple(self._frontier.waiting(self._now())),
+        )
+
+    def _now(self) -> float:
+        """Unix time that never jumps: a clock set back must not freeze the hosts."""
+        return self._clock_start + time.monotonic()
+
+    def _is_over(self) -> bool:
+        if self._stop == 2:
+            self._drop_in_flight()
+            self._outbox.drop_refused()
+        if self._stop and not self._in_flight():
+            self.ending = self.ending or "stopped"
+            return not (self._outbox.visits or self._outbox.stuck or self._writer.busy)
+        return self._over
+
+    def _in_flight(self) -> int:
+        return len(self._leases) + len(self._robots_asked)
+
+    # -- out: what is due ----------------------------------------------------------------------------------------------
+
+    def _start_work(self, now: float) -> None:
+        while self._has_room():
+            match self._frontier.next(now):
+                case Fetch(lease=lease):
+                    self._leases[self._start(lease.url, lease.role, lease.etag, lease.last_modified)] = lease
+                case AskRobots() as ask:
+                    self._robots_asked[self._start(ask.url, Role.ROBOTS)] = ask
+                case Refuse(lease=lease):
+                    refused = visits.unvisited(lease, Outcome.ROBOTS, "robots.txt", now=now, state=State.REFUSED)
+                    self._finish(refused, now)
+                case None:
+                    break
+
+    def _start(self, url: str, role: Role, etag: str = "", last_modified: str = "") -> int:
+        request = Request(id=next(self._ids), url=url, role=role, etag=etag, last_modified=last_modified)
+        self._fetcher.start(request)
+        return request.id
+
+    def _has_room(self) -> bool:
+        """Room for one more transfer. What is not committed yet is at most one batch: a kill costs no more."""
+        if self._stop or self._paused or self._held or self._outbox.stuck:
+            return False
+        uncommitted = len(self._leases) + len(self._outbox.visits) + self._writer.pending
+        return (
+            self._fetcher.active < self._settings.politeness.transfers
+            and uncommitted < self._settings.store.batch_visits
+            and self._pool.backlog < self._pool.processes * PARSE_AHEAD
+            and self._bodies < BODIES_IN_MEMORY
+        )
+
+    def _wait(self) -> None:
+        now = self._now()
+        room = self._has_room()
+        until = [now + LONGEST_WAIT]
+        if room and (ready := self._frontier.next_ready()) is not None:
+            until.append(ready)
+        if not self._writer.busy and (due := self._outbox.due_at()) is not None:
+            until.append(due)
+        timeout = max(0.0, min(until) - now)
+        if (curl := self._fetcher.next_timeout(now)) is not None:
+            timeout = min(timeout, curl)
+        for key, mask in self._parts.selector.select(timeout):
+            key.data(mask)
+        later = self._now()
+        self._fetcher.tick(later)
+        self._pool.tick(later)
+        self.tally.waited(self._limit(room=room), later - now)
+
+    def _limit(self, *, room: bool) -> str:
+        """What the crawl waits for right now."""
+        if self._outbox.stuck:
+            return "disk"
+        if not room and self._fetcher.active < self._settings.politeness.transfers:
+            unwritten = len(self._outbox.visits) + self._writer.pending
+            return "store" if unwritten > self._settings.store.batch_visits // 2 else "parsing"
+        if self._fetcher.active:
+            return "network"
+        return "politeness" if len(self._frontier) else ""
+
+    # -- in: what came -------------------------------------------------------------------------------------------------
+
+    def _take_fetched(self, now: float) -> None:
+        for fetched in self._fetcher.finished():
+            if fetched.request.role is Role.ROBOTS:
+                self._robots_answered(fetched, now)
+                continue
+            lease = self._leases[fetched.request.id]
+            verdict = policy.verdict(fetched.outcome, fetched.status, lease.tries, self._retries(lease))
+            wait = policy.retry_after(fetched.headers.get("retry-after", ""), now) if verdict.host_failure else 0.0
+            took = fetched.milliseconds / 1000
+            self._frontier.finished(
+                lease, now, took=took, address=fetched.address, failed=verdict.host_failure, wait=wait
+            )
+            if fetched.outcome is Outcome.FETCHED and lease.role is not Role.CHECK:
+                self._parse(fetched)
+            else:
+                self._visited(fetched, None, now)
+
+    def _parse(self, fetched: Fetched) -> None:
+        self._pool.submit(visits.parse_job(fetched))
+        self._bodies += len(fetched.body)
+        self._answers[fetched.request.id] = fetched
+
+    def _take_parsed(self, now: float) -> None:
+        for page in self._pool.finished():
+            fetched = self._answers.pop(page.id, None)
+            if fetched is None:
+                continue  # dropped by a stop at once
+            self._bodies -= len(fetched.body)
+            if page.id in self._robots_asked:
+                self._robots_parsed(page, now)
+            else:
+                self._visited(fetched, page, now)
+
+    def _visited(self, fetched: Fetched, page: Page | None, now: float) -> None:
+        lease = self._leases.pop(fetched.request.id)
+        redirect = None
+        if fetched.outcome is Outcome.REDIRECTED:
+            if lease.hops >= self._settings.fetch.max_redirects:
+                reason = f"more than {self._settings.fetch.max_redirects} redirects in a row"
+                fetched = msgspec.structs.replace(fetched, outcome=Outcome.TOO_MANY_REDIRECTS, reason=reason)
+            else:
+                redirect = visits.redirect_candidate(lease, fetched.location, self._rules)
+        retries = self._retries(lease)
+        self._finish(visits.visit_of(lease, fetched, page, now=now, retries=retries, redirect=redirect), now)
+
+    def _finish(self, visit: Visit, now: float) -> None:
+        self._outbox.put(visit, now)
+        if visit.state is State.FAILED and visit.outcome in policy.UNREACHABLE:
+            self._fall_back(visit.lease.url)
+        if visit.redirect is not None and visit.redirect.seed:
+            self._reseed((visit.redirect.url,))
+
+    def _retries(self, lease: Lease) -> int:
+        return 1 if lease.url in self._plan.fallbacks else self._settings.politeness.retries
+
+    def _fall_back(self, url: str) -> None:
+        """A seed typed without a scheme does not answer over https: try http."""
+        if (other := self._plan.fallbacks.get(url)) is not None:
+            self._outbox.found.append(visits.seed_candidate(other, self._rules))
+            self._reseed((other,))
+
+    def _reseed(self, seeds: tuple[str, ...]) -> None:
+        if set(seeds) - set(self._seeds):
+            self._seeds = tuple(dict.fromkeys((*self._seeds, *seeds)))
+            self._admit = self._plan.admissions(self._seeds)
+
+    # -- robots.txt ----------------------------------------------------------------------------------------------------
+
+    def _robots_answered(self, fetched: Fetched, now: float) -> None:
+        meaning = meaning_of(fetched.outcome, fetched.status)
+        if meaning == "rules":
+            self._parse(fetched)
+            return
+        ask = self._robots_asked.pop(fetched.request.id)
+        if meaning == "unavailable":
+            self._robots_known(ask, "unavailable", "", fetched.reason, now)
+        else:
+            self._robots_unreachable(ask, fetched, now)
+
+    def _robots_parsed(self, page: Page, now: float) -> None:
+        ask = self._robots_asked.pop(page.id)
+        usable = page.outcome is Outcome.FETCHED
+        # A robots.txt that does not even decode says nothing: RFC 9309 §2.3.1.5 has us use what can be parsed.
+        self._robots_known(ask, "rules", page.text.decode("utf-8", "replace") if usable else "", page.reason, now)
+
+    def _robots_known(self, ask: AskRobots, outcome: str, text: str, reason: str, now: float) -> None:
+        robots = Robots(host=ask.host, scheme=ask.scheme, outcome=outcome, text=text, fetched_at=now, reason=reason)
+        self._outbox.robots.append(robots)
+        rules = self._frontier.robots_known(robots, now)
+        if self._settings.crawl.sitemaps:
+            found = (visits.sitemap_candidate(url, self._rules) for url in rules.sitemaps)
+            self._outbox.found.extend(found)
+
+    def _robots_unreachable(self, ask: AskRobots, fetched: Fetched, now: float) -> None:
+        """RFC 9309 §2.3.1.4: no robots.txt because of a fault means no visit; try again, later and later."""
+        reason = f"robots.txt unreachable: {fetched.reason or fetched.outcome}"
+        wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)
+        failures = self._frontier.robots_failed(ask.host, now, wait, reason)
+        falls_back = any(url in self._plan.fallbacks for url in self._frontier.urls(ask.host))
+        hopeless = fetched.outcome in {Outcome.ADDRESS, Outcome.TLS} or falls_back
+        if failures < self._settings.politeness.retries and not hopeless:
+            return
+        rest = 0.0 if hopeless else max(wait, policy.ROBOTS_RETRY)
+        note, leases = self._frontier.give_back(ask.host, now, wait=rest, reason=reason)
+        self._outbox.notes.append(note)
+        self._log.write("host given up", host=ask.url, reason=reason)
+        # When the host itself cannot be reached, neither can these URLs, and of a link people want to know that. When
+        # only its robots.txt is broken, they stay queued.
+        if fetched.outcome not in policy.UNREACHABLE and fetched.outcome is not Outcome.ADDRESS:
+            self._outbox.released.extend(leases)
+            return
+        state = State.REFUSED if fetched.outcome is Outcome.ADDRESS else State.FAILED
+        for lease in leases:
+            self._finish(visits.unvisited(lease, fetched.outcome, fetched.reason, now=now, state=state), now)
+
+    # -- the store -----------------------------------------------------------------------------------------------------
+
+    def _exchange(self, now: float) -> Iterator[Visit]:
+        done = self._writer.finished()
+        if done is not None:
+            yield from self._settle(done, now)
+        if not self._writer.busy and self._exchange_is_due(now):
+            self._writer.give(self._order(now), self._admit, keep_links=self._settings.crawl.links)
+
+    def _exchange_is_due(self, now: float) -> bool:
+        if self._outbox.stuck:
+            return now >= self._next_ask
+        starving = not self._frontier.waiting_urls
+        if now >= self._next_beat or self._outbox.is_due(now, hurry=starving or bool(self._stop)):
+            return True
+        return starving and now >= self._next_ask and not self._stop and not self._paused
+
+    def _order(self, now: float) -> Order:
+        beat = now >= self._next_beat
+        if beat:
+            self._next_beat = now + BEAT_SECONDS
+        self._next_ask = now + IDLE_POLL
+        working = not self._stop and not self._paused
+        self._outbox.notes.extend(self._frontier.notes())
+        return self._outbox.order(
+            now,
+            report=self.tally.report(self.progress()) if beat else None,
+            hungry=self._frontier.hungry() if working else [],
+            hosts=self._frontier.wants_hosts(self._settings.politeness.transfers) if working else 0,
+            urls=self._frontier.urls_per_host,
+        )
+
+    def _settle(self, done: Done, now: float) -> Iterator[Visit]:
+        if isinstance(done.error, StoreFull):
+            self._pause_for_disk(done, now)
+            return
+        if done.error is not None:
+            raise done.error
+        self.tally.stored(done)
+        self._log.visits(done.order.visits)
+        for leased in done.leased:
+            self._frontier.take_in(leased, now)
+        if done.wanted:
+            self._obey(done.wanted)
+        if done.round is not None:
+            self._reseed(done.round.seeds)
+        yield from done.order.visits
+        self._let_go(done, now)
+        self._judge_end(done, now)
+
+    def _pause_for_disk(self, done: Done, now: float) -> None:
+        if not self.tally.note:
+            self._log.write("paused", reason=str(done.error))
+        self.tally.note = f"{done.error}; free some and the crawl goes on by itself"
+        self._outbox.refuse(done.order)
+        self._next_ask = now + DISK_POLL
+
+    def _obey(self, wanted: str) -> None:
+        self._paused = wanted == "pause"
+        if wanted == "stop":
+            self.ending = "stopped by request"
+            self.stop()
+
+    def _let_go(self, done: Done, now: float) -> None:
+        """Give back hosts for which the store has no more URLs and nothing is under way that could bring some."""
+        asked = set(done.order.hungry) - {leased.host for leased in done.leased}
+        for host in self._frontier.idle():
+            if host in asked and not self._is_under_way(host):
+                self._outbox.notes.append(self._frontier.give_back(host, now)[0])
+
+    def _is_under_way(self, host: int) -> bool:
+        return any(lease.host == host for lease in self._leases.values()) or any(
+            visit.lease.host == host for visit in self._outbox.visits
+        )
+
+    def _judge_end(self, done: Done, now: float) -> None:
+        asked = bool(done.order.new_hosts or done.order.hungry) and not done.order.add
+        if not asked or done.leased or self._in_flight() or self._outbox or self._frontier.waiting_urls:
+            return
+        left = policy.what_is_left(
+            done.waiting, queued=self.tally.queued, now=now, patience=self._settings.politeness.patience
+        )
+        self.tally.waiting_for = left.waiting_for
+        self._over, self.ending = bool(left.ending), left.ending
+        self._next_ask = min(self._next_ask, left.ask_again_at)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _drop_in_flight(self) -> None:
+        self._fetcher.cancel_all()
+        self._fetcher.finished()
+        self._leases.clear()
+        self._answers.clear()
+        self._robots_asked.clear()
+
+    def _close(self) -> None:
+        """Leave: whatever happened, leases go back and processes end."""
+        self._drop_in_flight()
+        try:
+            self._writer.close()
+            self._parts.store.leave(self._parts.identity.id)
+            if self.ending == policy.COMPLETE:
+                self._parts.store.finish_round(self._now())
+            self._look_back()
+        finally:
+            self._pool.close()
+            self._fetcher.close()
+            self._parts.store.close()
+            self._log.write("end", why=self.ending or "interrupted", pages=self.tally.pages)
+            self._log.close()
+
+    def _look_back(self) -> None:
+        """What people must be told: why something is left, and why nothing came."""
+        store = self._parts.store
+        waiting = [each for each in store.waiting(self._parts.identity.id) if each.reason]
+        self.leftovers = [f"{each.host}: {each.queued:,} URLs left: {each.reason}" for each in waiting]
+        if self._stop or store.counts().resources.get(State.VISITED):
+            return
+        reasons = {each.host: each.reason for each in waiting}
+        for url in self._seeds:
+            row = store.resource(digest(url, self._rules))
+            if row is not None:
+                why = row.reason or row.outcome or reasons.get(row.host, "nothing was heard of it")
+                self.failure = f"{url} could not be visited: {why}."

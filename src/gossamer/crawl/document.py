@@ -1,0 +1,29 @@
+"""What a reader (HTML, feed, PDF ...) finds in a document, before it becomes a `Page`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gossamer.crawl.links import Bonds
+    from gossamer.crawl.text import Run
+
+MAX_TITLE = 1000  # characters
+MAX_DESCRIPTION = 2000  # characters
+MAX_LANGUAGE = 35  # characters: the longest tag RFC 5646 §4.4.1 finds reason for
+
+
+@dataclass(slots=True)
+class Document:
+    """Filled by one reader, each field at most once."""
+
+    bonds: Bonds
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    canonical: str = ""
+    robots: list[tuple[str, str]] = field(default_factory=list)  # <meta> robots: name, content
+    noindex: bool = False  # it is a list of other pages, not a page
+    runs: list[Run] = field(default_factory=list)  # the body's text, in reading order
+    reason: str = ""  # what could not be read, for people

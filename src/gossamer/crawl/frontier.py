@@ -1,0 +1,312 @@
+"""The workbench: the hosts this crawler holds, their next URLs, and when each may be asked again.
+
+A host's life here: taken in with some URLs → its robots.txt asked for, if not known → its URLs handed out one by one,
+each when the host is ready → given back when nothing of it is left. Everything large stays in the store; what is here
+is bounded by the number of hosts held and the URLs leased for each.
+"""
+
+from __future__ import annotations
+
+import heapq
+import ipaddress
+from collections import Counter, deque
+from itertools import count
+from typing import TYPE_CHECKING
+
+from gossamer.crawl import policy
+from gossamer.crawl.robots import ALLOW_ALL, RobotsRules
+from gossamer.crawl.urls import scheme as scheme_of
+from gossamer.model import HostNote, Lease, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gossamer.config import HostSettings, PolitenessSettings
+    from gossamer.crawl.robots import ProductRules
+    from gossamer.model import HostLease, Robots
+
+ADDRESS_RECHECK = 0.05  # seconds until a host is looked at again whose address had no free connection
+
+
+class AskRobots(Value, frozen=True, kw_only=True):
+    """Work: fetch a host's robots.txt before anything else of it."""
+
+    host: int
+    scheme: str
+    url: str
+
+
+class Fetch(Value, frozen=True, kw_only=True):
+    """Work: fetch this URL now."""
+
+    lease: Lease
+
+
+class Refuse(Value, frozen=True, kw_only=True):
+    """Work: record that robots.txt forbids this URL."""
+
+    lease: Lease
+
+
+Work = AskRobots | Fetch | Refuse
+
+
+class _Host:
+    """A held host. Mutable, and seen by nobody but the frontier."""
+
+    __slots__ = (
+        "active", "address", "asking", "connections", "crawl_delay", "delay", "failures", "id", "listed", "local",
+        "name", "own_delay", "queue", "ready_at", "reason", "rules", "touched",
+    )  # fmt: skip
+
+    def __init__(self, leased: HostLease, politeness: PolitenessSettings, own: HostSettings | None) -> None:
+        self.id = leased.host
+        self.name = leased.name
+        self.ready_at = leased.ready_at
+        self.failures = leased.failures
+        self.queue: deque[Lease] = deque()
+        self.active = 0
+        self.asking = False
+        self.listed = False  # stands in the heap of ready times
+        self.touched = False  # something to tell the store
+        self.rules: dict[str, ProductRules] = {}
+        self.crawl_delay: float | None = None
+        self.own_delay = own.delay if own and own.delay is not None else politeness.delay
+        self.connections = own.connections if own and own.connections else politeness.connections
+        self.delay = self.own_delay or 0.0
+        self.address = ""
+        self.local = _is_loopback_name(leased.name)
+        self.reason = ""
+
+
+def _is_loopback_name(authority: str) -> bool:
+    host = authority.rsplit(":", 1)[0] if not authority.endswith("]") else authority
+    host = host.strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Frontier:
+    """Held hosts by ready time."""
+
+    def __init__(
+        self, politeness: PolitenessSettings, hosts: Mapping[str, HostSettings], *, product: str, obey_robots: bool
+    ) -> None:
+        self._politeness = politeness
+        self._own = hosts
+        self._product = product
+        self._obey = obey_robots
+        self._hosts: dict[int, _Host] = {}
+        self._heap: list[tuple[float, int, _Host]] = []
+        self._ticket = count()
+        self._per_address: Counter[str] = Counter()
+        self.urls_per_host = max(16, 16 * politeness.connections)
+        self.waiting_urls = 0  # leased and not handed out yet
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    # -- in ------------------------------------------------------------------------------------------------------
+
+    def take_in(self, leased: HostLease, now: float) -> None:
+        """Add a host, or more URLs of one that is held."""
+        host = self._hosts.get(leased.host)
+        if host is None:
+            host = self._hosts[leased.host] = _Host(leased, self._politeness, self._own.get(leased.name))
+            for robots in leased.robots:
+                if now - robots.fetched_at < policy.ROBOTS_MAX_AGE and robots.outcome != "unreachable":
+                    self._set_rules(host, robots)
+        host.queue.extend(leased.leases)
+        self.waiting_urls += len(leased.leases)
+        self._list(host)
+
+    def robots_known(self, robots: Robots, now: float) -> RobotsRules:
+        """Rules arrived for a host; it may be visited."""
+        host = self._hosts[robots.host]
+        host.asking = False
+        rules = self._set_rules(host, robots)
+        host.ready_at = max(host.ready_at, now + self._pause(host, 0.0))
+        self._list(host)
+        return rules
+
+    def robots_failed(self, host_id: int, now: float, wait: float, reason: str) -> int:
+        """robots.txt could not be had: wait before the next try; returns the failures in a row."""
+        host = self._hosts[host_id]
+        host.asking = False
+        host.failures += 1
+        self._hold_off(host, now, wait, reason)
+        return host.failures
+
+    def _set_rules(self, host: _Host, robots: Robots) -> RobotsRules:
+        rules = RobotsRules.parse(robots.text) if robots.outcome == "rules" and self._obey else ALLOW_ALL
+        host.rules[robots.scheme] = rules.for_product(self._product)
+        asked = rules.crawl_delay(self._product)
+        if asked is not None:
+            host.crawl_delay = asked
+            host.connections = 1  # a site that asks for a pause means it between any two requests
+            cap = self._politeness.max_crawl_delay
+            if asked > cap:
+                host.reason = f"robots.txt asks for {asked:g} s between requests, cut to {cap:g} s"
+        host.delay = self._pause(host, 0.0)
+        return rules
+
+    # -- out -----------------------------------------------------------------------------------------------------
+
+    def next(self, now: float) -> Work | None:
+        """The next thing to do, if any host is ready."""
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            host = heapq.heappop(heap)[2]
+            host.listed = False
+            if not host.queue or host.asking or host.active >= host.connections or host.id not in self._hosts:
+                continue
+            if host.ready_at > now or self._address_is_busy(host):
+                self._list(host, max(host.ready_at, now + ADDRESS_RECHECK))
+                continue
+            return self._work_of(host, now)
+        return None
+
+    def _work_of(self, host: _Host, now: float) -> Work:
+        lease = host.queue[0]
+        scheme = scheme_of(lease.url)
+        rules = host.rules.get(scheme)
+        if rules is None and not self._obey:
+            rules = host.rules[scheme] = ALLOW_ALL.for_product(self._product)
+        if rules is None:
+            host.asking = True
+            return AskRobots(host=host.id, scheme=scheme, url=f"{scheme}://{host.name}/robots.txt")
+        host.queue.popleft()
+        self.waiting_urls -= 1
+        if not rules.allowed(lease.url):
+            self._list(host)
+            return Refuse(lease=lease)
+        host.active += 1
+        host.touched = True
+        self._per_address[host.address] += 1
+        if host.connections > 1:
+            host.ready_at = now + host.delay
+            self._list(host)
+        return Fetch(lease=lease)
+
+    def _address_is_busy(self, host: _Host) -> bool:
+        limit = max(self._politeness.connections_per_address, host.connections)
+        return bool(host.address) and self._per_address[host.address] >= limit
+
+    # -- after a transfer ----------------------------------------------------------------------------------------
+
+    def finished(self, lease: Lease, now: float, *, took: float, address: str, failed: bool, wait: float) -> None:
+        """A transfer ended: the host may be asked again after its pause."""
+        host = self._hosts[lease.host]
+        host.active -= 1
+        self._leave_address(host.address)
+        if address:
+            self._move_address(host, address)
+        host.touched = True
+        if failed:
+            host.failures += 1
+            self._hold_off(host, now, wait, "waits after a failure" if not wait else "asked to wait (Retry-After)")
+            return
+        host.failures = 0
+        host.delay = self._pause(host, took)
+        host.reason = "" if host.crawl_delay is None else host.reason
+        host.ready_at = max(host.ready_at, now + max(host.delay, wait))
+        self._list(host)
+
+    def _leave_address(self, address: str) -> None:
+        self._per_address[address] -= 1
+        if self._per_address[address] <= 0:
+            del self._per_address[address]
+
+    def _move_address(self, host: _Host, address: str) -> None:
+        """Its other transfers are counted at the old address still: move them along."""
+        if host.address != address:
+            for _ in range(host.active):
+                self._leave_address(host.address)
+                self._per_address[address] += 1
+            host.address = address
+
+    def _hold_off(self, host: _Host, now: float, wait: float, reason: str) -> None:
+        host.touched = True
+        host.reason = reason
+        host.ready_at = max(host.ready_at, now + max(wait, host.delay, policy.backoff(self._politeness, host.failures)))
+        self._list(host)
+
+    def _pause(self, host: _Host, took: float) -> float:
+        return policy.pause_after(
+            self._politeness, own=host.own_delay, crawl_delay=host.crawl_delay, took=took, local=host.local
+        )
+
+    def _list(self, host: _Host, at: float | None = None) -> None:
+        if not host.listed and host.queue and not host.asking and host.active < host.connections:
+            host.listed = True
+            heapq.heappush(self._heap, (host.ready_at if at is None else at, next(self._ticket), host))
+
+    # -- the store's side ----------------------------------------------------------------------------------------
+
+    def hungry(self) -> list[int]:
+        """Held hosts that will soon need more URLs."""
+        few = self.urls_per_host // 4
+        return [host.id for host in self._hosts.values() if len(host.queue) <= few]
+
+    def wants_hosts(self, transfers: int) -> int:
+        """How many more hosts would be welcome."""
+        room = self._politeness.max_hosts - len(self._hosts)
+        # Twice as many hosts as transfers, so that pauses of some are filled by others.
+        return max(0, min(room, 2 * transfers - sum(h.connections for h in self._hosts.values()), 64))
+
+    def give_back(
+        self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""
+    ) -> tuple[HostNote, list[Lease]]:
+        """Let go of a host; returns what the store must know, and the URLs not visited."""
+        host = self._hosts.pop(host_id)
+        self.waiting_urls -= len(host.queue)
+        note = HostNote(
+            host=host.id, ready_at=max(host.ready_at, now + wait), delay=host.delay, failures=host.failures,
+            reason=reason or host.reason, keep=False,
+        )  # fmt: skip
+        return note, list(host.queue)
+
+    def urls(self, host_id: int) -> list[str]:
+        """A host's URLs not handed out yet."""
+        return [lease.url for lease in self._hosts[host_id].queue]
+
+    def idle(self) -> list[int]:
+        """Held hosts with nothing to do."""
+        return [host.id for host in self._hosts.values() if not host.queue and not host.active and not host.asking]
+
+    def held(self) -> list[int]:
+        """All hosts held."""
+        return list(self._hosts)
+
+    def notes(self) -> list[HostNote]:
+        """What changed for hosts since the last call, so that a successor knows when they may be asked again."""
+        notes = []
+        for host in self._hosts.values():
+            if host.touched:
+                host.touched = False
+                notes.append(
+                    HostNote(
+                        host=host.id,
+                        ready_at=host.ready_at,
+                        delay=host.delay,
+                        failures=host.failures,
+                        reason=host.reason,
+                    )
+                )
+        return notes
+
+    def next_ready(self) -> float | None:
+        """When the next host can be ready (Unix time)."""
+        return self._heap[0][0] if self._heap else None
+
+    def waiting(self, now: float, limit: int = 5) -> Iterator[tuple[str, float, str]]:
+        """Hosts that wait, longest first: name, seconds, why."""
+        waits = [
+            (h.ready_at - now, h) for h in self._hosts.values() if h.ready_at - now > 0.5 and (h.queue or h.asking)
+        ]
+        for seconds, host in sorted(waits, key=lambda pair: -pair[0])[:limit]:
+            yield host.name, seconds, host.reason or "politeness"

@@ -1,0 +1,65 @@
+"""A crawler's log: one JSON object a line, with its name. What went well is in the store and not repeated here."""
+
+from __future__ import annotations
+
+import time
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+from gossamer.crawl.policy import SUCCESSES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from gossamer.model import Visit
+
+
+class CrawlLog:
+    """Appends to a file; every line is whole, so that several crawlers may share one."""
+
+    def __init__(self, path: Path, crawler: str) -> None:
+        self.path = path
+        self._crawler = crawler
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = path.open("ab", buffering=0)
+        self._lost = 0  # lines that a full disk refused
+
+    def write(self, event: str, **details: object) -> None:
+        """Append one event."""
+        line = {"at": round(time.time(), 3), "crawler": self._crawler, "event": event, **details}
+        self._append([msgspec.json.encode(line)])
+
+    def visits(self, visits: Iterable[Visit]) -> None:
+        """Append the visits that did not go well, in one write."""
+        lines = [self._line(visit) for visit in visits if visit.outcome not in SUCCESSES]
+        if lines:
+            self._append(lines)
+
+    def _line(self, visit: Visit) -> bytes:
+        told = {
+            "at": round(visit.visited_at, 3),
+            "crawler": self._crawler,
+            "event": "visit",
+            "url": visit.lease.url,
+            "outcome": visit.outcome,
+            "state": visit.state,
+            "status": visit.status,
+            "reason": visit.reason,
+        }
+        return msgspec.json.encode(told)
+
+    def _append(self, lines: list[bytes]) -> None:
+        """A log that cannot be written must not end a crawl: what is lost is counted, and told when there is room."""
+        told = [msgspec.json.encode({"event": "lines lost", "count": self._lost})] if self._lost else []
+        try:
+            self._file.write(b"\n".join([*told, *lines]) + b"\n")
+        except OSError:
+            self._lost += len(lines)
+        else:
+            self._lost = 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

@@ -1,0 +1,85 @@
+"""What waits for the store: finished visits and what was learned of hosts, until they make a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.crawl.writer import Order
+
+if TYPE_CHECKING:
+    from gossamer.config import StoreSettings
+    from gossamer.model import Candidate, HostNote, Lease, Robots, Visit
+    from gossamer.store.base import Report
+
+
+class Outbox:
+    """Gathers, and says when it is time to write."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self.visits: list[Visit] = []
+        self.notes: list[HostNote] = []
+        self.robots: list[Robots] = []
+        self.released: list[Lease] = []
+        self.found: list[Candidate] = []  # URLs that no page links to: sitemaps, other forms of seeds
+        self._oldest = 0.0  # when the first of the visits came
+        self._refused: Order | None = None  # an order that the full disk refused, to be given again
+
+    def __bool__(self) -> bool:
+        return bool(self.visits or self.notes or self.robots or self.released or self.found or self._refused)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the disk is full."""
+        return self._refused is not None
+
+    def put(self, visit: Visit, now: float) -> None:
+        """A visit is finished."""
+        if not self.visits:
+            self._oldest = now
+        self.visits.append(visit)
+
+    def refuse(self, order: Order) -> None:
+        """The store could not take it: keep it for another try."""
+        self._refused = order
+
+    def drop_refused(self) -> None:
+        """Give up what could not be written; it will be visited again."""
+        self._refused = None
+
+    def due_at(self) -> float | None:
+        """When the visits have waited long enough."""
+        return self._oldest + self._settings.batch_seconds if self.visits else None
+
+    def is_due(self, now: float, *, hurry: bool) -> bool:
+        """Whether to write now. At half a batch, so that the other half can gather while it is written.
+
+        In a hurry at once: nothing is left to hand out, and what was found only becomes work by being written.
+        """
+        due_at = self.due_at()
+        return (
+            len(self.visits) >= self._settings.batch_visits // 2
+            or (due_at is not None and now >= due_at)
+            or (hurry and bool(self))
+        )
+
+    def order(self, now: float, *, report: Report | None, hungry: list[int], hosts: int, urls: int) -> Order:
+        """Everything gathered, as an order for the writer; nothing is left here."""
+        if self._refused is not None:
+            order, self._refused = self._refused, None
+            return order
+        order = Order(
+            now=now,
+            visits=tuple(self.visits),
+            hosts=tuple(self.notes),
+            robots=tuple(self.robots),
+            released=tuple(self.released),
+            add=tuple(self.found),
+            report=report,
+            hungry=tuple(hungry),
+            new_hosts=hosts,
+            urls=urls,
+        )
+        for gathered in (self.visits, self.notes, self.robots, self.released, self.found):
+            gathered.clear()
+        return order

@@ -1,0 +1,101 @@
+"""A parser process: reads jobs from a socket, answers pages. Started by `parsers.ParserPool`, never by hand.
+
+    python -P -m gossamer.crawl.parser_process FD
+
+It lives among hostile bytes, so it is limited before it reads the first of them: memory (a page that needs more is
+answered as such, then the process ends, to start clean), time for each page (the kernel kills it, even when nobody is
+left to notice), no core dumps. It ends when the other side of the socket does.
+
+Frames, both ways: 4 bytes length (big-endian), then that much msgpack. To here: `ParseOptions`, then `ParseJob`s.
+From here: an empty frame once it is ready, then a `Page` for each job, in order.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+from selectolax.lexbor import SelectolaxError
+
+from gossamer.crawl.parse import PageParser, ParseOptions
+from gossamer.model import Outcome, Page, ParseJob
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+HEADER = 4  # bytes of a frame's length
+_PAGES_BETWEEN_COLLECTIONS = 1000  # cycles are rare here; looking for them on every page cost 5 % of its time
+
+
+def main() -> None:
+    """Serve the socket whose file descriptor is the first argument."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the coordinator
+    with socket.socket(fileno=int(sys.argv[1])) as connection, connection.makefile("rb") as jobs:
+        first = _frame(jobs)
+        if first is None:
+            return
+        options = msgspec.msgpack.decode(first, type=ParseOptions)
+        parser = PageParser(options)
+        _limit(options)
+        gc.freeze()
+        gc.disable()
+        try:
+            connection.sendall(bytes(HEADER))
+            _serve(connection, jobs, parser, options)
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the coordinator is gone
+
+
+def _limit(options: ParseOptions) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    memory = options.memory << 20
+    memory = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _serve(connection: socket.socket, jobs: BinaryIO, parser: PageParser, options: ParseOptions) -> None:
+    decode = msgspec.msgpack.Decoder(ParseJob).decode
+    encode = msgspec.msgpack.Encoder().encode_into
+    served = 0
+    while (frame := _frame(jobs)) is not None:
+        job = decode(frame)
+        del frame
+        reply = bytearray(HEADER)
+        signal.setitimer(signal.ITIMER_REAL, options.seconds)  # SIGALRM is left at its default: it ends the process
+        try:
+            encode(parser.parse(job), reply, HEADER)
+        except (MemoryError, SelectolaxError):  # Lexbor's parser fails for no other reason
+            reply = bytearray(HEADER)
+            encode(Page(job.id, Outcome.PARSER_MEMORY, f"needs more than {options.memory} MiB"), reply, HEADER)
+            _send(connection, reply)
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        _send(connection, reply)
+        served += 1
+        if served % _PAGES_BETWEEN_COLLECTIONS == 0:
+            gc.collect()
+
+
+def _send(connection: socket.socket, reply: bytearray) -> None:
+    reply[:HEADER] = (len(reply) - HEADER).to_bytes(HEADER, "big")
+    connection.sendall(reply)
+
+
+def _frame(jobs: BinaryIO) -> bytes | None:
+    """The next message; None when the coordinator has closed the connection."""
+    header = jobs.read(HEADER)
+    if len(header) < HEADER:
+        return None
+    size = int.from_bytes(header, "big")
+    message = jobs.read(size)
+    return message if len(message) == size else None
+
+
+if __name__ == "__main__":
+    main()

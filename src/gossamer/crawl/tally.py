@@ -1,0 +1,113 @@
+"""The running account of a crawl: counters, rates and what limits it, for displays and for other crawlers to see."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from gossamer.crawl.progress import Progress
+from gossamer.model import Outcome, Role, State
+from gossamer.store.base import Report
+
+if TYPE_CHECKING:
+    from gossamer.crawl.writer import Done
+    from gossamer.model import Visit
+    from gossamer.store.base import Counts
+
+WINDOW = 5.0  # seconds over which rates and the limiting factor are taken
+LATEST = 4  # visits shown
+
+
+class Tally:
+    """Counts what was stored."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._started = time.monotonic()
+        self.pages = self.failed = self.refused = self.bytes = 0
+        self.known = sum(counts.resources.values())
+        self.queued = counts.resources.get(State.QUEUED, 0) + counts.resources.get(State.LEASED, 0)
+        self.note = ""
+        self.waiting_for = ""
+        self._marks: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
+        self._limits: deque[tuple[float, str, float]] = deque()
+        self._latest: deque[tuple[str, str]] = deque(maxlen=LATEST)
+
+    def stored(self, done: Done) -> None:
+        """A batch is safely stored."""
+        self.note = ""
+        for visit in done.order.visits:
+            self._count(visit)
+        if done.submitted is not None:
+            self.known += done.submitted.known
+            self.queued += done.submitted.queued
+        now = time.monotonic()
+        self._marks.append((now, self.pages, self.bytes, self.known))
+        while len(self._marks) > 2 and now - self._marks[0][0] > WINDOW:
+            self._marks.popleft()
+
+    def _count(self, visit: Visit) -> None:
+        self.bytes += visit.bytes
+        self._latest.append((visit.lease.url, str(visit.outcome)))
+        if visit.state is State.REFUSED:
+            self.refused += 1
+        elif visit.state in {State.FAILED, State.GONE}:
+            self.failed += 1
+        elif visit.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED} and visit.lease.role is Role.PAGE:
+            self.pages += 1
+
+    def waited(self, limit: str, seconds: float) -> None:
+        """The loop waited for something."""
+        now = time.monotonic()
+        self._limits.append((now, limit, seconds))
+        while now - self._limits[0][0] > WINDOW:
+            self._limits.popleft()
+
+    def report(self, progress: Progress) -> Report:
+        """What other crawlers and `gossamer crawlers` get to see."""
+        return Report(
+            state=progress.state,
+            pages=progress.pages,
+            pages_per_second=progress.pages_per_second,
+            bytes_per_second=progress.bytes_per_second,
+            limit=progress.limit,
+            waiting_for=self.waiting_for,
+        )
+
+    def _limit(self) -> str:
+        waits: Counter[str] = Counter()
+        for _, limit, seconds in self._limits:
+            waits[limit] += int(seconds * 1e6)
+        return waits.most_common(1)[0][0] if waits else ""
+
+    def progress(
+        self, *, name: str, state: str, transfers: int, hosts: int, waiting: tuple[tuple[str, float, str], ...]
+    ) -> Progress:
+        """The account as a value."""
+        now = time.monotonic()
+        then, pages, size, known = self._marks[0]
+        span = max(now - then, 0.001)
+        rate = (self.pages - pages) / span
+        growing = self.known > known
+        return Progress(
+            name=name,
+            state=state,
+            note=self.note or (f"waiting for {self.waiting_for}" if state == "waiting" else ""),
+            seconds=now - self._started,
+            pages=self.pages,
+            failed=self.failed,
+            refused=self.refused,
+            bytes=self.bytes,
+            known=self.known,
+            queued=max(self.queued, 0),
+            transfers=transfers,
+            hosts=hosts,
+            pages_per_second=rate,
+            bytes_per_second=(self.bytes - size) / span,
+            mean_pages_per_second=self.pages / max(now - self._started, 0.001),
+            limit=self._limit(),
+            # Only when the web has stopped growing does the queue say how long it will take.
+            eta_seconds=self.queued / rate if rate > 0 and not growing and self.queued > 0 else None,
+            waiting=waiting,
+            latest=tuple(self._latest),
+        )

@@ -1,0 +1,54 @@
+"""Text in one shape: blanks collapsed, lengths capped, runs by field packed for the store.
+
+Only ASCII white space is collapsed, as in HTML: an ideographic or a no-break space is the author's, and stays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.model import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Run = tuple[int, str]  # Field, text
+
+_pack = msgspec.msgpack.Encoder().encode
+_WORD = re.compile(r"\w+")
+
+
+def collapsed(text: str) -> str:
+    """Runs of ASCII white space become one blank each, and none at the ends."""
+    if text.isascii():
+        return " ".join(text.split())
+    return b" ".join(text.encode("utf-8", "replace").split()).decode()
+
+
+def clean(text: str, most: int) -> str:
+    """A short text (title, anchor, description) in one line of at most `most` characters, fit for any database."""
+    return collapsed(text.replace("\0", " "))[:most]
+
+
+def packed(runs: Iterable[Run]) -> bytes:
+    """The runs as they are stored: msgpack [[field, text], ...]."""
+    return _pack(list(runs))
+
+
+def nearness(runs: Iterable[Run], topic: frozenset[str]) -> float:
+    """The share of the topic's words that occur in the text, 0..1."""
+    if not topic:
+        return 0.0
+    words: set[str] = set()
+    for _, text in runs:
+        words.update(_WORD.findall(text.lower()))
+    return len(topic & words) / len(topic)
+
+
+def headed(title: str, description: str, body: Iterable[Run]) -> list[Run]:
+    """A page's runs in reading order: what it calls itself, then what it says."""
+    head = ((int(Field.TITLE), title), (int(Field.DESCRIPTION), description))
+    return [*(run for run in head if run[1]), *body]

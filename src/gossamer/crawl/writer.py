@@ -1,0 +1,161 @@
+"""The writer: the one thread that talks to the store, so that a slow disk never holds up a transfer.
+
+The loop hands it one `Order` at a time (finished visits to write, work wanted) and finds the `Done` later. An order
+that the store could not take (disk full) comes back unharmed, to be given again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from gossamer.errors import GossamerError, StoreFull
+from gossamer.model import Value
+
+if TYPE_CHECKING:
+    import selectors
+    from collections.abc import Callable
+
+    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
+    from gossamer.store.base import Report, Round, Store, Submitted, Waiting
+
+WAKE = b"\0"
+
+
+class Order(Value, frozen=True, kw_only=True):
+    """What the loop wants done, in this order: write, add, beat, lease."""
+
+    now: float
+    visits: tuple[Visit, ...] = ()
+    hosts: tuple[HostNote, ...] = ()
+    robots: tuple[Robots, ...] = ()
+    released: tuple[Lease, ...] = ()
+    add: tuple[Candidate, ...] = ()
+    report: Report | None = None  # beat when given
+    hungry: tuple[int, ...] = ()  # held hosts that want more URLs
+    new_hosts: int = 0
+    urls: int = 0  # per host
+
+
+class Done(Value, frozen=True, kw_only=True):
+    """How an order ended."""
+
+    order: Order
+    error: GossamerError | None = None
+    submitted: Submitted | None = None
+    leased: tuple[HostLease, ...] = ()
+    wanted: str = ""  # run, pause or stop, when there was a beat
+    round: Round | None = None  # as it is now, when there was a beat
+    waiting: tuple[Waiting, ...] = ()  # when work was wanted and there was none
+    seconds: float = 0.0
+
+
+class Writer:
+    """The store's thread, seen from the loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        crawler: int,
+        *,
+        selector: selectors.BaseSelector,
+        free: Callable[[], int | None],
+        least: int,
+    ) -> None:
+        """`free` tells the bytes left on the store's disk (None: not ours to watch), `least` how many must stay."""
+        self._store = store
+        self._crawler = crawler
+        self._free = free
+        self._least = least
+        self._orders: queue.SimpleQueue[tuple[Order, Admit, bool] | None] = queue.SimpleQueue()
+        self._done: Done | None = None
+        self._crash: BaseException | None = None
+        self._wake_here, self._wake_there = socket.socketpair()
+        self._wake_here.setblocking(False)
+        self._selector = selector
+        selector.register(self._wake_here, 1, self._woken)
+        self.pending = 0  # visits handed over and not committed yet
+        self.busy = False
+        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self._thread.start()
+
+    def give(self, order: Order, admit: Admit, *, keep_links: bool) -> None:
+        """Hand over an order; only when not busy."""
+        assert not self.busy
+        self.busy = True
+        self.pending = len(order.visits)
+        self._orders.put((order, admit, keep_links))
+
+    def finished(self) -> Done | None:
+        """The order that has ended since the last call."""
+        if self._crash is not None:
+            raise self._crash
+        done, self._done = self._done, None
+        if done is not None:
+            self.busy = False
+            self.pending = 0
+        return done
+
+    def close(self) -> None:
+        """End the thread; what was given is done first."""
+        self._orders.put(None)
+        self._thread.join()
+        self._selector.unregister(self._wake_here)
+        self._wake_here.close()
+        self._wake_there.close()
+
+    def _woken(self, _mask: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._wake_here.recv(64)
+
+    def _work(self) -> None:
+        while (given := self._orders.get()) is not None:
+            order, admit, keep_links = given
+            started = time.perf_counter()
+            try:
+                submitted = self._write(order, admit, keep_links=keep_links)
+                self._done = self._find_work(order, submitted, started)
+            except GossamerError as error:
+                self._done = Done(order=order, error=error, seconds=time.perf_counter() - started)
+            except BaseException as crash:  # noqa: BLE001 - a bug in this thread must surface in the loop's
+                self._crash = crash
+                return
+            finally:
+                self._wake_there.send(WAKE)
+
+    def _write(self, order: Order, admit: Admit, *, keep_links: bool) -> Submitted | None:
+        free = self._free()
+        if free is not None and free < self._least:
+            raise StoreFull(f"only {free >> 20} MiB of disk space are free")
+        store, submitted = self._store, None
+        if order.visits or order.hosts or order.robots or order.released:
+            submitted = store.submit(
+                self._crawler, order.visits, admit, hosts=order.hosts, robots=order.robots, released=order.released,
+                now=order.now, keep_links=keep_links,
+            )  # fmt: skip
+        if order.add:
+            store.add(order.add, admit, by=self._crawler)
+        return submitted
+
+    def _find_work(self, order: Order, submitted: Submitted | None, started: float) -> Done:
+        store = self._store
+        wanted = store.beat(self._crawler, order.report, order.now) if order.report else ""
+        wants_work = bool(order.new_hosts or order.hungry)
+        leased = (
+            store.lease(self._crawler, hosts=order.new_hosts, urls=order.urls, held=order.hungry, now=order.now)
+            if wants_work
+            else []
+        )
+        return Done(
+            order=order,
+            submitted=submitted,
+            leased=tuple(leased),
+            wanted=wanted,
+            round=store.current_round() if order.report else None,
+            waiting=tuple(store.waiting(self._crawler)) if wants_work and not leased else (),
+            seconds=time.perf_counter() - started,
+        )

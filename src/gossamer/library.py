@@ -1,0 +1,248 @@
+"""Gossamer for programs: `Crawler` visits, `open_web` reads what is stored.
+
+from gossamer import Crawler, open_web
+
+for page in Crawler("https://example.org", scope="host", max_pages=100):
+    print(page.url, page.title, len(page.links))
+
+with open_web("web/") as web:
+    print(web.page("https://example.org/").title)
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import zstandard
+
+from gossamer import config, wiring
+from gossamer.crawl.urls import digest, from_input
+from gossamer.errors import UsageError
+from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from gossamer.crawl.crawler import CrawlLoop
+    from gossamer.crawl.progress import Progress
+    from gossamer.model import Visit
+    from gossamer.store.base import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, Store, VisitRow
+
+AHEAD = 512  # visited pages that wait for the program before the crawl holds off
+
+
+class Link(Value, frozen=True, kw_only=True):
+    """A bond of a page."""
+
+    url: str
+    kind: Kind
+    anchor: str
+    follow: bool
+    weight: int
+    rel: str
+    position: Position
+
+
+class VisitedPage:
+    """A page as a crawl brings it: stored already, decoded when looked at."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        page = visit.page
+        self.url = visit.lease.url
+        self.status = visit.status
+        self.depth = visit.lease.depth
+        self.visited_at = visit.visited_at
+        self.media_type = visit.media_type
+        self.title = page.title if page else ""
+        self.description = page.description if page else ""
+        self.language = page.language if page else ""
+        self.charset = page.charset if page else ""
+
+    def __repr__(self) -> str:
+        return f"<VisitedPage {self.url} {self.status}>"
+
+    @cached_property
+    def fields(self) -> list[tuple[Field, str]]:
+        """The text by field, in reading order."""
+        from gossamer.store.base import decode_text  # noqa: PLC0415 - only when looked at
+
+        page = self._visit.page
+        return decode_text(page.text) if page and page.text else []
+
+    @property
+    def text(self) -> str:
+        """The text, a run a line."""
+        return "\n".join(text for _, text in self.fields)
+
+    @cached_property
+    def source(self) -> bytes:
+        """The decoded body; empty when sources are not kept."""
+        page = self._visit.page
+        return zstandard.decompress(page.source) if page and page.source else b""
+
+    @cached_property
+    def links(self) -> list[Link]:
+        """The bonds, in order of first occurrence."""
+        page = self._visit.page
+        if page is None:
+            return []
+        rows = page.links
+        columns = (rows.urls, rows.kinds, rows.anchors, rows.follows, rows.weights, rows.rels, rows.positions)
+        return [
+            Link(
+                url=url, kind=Kind(kind), anchor=anchor, follow=follow, weight=weight, rel=rel, position=Position(at)
+            )
+            for url, kind, anchor, follow, weight, rel, at in zip(*columns, strict=True)
+        ]
+
+
+class Crawler:
+    """A crawl to iterate over; each page is safely stored when it comes.
+
+    Settings are given by their names (`max_pages=100, delay=0.5, scope="domain"`); see docs/reference/settings.md. The
+    crawl runs in a thread of its own, so that a slow loop body does not let transfers run into their time limits;
+    leaving the loop stops it.
+    """
+
+    def __init__(
+        self, *urls: str, store: str | Path = "web", config_file: Path | None = None, **settings: object
+    ) -> None:
+        self._ask = wiring.Ask(
+            store=str(store), urls=urls, flags=_dotted(settings), config_file=config_file, environ=os.environ
+        )
+        self._loop: CrawlLoop | None = None
+
+    def __iter__(self) -> Iterator[VisitedPage]:
+        loop = wiring.prepare(self._ask)
+        if isinstance(loop, wiring.Complete):
+            return
+        self._loop = loop
+        pages: queue.Queue[VisitedPage | BaseException | None] = queue.Queue()
+        thread = threading.Thread(target=_run, args=(loop, pages), name="crawl", daemon=True)
+        thread.start()
+        try:
+            while (item := pages.get()) is not None:
+                loop.hold(on=pages.qsize() > AHEAD)
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            loop.stop()
+            loop.hold(on=False)
+            thread.join()
+            self._loop = None
+
+    def stop(self) -> None:
+        """Finish what is in flight and end the iteration."""
+        if self._loop is not None:
+            self._loop.stop()
+
+    @property
+    def progress(self) -> Progress | None:
+        """How it goes; None when it is not running."""
+        return self._loop.progress() if self._loop is not None else None
+
+
+def _run(loop: CrawlLoop, pages: queue.Queue[VisitedPage | BaseException | None]) -> None:
+    try:
+        for visit in loop.run():
+            fetched = visit.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+            if fetched and visit.lease.role is Role.PAGE:
+                pages.put(VisitedPage(visit))
+                loop.hold(on=pages.qsize() > AHEAD)
+    except BaseException as error:  # noqa: BLE001 - handed to the thread that iterates, which raises it
+        pages.put(error)
+    pages.put(None)
+
+
+def _dotted(settings: dict[str, object]) -> dict[str, object]:
+    """Settings by bare name -> by section and name."""
+    names: dict[str, str] = {}
+    for section in ("crawl", "politeness", "fetch", "parse", "store"):
+        for name in getattr(config.Settings(), section).__struct_fields__:
+            names.setdefault(name, f"{section}.{name}")
+    unknown = sorted(set(settings) - set(names))
+    if unknown:
+        raise UsageError(f"There is no setting {unknown[0]}; docs/reference/settings.md lists them all.")
+    return {names[name]: value for name, value in settings.items()}
+
+
+class Web:
+    """A stored web, for reading."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def counts(self) -> Counts:
+        """How much is there."""
+        return self._store.counts()
+
+    def page(self, url: str) -> ResourceRow | None:
+        """A resource; None when it is not known."""
+        return next((row for each in from_input(url) if (row := self._store.resource(digest(each)))), None)
+
+    def pages(self) -> Iterator[ResourceRow]:
+        """All visited resources."""
+        return self._store.resources(State.VISITED)
+
+    def resources(self) -> Iterator[ResourceRow]:
+        """All known resources."""
+        return self._store.resources()
+
+    def hosts(self) -> list[HostRow]:
+        """All hosts."""
+        return self._store.hosts()
+
+    def errors(self) -> Iterator[ErrorRow]:
+        """What was not visited as it should have been, and why."""
+        return self._store.errors()
+
+    def inlinks(self, url: str) -> list[LinkRow]:
+        """Bonds that lead to a resource."""
+        return self._store.inlinks(self._id(url))
+
+    def outlinks(self, url: str) -> list[LinkRow]:
+        """Bonds of a page."""
+        return self._store.outlinks(self._id(url))
+
+    def visits(self, url: str) -> list[VisitRow]:
+        """The history of a resource."""
+        return self._store.visits(self._id(url))
+
+    def fields(self, url: str) -> list[tuple[Field, str]]:
+        """A page's text by field."""
+        return self._store.text(self._id(url)) or []
+
+    def source(self, url: str) -> bytes | None:
+        """A page's stored source."""
+        return self._store.source(self._id(url))
+
+    def _id(self, url: str) -> int:
+        row = self.page(url)
+        if row is None:
+            raise UsageError(f"{url} is not known in this web.")
+        return row.id
+
+
+def open_web(place: str | Path = "web") -> Web:
+    """Open a stored web for reading."""
+    return Web(wiring.open_store(str(place), read_only=True))

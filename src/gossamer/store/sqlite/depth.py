@@ -1,0 +1,65 @@
+"""Smaller depths passed on along stored links, where a round limits depth: there a wrong one would lose pages."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from gossamer.model import Candidate, Kind, Role
+from gossamer.store.sqlite.admission import Finder, as_json, distance, is_news, recall, settle, strength
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+
+    from gossamer.store.sqlite.database import Transaction
+
+PASS_ON_AT_ONCE = 200  # pages whose links are looked at together: bounded memory
+
+OUTLINKS = """
+    SELECT t.digest, t.url, l.kind, l.follow, l.anchor, s.depth, s.hops, s.role, s.topic
+    FROM resources AS s JOIN links AS l ON l.source = s.id JOIN resources AS t ON t.id = l.target
+    WHERE s.id IN (SELECT value FROM json_each(?)) AND (s.depth < ? OR l.kind = 4)"""
+# Bonds that a reader follows lead one deeper (kinds below 20; embeds are above), redirects to the same depth.
+NEARER_BY_LINK = """
+    UPDATE resources SET depth = ?1 + 1, hops = 0 WHERE depth > ?1 + 1 AND id IN (
+        SELECT l.target FROM resources AS s JOIN links AS l ON l.source = s.id
+        WHERE s.depth = ?1 AND l.follow AND l.kind < 20 AND l.kind <> ?2)"""
+NEARER_BY_REDIRECT = """
+    UPDATE resources SET depth = ?1 WHERE depth > ?1 AND id IN (
+        SELECT l.target FROM resources AS s JOIN links AS l ON l.source = s.id AND l.seq = 0
+        WHERE s.depth = ?1 AND l.kind = ?2)"""
+
+
+def hops_from(role: str, hops: int) -> int:
+    """Entries of a sitemap are one hop further, so that sitemaps listing sitemaps come to an end."""
+    return hops + 1 if role == Role.SITEMAP else 0
+
+
+def pass_on(tx: Transaction, shallower: Iterable[int], max_depth: int | None, finder: Finder) -> None:
+    """Make what these pages link to less deep too, and so on. Each can improve at most `max_depth` times."""
+    pending = deque(shallower if max_depth is not None else ())
+    while pending:
+        some = [pending.popleft() for _ in range(min(len(pending), PASS_ON_AT_ONCE))]
+        candidates = [_found_again(row) for row in tx.db.execute(OUTLINKS, (as_json(some), max_depth)).fetchall()]
+        known = recall(tx, (candidate.digest for candidate in candidates))
+        news = [c for c in candidates if is_news(known[c.digest], strength(c), distance(c.depth, c.hops))]
+        pending.extend(settle(tx, news, known, finder))
+
+
+def _found_again(row: tuple[bytes, str, int, int, str, int, int, str, float]) -> Candidate:
+    """A stored link as a candidate."""
+    digest, url, kind, follow, anchor, depth, hops, role, topic = row  # the last four are its source's
+    redirect = kind == Kind.REDIRECT
+    return Candidate(
+        url=url, digest=digest, kind=Kind(kind), follow=bool(follow), anchor=anchor, source_topic=topic,
+        depth=depth if redirect else depth + 1, hops=hops + 1 if redirect else hops_from(role, hops),
+    )  # fmt: skip
+
+
+def shorten_ways(db: sqlite3.Connection, max_depth: int) -> None:
+    """Make depths minimal, level by level: rounds without a depth limit do not keep them so."""
+    for depth in range(max_depth + 1):
+        while db.execute(NEARER_BY_REDIRECT, (depth, int(Kind.REDIRECT))).rowcount:
+            pass
+        db.execute(NEARER_BY_LINK, (depth, int(Kind.REDIRECT)))

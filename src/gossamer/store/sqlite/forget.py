@@ -1,0 +1,103 @@
+"""Removing: a resource or a host, with everything that hangs on it.
+
+What remembered pages still link to stays as a known resource with the reason "forgotten", so that those links stay
+valid and nobody queues it again by finding them. Everything else vanishes and leaves its DocID in `forgotten`, for what
+is derived from the store to drop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.model import Role, State
+from gossamer.store.sqlite.admission import FORGOTTEN, as_json
+from gossamer.store.sqlite.contents import change_backlinks, clear_contents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gossamer.store.sqlite.database import Transaction
+
+FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
+
+OF_DIGEST = "SELECT id FROM resources WHERE digest = ?"
+OF_HOST = """
+    SELECT id FROM resources WHERE host = (SELECT id FROM hosts WHERE name = ?) AND id > ? ORDER BY id LIMIT ?"""
+STANDINGS = """
+    SELECT id, host, state, role, outcome, reason, EXISTS (SELECT 1 FROM links WHERE target = r.id) FROM resources AS r
+    WHERE id IN (SELECT value FROM json_each(?))"""
+LESS_VISITS = "DELETE FROM visits WHERE resource IN (SELECT value FROM json_each(?))"
+LESS_RANKS = "DELETE FROM ranks WHERE resource IN (SELECT value FROM json_each(?))"
+LESS_RESOURCES = "DELETE FROM resources WHERE id IN (SELECT value FROM json_each(?))"
+TOMBSTONES = "INSERT INTO forgotten (resource, version) SELECT value, ? FROM json_each(?)"
+BLANK = f"""
+    UPDATE resources SET state = 'known', role = 'page', reason = '{FORGOTTEN}', outcome = '', version = ?, tries = 0,
+        visits = 0, outlinks = NULL, visited_at = NULL, visited_by = NULL, status = 0, bytes = 0, media_type = '',
+        charset = '', language = '', title = '', description = '', canonical = '', noindex = 0, nofollow = 0, etag = '',
+        last_modified = '', content_digest = x'', text_digest = x'', topic = 0, changes = 0, visit_interval = NULL,
+        next_visit_at = NULL
+    WHERE id IN (SELECT value FROM json_each(?))"""  # noqa: S608
+EMPTY_HOSTS = "DELETE FROM hosts WHERE id IN (SELECT value FROM json_each(?)) AND known = 0 RETURNING id"
+LESS_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE name = ?)"
+
+
+def forget_resource(tx: Transaction, digest: bytes) -> int:
+    """Remove one resource; returns how many were removed."""
+    ids = [resource for (resource,) in tx.db.execute(OF_DIGEST, (digest,))]
+    return _forget(tx, lambda: iter([ids] if ids else []))
+
+
+def forget_host(tx: Transaction, name: str) -> int:
+    """Remove all resources of a host, and its robots.txt; returns how many resources were removed."""
+    tx.db.execute(LESS_ROBOTS, (name,))
+    return _forget(tx, lambda: _chunks_of_host(tx, name))
+
+
+def _chunks_of_host(tx: Transaction, name: str) -> Iterator[list[int]]:
+    last = 0
+    while ids := [resource for (resource,) in tx.db.execute(OF_HOST, (name, last, FORGET_AT_ONCE))]:
+        last = ids[-1]
+        yield ids
+
+
+def _forget(tx: Transaction, chunks: Callable[[], Iterator[list[int]]]) -> int:
+    tx.meta["generation"] += 1  # so that no other process writes a link to an id that is gone
+    tx.meta["version"] += 1
+    for ids in chunks():  # all links first: they must not keep one another's ends alive
+        listed = as_json(ids)
+        change_backlinks(tx.db, clear_contents(tx, ids))
+        tx.db.execute(LESS_VISITS, (listed,))
+        tx.db.execute(LESS_RANKS, (listed,))
+    hosts: set[int] = set()
+    removed = 0
+    for ids in chunks():
+        rows = tx.db.execute(STANDINGS, (as_json(ids),)).fetchall()
+        removed += _remove(tx, rows)
+        hosts.update(row[1] for row in rows)
+    _remove_empty(tx, hosts)
+    return removed
+
+
+def _remove(tx: Transaction, rows: list[tuple[int, int, str, str, str, str, int]]) -> int:
+    """Blank what is still linked to, delete the rest; returns how many were not forgotten before."""
+    linked, gone, before = [], [], 0
+    for resource, host, state, role, outcome, reason, is_linked in rows:
+        before += state == State.KNOWN and reason == FORGOTTEN
+        tx.ledger.leave(host, state, role, outcome)
+        if is_linked:
+            linked.append(resource)
+            tx.ledger.enter(host, State.KNOWN, Role.PAGE, "")
+        else:
+            gone.append(resource)
+    version = tx.meta["version"]
+    tx.db.execute(BLANK, (version, as_json(linked)))
+    tx.db.execute(LESS_RESOURCES, (as_json(gone),))
+    tx.db.execute(TOMBSTONES, (version, as_json(gone)))
+    return len(rows) - before
+
+
+def _remove_empty(tx: Transaction, hosts: set[int]) -> None:
+    tx.ledger.write(tx.db)  # so that the hosts' own counters are right to look at
+    empty = tx.db.execute(EMPTY_HOSTS, (as_json(hosts),)).fetchall()
+    tx.meta["hosts"] -= len(empty)
+    tx.db.executemany("DELETE FROM robots WHERE host = ?", empty)

@@ -1,0 +1,77 @@
+"""What is remembered between batches: which URLs are known, and under which id.
+
+Most links of a page lead to what its neighbours linked to as well; remembering those saves a look-up on disk for each.
+Entries are hints. Another process may have changed a resource since, but only in ways that make us ask once more than
+needed: ids stay, and whatever could make an entry harmful (`forget`, `readmit`) raises the store's generation, which
+empties the memory at the start of the next transaction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+REMEMBERED_URLS = 60_000  # in each of two generations; 230 bytes each, so at most 28 MB
+REMEMBERED_HOSTS = 50_000
+
+
+class Remembered(NamedTuple):
+    """A known resource, as much of it as decides whether a claim on it is news."""
+
+    id: int
+    asked: int  # strengths of claim judged so far (`admission.Strength`), as bits
+    distance: int  # of the claim it stands on
+
+
+class Memory:
+    """Known resources by digest and hosts by name, in bounded space.
+
+    Two generations: what is asked for moves to the young one; when that is full it becomes the old one, and what nobody
+    asked for since is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._young: dict[bytes, Remembered] = {}
+        self._old: dict[bytes, Remembered] = {}
+        self._generation = -1
+        self.hosts: dict[str, int] = {}
+
+    def belong_to(self, generation: int) -> None:
+        """Forget everything if the store is of another generation."""
+        if generation != self._generation:
+            self.clear()
+            self._generation = generation
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._young.clear()
+        self._old.clear()
+        self.hosts.clear()
+
+    def recall(self, digests: Iterable[bytes]) -> dict[bytes, Remembered]:
+        """Those of the resources that are remembered."""
+        young, old = self._young, self._old
+        found: dict[bytes, Remembered] = {}
+        for digest in digests:
+            entry = young.get(digest)
+            if entry is None:
+                entry = old.get(digest)
+                if entry is None:
+                    continue
+                young[digest] = entry
+            found[digest] = entry
+        return found
+
+    def remember(self, entries: dict[bytes, Remembered]) -> None:
+        """Keep these for the next batches."""
+        self._young.update(entries)
+        if len(self._young) > REMEMBERED_URLS:
+            self._young, self._old = {}, self._young
+
+    def remember_hosts(self, hosts: dict[str, int]) -> None:
+        """Keep these for the next batches."""
+        if len(self.hosts) > REMEMBERED_HOSTS:
+            self.hosts.clear()
+        self.hosts.update(hosts)

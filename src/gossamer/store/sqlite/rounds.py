@@ -1,0 +1,179 @@
+"""What was asked: rounds with their seeds and limits, and what a new round does to resources known before."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from gossamer.model import Candidate, Kind, Role, State
+from gossamer.store.base import Round
+from gossamer.store.sqlite.admission import EVERYTHING, FORGOTTEN, strength
+from gossamer.store.sqlite.depth import shorten_ways
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+    from gossamer.model import Admission, Admit
+    from gossamer.store.sqlite.database import Transaction
+
+READMIT_AT_ONCE = 2_000  # resources asked about together: bounded memory, few calls
+NO_ROUND = 0  # visits made before any round began
+
+
+class Limits(NamedTuple):
+    """What the current round allows."""
+
+    round: int
+    pages: int  # visited so far
+    max_pages: int | None
+    max_pages_per_host: int | None
+    max_depth: int | None
+    backlink_gain: float  # what one backlink adds to a resource's priority
+
+
+class _Acted(msgspec.Struct):
+    """The part of a round's settings that the store itself acts upon."""
+
+    max_depth: int | None = None
+    order: str = "breadth"
+
+
+LAST = """
+    SELECT id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages
+    FROM rounds ORDER BY id DESC LIMIT 1"""
+CLAIMS = """
+    SELECT r.id, r.host, r.state, r.role, r.outcome, r.url, r.digest, r.kind, r.follow, r.depth,
+        r.hops, r.seed, r.backlinks, coalesce(l.anchor, ''), coalesce(s.topic, 0)
+    FROM resources AS r
+    LEFT JOIN links AS l ON (l.source, l.seq) = (SELECT source, seq FROM links WHERE target = r.id LIMIT 1)
+    LEFT JOIN resources AS s ON s.id = l.source
+    WHERE r.id > ? AND r.state IN ('known', 'queued', 'out of scope') AND NOT (r.state = 'known' AND r.reason = ?)
+    ORDER BY r.id LIMIT ?"""
+READMIT = "UPDATE resources SET state = ?, role = ?, reason = ?, priority = ?, asked = ? WHERE id = ?"
+
+
+def current(db: sqlite3.Connection) -> Round | None:
+    """The last round begun, finished or not."""
+    row = db.execute(LAST).fetchone()
+    if row is None:
+        return None
+    round_id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages = row
+    seeds = db.execute("SELECT url FROM seeds WHERE round = ? ORDER BY seq", (round_id,))
+    return Round(
+        id=round_id, started_at=started_at, finished_at=finished_at, settings=settings,
+        seeds=tuple(url for (url,) in seeds), max_pages=max_pages, max_pages_per_host=max_pages_per_host, pages=pages,
+    )  # fmt: skip
+
+
+def limits(db: sqlite3.Connection) -> Limits:
+    """What the current round allows; everything when there is none."""
+    row = db.execute(LAST).fetchone()
+    if row is None:
+        return Limits(NO_ROUND, 0, None, None, None, 0.0)
+    round_id, _, _, settings, max_pages, max_pages_per_host, pages = row
+    acted = msgspec.json.decode(settings, type=_Acted)
+    # In the order "best" a backlink is the unit of priority (`crawl.policy`).
+    gain = 1.0 if acted.order == "best" else 0.0
+    return Limits(round_id, pages, max_pages, max_pages_per_host, acted.max_depth, gain)
+
+
+def begin(
+    tx: Transaction, settings: str, seeds: Sequence[str], max_pages: int | None, max_pages_per_host: int | None
+) -> Round:
+    """Start a round; the one before, if it is under way, ends here."""
+    now = time.time()
+    tx.db.execute("UPDATE rounds SET finished_at = ? WHERE finished_at IS NULL", (now,))
+    row = (now, settings, max_pages, max_pages_per_host)
+    insert = "INSERT INTO rounds (started_at, settings, max_pages, max_pages_per_host) VALUES (?, ?, ?, ?)"
+    begun = tx.db.execute(insert, row).lastrowid
+    rows = ((begun, seq, url) for seq, url in enumerate(seeds))
+    tx.db.executemany("INSERT INTO seeds (round, seq, url) VALUES (?, ?, ?)", rows)
+    tx.db.execute("UPDATE hosts SET round_pages = 0, spent = 0 WHERE round_pages > 0 OR spent > 0")
+    started = current(tx.db)
+    assert started is not None
+    return started
+
+
+def finish(tx: Transaction, now: float) -> None:
+    """End the round if nothing is queued or leased: another crawler may have found work in the meantime."""
+    if not tx.meta.resources(State.QUEUED) and not tx.meta.resources(State.LEASED):
+        tx.db.execute("UPDATE rounds SET finished_at = ? WHERE finished_at IS NULL", (now,))
+
+
+def requeue(tx: Transaction, now: float) -> int:
+    """Queue again all that had its visit up to now."""
+    which = "state IN ('visited', 'failed', 'refused', 'gone') AND visited_at <= ?"
+    grouped = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {which} GROUP BY 1, 2, 3, 4"  # noqa: S608
+    for host, state, role, outcome, times in tx.db.execute(grouped, (now,)).fetchall():
+        tx.ledger.leave(host, state, role, outcome, times)
+        tx.ledger.enter(host, State.QUEUED, role, outcome, times)
+    update = f"UPDATE resources SET state = 'queued', reason = '', tries = 0 WHERE {which}"  # noqa: S608
+    return tx.db.execute(update, (now,)).rowcount
+
+
+# -- readmit -----------------------------------------------------------------------------------------------------------
+
+
+class _Claim(NamedTuple):
+    """A resource not visited yet, and the claim it stands on."""
+
+    id: int
+    host: int
+    state: str
+    role: str
+    outcome: str
+    candidate: Candidate
+
+
+class _Standing(NamedTuple):
+    """What a decision makes of it."""
+
+    state: str
+    role: str
+    reason: str
+    priority: float
+
+
+def readmit(tx: Transaction, admit: Admit) -> int:
+    """Decide anew on everything not visited yet."""
+    tx.meta["generation"] += 1  # what other processes remember of claims judged is no longer so
+    depth = limits(tx.db).max_depth
+    if depth is not None:
+        shorten_ways(tx.db, depth)
+    changed, last = 0, 0
+    while claims := list(_claims_after(tx.db, last)):
+        admissions = admit([claim.candidate for claim in claims])
+        pairs = [(claim, _standing(claim, a)) for claim, a in zip(claims, admissions, strict=True)]
+        for claim, new in pairs:
+            if claim.state != new.state or claim.role != new.role:
+                tx.ledger.leave(claim.host, claim.state, claim.role, claim.outcome)
+                tx.ledger.enter(claim.host, new.state, new.role, claim.outcome)
+                changed += claim.state != new.state
+        tx.db.executemany(READMIT, ((*new, _judged(claim, new), claim.id) for claim, new in pairs))
+        last = claims[-1].id
+    return changed
+
+
+def _claims_after(db: sqlite3.Connection, last: int) -> Iterator[_Claim]:
+    for row in db.execute(CLAIMS, (last, FORGOTTEN, READMIT_AT_ONCE)):
+        url, digest, kind, follow, depth, hops, seed, backlinks, anchor, topic = row[5:]
+        candidate = Candidate(
+            url=url, digest=digest, kind=Kind(kind), follow=bool(follow), depth=depth, hops=hops, seed=bool(seed),
+            backlinks=backlinks, anchor=anchor, source_topic=topic,
+        )  # fmt: skip
+        yield _Claim._make((*row[:5], candidate))
+
+
+def _standing(claim: _Claim, admission: Admission) -> _Standing:
+    role = admission.role.value if admission.state is State.QUEUED else claim.role
+    return _Standing(admission.state.value, role, admission.reason, admission.priority)
+
+
+def _judged(claim: _Claim, new: _Standing) -> int:
+    """Which strengths of claim count as judged from now on: the one just judged."""
+    if new.state == State.QUEUED and new.role != Role.CHECK:
+        return EVERYTHING
+    return 1 << strength(claim.candidate)

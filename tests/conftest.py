@@ -1,0 +1,43 @@
+"""Fixtures that bring real webs to the tests. What is missing on this machine is said; in `.ci/run` it is a failure."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from webs import debian
+from webs.nginx import Nginx, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def not_here(what: str) -> NoReturn:
+    """Skip, or fail where nothing may skip (GOSSAMER_REQUIRE_ALL=1, as in .ci/run)."""
+    if os.environ.get("GOSSAMER_REQUIRE_ALL") == "1":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+def package(name: str) -> Path:
+    """Where the folder or program of a Debian package is."""
+    found = debian.find(name)
+    if found is None:
+        not_here(f"Debian's {name} is not here: run `make test-packages`")
+    return found
+
+
+@pytest.fixture(scope="session")
+def nginx_binary() -> Path:
+    """The nginx program."""
+    return package("nginx")
+
+
+@pytest.fixture(scope="session")
+def documentation_webs(nginx_binary: Path) -> Iterator[Nginx]:
+    """Debian's Python, PostgreSQL and Java documentation, each a site named after its package; start at /index.html."""
+    with Nginx(nginx_binary, {name: Site(package(name)) for name in debian.DOCUMENTATION}) as nginx:
+        yield nginx

@@ -1,0 +1,131 @@
+"""Names, signs of life, and the work of the dead."""
+
+from __future__ import annotations
+
+import time
+
+from gossamer.store.base import LEASE_SECONDS, Report, Store
+from storing import Open, admit_all, fetched, join, lease_all, leases, start, state, visit_all
+
+PAGE = "http://a.test/"
+AT_WORK = Report(state="running", pages=3, pages_per_second=1.5, bytes_per_second=9.0, limit="network", waiting_for="")
+
+
+def beat(store: Store, crawler: int, after: float = 0.0) -> str:
+    return store.beat(crawler, AT_WORK, time.time() + after)
+
+
+def states(store: Store) -> dict[str, str]:
+    return {crawler.name: crawler.state for crawler in store.crawlers()}
+
+
+def test_names_are_the_moons_of_neptune_and_then_numbered(open_store: Open) -> None:
+    names = [open_store().join("here", 1).name for _ in range(16)]
+    assert names[:3] == ["Naiad", "Thalassa", "Despina"]
+    assert names[13:] == ["Neso", "Naiad 2", "Thalassa 2"]
+
+
+def test_a_name_given_back_is_the_next_one_taken_under_a_new_id(open_store: Open) -> None:
+    store = open_store()
+    first, second = store.join("here", 1), open_store().join("here", 2)
+    store.leave(first.id)
+    third = store.join("here", 3)
+    assert (third.name, second.name) == ("Naiad", "Thalassa")
+    assert third.id not in {first.id, second.id}
+
+
+def test_a_beat_tells_others_how_it_goes(store: Store) -> None:
+    crawler = join(store)
+    assert beat(store, crawler) == "run"
+    (row,) = store.crawlers()
+    assert (row.pages, row.pages_per_second, row.limit, row.state) == (3, 1.5, "network", "running")
+
+
+def test_a_wish_reaches_the_crawler_with_its_next_beat(open_store: Open) -> None:
+    store = open_store()
+    crawler = join(store)
+    assert open_store().want("naiad", "pause")
+    assert beat(store, crawler) == "pause"
+
+
+def test_a_wish_to_nobody_is_refused(store: Store) -> None:
+    crawler = join(store)
+    assert not store.want("Triton", "stop")
+    store.leave(crawler)
+    assert not store.want("Naiad", "stop")
+
+
+def test_leaving_gives_back_hosts_and_urls(open_store: Open) -> None:
+    store = open_store()
+    crawler = start(store, PAGE)
+    lease_all(store, crawler)
+    store.leave(crawler)
+    assert state(store, PAGE) == "queued"
+    assert states(store) == {"Naiad": "stopped"}
+    other = open_store()
+    assert PAGE in leases(lease_all(other, join(other)))
+
+
+def test_the_work_of_a_crawler_that_died_is_given_back_when_another_joins(open_store: Open) -> None:
+    dying, store = open_store(), open_store()
+    lease_all(dying, start(dying, PAGE))
+    dying.close()
+    assert states(store) == {"Naiad": "lost"}, "seen at once, before anybody acted on it"
+    crawler = store.join("here", 2)
+    assert crawler.name == "Naiad"
+    assert PAGE in leases(lease_all(store, crawler.id))
+
+
+def test_the_work_of_a_crawler_that_died_is_given_back_at_the_beat_of_another(open_store: Open) -> None:
+    dying, store = open_store(), open_store()
+    lease_all(dying, start(dying, PAGE))
+    crawler = join(store)
+    assert not lease_all(store, crawler)
+    dying.close()
+    beat(store, crawler)
+    assert PAGE in leases(lease_all(store, crawler))
+    assert states(store)["Naiad"] == "lost"
+
+
+def test_a_crawler_of_this_machine_that_is_slow_keeps_its_leases(open_store: Open) -> None:
+    slow, store = open_store(), open_store()
+    lease_all(slow, start(slow, PAGE))
+    crawler = join(store)
+    beat(store, crawler, after=10 * LEASE_SECONDS)
+    assert state(store, PAGE) == "leased"
+
+
+def test_a_crawler_of_another_machine_is_lost_without_a_beat_in_time(open_store: Open) -> None:
+    far, store = open_store(), open_store()
+    lease_all(far, start(far, PAGE))
+    crawler = join(store, "elsewhere")
+    beat(store, crawler, after=LEASE_SECONDS - 1)
+    assert state(store, PAGE) == "leased"
+    beat(store, crawler, after=LEASE_SECONDS + 1)
+    assert state(store, PAGE) == "queued"
+
+
+def test_one_given_up_for_lost_is_told_to_stop_and_its_visits_are_not_written(open_store: Open) -> None:
+    frozen, store = open_store(), open_store()
+    old = start(frozen, PAGE)
+    stale = lease_all(frozen, old)
+    crawler = join(store, "elsewhere")
+    beat(store, crawler, after=LEASE_SECONDS + 1)
+    visit_all(store, crawler, {PAGE: []})
+    assert beat(frozen, old) == "stop"
+    late = [fetched(lease, "http://a.test/late") for lease in leases(stale).values()]
+    submitted = frozen.submit(old, late, admit_all, now=time.time())
+    assert submitted.lost == 1
+    assert len(store.visits(1)) == 1
+    assert store.counts().links == 0
+
+
+def test_two_crawlers_never_hold_one_host(open_store: Open) -> None:
+    one, two = open_store(), open_store()
+    first = start(one, "http://a.test/", "http://b.test/")
+    second = join(two)
+    taken = {host.name for host in lease_all(one, first, hosts=1)}
+    rest = {host.name for host in lease_all(two, second)}
+    assert len(taken) == 1
+    assert taken | rest == {"a.test", "b.test"}
+    assert not taken & rest

@@ -1,0 +1,311 @@
+"""What a batch of visits leaves behind."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gossamer.model import Field, Kind, Lease, Outcome, Role, State, Visit
+from gossamer.store.base import ResourceRow, Store
+from storing import (
+    Bond,
+    Open,
+    Policy,
+    admit_all,
+    digest,
+    ended,
+    fetched,
+    gone,
+    join,
+    lease_all,
+    leases,
+    redirected,
+    start,
+    state,
+    visit_all,
+)
+
+A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
+
+
+def row(store: Store, url: str) -> ResourceRow:
+    found = store.resource(digest(url))
+    assert found is not None
+    return found
+
+
+def submit(store: Store, crawler: int, *visits: Visit, admit: Policy | None = None, keep_links: bool = True) -> None:
+    store.submit(crawler, visits, admit or admit_all, now=time.time(), keep_links=keep_links)
+
+
+def lease_of(store: Store, crawler: int, url: str) -> Lease:
+    return leases(lease_all(store, crawler))[url]
+
+
+def visit_again(store: Store, crawler: int, url: str) -> Lease:
+    """Everything is queued again, and one of it leased."""
+    store.requeue(time.time())
+    return lease_of(store, crawler, url)
+
+
+# -- contents ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_stored_with_its_text_source_and_columns(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), B, body="words", title="Ünïcode ☃", at=77.5))
+    page = row(store, A)
+    assert (page.title, page.media_type, page.charset, page.language) == ("Ünïcode ☃", "text/html", "utf-8", "en")
+    assert (page.state, page.outcome, page.status, page.visited_at) == ("visited", "fetched", 200, 77.5)
+    assert (page.visited_by, page.etag, page.bytes) == ("Naiad", '"e"', 5)
+    assert page.content_digest == digest("words").hex()
+    assert store.text(page.id) == [(Field.TITLE, "Ünïcode ☃"), (Field.PARAGRAPH, "words")]
+    assert store.source(page.id) == b"words"
+    (visit,) = store.visits(page.id)
+    assert (visit.url, visit.round, visit.crawler, visit.outcome, visit.milliseconds) == (A, 1, "Naiad", "fetched", 5)
+
+
+def test_links_are_stored_with_everything_they_say(store: Store) -> None:
+    crawler = start(store, A)
+    given = [Bond(B, anchor="to b", weight=3), Bond(C, Kind.IMAGE, follow=False), Bond(B, anchor="again")]
+    submit(store, crawler, fetched(lease_of(store, crawler, A), *given))
+    out = store.outlinks(row(store, A).id)
+    assert [(link.url, link.kind, link.follow, link.anchor, link.weight) for link in out] == [
+        (B, "hyperlink", True, "to b", 3),
+        (C, "image", False, "", 1),
+        (B, "hyperlink", True, "again", 1),
+    ]
+    assert [link.anchor for link in store.inlinks(row(store, B).id)] == ["to b", "again"]
+    assert store.counts().links == 3
+
+
+def test_visiting_again_replaces_links_text_and_source(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), B, C))
+    submit(store, crawler, fetched(visit_again(store, crawler, A), C, D, body="new"))
+    page = row(store, A)
+    assert [link.url for link in store.outlinks(page.id)] == [C, D]
+    assert store.source(page.id) == b"new"
+    assert (store.counts().links, store.counts().documents, page.visits) == (2, 1, 2)
+
+
+def test_not_modified_keeps_what_was_there(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), B))
+    submit(store, crawler, ended(visit_again(store, crawler, A), Outcome.NOT_MODIFIED, State.VISITED, status=304))
+    page = row(store, A)
+    assert (page.outcome, page.status, page.title, page.etag) == ("not modified", 304, "A title", '"e"')
+    assert store.source(page.id) == b"a body"
+    assert row(store, B).backlinks == 1
+
+
+def test_a_page_that_cannot_be_reached_for_once_keeps_what_was_there(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), B))
+    submit(store, crawler, ended(visit_again(store, crawler, A), Outcome.TIMEOUT, State.FAILED, reason="no answer"))
+    assert (row(store, A).state, row(store, A).reason) == ("failed", "no answer")
+    assert store.text(row(store, A).id) is not None
+    assert store.counts().links == 1
+
+
+def test_a_page_that_is_gone_takes_its_content_and_links_with_it(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), B))
+    submit(store, crawler, gone(visit_again(store, crawler, A)))
+    page = row(store, A)
+    assert (page.state, page.title, page.etag) == ("gone", "", "")
+    assert store.text(page.id) is None
+    assert store.source(page.id) is None
+    assert (store.counts().links, store.counts().documents, row(store, B).backlinks) == (0, 0, 0)
+
+
+def test_the_answer_says_what_changed(store: Store) -> None:
+    crawler = start(store, A)
+    lease = lease_of(store, crawler, A)
+    submitted = store.submit(crawler, [fetched(lease, B, C)], Policy(host="a.test"), now=time.time())
+    assert (submitted.known, submitted.queued, submitted.lost) == (2, 2, 0)
+    assert submitted.version == store.version() == row(store, A).version
+    assert row(store, B).version == 0, "known, but not visited yet"
+
+
+def test_an_error_while_deciding_leaves_nothing_behind(store: Store) -> None:
+    class Broken(Exception):
+        pass
+
+    def fail(candidates: object) -> list[object]:
+        raise Broken
+
+    crawler = start(store, A)
+    lease = lease_of(store, crawler, A)
+    with pytest.raises(Broken):
+        store.submit(crawler, [fetched(lease, B)], fail, now=time.time())  # type: ignore[arg-type]
+    assert store.resource(digest(B)) is None
+    assert state(store, A) == "leased"
+    submit(store, crawler, fetched(lease, B))
+    assert state(store, B) == "queued"
+
+
+# -- backlinks ---------------------------------------------------------------------------------------------------------
+
+
+def test_backlinks_count_other_pages_once_each_and_no_embeds(store: Store) -> None:
+    crawler = start(store, A, B)
+    found = leases(lease_all(store, crawler))
+    picture = Bond(D, Kind.IMAGE)
+    submit(store, crawler, fetched(found[A], A, C, Bond(C, anchor="x"), B, picture), fetched(found[B], C, B))
+    assert {url: row(store, url).backlinks for url in (A, B, C, D)} == {A: 0, B: 1, C: 2, D: 0}
+
+
+def test_backlinks_follow_when_a_page_changes_its_links(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), B, C))
+    submit(store, crawler, fetched(visit_again(store, crawler, A), C, D))
+    assert [row(store, url).backlinks for url in (B, C, D)] == [0, 1, 1]
+
+
+def test_links_can_be_followed_and_counted_without_being_kept(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), B, B), keep_links=False)
+    assert (store.counts().links, row(store, B).backlinks, row(store, B).state) == (0, 1, "queued")
+    submit(store, crawler, fetched(visit_again(store, crawler, A), B), keep_links=False)
+    assert row(store, B).backlinks == 1
+
+
+def test_with_order_best_what_more_pages_point_at_comes_sooner(store: Store) -> None:
+    crawler = start(store, A, B, settings='{"order": "best"}')
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched(found[A], C, D), fetched(found[B], D))
+    assert [lease.url for lease in lease_all(store, crawler)[0].leases] == [D, C]
+
+
+# -- who is asked about ------------------------------------------------------------------------------------------------
+
+
+def test_only_new_targets_are_asked_about(store: Store) -> None:
+    policy = Policy(host="a.test")
+    crawler = start(store, A, admit=policy)
+    site = {A: [B, C, "http://x.test/"], B: [A, C, "http://x.test/"], C: [A, B, "http://x.test/"]}
+    visit_all(store, crawler, site, admit=policy)
+    assert sorted(one.url for one in policy.asked) == [A, B, C, "http://x.test/"]
+
+
+@pytest.mark.parametrize(
+    "weak",
+    [Bond(C, Kind.IMAGE), Bond(C, follow=False), Bond(C, Kind.STYLE, follow=False)],
+    ids=["image", "nofollow", "nofollow style"],
+)
+def test_what_was_known_as_less_is_queued_when_a_real_link_is_found(store: Store, weak: Bond) -> None:
+    policy = Policy()
+    crawler = start(store, A, B, admit=policy)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched(found[A], weak), admit=policy)
+    assert state(store, C) == "known"
+    submit(store, crawler, fetched(found[B], C), admit=policy)
+    assert (state(store, C), row(store, C).reason) == ("queued", "")
+
+
+def test_a_weak_and_a_strong_link_in_one_batch_make_one_queued_page(store: Store) -> None:
+    policy = Policy(check=True)
+    crawler = start(store, A, admit=policy)
+    strong = fetched(lease_of(store, crawler, A), Bond(C, Kind.IMAGE), C, Bond(C, follow=False))
+    submit(store, crawler, strong, admit=policy)
+    assert (state(store, C), row(store, C).role) == ("queued", "page")
+
+
+def test_what_is_out_of_scope_as_a_link_can_still_be_checked_as_an_image(store: Store) -> None:
+    policy = Policy(host="a.test", check=True)
+    crawler = start(store, A, B, admit=policy)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched(found[A], "http://x.test/p.png"), admit=policy)
+    submit(store, crawler, fetched(found[B], Bond("http://x.test/p.png", Kind.IMAGE)), admit=policy)
+    assert (state(store, "http://x.test/p.png"), row(store, "http://x.test/p.png").role) == ("queued", "check")
+
+
+def test_what_was_only_checked_is_visited_as_a_page_when_a_link_to_it_is_found(store: Store) -> None:
+    policy = Policy(check=True)
+    crawler = start(store, A, B, admit=policy)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched(found[A], Bond(C, Kind.MEDIA)), admit=policy)
+    check = lease_of(store, crawler, C)
+    submit(store, crawler, ended(check, Outcome.CHECKED, State.VISITED), admit=policy)
+    assert state(store, C) == "visited"
+    submit(store, crawler, fetched(found[B], C), admit=policy)
+    assert lease_of(store, crawler, C).role is Role.PAGE
+
+
+def test_a_link_found_while_the_target_is_being_checked_makes_it_a_page_afterwards(store: Store) -> None:
+    policy = Policy(check=True)
+    crawler = start(store, A, B, admit=policy)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched(found[A], Bond(C, Kind.MEDIA)), admit=policy)
+    check = lease_of(store, crawler, C)
+    submit(store, crawler, fetched(found[B], C), admit=policy)
+    submit(store, crawler, ended(check, Outcome.CHECKED, State.VISITED), admit=policy)
+    assert lease_of(store, crawler, C).role is Role.PAGE
+
+
+def test_two_stores_on_one_web_agree_on_what_is_known(open_store: Open) -> None:
+    """Each has its own memory of what it saw."""
+    one, two = open_store(), open_store()
+    first = start(one, "http://a.test/", "http://b.test/")
+    second = join(two)
+    here = leases(lease_all(one, first, hosts=1))
+    there = leases(lease_all(two, second))
+    shared = [f"http://c.test/{n}" for n in range(50)]
+    for store, crawler, found in ((one, first, here), (two, second, there)):
+        for lease in found.values():
+            submit(store, crawler, fetched(lease, *shared))
+    assert {row(one, url).backlinks for url in shared} == {2}
+    assert one.counts().resources == two.counts().resources
+    assert sum(one.counts().resources.values()) == 52
+
+
+# -- redirects ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_redirect_is_a_link_and_its_target_is_as_deep_as_its_source(store: Store) -> None:
+    policy = Policy(max_depth=0)
+    crawler = start(store, A, admit=policy)
+    submit(store, crawler, redirected(lease_of(store, crawler, A), B), admit=policy)
+    lease = lease_of(store, crawler, B)
+    assert (lease.depth, lease.hops) == (0, 1)
+    (link,) = store.outlinks(row(store, A).id)
+    assert (link.url, link.kind) == (B, "redirect")
+    assert (row(store, A).outcome, row(store, B).backlinks) == ("redirected", 1)
+
+
+def test_redirects_are_kept_even_when_links_are_not(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, redirected(lease_of(store, crawler, A), B), keep_links=False)
+    assert [link.url for link in store.outlinks(row(store, A).id)] == [B]
+
+
+def test_a_redirect_to_itself_is_a_loop(store: Store) -> None:
+    crawler = start(store, A)
+    submit(store, crawler, redirected(lease_of(store, crawler, A), A))
+    page = row(store, A)
+    assert (page.state, page.outcome, page.reason) == ("failed", "redirect loop", f"redirect loop: {A} → {A}")
+
+
+def test_a_loop_over_several_redirects_is_found_when_it_closes(store: Store) -> None:
+    crawler = start(store, A)
+    for source, target in ((A, B), (B, C)):
+        submit(store, crawler, redirected(lease_of(store, crawler, source), target))
+    submit(store, crawler, redirected(lease_of(store, crawler, C), A))
+    assert [state(store, url) for url in (A, B, C)] == ["visited", "visited", "failed"]
+    assert row(store, C).reason == f"redirect loop: {C} → {A} → {B} → {C}"
+
+
+def test_a_loop_within_one_batch_is_found(store: Store) -> None:
+    crawler = start(store, A, B)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, redirected(found[A], B), redirected(found[B], A))
+    assert [row(store, url).outcome for url in (A, B)] == ["redirected", "redirect loop"]
+
+
+def test_a_redirect_into_a_loop_of_others_is_no_loop_itself(store: Store) -> None:
+    crawler = start(store, A, B, C)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, redirected(found[A], B), redirected(found[B], A), redirected(found[C], A))
+    assert row(store, C).outcome == "redirected"

@@ -1,0 +1,92 @@
+"""Running real crawls in tests: the command as people run it, and what it left in the store, read with plain SQL."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+FAST = ("--delay", "0", "--connections", "16")
+
+
+def gossamer(*arguments: object, env: Mapping[str, str] | None = None, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, timeout=timeout, env=environment(env),
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def command(*arguments: object) -> list[str]:
+    """The command line of `gossamer`."""
+    return [sys.executable, "-m", "gossamer", *map(str, arguments)]
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without anything that would steer Gossamer."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
+    return {**clean, **(more or {})}
+
+
+def crawl(url: str, store: Path, *arguments: object, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Crawl to the end; gives the summary."""
+    done = gossamer("crawl", url, "--store", store, "--json", *arguments, env=env)
+    assert done.returncode == 0, done.stderr
+    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return summary
+
+
+def query(store: Path, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
+    """Rows of the store."""
+    with closing(sqlite3.connect(f"file:{store / 'web.db'}?mode=ro", uri=True)) as database:
+        return database.execute(sql, parameters).fetchall()
+
+
+def outcomes(store: Path) -> dict[str, str]:
+    """How the visit of every visited URL ended."""
+    return dict(query(store, "SELECT url, outcome FROM resources WHERE outcome <> ''"))
+
+
+def reasons(store: Path) -> dict[str, tuple[str, str]]:
+    """Outcome and reason of every URL that was tried or refused."""
+    rows = query(store, "SELECT url, outcome, reason FROM resources WHERE outcome <> ''")
+    return {url: (outcome, reason) for url, outcome, reason in rows}
+
+
+def hyperlinks(store: Path) -> dict[str, Counter[tuple[str, str]]]:
+    """Per page: (target, anchor text) -> weight, of `a` and `area`."""
+    found: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for source, target, anchor, weight in query(
+        store,
+        "SELECT s.url, t.url, anchor, weight FROM links JOIN resources s ON s.id = source JOIN resources t ON t.id = target"
+        " WHERE links.kind = 1",
+    ):
+        found[source][target, anchor] += weight
+    return found
+
+
+def web_as_known(store: Path) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
+    """All that must not depend on how often a crawl was interrupted: resources with their digests, and links."""
+    resources = query(
+        store,
+        "SELECT r.url, r.digest, r.state, r.outcome, r.status, r.content_digest, r.text_digest, r.title, r.backlinks,"
+        " t.body IS NOT NULL, s.body IS NOT NULL FROM resources r LEFT JOIN texts t ON t.resource = r.id"
+        " LEFT JOIN sources s ON s.resource = r.id",
+    )
+    links = query(
+        store,
+        "SELECT s.url, seq, t.url, l.kind, l.follow, weight, position, rel, anchor FROM links l"
+        " JOIN resources s ON s.id = source JOIN resources t ON t.id = target",
+    )
+    assert len(set(resources)) == len(resources)
+    assert len(set(links)) == len(links)
+    return set(resources), set(links)

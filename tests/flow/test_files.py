@@ -1,0 +1,153 @@
+"""Pages as files and back, through the real parsers and the real store."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer.crawl.urls import digest
+from gossamer.model import State
+from gossamer.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BASE = "https://example.org/docs/"
+CYRILLIC = "\u041c\u043e\u0441\u043a\u0432\u0430"
+PAGES = {
+    "index.html": b"<title>Start</title><a href='a'>to a</a> <a href='a/b.html?x=1'>to b</a> <a href=a>to a</a>",
+    "a/b.html": f"<meta charset=iso-8859-5><title>{CYRILLIC}</title><a href=../index.html>up</a>".encode("iso-8859-5"),
+    "notes.txt": b"plain words",
+    "no-ending": b"<!doctype html><title>Sniffed</title>",
+    "data.bin": b"\x00\x01\x02",
+    "logo.png": b"\x89PNG\r\n",
+}
+
+
+def gossamer(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "gossamer", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def answer(*arguments: str) -> Any:
+    return json.loads(gossamer(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, body in PAGES.items():
+        path = tmp_path / "folder" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+        os.utime(path, (784111777, 784111777))
+    return tmp_path / "folder"
+
+
+def contents(web: Path) -> dict[str, object]:
+    """All that a page in files can carry: what the page is, its bytes, its text, its links."""
+    store = SqliteStore.open(web, create=False, read_only=True)
+    found: dict[str, object] = {}
+    for row in store.resources(State.VISITED):
+        links = [(link.url, link.kind, link.anchor, link.weight) for link in store.outlinks(row.id)]
+        facts = (row.title, row.media_type, row.charset, row.status, row.last_modified, row.bytes, row.content_digest)
+        found[row.url] = (facts, store.source(row.id), store.text(row.id), links)
+    store.close()
+    return found
+
+
+def test_any_folder_becomes_a_web(folder: Path, tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    done = answer("import", str(folder), "--base", BASE, "--store", str(web))
+    assert (done["pages"], done["failed"]) == (4, 0)
+    assert sum(done["skipped"].values()) == 2
+    pages = contents(web)
+    assert set(pages) == {f"{BASE}{name}" for name in ("index.html", "a/b.html", "notes.txt", "no-ending")}
+    page = answer("page", f"{BASE}a/b.html", "--store", str(web))
+    assert (page["title"], page["charset"], page["last_modified"]) == (
+        CYRILLIC, "iso-8859-5", "Sun, 06 Nov 1994 08:49:37 GMT",
+    )  # fmt: skip
+    start = answer("page", f"{BASE}index.html", "--store", str(web))
+    assert [(link["url"], link["anchor"], link["weight"]) for link in start["outlinks"]] == [
+        (f"{BASE}a", "to a", 2),
+        (f"{BASE}a/b.html?x=1", "to b", 1),
+    ]
+
+
+def test_what_is_exported_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:
+    one, two, three = tmp_path / "one", tmp_path / "two", tmp_path / "three"
+    gossamer("import", str(folder), "--base", BASE, "--store", str(one))
+    exported = answer("export", "files", "--out", str(tmp_path / "files"), "--store", str(one))
+    assert exported["pages"] == 4
+    gossamer("import", str(tmp_path / "files"), "--store", str(two))
+    assert contents(two) == contents(one)
+    (tmp_path / "files" / "manifest.jsonl").unlink()
+    gossamer("import", str(tmp_path / "files"), "--store", str(three))
+    assert set(contents(three)) == set(contents(one))
+
+
+def test_an_import_again_replaces_the_pages(folder: Path, tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    gossamer("import", str(folder), "--base", BASE, "--store", str(web))
+    (folder / "notes.txt").write_bytes(b"other words")
+    gossamer("import", str(folder), "--base", BASE, "--store", str(web))
+    page = answer("page", f"{BASE}notes.txt", "--store", str(web), "--text")
+    assert page["text"] == [{"field": "text", "text": "other words"}]
+    assert answer("status", "--store", str(web))["resources"]["visited"] == 4
+
+
+def test_nothing_that_was_imported_is_left_to_be_fetched(folder: Path, tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    gossamer("import", str(folder), "--base", BASE, "--store", str(web))
+    resources = answer("status", "--store", str(web))["resources"]
+    assert (resources["queued"], resources["leased"], resources["known"]) == (0, 0, 2)
+
+
+def test_a_host_that_is_being_visited_keeps_its_pages(folder: Path, tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    gossamer("import", str(folder), "--base", BASE, "--store", str(web))
+    store = SqliteStore.open(web, create=False)
+    crawler = store.join("elsewhere", 1)
+    store.requeue(time.time())
+    assert store.lease(crawler.id, hosts=1, urls=1, held=[], now=time.time())
+    done = answer("import", str(folder), "--base", BASE, "--store", str(web))
+    assert done["pages"] == 0
+    assert done["skipped"]["another crawler is visiting example.org"] == 4
+    store.close()
+
+
+def test_many_pages_go_in_batches(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(600):
+        (folder / f"{number}.html").write_text(f"<title>{number}</title><a href={(number * 7) % 600}.html>next</a>")
+    done = answer("import", str(folder), "--base", BASE, "--store", str(tmp_path / "web"))
+    assert (done["pages"], done["failed"], done["skipped"]) == (600, 0, {})
+    store = SqliteStore.open(tmp_path / "web", create=False, read_only=True)
+    row = store.resource(digest(f"{BASE}7.html"))
+    assert row is not None
+    assert (row.title, row.backlinks) == ("7", 1)
+    assert store.counts().links == 600
+    store.close()
+
+
+def test_an_export_goes_into_an_empty_directory_only(folder: Path, tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    gossamer("import", str(folder), "--base", BASE, "--store", str(web))
+    done = gossamer("export", "files", "--out", str(folder), "--store", str(web), code=2)
+    assert "is not an empty directory" in done.stderr
+
+
+def test_pages_without_a_source_are_counted(folder: Path, tmp_path: Path) -> None:
+    web, toml = tmp_path / "web", tmp_path / "settings.toml"
+    toml.write_text("[crawl]\nsource = false\n")
+    gossamer("import", str(folder), "--base", BASE, "--store", str(web), "--config", str(toml))
+    done = answer("export", "files", "--out", str(tmp_path / "files"), "--store", str(web))
+    assert (done["pages"], done["skipped"]) == (0, {"no source stored": 4})

@@ -1,0 +1,75 @@
+"""`kill -9` at any instant: nothing committed is lost, at most one batch is fetched again, the result is the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawling import FAST, command, crawl, environment, query, web_as_known
+from gossamer.config import StoreSettings
+from webs import debian
+from webs.nginx import Nginx, Site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BATCH = StoreSettings().batch_visits
+
+
+@pytest.mark.parametrize(
+    ("site", "start", "kills"),
+    [
+        pytest.param("openjdk-17-doc", "/index.html", 5, id="five kills"),
+        pytest.param("openjdk-17-doc", "/index.html", 20, id="twenty kills", marks=pytest.mark.full),
+    ],
+)
+def test_a_crawl_killed_again_and_again_ends_like_one_that_was_not(
+    nginx_binary: Path, tmp_path: Path, site: str, start: str, kills: int
+) -> None:
+    root = debian.find(site)
+    assert root is not None
+    with Nginx(nginx_binary, {"calm": Site(root), "killed": Site(root)}) as nginx:
+        calm = crawl(nginx.url("calm", start), tmp_path / "calm", *FAST)
+        span = calm["seconds"]
+        chance = random.Random(kills)
+        for _ in range(kills):
+            kill_after(chance.uniform(0.3, 0.3 + 1.5 * span / kills), nginx.url("killed", start), tmp_path / "killed")
+        crawl(nginx.url("killed", start), tmp_path / "killed", *FAST)
+        asked = Counter(each.path for each in nginx.asked() if each.site == "killed" and each.path != "/robots.txt")
+    again = sum(asked.values()) - len(asked)
+    assert again <= kills * BATCH, f"{again} pages were fetched again after {kills} kills"
+    at_most = Counter(row[0] for row in query(tmp_path / "killed", "SELECT resource FROM visits"))
+    assert max(at_most.values()) == 1, "a page was committed twice"
+    assert same_but_for_the_port(tmp_path / "calm") == same_but_for_the_port(tmp_path / "killed")
+
+
+def kill_after(seconds: float, url: str, store: Path) -> None:
+    """Start a crawl in a group of its own and kill all of it."""
+    process = subprocess.Popen(
+        command("crawl", url, "--store", store, "--quiet", *FAST), env=environment(), start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)  # the crawler alone: its parsers must notice by themselves
+    process.wait()
+
+
+def same_but_for_the_port(store: Path) -> tuple[set[tuple[object, ...]], set[tuple[object, ...]]]:
+    """What is known, with the port of the site taken out of the URLs, and digests of URLs left out."""
+    [(seed,)] = query(store, "SELECT url FROM seeds ORDER BY round, seq LIMIT 1")
+    place = seed.split("/")[2]
+
+    def plain(row: tuple[object, ...]) -> tuple[object, ...]:
+        return tuple(value.replace(place, "site") if isinstance(value, str) else value for value in row)
+
+    resources, links = web_as_known(store)
+    return {plain((row[0], *row[2:])) for row in resources}, {plain(row) for row in links}

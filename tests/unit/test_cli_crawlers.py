@@ -1,0 +1,96 @@
+"""Commands about crawlers at work: who they are, and asking them to pause, go on or stop."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.cli.main import run
+from gossamer.store.base import Report
+from smallweb import NOW, build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.store.sqlite import SqliteStore
+
+REPORT = Report(
+    state="running", pages=7, pages_per_second=3.5, bytes_per_second=1000, limit="politeness", waiting_for=""
+)
+
+
+@pytest.fixture
+def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    """The small web in ./web, with Naiad and Thalassa at work."""
+    monkeypatch.chdir(tmp_path)
+    store = build(tmp_path / "web")
+    store.join("testbed", 2)
+    yield store
+    store.close()
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        run(arguments)
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def wanted(web: SqliteStore) -> list[str]:
+    return [crawler.wanted for crawler in web.crawlers()]
+
+
+def test_crawlers_are_listed_for_programs(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+    web.beat(1, REPORT, NOW)
+    assert call("crawlers", "--json") == 0
+    first, second = json.loads(capsys.readouterr().out)["crawlers"]
+    assert (first["name"], first["state"], first["pages_per_second"]) == ("Naiad", "running", 3.5)
+    assert second["name"] == "Thalassa"
+
+
+def test_crawlers_are_listed_for_people_with_what_is_asked_of_them(
+    web: SqliteStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web.want("Naiad", "pause")
+    assert call("crawlers") == 0
+    assert "Naiad\trunning, shall pause\t" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("command", "word"), [("pause", "pause"), ("stop", "stop"), ("resume", "run")])
+def test_a_crawler_is_asked_by_its_name_in_any_case(
+    command: str, word: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web.want("Naiad", "pause")
+    assert call(command, "naiad") == 0
+    assert wanted(web) == [word, "run"]
+    assert capsys.readouterr().err.startswith("Naiad will ")
+
+
+def test_all_crawlers_are_asked_at_once(web: SqliteStore) -> None:
+    assert call("pause", "--all") == 0
+    assert wanted(web) == ["pause", "pause"]
+
+
+def test_a_name_that_nobody_has_is_told_and_nobody_is_asked(
+    web: SqliteStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("stop", "Naiad", "Bob") == 2
+    assert "No crawler called Bob is at work, only Naiad, Thalassa." in capsys.readouterr().err
+    assert wanted(web) == ["run", "run"]
+
+
+@pytest.mark.usefixtures("web")
+def test_a_crawler_that_left_cannot_be_asked(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+    web.leave(1)
+    web.leave(2)
+    assert call("stop", "--all") == 2
+    assert "No crawler is at work." in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("web")
+def test_names_and_all_at_once_make_no_sense(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("stop", "Naiad", "--all") == 2
+    assert "--all" in capsys.readouterr().err

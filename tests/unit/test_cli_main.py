@@ -1,0 +1,119 @@
+"""The command line as a whole: faults become one sentence, help and version come quickly, pipes may close."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from gossamer.cli.main import INDEX, app, run
+from gossamer.cli.reference import commands_text
+from gossamer.config.describe import reference_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def code_of(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        run(arguments)
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def process(*arguments: str) -> Sequence[str]:
+    return [sys.executable, "-m", "gossamer", *arguments]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["crwal"], ["crwal"]),
+        (["status", "--jsn"], ["--jsn", "gossamer status --help"]),
+        (["page"], ["URL"]),
+        (["page", "not a url at all", "--store", "."], ["gossamer:"]),
+        (["status", "--store", "nowhere"], ["nowhere"]),
+        (["hosts", "--limit", "many"], ["many"]),
+        (["errors", "--outcome", "not fund"], ["not fund", "not found"]),
+        (["pause"], ["--all"]),
+        (["config", "show", "--config", "nowhere.toml"], ["nowhere.toml"]),
+        (["config", "init", "--out", "no/such/place.toml"], ["no/such/place.toml", "No such file"]),
+        (["import", "nowhere"], ["nowhere"]),
+        (["export", "files"], ["--out"]),
+    ],
+)
+def test_a_fault_is_one_sentence_on_stderr_and_exit_code_2(
+    arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(*arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("gossamer: ")
+    assert len(told.err.splitlines()) == 1
+    for word in words:
+        assert word in told.err
+
+
+def test_the_arguments_in_a_fault_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("\x1b[2Jcrawl") == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("--version") == 0
+    assert capsys.readouterr().out.startswith("gossamer 0.")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of(*arguments) == 0
+    told = capsys.readouterr().out
+    assert [name for commands in INDEX.values() for name, _, _ in commands if f"\n  {name} " not in told] == []
+
+
+@pytest.mark.parametrize("name", [name for commands in INDEX.values() for name, _, _ in commands])
+def test_every_command_of_the_index_is_there_and_says_what_it_does(name: str) -> None:
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    assert command.name == name
+    assert command.help
+
+
+def test_a_reader_that_goes_away_is_no_fault() -> None:
+    writer = subprocess.Popen(process("config", "init", "--out", "-"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert writer.stdout is not None
+    assert writer.stderr is not None
+    writer.stdout.close()
+    assert writer.stderr.read() == b""
+    assert writer.wait() == 141
+    writer.stderr.close()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["status"], ["errors", "--json"]])
+def test_nothing_heavy_is_imported_before_the_first_output(arguments: list[str]) -> None:
+    heavy = ("rich.console", "pycurl", "selectolax", "pypdfium2", "chardet", "pydantic", "typer", "asyncio")
+    program = (
+        "import json, sys\nfrom gossamer.cli.main import run\n"
+        f"try:\n    run({arguments!r})\nexcept SystemExit:\n    pass\n"
+        f"print(json.dumps([name for name in {heavy!r} if name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+@pytest.mark.parametrize(("page", "text"), [("commands.md", commands_text), ("settings.md", reference_text)])
+def test_the_reference_pages_are_up_to_date(page: str, text: Callable[[], str]) -> None:
+    assert (REFERENCE / page).read_text() == text(), "run: python -m gossamer.cli.reference docs/reference"

@@ -1,0 +1,180 @@
+"""The workbench of held hosts."""
+
+from __future__ import annotations
+
+from gossamer.config import HostSettings, PolitenessSettings
+from gossamer.crawl.frontier import AskRobots, Fetch, Frontier, Refuse
+from gossamer.model import HostLease, Lease, Robots, Role
+
+NOW = 1_000_000.0
+
+
+def lease(number: int, host: int = 1, name: str = "example.org") -> Lease:
+    return Lease(resource=number, host=host, url=f"https://{name}/{number}", role=Role.PAGE, depth=0, hops=0, tries=0)
+
+
+def robots(text: str = "", outcome: str = "rules", host: int = 1, at: float = NOW) -> Robots:
+    return Robots(host=host, scheme="https", outcome=outcome, text=text, fetched_at=at)
+
+
+def host_lease(urls: int, *known: Robots, host: int = 1, name: str = "example.org", ready_at: float = 0.0) -> HostLease:
+    leases = tuple(lease(number, host, name) for number in range(urls))
+    return HostLease(host=host, name=name, ready_at=ready_at, failures=0, robots=known, leases=leases)
+
+
+def frontier(politeness: PolitenessSettings | None = None, own: dict[str, HostSettings] | None = None) -> Frontier:
+    return Frontier(politeness or PolitenessSettings(), own or {}, product="Gossamer", obey_robots=True)
+
+
+def fetch(bench: Frontier, now: float) -> Lease:
+    work = bench.next(now)
+    assert isinstance(work, Fetch)
+    return work.lease
+
+
+def finish(
+    bench: Frontier, done: Lease, now: float, *, took: float = 0.1, failed: bool = False, wait: float = 0.0
+) -> None:
+    bench.finished(done, now, took=took, address="192.0.2.1", failed=failed, wait=wait)
+
+
+def test_robots_txt_comes_before_anything_else() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(2), NOW)
+    ask = bench.next(NOW)
+    assert isinstance(ask, AskRobots)
+    assert ask.url == "https://example.org/robots.txt"
+    assert bench.next(NOW) is None
+
+
+def test_robots_txt_kept_from_today_is_not_asked_for_again() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(1, robots()), NOW + 60)
+    assert isinstance(bench.next(NOW + 60), Fetch)
+
+
+def test_robots_txt_of_yesterday_is_asked_for_again() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(1, robots()), NOW + 25 * 3600)
+    assert isinstance(bench.next(NOW + 25 * 3600), AskRobots)
+
+
+def test_a_forbidden_url_is_refused_and_costs_no_pause() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(2, robots("User-agent: *\nDisallow: /0")), NOW)
+    refused = bench.next(NOW)
+    assert isinstance(refused, Refuse)
+    assert refused.lease.resource == 0
+    assert fetch(bench, NOW).resource == 1
+
+
+def test_one_connection_and_a_pause_as_long_as_the_answer() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(2, robots()), NOW)
+    first = fetch(bench, NOW)
+    assert bench.next(NOW + 5) is None  # still in flight
+    finish(bench, first, NOW + 5, took=5.0)
+    assert bench.next(NOW + 9.9) is None
+    assert fetch(bench, NOW + 10).resource == 1
+
+
+def test_no_pause_on_loopback() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(2, robots(), name="127.0.0.1:8000"), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    assert isinstance(bench.next(NOW), Fetch)
+
+
+def test_many_connections_without_delay_start_at_once() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0, connections=32))
+    bench.take_in(host_lease(40, robots()), NOW)
+    started = 0
+    while isinstance(bench.next(NOW), Fetch):
+        started += 1
+    assert started == 32
+
+
+def test_a_crawl_delay_means_one_connection() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0, connections=32))
+    bench.take_in(host_lease(40, robots("User-agent: *\nCrawl-delay: 2")), NOW)
+    first = fetch(bench, NOW)
+    assert bench.next(NOW) is None
+    finish(bench, first, NOW + 1)
+    assert bench.next(NOW + 2.9) is None
+    assert isinstance(bench.next(NOW + 3), Fetch)
+
+
+def test_a_long_crawl_delay_is_cut_and_said() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(2, robots("User-agent: *\nCrawl-delay: 3600")), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    [(name, seconds, reason)] = bench.waiting(NOW)
+    assert (name, round(seconds)) == ("example.org", 30)
+    assert "3600 s" in reason
+
+
+def test_a_hosts_own_settings_win() -> None:
+    bench = frontier(PolitenessSettings(delay=60.0), {"example.org": HostSettings(delay=1.0, connections=2)})
+    bench.take_in(host_lease(3, robots()), NOW)
+    fetch(bench, NOW)
+    assert bench.next(NOW) is None
+    assert isinstance(bench.next(NOW + 1), Fetch)
+
+
+def test_failures_make_the_pause_double() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0))
+    bench.take_in(host_lease(3, robots()), NOW)
+    finish(bench, fetch(bench, NOW), NOW, failed=True)
+    assert bench.next(NOW + 0.9) is None
+    finish(bench, fetch(bench, NOW + 1), NOW + 1, failed=True)
+    assert bench.next(NOW + 2.9) is None
+    assert isinstance(bench.next(NOW + 3), Fetch)
+
+
+def test_retry_after_is_obeyed() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0))
+    bench.take_in(host_lease(2, robots()), NOW)
+    finish(bench, fetch(bench, NOW), NOW, failed=True, wait=100.0)
+    assert bench.next(NOW + 99) is None
+    assert isinstance(bench.next(NOW + 100), Fetch)
+
+
+def test_hosts_on_one_address_share_its_limit() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0, connections_per_address=1))
+    for host in (1, 2):
+        bench.take_in(host_lease(3, robots(host=host), host=host, name=f"h{host}.example"), NOW)
+    for _ in (1, 2):  # their addresses are not known before the first answer
+        finish(bench, fetch(bench, NOW), NOW)
+    one = fetch(bench, NOW)
+    assert bench.next(NOW) is None
+    finish(bench, one, NOW)
+    assert isinstance(bench.next(NOW + 1), Fetch)
+
+
+def test_a_host_given_back_returns_its_urls_and_its_ready_time() -> None:
+    bench = frontier(PolitenessSettings(delay=10.0))
+    bench.take_in(host_lease(3, robots()), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    note, leases = bench.give_back(1, NOW)
+    assert [each.resource for each in leases] == [1, 2]
+    assert (note.ready_at, note.keep) == (NOW + 10, False)
+    assert len(bench) == 0
+    assert bench.waiting_urls == 0
+
+
+def test_idle_hosts_are_those_with_nothing_queued_and_nothing_in_flight() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(1, robots()), NOW)
+    done = fetch(bench, NOW)
+    assert bench.idle() == []
+    finish(bench, done, NOW)
+    assert bench.idle() == [1]
+
+
+def test_unreachable_robots_txt_makes_the_host_wait() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(1), NOW)
+    assert isinstance(bench.next(NOW), AskRobots)
+    assert bench.robots_failed(1, NOW, 0.0, "answered 503") == 1
+    assert bench.next(NOW + 0.5) is None
+    assert isinstance(bench.next(NOW + 1), AskRobots)

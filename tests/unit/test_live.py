@@ -1,0 +1,98 @@
+"""The displays of a crawl: plain lines, and frames on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from gossamer.cli.live import LiveDisplay, PlainDisplay, frame, plain_line
+from gossamer.cli.output import cells_of
+from gossamer.crawl.progress import Progress
+
+PROGRESS = Progress(
+    name="Naiad", state="running", note="", seconds=83.0, pages=12_345, failed=12, refused=3, bytes=251_000_000,
+    known=45_678, queued=33_321, transfers=12, hosts=5, pages_per_second=82.3, bytes_per_second=1_200_000,
+    mean_pages_per_second=79.1, limit="politeness", eta_seconds=405.0,
+    waiting=(("example.org", 23.0, "Retry-After"),),
+    latest=(("https://example.org/\x1b[31m" + "long/" * 60, "fetched"), ("https://example.org/missing", "not found")),
+)  # fmt: skip
+
+
+def later(seconds: float, **changes: object) -> Progress:
+    return msgspec.structs.replace(PROGRESS, seconds=seconds, **changes)
+
+
+def test_a_line_tells_the_whole_state() -> None:
+    assert plain_line(PROGRESS) == (
+        "Naiad: 1 min 23 s: 12,345 pages (82.3/s), 251 MB (1.2 MB/s), 33,321 queued of 45,678 known, "
+        "12 failed, 3 refused, limit: politeness, about 6 min 45 s left"
+    )
+
+
+def test_plain_lines_come_at_once_and_then_now_and_then() -> None:
+    out = io.StringIO()
+    display = PlainDisplay(out)
+    for tenth in range(121):
+        display.update(later(tenth / 10))
+    assert [line.split(": ")[1] for line in out.getvalue().splitlines()] == ["0 ms", "5.0 s", "10 s"]
+
+
+def test_a_long_crawl_writes_a_line_a_minute() -> None:
+    out = io.StringIO()
+    display = PlainDisplay(out)
+    for second in range(86_400, 90_000):
+        display.update(later(second))
+    assert len(out.getvalue().splitlines()) == 60
+
+
+def test_why_a_crawl_pauses_is_told_once_and_at_once() -> None:
+    out = io.StringIO()
+    display = PlainDisplay(out, lines=False)
+    for second in range(5):
+        display.update(later(second, state="paused", note="disk nearly full"))
+    assert out.getvalue() == "Naiad: paused: disk nearly full\n"
+
+
+def test_a_quiet_display_shows_messages_only() -> None:
+    out = io.StringIO()
+    display = PlainDisplay(out, lines=False)
+    display.update(PROGRESS)
+    display.message("one\x1b[2Jtwo")
+    assert out.getvalue() == "one\\x1b[2Jtwo\n"
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_frame_fits_its_terminal(width: int) -> None:
+    text = frame(later(83, note="a reason that goes on " * 8, state="paused"), width).plain
+    assert max(cells_of(line) for line in text.splitlines()) <= max(width, 60)
+    assert "\x1b" not in text
+
+
+def test_a_frame_tells_what_a_person_wants_to_know() -> None:
+    text = frame(PROGRESS, 100).plain
+    for told in (
+        "Naiad is running",
+        "82.3/s",
+        "1.2 MB/s",
+        "33,321 of 45,678",
+        "12 failed",
+        "politeness",
+        "Retry-After",
+    ):
+        assert told in text
+    assert "! not found: https://example.org/missing" in text
+
+
+def test_frames_are_drawn_four_times_a_second_at_most_and_leave_nothing_behind() -> None:
+    out = io.StringIO()
+    display = LiveDisplay(Console(file=out, force_terminal=True, width=80))
+    for _ in range(50):
+        display.update(PROGRESS)
+    assert out.getvalue().count("Naiad") == 1
+    display.message("Stopping \x1b[2J now")
+    display.close()
+    assert "Stopping \\x1b[2J now" in out.getvalue()
+    assert out.getvalue().rstrip().endswith("\x1b[2K")  # the last thing done is to erase

@@ -1,0 +1,184 @@
+"""The pure decisions of a crawl."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.config import CrawlSettings, PolitenessSettings
+from gossamer.crawl import policy
+from gossamer.crawl.policy import Admissions
+from gossamer.crawl.scope import Scope
+from gossamer.crawl.urls import digest
+from gossamer.model import Admission, Candidate, Kind, Outcome, Role, State
+
+SEED = "https://example.org/"
+POLITE = PolitenessSettings()
+
+
+def candidate(
+    url: str, kind: Kind = Kind.HYPERLINK, *, follow: bool = True, depth: int = 1, anchor: str = ""
+) -> Candidate:
+    return Candidate(url=url, digest=digest(url), kind=kind, follow=follow, depth=depth, anchor=anchor)
+
+
+def admit(settings: CrawlSettings, *candidates: Candidate) -> list[Admission]:
+    return Admissions(settings, Scope(settings, [SEED]))(candidates)
+
+
+def test_a_page_of_the_seeds_host_is_queued() -> None:
+    [admission] = admit(CrawlSettings(), candidate("https://example.org/a"))
+    assert (admission.state, admission.role) == (State.QUEUED, Role.PAGE)
+
+
+def test_a_page_elsewhere_is_out_of_scope_with_a_reason() -> None:
+    [admission] = admit(CrawlSettings(), candidate("https://example.com/"))
+    assert admission.state is State.OUT_OF_SCOPE
+    assert admission.reason
+
+
+def test_embeds_are_known_and_not_queued() -> None:
+    [admission] = admit(CrawlSettings(), candidate("https://example.org/a.png", Kind.IMAGE))
+    assert admission.state is State.KNOWN
+
+
+@pytest.mark.parametrize("check", ["embeds", "all"])
+def test_embeds_are_checked_when_asked_for(check: str) -> None:
+    settings = CrawlSettings(check=check)  # type: ignore[arg-type]
+    [admission] = admit(settings, candidate("https://cdn.example.net/a.png", Kind.IMAGE))
+    assert (admission.state, admission.role) == (State.QUEUED, Role.CHECK)
+
+
+@pytest.mark.parametrize("check", ["external", "all"])
+def test_pages_elsewhere_are_checked_when_asked_for(check: str) -> None:
+    settings = CrawlSettings(check=check)  # type: ignore[arg-type]
+    [admission] = admit(settings, candidate("https://example.com/"))
+    assert (admission.state, admission.role) == (State.QUEUED, Role.CHECK)
+
+
+def test_an_excluded_page_of_the_own_host_is_not_an_external_one() -> None:
+    settings = CrawlSettings(check="external", exclude=("/private/",))
+    [admission] = admit(settings, candidate("https://example.org/private/x"))
+    assert admission.state is State.OUT_OF_SCOPE
+
+
+def test_nofollow_is_known_and_not_queued() -> None:
+    [admission] = admit(CrawlSettings(), candidate("https://example.org/a", follow=False))
+    assert (admission.state, admission.reason) == (State.KNOWN, "nofollow")
+
+
+def test_nofollow_is_followed_when_robots_are_not_obeyed() -> None:
+    [admission] = admit(CrawlSettings(robots=False), candidate("https://example.org/a", follow=False))
+    assert admission.state is State.QUEUED
+
+
+def test_depth_limit() -> None:
+    settings = CrawlSettings(max_depth=2)
+    at, beyond = admit(
+        settings, candidate("https://example.org/a", depth=2), candidate("https://example.org/b", depth=3)
+    )
+    assert (at.state, beyond.state) == (State.QUEUED, State.KNOWN)
+    assert "2" in beyond.reason
+
+
+def sitemap(url: str, hops: int) -> Candidate:
+    return Candidate(url=url, digest=digest(url), kind=Kind.SITEMAP_FILE, follow=True, depth=0, hops=hops)
+
+
+def test_a_sitemap_named_in_robots_txt_is_read_wherever_it_is() -> None:
+    [admission] = admit(CrawlSettings(), sitemap("https://cdn.example.net/sitemap.xml", hops=0))
+    assert (admission.state, admission.role) == (State.QUEUED, Role.SITEMAP)
+
+
+def test_a_sitemap_named_by_another_must_be_in_scope() -> None:
+    [admission] = admit(CrawlSettings(), sitemap("https://cdn.example.net/more.xml", hops=1))
+    assert admission.state is State.OUT_OF_SCOPE
+    [admission] = admit(CrawlSettings(), sitemap("https://example.org/more.xml", hops=1))
+    assert (admission.state, admission.role) == (State.QUEUED, Role.SITEMAP)
+
+
+def test_sitemaps_are_not_followed_without_end() -> None:
+    [admission] = admit(CrawlSettings(), sitemap("https://example.org/deep.xml", hops=policy.MAX_SITEMAP_NESTING + 1))
+    assert admission.state is State.KNOWN
+
+
+def test_breadth_prefers_the_shallow_and_depth_the_deep() -> None:
+    links = candidate("https://example.org/a", depth=1), candidate("https://example.org/b", depth=5)
+    shallow, deep = admit(CrawlSettings(order="breadth"), *links)
+    assert shallow.priority > deep.priority
+    shallow, deep = admit(CrawlSettings(order="depth"), *links)
+    assert deep.priority > shallow.priority
+
+
+def test_a_topic_prefers_links_that_speak_of_it() -> None:
+    settings = CrawlSettings(order="best", topic="spider silk")
+    near, far = admit(
+        settings,
+        candidate("https://example.org/a", anchor="How spiders, or a spider, spin silk", depth=4),
+        candidate("https://example.org/b", anchor="Contact", depth=1),
+    )
+    assert near.priority > far.priority
+
+
+def test_words_of_the_url_count_for_the_topic() -> None:
+    settings = CrawlSettings(order="best", topic="spider silk")
+    near, far = admit(settings, candidate("https://example.org/spider_silk"), candidate("https://example.org/beetles"))
+    assert near.priority > far.priority
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "tries", "state", "host_failure"),
+    [
+        (Outcome.FETCHED, 200, 0, State.VISITED, False),
+        (Outcome.NOT_FOUND, 404, 0, State.GONE, False),
+        (Outcome.HTTP_ERROR, 403, 0, State.FAILED, False),
+        (Outcome.HTTP_ERROR, 500, 0, State.QUEUED, True),
+        (Outcome.HTTP_ERROR, 500, 2, State.FAILED, True),
+        (Outcome.THROTTLED, 429, 0, State.QUEUED, True),
+        (Outcome.TIMEOUT, 0, 1, State.QUEUED, True),
+        (Outcome.TIMEOUT, 0, 2, State.FAILED, True),
+        (Outcome.TYPE, 200, 0, State.REFUSED, False),
+        (Outcome.ADDRESS, 0, 0, State.REFUSED, False),
+        (Outcome.TLS, 0, 0, State.FAILED, False),
+        (Outcome.PARSER_CRASHED, 200, 0, State.FAILED, False),
+    ],
+)
+def test_what_an_outcome_means(outcome: Outcome, status: int, tries: int, state: State, *, host_failure: bool) -> None:
+    verdict = policy.verdict(outcome, status, tries, retries=3)
+    assert (verdict.state, verdict.host_failure) == (state, host_failure)
+
+
+def test_every_outcome_has_a_meaning() -> None:
+    for outcome in Outcome:
+        assert policy.verdict(outcome, 500, 5, 3).state in {State.VISITED, State.FAILED, State.REFUSED, State.GONE}
+
+
+def test_the_default_pause_is_as_long_as_the_answer_took() -> None:
+    assert policy.pause_after(POLITE, own=None, crawl_delay=None, took=2.0, local=False) == 2.0
+
+
+def test_the_default_pause_has_a_floor_on_public_hosts_only() -> None:
+    assert policy.pause_after(POLITE, own=None, crawl_delay=None, took=0.001, local=False) == POLITE.min_delay
+    assert policy.pause_after(POLITE, own=None, crawl_delay=None, took=0.001, local=True) == 0.0
+
+
+def test_a_crawl_delay_lengthens_the_users_pause_up_to_the_cap() -> None:
+    assert policy.pause_after(POLITE, own=0.0, crawl_delay=5.0, took=0.1, local=True) == 5.0
+    assert policy.pause_after(POLITE, own=9.0, crawl_delay=5.0, took=0.1, local=True) == 9.0
+    assert policy.pause_after(POLITE, own=0.0, crawl_delay=1e9, took=0.1, local=True) == POLITE.max_crawl_delay
+
+
+def test_back_off_doubles_up_to_its_limit() -> None:
+    waits = [policy.backoff(POLITE, failures) for failures in range(5)]
+    assert waits == [0.0, 1.0, 2.0, 4.0, 8.0]
+    assert policy.backoff(POLITE, 10_000) == POLITE.max_delay
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("", 0), ("120", 120), (" 5 ", 5), ("soon", 0), ("-3", 0), ("9" * 400, 86_400),
+        ("Thu, 01 Jan 1970 00:20:00 GMT", 200), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+    ],
+)  # fmt: skip
+def test_retry_after(header: str, seconds: float) -> None:
+    assert policy.retry_after(header, now=1000.0) == seconds

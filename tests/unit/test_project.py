@@ -1,0 +1,52 @@
+"""What the project says about itself holds."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^\w-]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
+
+
+def project() -> dict[str, set[str]]:
+    """Names of the required packages, by the lock file that must hold them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = {group: names(required) for group, required in settings["dependency-groups"].items()}
+    return {**groups, "run": names(settings["project"]["dependencies"])}
+
+
+def locked(name: str) -> set[str]:
+    return set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements" / f"{name}.lock").read_text(), re.MULTILINE))
+
+
+def test_every_dependency_has_its_reason_in_the_documentation() -> None:
+    page = (ROOT / "docs/reference/dependencies.md").read_text()
+    told = set(
+        re.findall(r"[\w-]+", " ".join(line.split("|")[1] for line in page.splitlines() if line.startswith("|")))
+    )
+    assert set.union(*project().values()) <= told
+
+
+@pytest.mark.parametrize("name", ["run", "dev", "bench", "build"])
+def test_every_dependency_is_locked(name: str) -> None:
+    assert project()[name] <= locked(name)
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_lock_files_name_no_registry_and_no_path_of_a_machine(lock: Path) -> None:
+    assert not re.findall(r"https?://\S+|@ file|(?<![\w.-])/\w+/\S+|--index\S*|--find-links.*", lock.read_text())
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_every_locked_package_has_hashes(lock: Path) -> None:
+    entries = re.split(r"^(?=[\w.-]+==)", lock.read_text(), flags=re.MULTILINE)[1:]
+    assert entries
+    assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []

@@ -1,0 +1,288 @@
+"""robots.txt, X-Robots-Tag and meta robots."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gossamer.crawl.robots import ALLOW_ALL, MAX_BYTES, RobotsRules, meaning_of, robots_directives, robots_text
+from gossamer.model import Outcome
+
+# -- matching --------------------------------------------------------------------------------------------------------
+
+PATTERNS = st.text(alphabet="ab/*$", min_size=1, max_size=8)
+PATHS = st.text(alphabet="ab/", max_size=10).map("/{}".format)
+
+
+def matches_by_regex(pattern: str, path: str) -> bool:
+    """RFC 9309 §2.2.3, written down as a regular expression."""
+    body, anchor = (pattern[:-1], "$") if pattern.endswith("$") else (pattern, "")
+    expression = ".*".join(re.escape(part) for part in body.split("*"))
+    return re.match(f"{expression}{anchor and chr(92) + 'Z'}", path, re.DOTALL) is not None
+
+
+@settings(max_examples=1000)
+@given(PATTERNS, PATHS)
+@example("/a*ab$", "/aab")
+@example("/a*ab$", "/ab")
+@example("/*a$", "/a")
+@example("/a$", "/ab")
+@example("*$", "/")
+def test_a_pattern_matches_where_a_regular_expression_does(pattern: str, path: str) -> None:
+    rules = RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}")
+    assert rules.allowed(path, "bot") is not matches_by_regex(pattern, path)
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.tuples(PATTERNS, st.booleans()), max_size=6), PATHS)
+@example([("/ab$", True), ("/*ab", False)], "/ab")
+@example([("/ab", False), ("/*b", True)], "/ab")
+def test_the_longest_match_wins_and_allow_at_a_tie(rules: list[tuple[str, bool]], path: str) -> None:
+    lines = [f"{'Allow' if allow else 'Disallow'}: {pattern}" for pattern, allow in rules]
+    matching = [(len(pattern), allow) for pattern, allow in rules if matches_by_regex(pattern, path)]
+    expected = max(matching, default=(0, True))[1]
+    assert RobotsRules.parse("\n".join(["User-agent: *", *lines])).allowed(path, "bot") is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "matched"),
+    [
+        ("/ä", "http://h/%C3%A4", True),
+        ("/%c3%a4", "http://h/%C3%A4", True),
+        ("/%7Euser", "http://h/~user", True),
+        ("/~user", "http://h/%7euser", True),
+        ("/a%2Fb", "http://h/a/b", False),
+        ("/a/b", "http://h/a%2Fb", False),
+        ("/foo?u=https://x.org", "http://h/foo?u=https%3A%2F%2Fx.org", True),
+        ("/foo?u=https%3A%2F%2Fx.org", "http://h/foo?u=https://x.org", True),
+        ("/*?f[]=", "http://h/x?f%5B%5D=1", True),
+        ("/a%2Ab", "http://h/a*b", True),
+        ("/a%2Ab", "http://h/axb", False),
+        ("/a%24", "http://h/a$", True),
+        ("/a$b", "http://h/a$b", True),
+        ("/a$", "http://h/a?x", False),
+        ("/a", "http://h/A", False),
+        ("a", "http://h/a", False),
+        ("/100%", "http://h/100%", True),
+        ("/x", "http://h/y#/x", False),
+    ],
+)
+def test_octets_are_compared_as_the_rfc_says(pattern: str, url: str, matched: bool) -> None:
+    assert RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}").allowed(url, "bot") is not matched
+
+
+def test_a_character_counts_by_its_octets_however_it_is_written() -> None:
+    plain, encoded = "Allow: /ツ", "Disallow: /%E3%83%84"
+    assert RobotsRules.parse(f"User-agent: *\n{plain}\n{encoded}").allowed("/%E3%83%84", "bot")
+    longer = f"User-agent: *\n{encoded}\nAllow: /*abcd"  # 4 octets against 6
+    assert RobotsRules.parse(longer).allowed("/%E3%83%84abcd", "bot")
+
+
+def test_robots_txt_itself_is_always_allowed() -> None:
+    rules = RobotsRules.parse("User-agent: *\nDisallow: /")
+    assert rules.allowed("https://h/robots.txt", "bot")
+    assert not rules.allowed("https://h/robots.txt/x", "bot")
+
+
+@pytest.mark.parametrize("pattern", ["/*a*a*a*a*a*a*a*a*a*a*a*b", "/" + "*a" * 900 + "*b", "/" + "*" * 2000 + "b$"])
+def test_matching_takes_no_exponential_time(pattern: str) -> None:
+    rules = RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}").for_product("bot")
+    began = time.process_time()
+    assert rules.allowed("/" + "a" * 1990)
+    assert time.process_time() - began < 0.5  # 1 ms; backtracking would not come to an end
+
+
+# -- groups ----------------------------------------------------------------------------------------------------------
+
+
+def test_our_own_group_counts_and_only_else_the_group_for_all() -> None:
+    rules = RobotsRules.parse("User-agent: *\nDisallow: /all\n\nUser-agent: Gossamer\nDisallow: /ours\n")
+    assert [rules.allowed(path, "gossamer") for path in ("/all", "/ours")] == [True, False]
+    assert [rules.allowed(path, "other") for path in ("/all", "/ours")] == [False, True]
+
+
+def test_groups_of_one_agent_are_combined() -> None:
+    rules = RobotsRules.parse("User-agent: g\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent: G\nDisallow: /c\n")
+    assert [rules.allowed(path, "g") for path in ("/a", "/b", "/c")] == [False, True, False]
+
+
+@pytest.mark.parametrize("line", ["Gossamer", "gossamer/1.0", "GOSSAMER (+https://h/)", "gossamer bot"])
+def test_a_user_agent_line_names_us_by_our_product_token(line: str) -> None:
+    assert not RobotsRules.parse(f"User-agent: {line}\nDisallow: /").allowed("/", "gossamer")
+
+
+@pytest.mark.parametrize("line", ["gossamers", "gossamer2", "goss", "my-gossamer", ""])
+def test_another_product_token_is_not_ours(line: str) -> None:
+    assert RobotsRules.parse(f"User-agent: {line}\nDisallow: /").allowed("/", "gossamer")
+
+
+def test_a_group_without_rules_allows_its_agent_everything() -> None:
+    rules = RobotsRules.parse("User-agent: *\nDisallow: /\nUser-agent: gossamer\nDisallow:\n")
+    assert rules.allowed("/x", "gossamer")
+
+
+def test_other_records_do_not_end_a_list_of_agents() -> None:
+    rules = RobotsRules.parse("User-agent: g\nSitemap: https://h/s\nFoo: bar\nUser-agent: h\nDisallow: /x")
+    assert not rules.allowed("/x", "g")
+    assert not rules.allowed("/x", "h")
+
+
+def test_a_file_of_many_agents_sharing_many_rules_stays_small() -> None:
+    agents = "".join(
+        f"User-agent:{chr(97 + a)}{chr(97 + b)}{chr(97 + c)}\n" for a in range(26) for b in range(26) for c in range(20)
+    )
+    rules = "".join(f"Disallow:/{number}\n" for number in range(14_000))
+    began = time.process_time()
+    read = RobotsRules.parse((agents + rules).encode())
+    assert not read.allowed("/13999", "zzt")
+    assert time.process_time() - began < 2  # 0.1 s; a copy for each of 13,520 agents would take minutes and gigabytes
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"<!doctype html><p>404", b"::::\n#\n:", b"\r\r\n\n"])
+def test_nonsense_allows_everything(body: bytes) -> None:
+    assert RobotsRules.parse(body).allowed("/x", "bot")
+
+
+def test_what_is_beyond_500_kib_is_not_read_and_no_rule_is_cut_in_two() -> None:
+    head = b"User-agent: *\nDisallow: /private\n"
+    body = head + b"#" * (MAX_BYTES - len(head) - len(b"\nDisallow: /")) + b"\nDisallow: /open\n"
+    rules = RobotsRules.parse(body)
+    assert not rules.allowed("/private", "bot")
+    assert rules.allowed("/x", "bot")  # "Disallow: /" is what is left of the last line within the limit
+    assert len(robots_text(body)) <= MAX_BYTES
+
+
+def test_octets_that_are_not_utf8_match_their_percent_encoding() -> None:
+    text = robots_text(b"User-agent: *\nDisallow: /caf\xe9\n")
+    assert text == "User-agent: *\nDisallow: /caf%E9\n"
+    assert not RobotsRules.parse(text).allowed("http://h/caf%e9", "bot")
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_and_give_text_that_can_be_stored(body: bytes) -> None:
+    text = robots_text(body)
+    assert text.encode("utf-8").decode("utf-8") == text
+    assert RobotsRules.parse(body).allowed("/robots.txt", "bot")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("10", 10.0), ("0.5", 0.5), (".5", 0.5), ("0", 0.0), ("5 # polite", 5.0)]
+    + [(bad, None) for bad in ("-1", "nan", "inf", "1e999", "9" * 400, "ten", "1_0", "5s", "")],
+)
+def test_a_crawl_delay_is_a_finite_number_of_seconds(value: str, seconds: float | None) -> None:
+    assert RobotsRules.parse(f"User-agent: *\nCrawl-delay: {value}").crawl_delay("bot") == seconds
+
+
+def test_a_crawl_delay_is_for_the_agents_named_before_it() -> None:
+    rules = RobotsRules.parse("User-agent: slow\nCrawl-delay: 9\nUser-agent: *\nDisallow: /x\n")
+    assert (rules.crawl_delay("slow"), rules.crawl_delay("bot")) == (9.0, None)
+    assert not rules.allowed("/x", "slow")
+
+
+def test_of_several_crawl_delays_the_longest_counts() -> None:
+    rules = RobotsRules.parse(
+        "User-agent: *\nCrawl-delay: 2\nCrawl-delay: 7\nDisallow: /x\nUser-agent: *\nCrawl-delay: 3\n"
+    )
+    assert rules.crawl_delay("bot") == 7.0
+
+
+def test_sitemaps_are_absolute_distinct_and_of_every_group() -> None:
+    text = "Sitemap: https://h/1\nUser-agent: x\nSite-map: HTTPS://H/2#f\nSitemap: /3\nSitemap: ftp://h/4\nSitemap: https://h/1"
+    assert RobotsRules.parse(text).sitemaps == ("https://h/1", "https://h/2")
+
+
+def test_no_robots_txt_allows_everything() -> None:
+    rules = ALLOW_ALL.for_product("bot")
+    assert rules.allowed("https://h/x")
+    assert rules.crawl_delay is None
+
+
+# -- what fetching it means ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "meaning"),
+    [
+        (Outcome.FETCHED, 200, "rules"),
+        (Outcome.NOT_FOUND, 404, "unavailable"),
+        (Outcome.HTTP_ERROR, 403, "unavailable"),
+        (Outcome.TOO_MANY_REDIRECTS, 301, "unavailable"),
+        (Outcome.BAD_REDIRECT, 302, "unavailable"),
+        (Outcome.HTTP_ERROR, 429, "unreachable"),
+        (Outcome.THROTTLED, 429, "unreachable"),
+        (Outcome.HTTP_ERROR, 503, "unreachable"),
+        (Outcome.TIMEOUT, 0, "unreachable"),
+        (Outcome.TIMEOUT, 404, "unreachable"),
+        (Outcome.BAD_ENCODING, 200, "unreachable"),
+    ],
+)
+def test_an_answer_means_rules_or_everything_or_nothing(outcome: Outcome, status: int, meaning: str) -> None:
+    assert meaning_of(outcome, status) == meaning
+
+
+@pytest.mark.parametrize("outcome", set(Outcome) - {Outcome.FETCHED})
+def test_only_a_robots_txt_that_was_read_gives_rules(outcome: Outcome) -> None:
+    assert meaning_of(outcome, 200) in {"unavailable", "unreachable"}
+
+
+# -- X-Robots-Tag and meta robots --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "noindex", "nofollow"),
+    [
+        ("", False, False),
+        ("noindex", True, False),
+        ("NoFollow", False, True),
+        ("noindex, nofollow", True, True),
+        ("none", True, True),
+        ("all, index, follow", False, False),
+        ("gossamer: noindex", True, False),
+        ("Gossamer : none", True, True),
+        ("otherbot: noindex, nofollow", False, False),
+        ("noindex, otherbot: nofollow", True, False),
+        ("otherbot: noindex, gossamer: nofollow", False, True),
+        ("bot2.0: none", False, False),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST", False, False),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 UTC, noindex", True, False),
+        ("unavailable_after: 2010-06-25T15:00:00+00:00, nofollow", False, True),
+        ("otherbot: unavailable_after: 25 Jun 2010 15:00:00 PST, noindex", False, False),
+        ("max-image-preview: none, max-snippet:-1", False, False),
+        ("*: noindex", True, False),
+    ],
+)
+def test_x_robots_tag_is_obeyed_where_it_is_meant_for_us(header: str, noindex: bool, nofollow: bool) -> None:
+    asked = robots_directives(header, [], "Gossamer")
+    assert (asked.noindex, asked.nofollow) == (noindex, nofollow)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "noindex", "nofollow"),
+    [
+        ("robots", "noindex", True, False),
+        ("ROBOTS", "NOINDEX,FOLLOW", True, False),
+        (" robots ", " nofollow ", False, True),
+        ("gossamer", "none", True, True),
+        ("googlebot", "none", False, False),
+        ("description", "noindex", False, False),
+        ("robots", "index, follow, max-image-preview:none", False, False),
+        ("robots", "noindex nofollow", True, True),
+        ("robots", "noindex;nofollow", True, True),
+    ],
+)
+def test_meta_robots_is_obeyed_where_it_is_meant_for_us(name: str, content: str, noindex: bool, nofollow: bool) -> None:
+    asked = robots_directives("", [(name, content)], "Gossamer")
+    assert (asked.noindex, asked.nofollow) == (noindex, nofollow)
+
+
+def test_header_and_metas_add_up() -> None:
+    asked = robots_directives("nofollow", [("robots", "index, follow"), ("gossamer", "noindex")], "gossamer")
+    assert (asked.noindex, asked.nofollow) == (True, True)

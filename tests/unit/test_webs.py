@@ -1,0 +1,143 @@
+"""The webs that other tests rely on, and the walk they are judged by."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from http.client import HTTPConnection, HTTPResponse
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from webs.generated import GeneratedWeb, Pages, Shape
+from webs.nginx import Nginx, Site
+from webs.walk import Page, resolve, walk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BASE = "http://127.0.0.1:8000/dir/page.html"
+
+
+def ask(url: str, method: str = "GET") -> tuple[HTTPResponse, str]:
+    parts = urlsplit(url)
+    with closing(HTTPConnection(parts.netloc, timeout=10)) as connection:
+        connection.request(method, parts.path)
+        answer = connection.getresponse()
+        return answer, answer.read().decode()
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_nginx_serves_each_site_on_its_own_port_and_remembers_who_asked(nginx_binary: Path, tmp_path: Path) -> None:
+    one = write(tmp_path / "one", {"index.html": "first", "sub/index.html": "deep"})
+    two = write(tmp_path / "two", {"a.txt": "second"})
+    with Nginx(nginx_binary, {"one": Site(one), "two": Site(two)}) as nginx:
+        assert ask(nginx.url("one"))[1] == "first"
+        answer, body = ask(nginx.url("two", "/a.txt"))
+        assert (answer.headers["Content-Type"], body) == ("text/plain", "second")
+        assert ask(nginx.url("one", "/sub"))[0].headers["Location"] == nginx.url("one", "/sub/")
+        assert ask(nginx.url("two"))[0].status == 403  # no listing
+        asked = [(entry.site, entry.method, entry.path, entry.status) for entry in nginx.asked()]
+    assert asked == [
+        ("one", "GET", "/", 200),
+        ("two", "GET", "/a.txt", 200),
+        ("one", "GET", "/sub", 301),
+        ("two", "GET", "/", 403),
+    ]
+
+
+def test_walk_follows_what_leads_on_and_nothing_else(nginx_binary: Path, tmp_path: Path) -> None:
+    root = write(
+        tmp_path,
+        {
+            "index.html": """<link rel=next href=next.html><link rel=stylesheet href=style.css>
+                <a href=sub>folder</a> <a href=hidden.html rel=nofollow>no</a> <a href=wall.html>wall</a>
+                <a href=gone.html>gone</a> <a href=http://other.example/>other</a> <a href=mailto:me>mail</a>
+                <map><area href=area.html alt=area></map><iframe src=frame.html></iframe>""",
+            "sub/index.html": "<base href=/deep/><a href=x.html>x</a>",
+            "wall.html": "<meta name=ROBOTS content='index, NOFOLLOW'><a href=behind.html>behind</a>",
+            "next.html": "<meta http-equiv=refresh content='5; URL=refreshed.html'>",
+            **dict.fromkeys(("hidden.html", "behind.html", "style.css", "area.html", "frame.html"), ""),
+            **dict.fromkeys(("refreshed.html", "deep/x.html"), ""),
+        },
+    )
+    with Nginx(nginx_binary, {"site": Site(root)}) as nginx:
+        found = {urlsplit(url).path: entry.status for url, entry in walk(nginx.url("site")).items()}
+    followed = {
+        "/",
+        "/sub/",
+        "/deep/x.html",
+        "/wall.html",
+        "/next.html",
+        "/refreshed.html",
+        "/area.html",
+        "/frame.html",
+    }
+    assert found == {**dict.fromkeys(followed, 200), "/sub": 301, "/gone.html": 404}
+
+
+def test_walk_counts_links_by_target_and_anchor() -> None:
+    page = """<a href=a.html> two
+        words</a><a href=a.html#part>two words</a><a href=a.html>other</a><a href=b.html><img alt=picture></a>"""
+    here = "http://127.0.0.1:8000/dir/"
+    assert Page(BASE, page.encode(), "").hyperlinks() == {
+        (f"{here}a.html", "two words"): 2,
+        (f"{here}a.html", "other"): 1,
+        (f"{here}b.html", "picture"): 1,
+    }
+
+
+def test_walk_ends_a_link_where_another_begins() -> None:
+    page = b"<a href=outer.html>before <em><a href=inner.html>within</a></em></a>"
+    anchors = [anchor for _, anchor in Page(BASE, page, "").hyperlinks()]
+    assert anchors == ["before", "within"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "url"),
+    [
+        ("x.html#part", "http://127.0.0.1:8000/dir/x.html"),
+        ("../x y.html?q=a b", "http://127.0.0.1:8000/x%20y.html?q=a%20b"),
+        ("\n /ä/%41 ", "http://127.0.0.1:8000/%C3%A4/%41"),
+        ("HTTP://Host:80", "http://host/"),
+        ("https://host:443/a/./b/../c", "https://host/a/c"),
+        ("javascript:void(0)", None),
+        ("http://[bad", None),
+    ],
+)
+def test_walk_resolves_references(reference: str, url: str | None) -> None:
+    assert resolve(BASE, reference) == url
+
+
+def test_generated_web_makes_a_million_known_by_a_hundred_thousand_visits() -> None:
+    pages = Pages(Shape())
+    known = {0}
+    for number in range(100_000):
+        known.update(pages.targets(number))
+    assert len(known) == 1_000_001
+
+
+def test_generated_web_fails_for_the_share_asked_for_and_for_the_same_pages_always() -> None:
+    shape = Shape(errors=0.05)
+    failing, again = ([number for number in range(20_000) if web.fails(number)] for web in (Pages(shape), Pages(shape)))
+    assert failing == again
+    assert 800 < len(failing) < 1_200
+
+
+def test_generated_web_answers_by_number_alone() -> None:
+    shape = Shape(pages=50, links=3, size=200)
+    with GeneratedWeb(shape) as web, GeneratedWeb(shape) as again:
+        page = ask(web.url)[1]
+        assert page == ask(again.url)[1]
+        assert '<a href="/3">page 3</a>' in page
+        base = web.url.removesuffix("/0")
+        assert ask(f"{base}/49")[0].status == 200
+        assert ask(f"{base}/50")[0].status == 404
+        assert ask(f"{base}/robots.txt")[0].status == 404
+        assert ask(web.url, "HEAD")[1] == ""
