@@ -21,11 +21,14 @@ import resource
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gossamer.model import Admission, Candidate, Kind, Lease, Links, Outcome, Page, Position, State, Visit
 from gossamer.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 BATCH = 256
 BONDS = 60

@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer import config
 from gossamer.crawl.crawler import CrawlLoop, Parts, Plan
-from gossamer.crawl.fetch import PRODUCT, Fetcher
+from gossamer.crawl.fetch import Fetcher
 from gossamer.crawl.log import CrawlLog
 from gossamer.crawl.parse import ParseOptions
 from gossamer.crawl.parsers import ParserPool
@@ -125,7 +125,7 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         log = CrawlLog(ask.log_file or Path(ask.store) / "logs" / f"{identity.name.lower()}.jsonl", identity.name)
         log.write("start", seeds=current.seeds, settings=msgspec.to_builtins(settings.crawl))
         plan = Plan(
-            settings=settings, round=current, admissions=partial(_admissions, settings.crawl), product=PRODUCT,
+            settings=settings, round=current, admissions=partial(_admissions, settings.crawl), product=settings.fetch.product,
             fallbacks=fallbacks,
         )  # fmt: skip
         free = partial(_free_space, Path(ask.store))
@@ -146,7 +146,7 @@ def parse_options(settings: Settings) -> ParseOptions:
         keep_source=crawl.source,
         keep_links=crawl.links,
         rules=url_rules(crawl),
-        product=PRODUCT,
+        product=settings.fetch.product,
         topic=topic_words(crawl.topic),
         max_bytes=settings.fetch.max_bytes,
         max_links=settings.parse.max_links,

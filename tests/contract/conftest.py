@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
+from itertools import count
+from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.base import Store
 from gossamer.store.sqlite import SqliteStore
-from storing import Open
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from gossamer.store.base import Store
+    from storing import Open
 
 
 def _sqlite(directory: Path) -> Open:
     return lambda: SqliteStore.open(directory, create=True)
 
 
-BACK_ENDS = {"sqlite": _sqlite}  # name -> (place for the test) -> how to open one and the same web
+BACK_ENDS = {"sqlite": _sqlite}  # name -> (place of a web) -> how to open it
 
 
 @pytest.fixture(params=BACK_ENDS)
-def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+def new_web(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Open]:
+    """Make webs, each empty and apart from the others."""
+    numbers = count()
+    return lambda: BACK_ENDS[request.param](tmp_path / f"web-{next(numbers)}")
+
+
+@pytest.fixture
+def open_store(new_web: Callable[[], Open]) -> Iterator[Open]:
     """Open the test's web; every call gives another object, as another process would have."""
-    open_one = BACK_ENDS[request.param](tmp_path / "web")
+    open_one = new_web()
     with ExitStack() as stack:
         yield lambda: stack.enter_context(closing(open_one()))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
 import pytest
 
 from gossamer.model import Kind
-from gossamer.store.base import Store
 from storing import (
     Bond,
     Policy,
@@ -25,6 +25,9 @@ from storing import (
     state,
     visit_all,
 )
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
 
 A = "http://a.test/0"
 

@@ -64,10 +64,10 @@ def test_heritrix_sites_give_their_expected_pages(nginx_binary: Path, tmp_path: 
         for number, case in enumerate(heritrix.cases(folder)):
             start = sites.url(case.name, case.seed)
             place = start.removeprefix("http://").partition("/")[0]
-            config.write_text(f'[hosts."http://{place}"]\nusername = "{heritrix.USER}"\npassword_env = "HERITRIX_PASSWORD"\n')
+            config.write_text(f'[hosts."{place}"]\nusername = "{heritrix.USER}"\npassword_env = "HERITRIX_PASSWORD"\n')
             depth = () if case.max_depth is None else ("--max-depth", case.max_depth)
             store = tmp_path / f"web{number}"
-            crawl(start, store, *FAST, *depth, "--config", config, env={"HERITRIX_PASSWORD": heritrix.PASSWORD})
+            crawl(start, store, *FAST, *depth, "--config", config, "--product", "heritrix_selftest", env={"HERITRIX_PASSWORD": heritrix.PASSWORD})
             asked = {asked.path.lstrip("/") for asked in sites.asked() if asked.site == case.name and asked.status != 401}
             assert asked - {"robots.txt"} >= case.expected - ASIDE.get(case.name, set()), case
             assert not asked & case.forbidden, case

@@ -14,7 +14,6 @@ import pytest
 from fetching import Loop
 from gossamer.config import FetchSettings
 from gossamer.crawl.answer import ROBOTS_BYTES
-from gossamer.crawl.fetch import PRODUCT
 from gossamer.model import Outcome, Request, Role
 from hostile import BEHAVIOURS, PAGE, HostileServer
 
@@ -83,7 +82,7 @@ def test_the_crawler_introduces_itself(server: HostileServer) -> None:
     loop.fetcher.allow(server.url())
     headers = json.loads(loop.fetch(server.url("echo")).body)
     loop.close()
-    assert headers["user-agent"].startswith(f"{PRODUCT}/")
+    assert headers["user-agent"].startswith("Gossamer/")
     assert headers["user-agent"].endswith(" (+https://example.org/bot)")
     assert headers["accept-encoding"] == "gzip, deflate, br, zstd"
     assert headers["accept"].startswith("text/html, application/xhtml+xml, ")

@@ -77,6 +77,11 @@ def _media_types(types: Iterable[str]) -> str:
     return f'"{wrong}" is no media type such as text/html' if wrong is not None else ""
 
 
+def _product(name: str) -> str:
+    # RFC 9309 §2.2.1: letters, hyphen and underscore; digits are seen in the wild.
+    return "" if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}" is no product name such as Gossamer'
+
+
 def _proxy(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in PROXY_SCHEMES or not parts.hostname:
@@ -122,6 +127,7 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     "crawl.domains": _domains,
     "crawl.accept": _media_types,
     "fetch.allow_private": _networks,
+    "fetch.product": _product,
     "fetch.proxy": _proxy,
     "fetch.ca_file": _pem,
     "search_service.url": _template,

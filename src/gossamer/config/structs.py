@@ -128,6 +128,9 @@ class PolitenessSettings(Section, frozen=True, kw_only=True):
 class FetchSettings(Section, frozen=True, kw_only=True):
     """Limits of one transfer, and the way to the network."""
 
+    product: Annotated[str, says("The name sent as User-Agent, and looked for in robots.txt.", "--product NAME")] = (
+        "Gossamer"
+    )
     contact: Annotated[
         str, says("A URL or address put into the User-Agent so that site owners can reach you.", "--contact TEXT")
     ] = ""

@@ -25,7 +25,7 @@ UTF8 = Charset("utf-8", "utf-8")
 _WINDOWS_1252 = Charset("windows-1252", "cp1252")
 
 # name, codec, labels without punctuation. First what WHATWG Encoding §4.2 lists, then what it leaves out and old pages
-# still declare. "iso2022kr" and "hzgb2312" are there to fool sanitisers of scripts; nothing is run here, so they are read.
+# still declare. Browsers refuse iso-2022-kr and hz-gb-2312, in which scripts can hide; no script is run here.
 _ENCODINGS = """
 utf-8            utf-8          utf8 unicode11utf8 unicode20utf8 xunicode20utf8
 ibm866           cp866          ibm866 cp866 866 csibm866
@@ -116,15 +116,18 @@ def by_label(label: str) -> Charset | None:
 
 def as_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
     """The same text in UTF-8 and the name of the encoding it was in. Bytes already in UTF-8 are not touched."""
-    for mark, charset in _BYTE_ORDER_MARKS:
-        if body.startswith(mark):
-            body = body[len(mark) :]
-            break
-    else:
+    mark, charset = in_byte_order_mark(body)
+    if charset is None:
         charset = in_header(content_type) or in_document(body) or detected(body)
+    body = body[len(mark) :]
     if charset.codec == "utf-8":
         return body, charset.name
     return body.decode(charset.codec, "replace").encode(), charset.name
+
+
+def in_byte_order_mark(body: bytes) -> tuple[bytes, Charset | None]:
+    """The byte order mark at the start, and what it says."""
+    return next((found for found in _BYTE_ORDER_MARKS if body.startswith(found[0])), (b"", None))
 
 
 def in_header(content_type: str) -> Charset | None:

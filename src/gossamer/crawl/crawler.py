@@ -441,7 +441,9 @@ class CrawlLoop:
         store = self._parts.store
         waiting = [each for each in store.waiting(self._parts.identity.id) if each.reason]
         self.leftovers = [f"{each.host}: {each.queued:,} URLs left: {each.reason}" for each in waiting]
-        if self._stop or store.counts().resources.get(State.VISITED):
+        counts = store.counts()
+        self.tally.standing(counts)
+        if self._stop or counts.resources.get(State.VISITED):
             return
         reasons = {each.host: each.reason for each in waiting}
         for url in self._seeds:

@@ -26,7 +26,7 @@ import pycurl
 from gossamer.crawl import guard
 from gossamer.crawl.answer import Asked
 from gossamer.crawl.credentials import host_headers
-from gossamer.crawl.transfer import PRODUCT, Attempt, Ending, Growth, Transfer, handle_options
+from gossamer.crawl.transfer import Attempt, Ending, Growth, Transfer, handle_options
 from gossamer.crawl.urls import origin
 from gossamer.model import Fetched, Outcome, Role
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from gossamer.config import FetchSettings, HostSettings
     from gossamer.model import Request
-
-__all__ = ["PRODUCT", "Fetcher"]
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 §2.3.1.2: "at least five consecutive redirects"
 CONNECTIONS_PER_TRANSFER = 2  # kept open for the next request to their hosts: as many again wait out a polite pause

@@ -2,10 +2,10 @@
 
 The way of a page:
 
-    decode.py    Content-Encoding undone, under the size limit
-    charset.py   bytes in any encoding -> UTF-8
-    html.py, feeds.py, pdf.py, sitemap.py      -> a Document: links, text by field, metadata
-    here         the Document and the answer's headers -> a Page, text and source compressed
+    decode.py             Content-Encoding undone, under the size limit
+    charset.py            bytes in any encoding -> UTF-8
+    reading/, sitemap.py  -> a Document: links, text by field, metadata
+    here                  a Document and the answer's headers -> a Page, text and source compressed
 
 It runs in parser processes (parser_process.py), for what it is fed with is hostile and its libraries are written in C.
 """
@@ -22,12 +22,12 @@ import zstandard
 
 from gossamer.crawl.charset import as_utf8
 from gossamer.crawl.decode import decoded
-from gossamer.crawl.document import MAX_LANGUAGE, MAX_TITLE, Document
-from gossamer.crawl.html import read_html
-from gossamer.crawl.links import Bonds, kind_of_rel, link_header, refresh_target
+from gossamer.crawl.reading.document import MAX_LANGUAGE, MAX_TITLE, Document
+from gossamer.crawl.reading.html import read_html, read_xhtml
+from gossamer.crawl.reading.links import Bonds, kind_of_rel, link_header, refresh_target
 from gossamer.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from gossamer.crawl.robots import robots_directives, robots_text
-from gossamer.crawl.text import clean, collapsed, headed, nearness, packed
+from gossamer.crawl.reading.text import clean, collapsed, headed, nearness, packed
 from gossamer.crawl.urls import UrlRules, canonical, digest
 from gossamer.model import Field, Kind, Outcome, Page, Position, Role
 
@@ -38,10 +38,9 @@ _DIGEST_BYTES = 16
 _ZSTD_LEVEL = 1  # on documentation pages 0.05 ms and 5.4 kB; level 3 takes 0.08 ms for 5.2 kB
 _KNOWN_DIGESTS = 8192  # URLs whose digest is remembered from page to page: the navigation of a site
 
-_HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 _XML = frozenset({"text/xml", "application/xml"})
 _PLAIN = frozenset({"application/json", "application/javascript", "application/x-javascript", "application/yaml"})
-_GENERIC = frozenset({"", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*", "binary/octet-stream"})
+_GENERIC = frozenset({"", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown"})
 _SNIFFED = 512  # bytes
 _HTML_START = re.compile(
     rb"(?:\s++|<!--.*?-->)*+<(?:!doctype\s+html|html|head|body|title|script|style|meta|link|h1|div|p|a|table|br|iframe)[\s>/]",
@@ -94,26 +93,26 @@ class PageParser:
         if job.role is Role.SITEMAP:
             return "", _sitemap(body, job.url, most)
         if media_type == "application/pdf":
-            from gossamer.crawl.pdf import read_pdf  # noqa: PLC0415  many crawls meet no PDF, and it takes 20 MB
+            from gossamer.crawl.reading.pdf import read_pdf  # noqa: PLC0415  many crawls meet no PDF, and it takes 20 MB
 
             return "", read_pdf(body, job.url, most)
-        is_xml = media_type in _XML or (media_type.endswith("+xml") and media_type not in _HTML)
-        if not (is_xml or media_type in _HTML or media_type.startswith("text/") or media_type in _PLAIN):
+        is_xml = media_type in _XML or media_type.endswith("+xml")
+        if not (is_xml or media_type.startswith("text/") or media_type in _PLAIN):
             return "", Document(Bonds(job.url, most), reason=f"nothing to read in {media_type or 'an unknown type'}")
         utf8, charset = as_utf8(body, job.content_type)
         if is_xml:
-            return charset, self._read_xml(job, body, utf8)
-        if media_type in _HTML:
+            return charset, self._read_xml(job, media_type, body, utf8)
+        if media_type == "text/html":
             return charset, read_html(utf8, job.url, most, anchors=self._options.keep_links)
         return charset, _plain_text(utf8, job.url, most)
 
-    def _read_xml(self, job: ParseJob, body: bytes, utf8: bytes) -> Document:
-        from gossamer.crawl.feeds import read_xml, root_element  # noqa: PLC0415  as above, 2 MB
+    def _read_xml(self, job: ParseJob, media_type: str, body: bytes, utf8: bytes) -> Document:
+        from gossamer.crawl.reading.feeds import read_xml, root_element  # noqa: PLC0415  as above, 2 MB
 
         most = self._options.max_links
         root = root_element(utf8)
-        if root == "html":
-            return read_html(utf8, job.url, most, anchors=self._options.keep_links)
+        if root == "html" or media_type == "application/xhtml+xml":
+            return read_xhtml(utf8, job.url, most, anchors=self._options.keep_links)
         if root in {"urlset", "sitemapindex"}:
             return _sitemap(body, job.url, most)
         return read_xml(utf8.decode("utf-8", "replace"), job.url, most)
@@ -150,14 +149,16 @@ class PageParser:
 
 def _robots_page(job: ParseJob) -> Page:
     """A robots.txt as plain UTF-8; of one that is too big, what is read of it (RFC 9309 §2.5)."""
-    body, outcome, reason = decoded(job.body, job.content_encoding, MAX_ROBOTS_BYTES)
+    body, outcome, reason = decoded(
+        job.body, job.content_encoding, MAX_ROBOTS_BYTES + 1
+    )  # one more shows that it was cut
     if outcome is Outcome.BAD_ENCODING:
         return Page(job.id, outcome, reason)
     return Page(job.id, Outcome.FETCHED, reason, size=len(body), text=robots_text(body).encode())
 
 
 def _media_type(content_type: str, body: bytes) -> str:
-    """The type an answer claims, or, when it claims nothing definite, what it looks like (a little of WHATWG MIME §7)."""
+    """The type an answer claims; when that is nothing definite, what it looks like (a little of WHATWG MIME §7)."""
     essence = content_type.partition(";")[0].partition(",")[0].strip().lower()
     if essence not in _GENERIC:
         return essence

@@ -77,6 +77,7 @@ def _serve(connection: socket.socket, jobs: BinaryIO, parser: PageParser, option
             return
         signal.setitimer(signal.ITIMER_REAL, 0)
         _send(connection, reply)
+        del job, reply  # a large page is not held until the next one comes
         served += 1
         if served % _PAGES_BETWEEN_COLLECTIONS == 0:
             gc.collect()

@@ -1,8 +1,9 @@
 """The pool of capped parser processes, as the coordinator sees it.
 
-Jobs go in, pages come out; nothing here blocks. A parser that dies, hangs or talks nonsense is replaced, the page it was
-at is answered as failed with the reason, and the jobs behind it go to another. The processes are plain subprocesses on
-socket pairs, not `multiprocessing`: nothing of the caller's program is imported into them, and no `__main__` guard is needed.
+Jobs go in, pages come out; nothing here blocks. A parser that dies, hangs or talks nonsense is replaced, the page it
+was at is answered as failed with the reason, and the jobs behind it go to another. The processes are plain subprocesses
+on socket pairs, not `multiprocessing`: nothing of the caller's program is imported into them, so that it needs no
+`__main__` guard.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -34,7 +35,7 @@ _LAST_BREATH = 1.0  # seconds between closing its socket and being dead
 _READ = 1 << 20  # bytes read from a parser at a time
 # glibc gives memory back to the system behind every large page and takes it again for the next: 50 page faults for each
 # page, a third of the time of parsing it. Told to keep up to 128 MiB, it does neither. Harmless with other allocators.
-_ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(128 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
+ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(128 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
 _MAX_SAID = 200  # characters of a dead parser's last words
 _KINDS = frozenset(map(int, Kind))
 _POSITIONS = frozenset(map(int, Position))
@@ -54,10 +55,10 @@ class _Parser:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 pass_fds=(theirs.fileno(),),
-                env={**os.environ, **_ALLOCATOR},
+                env={**os.environ, **ALLOCATOR},
                 process_group=0,  # Ctrl-C in a terminal goes to the whole group, even before it can be ignored
             )
-        ours.setblocking(False)  # noqa: FBT003
+        ours.setblocking(False)
         self.connection = ours
         self.jobs: deque[ParseJob] = deque()
         self.ready = False  # has it said so
@@ -79,10 +80,12 @@ class _Parser:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        with self.process.stderr as stderr:
+        stderr = self.process.stderr
+        assert stderr is not None
+        with stderr:
             os.set_blocking(stderr.fileno(), False)
-            said = (stderr.read(_READ) or b"").decode("utf-8", "replace").strip()
-        last = said.rpartition("\n")[2][:_MAX_SAID]
+            said = stderr.read(_READ) or b""
+        last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:_MAX_SAID]
         return self.process.returncode, "".join(filter(str.isprintable, last))
 
 
@@ -258,7 +261,7 @@ def _cause_of_death(code: int, said: str, options: ParseOptions) -> tuple[Outcom
 def _is_sound(page: Page, job: ParseJob) -> bool:
     """Whether an answer is one to this job, and such that nobody stumbles over it later: the parser may be captured."""
     links = page.links
-    columns = (
+    columns: tuple[list[Any], ...] = (
         links.digests, links.urls, links.kinds, links.follows, links.anchors, links.weights, links.rels, links.positions
     )  # fmt: skip
     return (

@@ -25,13 +25,18 @@ class Tally:
     def __init__(self, counts: Counts) -> None:
         self._started = time.monotonic()
         self.pages = self.failed = self.refused = self.bytes = 0
-        self.known = sum(counts.resources.values())
-        self.queued = counts.resources.get(State.QUEUED, 0) + counts.resources.get(State.LEASED, 0)
+        self.known = self.queued = 0
+        self.standing(counts)
         self.note = ""
         self.waiting_for = ""
         self._marks: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
         self._limits: deque[tuple[float, str, float]] = deque()
         self._latest: deque[tuple[str, str]] = deque(maxlen=LATEST)
+
+    def standing(self, counts: Counts) -> None:
+        """How the whole web stands."""
+        self.known = sum(counts.resources.values())
+        self.queued = counts.resources.get(State.QUEUED, 0) + counts.resources.get(State.LEASED, 0)
 
     def stored(self, done: Done) -> None:
         """A batch is safely stored."""
@@ -39,8 +44,7 @@ class Tally:
         for visit in done.order.visits:
             self._count(visit)
         if done.submitted is not None:
-            self.known += done.submitted.known
-            self.queued += done.submitted.queued
+            self.known, self.queued = done.submitted.known, done.submitted.open
         now = time.monotonic()
         self._marks.append((now, self.pages, self.bytes, self.known))
         while len(self._marks) > 2 and now - self._marks[0][0] > WINDOW:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from gossamer.config import FetchSettings
 
-PRODUCT = "Gossamer"
 
 ABORT = 0  # fewer bytes taken than given: libcurl ends the transfer
 PAUSE: int = pycurl.WRITEFUNC_PAUSE
@@ -127,10 +126,10 @@ class Growth:
                 self._waiting.popleft().handle.pause(pycurl.PAUSE_CONT)
 
 
-def user_agent(contact: str) -> str:
+def user_agent(settings: FetchSettings) -> str:
     """How the crawler introduces itself."""
-    name = f"{PRODUCT}/{version('gossamer')}"
-    return f"{name} (+{contact})" if contact else name
+    name = f"{settings.product}/{version('gossamer')}"
+    return f"{name} (+{settings.contact})" if settings.contact else name
 
 
 def certificates(settings: FetchSettings) -> str:
@@ -161,7 +160,7 @@ def handle_options(settings: FetchSettings) -> dict[int, Any]:
         pycurl.HTTP09_ALLOWED: 0,
         pycurl.HTTP_CONTENT_DECODING: 0,  # parsers decode, under a cap
         pycurl.PATH_AS_IS: 1,  # the URL is canonical already
-        pycurl.USERAGENT: user_agent(settings.contact),
+        pycurl.USERAGENT: user_agent(settings),
         pycurl.SSL_VERIFYPEER: 1,
         pycurl.SSL_VERIFYHOST: 2,
         pycurl.CAINFO: authorities,

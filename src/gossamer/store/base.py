@@ -87,11 +87,11 @@ class Added(Value, frozen=True, kw_only=True):
 
 
 class Submitted(Value, frozen=True, kw_only=True):
-    """What a `submit` changed: for the display, not for decisions."""
+    """How the web stands after a `submit`."""
 
     version: int  # the store version that holds the batch
-    known: int  # resources new to the store
-    queued: int  # change in the number of queued resources (may be negative)
+    known: int  # resources, in whatever state
+    open: int  # of these queued or leased
     lost: int = 0  # visits not written: their lease had been taken over, or they were forgotten
 
 

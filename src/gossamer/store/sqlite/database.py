@@ -232,9 +232,9 @@ def migrate(db: sqlite3.Connection, schema: Schema) -> None:
 def _run(db: sqlite3.Connection, script: str) -> None:
     """Run the statements of a script inside the transaction, which executescript() would commit first."""
     statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
+    for piece in script.split(";"):
+        statement += f"{piece};"
+        if sqlite3.complete_statement(statement):  # it is not when the ";" stood in a comment or a string
             db.execute(statement)
             statement = ""
 

@@ -119,8 +119,6 @@ class Submission:
 
     def write(self, batch: Batch) -> Submitted:
         """Write it all."""
-        meta = self._tx.meta
-        queued, resources = meta.resources(State.QUEUED), meta["last_resource"]
         finished = list(self._held(batch.visits))
         ids, shallower = self._settle_links(finished)
         finished = list(self._without_loops(finished, ids))
@@ -130,10 +128,13 @@ class Submission:
         pass_on(self._tx, shallower + self._came_nearer(finished), self._limits.max_depth, self._finder)
         self._release(batch.released)
         self._note(batch)
+        resources = self._tx.meta.resources
         return Submitted(
-            version=self._version, known=meta["last_resource"] - resources,
-            queued=meta.resources(State.QUEUED) - queued, lost=len(batch.visits) - len(finished),
-        )  # fmt: skip
+            version=self._version,
+            known=sum(map(resources, State)),
+            open=resources(State.QUEUED) + resources(State.LEASED),
+            lost=len(batch.visits) - len(finished),
+        )
 
     def _held(self, visits: Sequence[Visit]) -> Iterator[Finished]:
         """The visits whose lease is still ours. Another crawler has the others, or they were forgotten."""

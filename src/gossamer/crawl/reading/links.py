@@ -1,7 +1,7 @@
 """A page's links gathered into bonds, whatever kind of document they were found in.
 
-A bond is one row per (target, kind, follow, anchor); the places where it occurs are counted, not repeated. Also here: the
-small languages that hold URLs outside of an `href`: the Link and Refresh headers, `srcset`, and what a `rel` means.
+A bond is one row per (target, kind, follow, anchor); the places where it occurs are counted, not repeated. Also here
+are the small languages that hold URLs outside of an `href`: Link and Refresh headers, `srcset`, and what a `rel` means.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gossamer.crawl.urls import canonical
-from gossamer.model import Kind, Links, Position
+from gossamer.model import Kind, Links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 MAX_ANCHOR = 500  # characters of anchor text kept: far more than anybody reads of a link
 _MAX_REL = 200  # characters of a rel kept
 _MAX_URL = 64 << 10  # characters; no server takes a longer one
-_MAX_CHARACTERS = 16 << 20  # of all URLs and anchors of a page: a long <base> makes every short href long
+_MAX_KNOWN = 100_000  # hrefs of a page remembered
+_MAX_CHARACTERS = 16 << 20  # of all URLs of a page: a long <base> makes every short href long
 
 # What the rel of a <link> leads to. Hints about hosts name no resource at all, the rest is fetched by browsers only.
 _REL_KINDS = {
@@ -28,9 +29,9 @@ _REL_KINDS = {
     "alternate": Kind.ALTERNATE,
     **dict.fromkeys(
         (
-            "next", "prev", "previous", "first", "last", "start", "begin", "end", "up", "top", "home", "contents", "toc",
-            "index", "chapter", "section", "subsection", "appendix", "glossary", "help", "author", "license", "copyright",
-            "search", "bookmark", "archives", "terms-of-service", "privacy-policy", "amphtml", "shortlink",
+            "next", "prev", "previous", "first", "last", "start", "begin", "end", "up", "top", "home", "contents",
+            "toc", "index", "chapter", "section", "subsection", "appendix", "glossary", "help", "author", "license",
+            "copyright", "search", "bookmark", "archives", "terms-of-service", "privacy-policy", "amphtml", "shortlink",
         ),
         Kind.RELATED,
     ),
@@ -81,8 +82,7 @@ class Bonds:
         row = self._rows.get(bond)
         if row is not None:
             row[1] += 1
-        elif len(self._rows) < self._most and self._room > 0:
-            self._room -= len(url) + len(anchor)
+        elif len(self._rows) < self._most:
             self._rows[bond] = [order, 1, position, rel]
         else:
             self.cut += 1
@@ -93,12 +93,14 @@ class Bonds:
         plain = href.partition("#")[0]  # in an http URL the first "#" begins the fragment, wherever it stands
         if plain in known:
             url = known[plain]
-        elif len(plain) > _MAX_URL:
-            url = None
+        elif len(plain) > _MAX_URL or self._room <= 0 or len(self._rows) >= self._most:
             self.cut += plain[:5].lower() != "data:"
+            return None
         else:
-            url = known[plain] = self._resolved(plain)
-        known[href] = url
+            url = self._resolved(plain)
+            self._room -= len(url or plain)
+        if len(known) < _MAX_KNOWN:
+            known[href] = known[plain] = url
         return url
 
     def _resolved(self, href: str) -> str | None:
@@ -117,7 +119,7 @@ class Bonds:
         return [path[:end] for end in reversed(ends)]
 
     def links(self, digest: Callable[[str], bytes], *, nofollow: bool = False, whole: bool = True) -> Links:
-        """The bonds as columns. nofollow: the page says so of all of them. Not whole: one row per target, to follow only."""
+        """The bonds as columns. nofollow: the page says so of all. Not whole: one row per target, to follow it only."""
         rows = self._rows
         if nofollow:
             rows = _folded(rows, lambda bond: (bond[0], bond[1], False, bond[3]))

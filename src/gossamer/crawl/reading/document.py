@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gossamer.crawl.links import Bonds
-    from gossamer.crawl.text import Run
+    from gossamer.crawl.reading.links import Bonds
+    from gossamer.crawl.reading.text import Run
 
 MAX_TITLE = 1000  # characters
 MAX_DESCRIPTION = 2000  # characters

@@ -1,7 +1,7 @@
 """PDF -> title, text, links, by PDFium.
 
-PDFium is one library with one state per process, written in C++, fed with hostile files: here it runs only inside parser
-processes. Every page is closed before the next is opened, so memory is that of the largest page.
+PDFium is one library with one state per process, written in C++ and fed with hostile files; here it runs in parser
+processes only. Every page is closed before the next is opened, so memory is that of the largest page.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pypdfium2
 from pypdfium2 import raw
 
-from gossamer.crawl.document import MAX_DESCRIPTION, MAX_TITLE, Document
-from gossamer.crawl.links import MAX_ANCHOR, Bonds
-from gossamer.crawl.text import clean, collapsed
+from gossamer.crawl.reading.document import MAX_DESCRIPTION, MAX_TITLE, Document
+from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds
+from gossamer.crawl.reading.text import clean, collapsed
 from gossamer.model import Field, Kind
 
 if TYPE_CHECKING:

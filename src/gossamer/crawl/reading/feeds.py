@@ -12,15 +12,15 @@ from html.entities import html5
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from gossamer.crawl.document import MAX_DESCRIPTION, MAX_TITLE, Document
-from gossamer.crawl.html import read_html
-from gossamer.crawl.links import MAX_ANCHOR, Bonds
-from gossamer.crawl.text import clean, collapsed
+from gossamer.crawl.reading.document import MAX_DESCRIPTION, MAX_TITLE, Document
+from gossamer.crawl.reading.html import read_html
+from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds
+from gossamer.crawl.reading.text import clean, collapsed
 from gossamer.crawl.urls import canonical
 from gossamer.model import Field, Kind
 
 if TYPE_CHECKING:
-    from gossamer.crawl.text import Run
+    from gossamer.crawl.reading.text import Run
 
 _PROLOG = 64 << 10  # bytes looked through for the root element
 _MAX_FIELD = 1 << 20  # characters of one title or summary read
@@ -29,7 +29,8 @@ _ROOT = re.compile(
     rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+<([A-Za-z_][\w.:-]*+)", re.DOTALL
 )
 _ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry"}  # root element -> what an entry is called
-_FIELDS = frozenset({"title", "link", "guid", "description", "subtitle", "summary", "content", "content:encoded"})
+_SUMMARIES = ("content:encoded", "content", "summary", "description")  # what an entry says, the longest first
+_FIELDS = frozenset({"title", "link", "guid", "subtitle", *_SUMMARIES})
 _LANGUAGES = frozenset({"language", "dc:language"})
 _PAGING = frozenset({"next", "prev", "previous", "first", "last", "prev-archive", "next-archive"})  # RFC 5005
 
@@ -47,7 +48,7 @@ def read_xml(xml: str, url: str, most_links: int) -> Document:
     reader = _Feed(document, _ENTRIES[root]) if root in _ENTRIES else _Text(document)
     parser = expat.ParserCreate("utf-8")  # whatever the declaration says: it was decoded before
     parser.buffer_text = True
-    parser.UseForeignDTD(True)  # noqa: FBT003  lets names of characters through to be skipped instead of failing
+    parser.UseForeignDTD(True)  # lets names of characters through, to be skipped instead of failing
     parser.ExternalEntityRefHandler = lambda *_: 1
     parser.EntityDeclHandler = _refuse_entity
     parser.SkippedEntityHandler = lambda name, _: reader.text(html5.get(f"{name};", ""))
@@ -55,7 +56,7 @@ def read_xml(xml: str, url: str, most_links: int) -> Document:
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
     try:
-        parser.Parse(xml.replace("\0", ""), True)  # noqa: FBT003  in one call: expat < 2.6 is quadratic in many
+        parser.Parse(xml.replace("\0", ""), True)  # in one call: before 2.6 expat is quadratic over many
     except (expat.ExpatError, _EntityError) as fault:
         document.reason = f"broken XML: {fault}"
     reader.finish()
@@ -178,8 +179,8 @@ class _Feed:
         link = (about.get("link") or about.get("guid", "")).strip()
         if link:
             self._document.bonds.add(link, int(Kind.FEED), title[:MAX_ANCHOR])
-        summary = about.get("content:encoded") or about.get("content") or about.get("summary") or about.get("description")
-        runs: list[Run] = [(int(Field.H2), title), (int(Field.PARAGRAPH), collapsed(self._plain(summary or "")))]
+        summary = next((about[name] for name in _SUMMARIES if name in about), "")
+        runs: list[Run] = [(int(Field.H2), title), (int(Field.PARAGRAPH), collapsed(self._plain(summary)))]
         self._document.runs += [run for run in runs if run[1]]
 
     def finish(self) -> None:
@@ -190,7 +191,8 @@ class _Feed:
             self._close_entry(self._about_entry)
         document, about = self._document, self._about_feed
         document.title = clean(self._plain(about.get("title", "")), MAX_TITLE)
-        document.description = clean(self._plain(about.get("description") or about.get("subtitle", "")), MAX_DESCRIPTION)
+        description = about.get("description") or about.get("subtitle", "")
+        document.description = clean(self._plain(description), MAX_DESCRIPTION)
         document.language = document.language or about.get("language", "")
         if "link" in about:
             document.bonds.add(about["link"].strip(), int(Kind.ALTERNATE), document.title[:MAX_ANCHOR])

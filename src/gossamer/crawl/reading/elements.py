@@ -1,0 +1,281 @@
+"""What HTML's elements mean to a crawler: links, metadata, where text stops and goes on.
+
+A handler is called when an element begins and answers what is to be done when it ends (see `html.Walk`). Elements
+without one are inline: they neither separate words nor hold links.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser
+
+from gossamer.crawl.reading.document import MAX_DESCRIPTION, MAX_TITLE
+from gossamer.crawl.reading.links import MAX_ANCHOR, kind_of_rel, refresh_target, rel_list, srcset_urls
+from gossamer.crawl.reading.text import clean, collapsed
+from gossamer.crawl.urls import canonical
+from gossamer.model import Field, Kind, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from selectolax.lexbor import LexborNode
+
+    from gossamer.crawl.reading.html import Walk
+
+# Between two blocks of text stands a mark: NUL and the field of what follows. The HTML parser lets no NUL through (they
+# are dropped or replaced, WHATWG HTML §13.2.5), so a page cannot forge one.
+MARKS = tuple(f" \0{int(field)} " for field in Field)
+HIDDEN = " \0- "  # what follows is no page text
+FIRM = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDDEN})  # hold for paragraphs within as well
+SKIP = "skip"  # a handler's answer: do not look at the content
+MAX_OPEN_ANCHORS = 8  # they nest in broken pages only; without a bound, gathering their texts would be quadratic
+HYPERLINK = int(Kind.HYPERLINK)
+TEXT_NODE = 2  # Lexbor's tag number of a text node
+
+
+class Anchor(NamedTuple):
+    """An `<a href>` that is open."""
+
+    href: str
+    rel: str
+    order: int
+    parts: int  # pieces of text before it
+    alts: int  # alt texts before it
+
+
+class Landmark(NamedTuple):
+    """A landmark that is open."""
+
+    before: int  # position that holds again behind it
+
+
+if TYPE_CHECKING:
+    # At an element's end: go on in the field of this mark, close an anchor or a landmark, do nothing.
+    Closing = str | Anchor | Landmark | None
+    Handler = Callable[[Walk, LexborNode], Closing]
+
+ROLES = {
+    "navigation": int(Position.NAV),
+    "banner": int(Position.HEADER),
+    "contentinfo": int(Position.FOOTER),
+    "complementary": int(Position.ASIDE),
+    "main": int(Position.CONTENT),
+}
+_LANDMARKS = {
+    "head": int(Position.HEAD),
+    "nav": int(Position.NAV),
+    "header": int(Position.HEADER),
+    "footer": int(Position.FOOTER),
+    "aside": int(Position.ASIDE),
+    "main": int(Position.CONTENT),
+}
+_FIELDS = {"p": Field.PARAGRAPH, **{f"h{level}": Field(level) for level in range(1, 7)}}
+_BLOCKS = (
+    "address", "article", "blockquote", "button", "caption", "center", "dd", "details", "dialog", "dir", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "form", "frameset", "hgroup", "hr", "legend", "li", "menu", "noscript",
+    "ol", "optgroup", "option", "pre", "search", "section", "select", "summary", "tbody", "td", "textarea", "tfoot",
+    "th", "thead", "tr", "ul",
+)  # fmt: skip
+_UNSEEN = ("datalist", "noembed", "noframes", "style", "template")
+_EMBEDS = {  # element -> attribute, kind
+    "frame": ("src", Kind.FRAME),
+    "iframe": ("src", Kind.FRAME),
+    "script": ("src", Kind.SCRIPT),
+    "audio": ("src", Kind.MEDIA),
+    "track": ("src", Kind.MEDIA),
+    "embed": ("src", Kind.MEDIA),
+    "object": ("data", Kind.MEDIA),
+}
+
+_new_node = LexborHTMLParser("").create_node
+
+
+def _tag(name: str) -> int:
+    """Lexbor's number of an element, the same in every document."""
+    return _new_node(name).tag_id
+
+
+_LANDMARK_BY_TAG = {_tag(name): position for name, position in _LANDMARKS.items()}
+_EMBED_BY_TAG = {_tag(name): embed for name, embed in _EMBEDS.items()}
+_RAW_TEXT = frozenset({_tag("iframe"), _tag("script")})  # embeds whose content is not markup
+
+
+def _landmark(walk: Walk, node: LexborNode) -> Closing:
+    return walk.enter(walk.roles.get(node.mem_id, _LANDMARK_BY_TAG[node.tag_id]))
+
+
+def _break(walk: Walk, _: LexborNode) -> Closing:
+    walk.parts.append(" ")
+    return None
+
+
+def _skip(_: Walk, __: LexborNode) -> Closing:
+    return SKIP
+
+
+def _html(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    walk.document.language = attributes.get("lang") or attributes.get("xml:lang") or ""
+    return None
+
+
+def _title(walk: Walk, node: LexborNode) -> Closing:
+    if walk.mark is not HIDDEN:  # a drawing's title is not the page's
+        walk.document.title = walk.document.title or clean(node.text(), MAX_TITLE)
+    return SKIP
+
+
+def _base(walk: Walk, node: LexborNode) -> Closing:
+    """The first one with an href counts (WHATWG HTML §4.2.3); if that is broken, the page's own URL does."""
+    attributes = node.attributes
+    if not walk.base and "href" in attributes:
+        walk.base = canonical(attributes["href"] or "", walk.url) or walk.url
+        if not len(walk.bonds):
+            walk.bonds.base = walk.base
+    return None
+
+
+def _meta(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    content = attributes.get("content")
+    if not content:
+        return None
+    name = (attributes.get("name") or "").strip().lower()
+    pragma = (attributes.get("http-equiv") or "").strip().lower()
+    if name == "description":
+        walk.document.description = walk.document.description or clean(content, MAX_DESCRIPTION)
+    elif name:
+        walk.document.robots.append((name, content))
+    elif pragma == "refresh":
+        walk.link(refresh_target(content), Kind.REFRESH)
+    elif pragma == "content-language":
+        walk.document.language = walk.document.language or content
+    return None
+
+
+def _link(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    href = attributes.get("href")
+    rel = rel_list(attributes.get("rel") or "")
+    kind = kind_of_rel(rel)
+    if href and kind:
+        if kind is Kind.CANONICAL and not walk.document.canonical:
+            walk.document.canonical = walk.bonds.target(href) or ""
+        walk.link(href, kind, attributes.get("title"), rel)
+    return None
+
+
+def _a(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    href = attributes.get("href")
+    if href is None:
+        href = "" if "href" in attributes else attributes.get("xlink:href")  # an empty one leads to the page itself
+        if href is None:
+            return None
+    rel = attributes.get("rel")
+    rel = rel_list(rel) if rel else ""
+    walk.order += 1
+    if not walk.anchors or walk.open_anchors == MAX_OPEN_ANCHORS:
+        walk.bonds.add(href, HYPERLINK, "", rel, walk.position, walk.order)
+        return None
+    if walk.open_anchors:
+        walk.disordered = True
+    child = node.first_child
+    if child is not None and child.tag_id == TEXT_NODE and child.next is None:  # nothing but text: most are
+        text = child.text_content or ""
+        walk.parts.append(text)
+        walk.bonds.add(href, HYPERLINK, collapsed(text)[:MAX_ANCHOR], rel, walk.position, walk.order)
+        return SKIP
+    walk.open_anchors += 1
+    return Anchor(href, rel, walk.order, len(walk.parts), len(walk.alts))
+
+
+def _area(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    if "href" in attributes:
+        walk.link(
+            attributes["href"] or "#", Kind.HYPERLINK, attributes.get("alt"), rel_list(attributes.get("rel") or "")
+        )
+    return None
+
+
+def _img(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    alt = attributes.get("alt")
+    if alt and walk.open_anchors:
+        walk.alts.append(alt)
+    source, candidates = attributes.get("src"), attributes.get("srcset")
+    walk.link(source, Kind.IMAGE, alt)
+    if candidates:
+        for href in dict.fromkeys(srcset_urls(candidates)):
+            walk.link(href if href != source else None, Kind.IMAGE, alt)
+    return None
+
+
+def _input(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    if (attributes.get("type") or "").lower() == "image":
+        walk.link(attributes.get("src"), Kind.IMAGE, attributes.get("alt"))
+    return None
+
+
+def _source(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    walk.link(attributes.get("src"), Kind.MEDIA)
+    for href in dict.fromkeys(srcset_urls(attributes.get("srcset") or "")):
+        walk.link(href, Kind.IMAGE)
+    return None
+
+
+def _video(walk: Walk, node: LexborNode) -> Closing:
+    attributes = node.attributes
+    walk.link(attributes.get("src"), Kind.MEDIA)
+    walk.link(attributes.get("poster"), Kind.IMAGE)
+    return None
+
+
+def _embed(walk: Walk, node: LexborNode) -> Closing:
+    tag = node.tag_id
+    attribute, kind = _EMBED_BY_TAG[tag]
+    walk.link(node.attributes.get(attribute), kind)
+    return SKIP if tag in _RAW_TEXT else None
+
+
+def _with_background(walk: Walk, node: LexborNode) -> Closing:
+    walk.link(node.attributes.get("background"), Kind.OTHER)
+    walk.parts.append(walk.mark)
+    return walk.mark
+
+
+def _svg(walk: Walk, _: LexborNode) -> Closing:
+    """A drawing's text is no page text, but its links are links."""
+    closing = walk.mark
+    walk.mark = HIDDEN
+    walk.parts.append(HIDDEN)
+    return closing
+
+
+# By tag number: a handler, or for blocks of text the mark of their field ("": whatever field they stand in).
+HANDLERS: dict[int, Handler | str] = {
+    **dict.fromkeys(map(_tag, _BLOCKS), ""),
+    **{_tag(name): MARKS[field] for name, field in _FIELDS.items()},
+    **dict.fromkeys(map(_tag, _UNSEEN), _skip),
+    **dict.fromkeys(_LANDMARK_BY_TAG, _landmark),
+    **dict.fromkeys(_EMBED_BY_TAG, _embed),
+    _tag("html"): _html,
+    _tag("title"): _title,
+    _tag("base"): _base,
+    _tag("meta"): _meta,
+    _tag("link"): _link,
+    _tag("a"): _a,
+    _tag("area"): _area,
+    _tag("img"): _img,
+    _tag("input"): _input,
+    _tag("source"): _source,
+    _tag("video"): _video,
+    _tag("body"): _with_background,
+    _tag("table"): _with_background,
+    _tag("svg"): _svg,
+    _tag("br"): _break,
+}

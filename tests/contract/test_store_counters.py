@@ -1,0 +1,179 @@
+"""Counters kept by deltas equal a recount, whatever is done in whatever order.
+
+Seeded random steps of two crawlers on one web, with people that interfere. They find planted faults (a backlink to
+itself counted, a role mixed up, a memory not cleared) within a few hundred steps.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.model import HostNote, Kind, Lease, Outcome, State, Visit
+from storing import Bond, Policy, candidate, digest, ended, fetched, gone, lease_all, leases, redirected, seed
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
+    from storing import Open
+
+URLS = [f"http://{host}.test/{page}" for host in "abc" for page in range(5)]
+EMBEDS = {"image", "script", "style", "media", "other"}
+PAGES = {"fetched", "not modified"}
+STEPS = 120
+ENDS = ["fetched"] * 6 + ["gone", "failed", "again", "refused", "redirected", "not modified", "released"]
+
+
+class Crawls:
+    """Two crawlers on one web."""
+
+    def __init__(self, open_store: Open, seed_: int) -> None:
+        self.random = random.Random(seed_)
+        self.open = open_store
+        self.reader = open_store()
+        self.stores = [open_store(), open_store()]
+        self.crawlers = [store.join("here", 1).id for store in self.stores]
+        self.held: list[dict[str, Lease]] = [{}, {}]
+        self.stores[0].begin_round("{}", URLS[:1], None, None)
+        self.stores[0].add([seed(URLS[0])], Policy())
+
+    def step(self) -> str:
+        """Do something; returns what it was."""
+        often, seldom = [self.lease, self.submit], [
+            self.give_back, self.add, self.claim, self.die, self.leave, self.requeue, self.readmit, self.begin_round,
+            self.forget, self.forget_host,
+        ]  # fmt: skip
+        action = self.random.choice(often if self.random.random() < 0.7 else seldom)
+        action(self.random.randrange(2))
+        return action.__name__
+
+    def lease(self, who: int) -> None:
+        number = self.random.randint(1, 5)
+        self.held[who].update(leases(lease_all(self.stores[who], self.crawlers[who], urls=number, hosts=2)))
+
+    def submit(self, who: int) -> None:
+        some = list(self.held[who].values())
+        ends = self.random.choices(ENDS, k=len(some))
+        visits = [self.end_of(lease, end) for lease, end in zip(some, ends, strict=True) if end != "released"]
+        released = [lease for lease, end in zip(some, ends, strict=True) if end == "released"]
+        self.stores[who].submit(self.crawlers[who], visits, self.policy(), released=released, now=time.time())
+        self.held[who].clear()
+
+    def end_of(self, lease: Lease, end: str) -> Visit:
+        match end:
+            case "fetched":
+                return fetched(lease, *(self.bond() for _ in range(self.random.randint(0, 5))))
+            case "gone":
+                return gone(lease)
+            case "failed":
+                return ended(lease, Outcome.TIMEOUT, State.FAILED)
+            case "again":
+                return ended(lease, Outcome.TIMEOUT, State.QUEUED)
+            case "refused":
+                return ended(lease, Outcome.TYPE, State.REFUSED)
+            case "redirected":
+                return redirected(lease, self.random.choice(URLS))
+            case _:
+                return ended(lease, Outcome.NOT_MODIFIED, State.VISITED)
+
+    def bond(self) -> Bond:
+        kind = self.random.choice([Kind.HYPERLINK, Kind.HYPERLINK, Kind.IMAGE, Kind.CANONICAL])
+        return Bond(self.random.choice(URLS), kind, self.random.random() < 0.8)
+
+    def policy(self) -> Policy:
+        choose = self.random.choice
+        return Policy(host=choose(["", "", "a.test"]), max_depth=choose([None, 2]), check=choose([False, True]))
+
+    def give_back(self, who: int) -> None:
+        host = self.random.choice(self.reader.hosts()).id if self.reader.hosts() else 1
+        note = HostNote(host=host, ready_at=0.0, delay=0.0, failures=0, keep=False)
+        self.stores[who].submit(self.crawlers[who], [], Policy(), hosts=[note], now=time.time())
+
+    def add(self, who: int) -> None:
+        kind, as_seed = self.random.choice([Kind.HYPERLINK, Kind.MEDIA]), self.random.random() < 0.5
+        self.stores[who].add([candidate(self.random.choice(URLS), kind=kind, depth=1, seed=as_seed)], self.policy())
+
+    def claim(self, who: int) -> None:
+        url = self.random.choice(URLS)
+        (lease,) = self.stores[who].claim(self.crawlers[who], [candidate(url)], time.time())
+        if lease is not None:
+            self.held[who][url] = lease
+
+    def die(self, who: int) -> None:
+        self.stores[who].close()
+        self.stores[who] = self.open()
+        self.crawlers[who] = self.stores[who].join("here", 1).id
+        self.held[who].clear()
+
+    def leave(self, who: int) -> None:
+        self.stores[who].leave(self.crawlers[who])
+        self.crawlers[who] = self.stores[who].join("here", 1).id
+        self.held[who].clear()
+
+    def requeue(self, who: int) -> None:
+        self.stores[who].requeue(time.time())
+
+    def readmit(self, who: int) -> None:
+        self.stores[who].readmit(self.policy())
+
+    def begin_round(self, who: int) -> None:
+        self.stores[who].begin_round(self.random.choice(["{}", '{"max_depth": 2}']), [], None, None)
+
+    def forget(self, who: int) -> None:
+        self.stores[who].forget(digest(self.random.choice(URLS)))
+
+    def forget_host(self, who: int) -> None:
+        self.stores[who].forget(host=f"{self.random.choice('abc')}.test")
+
+
+def recount(store: Store) -> None:
+    """Compare every counter with what it counts."""
+    rows = list(store.resources())
+    bonds = {row.id: store.outlinks(row.id) for row in rows}
+    counts = store.counts()
+    assert counts.resources == {state.value: sum(row.state == state for row in rows) for state in State}
+    assert counts.links == sum(map(len, bonds.values()))
+    assert counts.documents == sum(store.text(row.id) is not None for row in rows)
+    pointing = Counter(
+        target
+        for row in rows
+        for target in {bond.url for bond in bonds[row.id] if bond.kind not in EMBEDS and bond.url != row.url}
+    )
+    assert {row.url: row.backlinks for row in rows} == {row.url: pointing[row.url] for row in rows}
+    hosts = store.hosts()
+    assert counts.hosts == len(hosts)
+    for host in hosts:
+        own = [row for row in rows if row.host == host.name]
+        assert host.known == len(own)
+        assert host.queued == sum(row.state == "queued" for row in own)
+        assert host.pages == sum(row.state == "visited" and row.role == "page" and row.outcome in PAGES for row in own)
+        assert host.failed == sum(row.state in {"failed", "gone"} for row in own)
+        assert host.holder or not any(row.state == "leased" for row in own), "leased, so somebody holds the host"
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_counters_equal_a_recount_after_every_step(open_store: Open, number: int) -> None:
+    crawls = Crawls(open_store, number)
+    for step in range(STEPS):
+        done = crawls.step()
+        try:
+            recount(crawls.reader)
+        except AssertionError as error:
+            error.add_note(f"after step {step}: {done}")
+            raise
+
+
+@pytest.mark.parametrize("number", range(100, 108))
+def test_nothing_in_the_queue_is_out_of_reach(open_store: Open, number: int) -> None:
+    crawls = Crawls(open_store, number)
+    for _ in range(STEPS):
+        crawls.step()
+    crawls.requeue(0)
+    crawls.readmit(0)
+    crawls.leave(0)
+    crawls.leave(1)
+    queued = {row.url for row in crawls.reader.resources(State.QUEUED)}
+    assert set(leases(lease_all(crawls.stores[0], crawls.crawlers[0]))) == queued

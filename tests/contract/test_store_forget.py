@@ -1,0 +1,153 @@
+"""Removing pages and hosts."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.model import Robots
+from storing import (
+    Bond,
+    Open,
+    Policy,
+    admit_all,
+    candidate,
+    digest,
+    fetched,
+    lease_all,
+    leases,
+    seed,
+    start,
+    state,
+    visit_all,
+)
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
+
+A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
+X, Y = "http://x.test/", "http://x.test/y"
+
+
+@pytest.fixture
+def crawled(store: Store) -> Store:
+    """Two hosts that link to each other, and a page that nobody links to."""
+    crawler = start(store, A, C)
+    visit_all(store, crawler, {A: [B, X], B: [A], C: [A], X: [Y, A], Y: [X]})
+    store.leave(crawler)
+    return store
+
+
+def test_a_page_nobody_links_to_vanishes(crawled: Store) -> None:
+    page = crawled.resource(digest(C))
+    assert page is not None
+    assert crawled.forget(digest(C)) == 1
+    assert crawled.resource(digest(C)) is None
+    assert (crawled.text(page.id), crawled.source(page.id), crawled.visits(page.id)) == (None, None, [])
+    assert crawled.outlinks(page.id) == []
+
+
+def test_a_page_that_others_link_to_stays_known_as_forgotten(crawled: Store) -> None:
+    assert crawled.forget(digest(B)) == 1
+    page = crawled.resource(digest(B))
+    assert page is not None
+    assert (page.state, page.reason, page.title, page.visits, page.visited_at) == ("known", "forgotten", "", 0, None)
+    assert crawled.text(page.id) is None
+    assert [link.url for link in crawled.outlinks(1)] == [B, X], "the links of others stay as they were"
+
+
+def test_backlinks_from_what_is_forgotten_count_no_more(crawled: Store) -> None:
+    before = crawled.resource(digest(A))
+    crawled.forget(digest(B))
+    after = crawled.resource(digest(A))
+    assert before is not None
+    assert after is not None
+    assert after.backlinks == before.backlinks - 1
+
+
+def test_a_host_is_forgotten_with_all_its_resources(crawled: Store) -> None:
+    assert crawled.forget(host="x.test") == 2
+    assert crawled.resource(digest(Y)) is None, "only its own host linked to it"
+    assert state(crawled, X) == "known", "another host links to it"
+    assert crawled.forget(host="a.test") == 3
+    assert [row.url for row in crawled.resources()] == [X]
+    assert (crawled.counts().hosts, crawled.counts().links) == (1, 0)
+
+
+def test_a_host_without_any_links_to_it_is_gone_altogether(crawled: Store) -> None:
+    crawled.forget(digest(A))
+    crawled.forget(host="x.test")
+    assert [host.name for host in crawled.hosts()] == ["a.test"]
+    assert crawled.counts().hosts == 1
+
+
+def test_robots_rules_go_with_the_host(store: Store) -> None:
+    crawler = start(store, A)
+    (host,) = lease_all(store, crawler)
+    rules = Robots(host=host.host, scheme="http", outcome="rules", text="", fetched_at=1.0)
+    store.submit(crawler, [], admit_all, robots=[rules], now=time.time())
+    assert store.hosts()[0].robots == "rules"
+    store.forget(host="a.test")
+    store.add([seed(A)], admit_all)
+    assert store.hosts()[0].robots == ""
+
+
+def test_forgetting_what_is_not_there_changes_nothing(crawled: Store) -> None:
+    before = (crawled.counts(), list(crawled.resources()))
+    assert crawled.forget(digest("http://nowhere.test/")) == 0
+    assert crawled.forget(host="nowhere.test") == 0
+    assert (crawled.counts(), list(crawled.resources())) == before
+
+
+def test_what_is_forgotten_is_not_queued_again_by_a_link_or_a_new_scope(crawled: Store) -> None:
+    crawled.forget(digest(B))
+    crawled.readmit(Policy())
+    crawled.add([candidate(B)], admit_all)
+    crawled.requeue(time.time())
+    crawler = start(crawled)
+    visit_all(crawled, crawler, {A: [B], C: [Bond(B, anchor="again")], X: [], Y: []})
+    assert state(crawled, B) == "known"
+
+
+def test_what_is_forgotten_comes_back_when_it_is_asked_for(crawled: Store) -> None:
+    crawled.forget(digest(B))
+    assert crawled.add([seed(B)], admit_all)[0].state.value == "queued"
+
+
+def test_a_visit_under_way_to_what_is_forgotten_is_not_written(open_store: Open) -> None:
+    store = open_store()
+    crawler = start(store, A, B)
+    found = leases(lease_all(store, crawler))
+    open_store().forget(digest(A))
+    both = [fetched(found[A], X), fetched(found[B], C)]
+    assert store.submit(crawler, both, admit_all, now=time.time()).lost == 1
+    assert store.resource(digest(A)) is None
+    assert store.resource(digest(X)) is None
+    assert state(store, B) == "visited"
+
+
+def test_no_link_is_written_to_an_id_that_another_process_has_forgotten(open_store: Open) -> None:
+    """The store remembers ids between batches; forgetting must reach that memory."""
+    store = open_store()
+    crawler = start(store, A, B)
+    found = leases(lease_all(store, crawler))
+    store.submit(crawler, [fetched(found[A], X, Y)], admit_all, now=time.time())
+    other = open_store()
+    other.forget(digest(A))
+    other.forget(host="x.test")
+    assert other.resource(digest(X)) is None
+    store.submit(crawler, [fetched(found[B], X, Y)], admit_all, now=time.time())
+    out = store.outlinks(found[B].resource)
+    assert [link.url for link in out] == [X, Y]
+    row = store.resource(digest(X))
+    assert row is not None
+    assert row.backlinks == 1
+
+
+def test_a_doc_id_is_never_used_twice(store: Store) -> None:
+    (first,) = store.add([seed(A)], admit_all)
+    store.forget(digest(A))
+    (second,) = store.add([seed(B)], admit_all)
+    assert second.resource > first.resource

@@ -1,0 +1,122 @@
+"""Reading: what the commands and the library show."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from gossamer.model import Outcome, State
+from storing import Bond, Open, Policy, admit_all, digest, ended, join, lease_all, leases, start, visit_all
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
+
+A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
+
+
+def test_a_new_web_is_empty(store: Store) -> None:
+    counts = store.counts()
+    assert set(counts.resources) == {state.value for state in State}
+    assert not any(counts.resources.values())
+    assert (counts.hosts, counts.links, counts.documents, store.version()) == (0, 0, 0, 0)
+
+
+def test_counts_tell_resources_by_state(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B, C, "http://x.test/"], B: []}, admit=Policy(host="a.test"))
+    counts = store.counts()
+    assert {state: number for state, number in counts.resources.items() if number} == {
+        "visited": 2,
+        "gone": 1,
+        "out of scope": 1,
+    }
+    assert (counts.hosts, counts.links, counts.documents) == (2, 3, 2)
+
+
+def test_hosts_come_with_most_pages_first(store: Store) -> None:
+    site = {A: ["http://x.test/", "http://x.test/1"], "http://x.test/": [], "http://x.test/1": []}
+    visit_all(store, start(store, A), site)
+    assert [(host.name, host.pages) for host in store.hosts()] == [("x.test", 2), ("a.test", 1)]
+    assert [host.name for host in store.hosts(limit=1)] == ["x.test"]
+
+
+def test_resources_are_streamed_by_id_however_many(store: Store) -> None:
+    urls = [f"http://a.test/{n}" for n in range(2_300)]
+    visit_all(store, start(store, A), {A: urls})
+    assert [row.url for row in store.resources()] == [A, *urls]
+    assert [row.url for row in store.resources(State.VISITED)] == [A]
+    assert sum(1 for _ in store.resources(State.GONE)) == 2_300
+
+
+def test_reading_goes_on_while_others_write(open_store: Open) -> None:
+    store, reader = open_store(), open_store()
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: [f"http://a.test/{n}" for n in range(1_500)]})
+    rows = reader.resources()
+    first = next(rows)
+    visit_all(store, crawler, {})
+    assert first.url == A
+    assert sum(1 for _ in rows) == 1_500
+    assert reader.counts() == store.counts()
+
+
+def test_an_unknown_resource_is_none(store: Store) -> None:
+    assert store.resource(digest(A)) is None
+    assert store.text(1) is None
+    assert store.source(1) is None
+    assert store.visits(1) == []
+
+
+def test_errors_come_with_reason_source_and_anchor(store: Store) -> None:
+    crawler = start(store, A, B)
+    visit_all(store, crawler, {A: [Bond(C, anchor="broken")], B: [Bond(C, anchor="too")]})
+    (error,) = store.errors()
+    assert (error.url, error.state, error.outcome, error.status) == (C, "gone", "not found", 404)
+    assert (error.reason, error.source, error.anchor, error.inlinks) == ("answered 404", A, "broken", 2)
+
+
+def test_a_failed_seed_is_an_error_without_a_source(store: Store) -> None:
+    crawler = start(store, A)
+    lease = leases(lease_all(store, crawler))[A]
+    store.submit(crawler, [ended(lease, Outcome.DNS, State.FAILED, reason="no such name")], admit_all, now=time.time())
+    (error,) = store.errors()
+    assert (error.url, error.source, error.anchor, error.inlinks) == (A, "", "", 0)
+
+
+def test_failed_gone_and_refused_are_errors_and_nothing_else(store: Store) -> None:
+    crawler = start(store, A, B, C, D)
+    found = leases(lease_all(store, crawler))
+    ends = [
+        ended(found[A], Outcome.ROBOTS, State.REFUSED),
+        ended(found[B], Outcome.TIMEOUT, State.FAILED),
+        ended(found[C], Outcome.TIMEOUT, State.QUEUED),
+        ended(found[D], Outcome.NOT_FOUND, State.GONE),
+    ]
+    store.submit(crawler, ends, admit_all, now=time.time())
+    assert [error.url for error in store.errors()] == [A, B, D]
+    assert [error.url for error in store.errors(limit=2)] == [A, B]
+
+
+def test_thousands_of_errors_are_streamed(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [f"http://a.test/{n}" for n in range(2_100)]})
+    assert sum(1 for _ in store.errors()) == 2_100
+    assert sum(1 for _ in store.errors(limit=1_500)) == 1_500
+
+
+def test_inlinks_and_outlinks_can_be_limited(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B, C, D], B: [C]})
+    assert [link.url for link in store.outlinks(1, limit=2)] == [B, C]
+    assert [link.state for link in store.outlinks(1)] == ["visited", "gone", "gone"]
+    target = store.resource(digest(C))
+    assert target is not None
+    assert [link.url for link in store.inlinks(target.id)] == [A, B]
+    assert [link.url for link in store.inlinks(target.id, limit=1)] == [A]
+
+
+def test_everything_is_there_when_the_web_is_opened_again(open_store: Open) -> None:
+    store = open_store()
+    visit_all(store, start(store, A), {A: [B]})
+    before = (store.counts(), list(store.resources()), store.current_round(), store.version())
+    store.close()
+    store = open_store()
+    assert (store.counts(), list(store.resources()), store.current_round(), store.version()) == before
+    assert store.join("here", 1).id != join(store)

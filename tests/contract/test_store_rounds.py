@@ -1,0 +1,153 @@
+"""Rounds: what was asked, and what a new one does to what is known."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import TYPE_CHECKING
+
+from gossamer.model import Kind
+from storing import Bond, Open, Policy, admit_all, digest, fetched, lease_all, leases, start, state, visit_all
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
+
+A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
+ELSEWHERE = "http://x.test/"
+
+
+def test_there_is_no_round_in_a_new_web(store: Store) -> None:
+    assert store.current_round() is None
+
+
+def test_a_round_keeps_what_was_asked(store: Store) -> None:
+    begun = store.begin_round('{"max_depth": 3}', [A, B], 100, 10)
+    assert store.current_round() == begun
+    assert (begun.seeds, begun.settings, begun.max_pages, begun.max_pages_per_host) == (
+        (A, B),
+        '{"max_depth": 3}',
+        100,
+        10,
+    )
+    assert (begun.pages, begun.finished_at) == (0, None)
+
+
+def test_a_round_is_finished_only_when_nothing_is_left(store: Store) -> None:
+    crawler = start(store, A)
+    store.finish_round(5.0)
+    assert (current := store.current_round()) is not None
+    assert current.finished_at is None, "queued"
+    lease_all(store, crawler)
+    store.finish_round(6.0)
+    assert (current := store.current_round()) is not None
+    assert current.finished_at is None, "leased"
+    store.leave(crawler)
+    visit_all(store, start(store), {A: []})
+    store.finish_round(7.0)
+    assert (current := store.current_round()) is not None
+    assert current.finished_at == 7.0
+
+
+def test_a_round_counts_pages_and_nothing_else(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B, C], B: []})
+    current = store.current_round()
+    assert current is not None
+    assert current.pages == 2, "the third is gone"
+
+
+def test_the_queue_carries_over_into_a_new_round(store: Store) -> None:
+    crawler = start(store, A, B)
+    store.begin_round("{}", [C], None, None)
+    assert set(visit_all(store, crawler, {A: [], B: []})) == {A, B}
+    assert [visit.round for visit in store.visits(1)] == [2]
+
+
+# -- requeue -----------------------------------------------------------------------------------------------------------
+
+
+def test_everything_visited_can_be_queued_again(store: Store) -> None:
+    crawler = start(store, A)
+    site = {A: [B, C, Bond(ELSEWHERE, Kind.IMAGE)], B: []}
+    visit_all(store, crawler, site, admit=Policy())
+    assert store.requeue(time.time()) == 3, "two pages and one that is gone, not the image"
+    assert store.counts().resources["queued"] == 3
+    assert set(visit_all(store, crawler, site, admit=Policy())) == {A, B, C}
+
+
+def test_what_was_visited_later_is_not_queued_again(store: Store) -> None:
+    visit_all(store, start(store, A), {A: []})  # at 1.0
+    assert store.requeue(0.5) == 0
+    assert state(store, A) == "visited"
+
+
+# -- readmit -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_wider_scope_queues_what_was_out_of_it(store: Store) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: [ELSEWHERE, B]}, admit=Policy(host="a.test"))
+    assert state(store, ELSEWHERE) == "out of scope"
+    assert store.readmit(Policy()) == 1
+    assert state(store, ELSEWHERE) == "queued"
+    assert ELSEWHERE in visit_all(store, crawler, {ELSEWHERE: []})
+
+
+def test_a_narrower_scope_takes_what_is_queued_out(store: Store) -> None:
+    crawler = start(store, A, ELSEWHERE)
+    assert store.readmit(Policy(host="a.test")) == 1
+    assert state(store, ELSEWHERE) == "out of scope"
+    assert visit_all(store, crawler, {A: []}) == [A]
+
+
+def test_each_is_judged_by_the_claim_it_stands_on(store: Store) -> None:
+    crawler = start(store, A)
+    given = [Bond(B, follow=False, anchor="no"), Bond(C, Kind.STYLE), Bond(ELSEWHERE, anchor="there")]
+    visit_all(store, crawler, {A: given}, admit=Policy(host="a.test"))
+    policy = Policy()
+    store.readmit(policy)
+    asked = {one.url: (one.kind, one.follow, one.depth, one.anchor, one.backlinks) for one in policy.asked}
+    assert asked == {
+        B: (Kind.HYPERLINK, False, 1, "no", 1),
+        C: (Kind.STYLE, True, 1, "", 0),
+        ELSEWHERE: (Kind.HYPERLINK, True, 1, "there", 1),
+    }
+
+
+def test_a_web_of_thousands_is_judged_completely(store: Store) -> None:
+    urls = [f"http://x.test/{n}" for n in range(4_500)]
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: urls}, admit=Policy(host="a.test"))
+    assert store.readmit(Policy()) == 4_500
+    assert store.counts().resources["queued"] == 4_500
+
+
+def test_a_new_scope_reaches_what_other_processes_remember(open_store: Open) -> None:
+    """What one store object remembers as admitted is judged anew after another one has thrown it out."""
+    store = open_store()
+    crawler = start(store, A, B)
+    found = leases(lease_all(store, crawler))
+    store.submit(crawler, [fetched(found[A], Bond(ELSEWHERE, Kind.CANONICAL))], Policy(), now=time.time())
+    assert state(store, ELSEWHERE) == "queued"
+    open_store().readmit(Policy(host="a.test"))
+    assert state(store, ELSEWHERE) == "out of scope"
+    store.submit(crawler, [fetched(found[B], ELSEWHERE)], Policy(), now=time.time())
+    assert state(store, ELSEWHERE) == "queued"
+
+
+def test_a_depth_limit_after_a_round_without_one_sees_the_shortest_ways(store: Store) -> None:
+    crawler = start(store, A, B)
+    found = leases(lease_all(store, crawler))
+    chain = [f"http://a.test/{n}" for n in range(4)]
+    store.submit(crawler, [fetched(found[A], chain[0])], Policy(), released=[found[B]], now=time.time())
+    for here, there in itertools.pairwise(chain):
+        found = leases(lease_all(store, crawler))
+        rest = [lease for url, lease in found.items() if url != here]
+        store.submit(crawler, [fetched(found[here], there)], Policy(), released=rest, now=time.time())
+    visit_all(store, crawler, {B: [chain[1]], chain[3]: []}, admit=Policy())
+    assert [store.resource(digest(url)).depth for url in chain] == [1, 1, 3, 4]  # type: ignore[union-attr]
+    store.begin_round('{"max_depth": 3}', [A, B], None, None)
+    store.requeue(time.time())
+    store.readmit(Policy(max_depth=3))
+    assert [store.resource(digest(url)).depth for url in chain] == [1, 1, 2, 3]  # type: ignore[union-attr]
+    assert {state(store, url) for url in chain} == {"queued"}
+    assert store.readmit(admit_all) == 0

@@ -1,0 +1,209 @@
+-- The SQLite store, version 1: one directory is one web, and this is its web.db.
+--
+-- A new web gets this file; an older one is brought here by the numbered migrations in database.py. Times are Unix
+-- seconds (REAL). Words of the model (states, roles, outcomes) are stored as they are written, kinds and positions as
+-- the numbers of `gossamer.model`, so that a web can be read with the sqlite3 shell alone.
+--
+-- REFERENCES are declared for people and for `PRAGMA foreign_key_check` (the tests run it). They are not enforced while
+-- writing: two look-ups for each of 60 bonds a page bought nothing that the one transaction per batch does not give.
+
+-- Counters that must be quick at any size, kept in the transaction that changes what they count: version, generation,
+-- the last ids given out (a DocID is never used twice), hosts, links, documents, and resources by state.
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Who works, or worked, here. A row is one life of one crawler: the name is used again after it, the id never.
+CREATE TABLE crawlers (
+    id               INTEGER PRIMARY KEY,
+    name             TEXT    NOT NULL,
+    machine          TEXT    NOT NULL,
+    pid              INTEGER NOT NULL,
+    lock             INTEGER NOT NULL,               -- inode of crawlers/NAME.lock: a file made anew proves nothing
+    started_at       REAL    NOT NULL,
+    heartbeat_at     REAL    NOT NULL,
+    wanted           TEXT    NOT NULL DEFAULT 'run', -- run, pause, stop
+    state            TEXT    NOT NULL DEFAULT 'running', -- running, paused, waiting, stopped, lost
+    pages            INTEGER NOT NULL DEFAULT 0,
+    pages_per_second REAL    NOT NULL DEFAULT 0,
+    bytes_per_second REAL    NOT NULL DEFAULT 0,
+    limited_by       TEXT    NOT NULL DEFAULT '',
+    waiting_for      TEXT    NOT NULL DEFAULT ''
+) STRICT;
+
+-- What was asked. Limits hold for all crawlers together.
+CREATE TABLE rounds (
+    id                 INTEGER PRIMARY KEY,
+    started_at         REAL    NOT NULL,
+    finished_at        REAL,
+    settings           TEXT    NOT NULL,             -- CrawlSettings as JSON
+    max_pages          INTEGER,
+    max_pages_per_host INTEGER,
+    pages              INTEGER NOT NULL DEFAULT 0    -- pages fetched or found not modified in this round
+) STRICT;
+
+CREATE TABLE seeds (
+    round INTEGER NOT NULL REFERENCES rounds (id),
+    seq   INTEGER NOT NULL,
+    url   TEXT    NOT NULL,
+    PRIMARY KEY (round, seq)
+) STRICT, WITHOUT ROWID;
+
+-- An authority (`example.org`, `localhost:8080`). The counters let work be found without a look at its resources.
+CREATE TABLE hosts (
+    id            INTEGER PRIMARY KEY,
+    holder        INTEGER REFERENCES crawlers (id),  -- the one crawler that may visit it now
+    queued_pages  INTEGER NOT NULL DEFAULT 0,
+    queued_others INTEGER NOT NULL DEFAULT 0,        -- sitemaps and link checks: page limits do not hold them back
+    spent         INTEGER NOT NULL DEFAULT 0,        -- 1: its page limit of the round is reached
+    ready_at      REAL    NOT NULL DEFAULT 0,        -- not before
+    delay         REAL    NOT NULL DEFAULT 0,
+    failures      INTEGER NOT NULL DEFAULT 0,        -- in a row
+    known         INTEGER NOT NULL DEFAULT 0,        -- its resources, in whatever state
+    pages         INTEGER NOT NULL DEFAULT 0,        -- visited as pages: fetched or not modified
+    failed        INTEGER NOT NULL DEFAULT 0,        -- failed or gone
+    round_pages   INTEGER NOT NULL DEFAULT 0,        -- like rounds.pages, of this host
+    name          TEXT    NOT NULL UNIQUE,
+    reason        TEXT    NOT NULL DEFAULT ''        -- why it waits
+) STRICT;
+
+CREATE INDEX hosts_free ON hosts (ready_at, id)
+    WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0);
+CREATE INDEX hosts_held ON hosts (holder) WHERE holder IS NOT NULL;
+
+-- robots.txt is a matter of scheme, host and port (RFC 9309 section 2.3).
+CREATE TABLE robots (
+    host       INTEGER NOT NULL REFERENCES hosts (id),
+    scheme     TEXT    NOT NULL,
+    outcome    TEXT    NOT NULL,                     -- rules, unavailable, unreachable
+    text       TEXT    NOT NULL,
+    fetched_at REAL    NOT NULL,
+    reason     TEXT    NOT NULL,
+    PRIMARY KEY (host, scheme)
+) STRICT, WITHOUT ROWID;
+
+-- A URL known; its id is the DocID. What every batch looks at stands first, for SQLite reads a row from the left.
+CREATE TABLE resources (
+    id             INTEGER PRIMARY KEY,
+    digest         BLOB    NOT NULL,                 -- 128-bit BLAKE2b of the canonical URL's key
+    host           INTEGER NOT NULL REFERENCES hosts (id),
+    state          TEXT    NOT NULL,
+    role           TEXT    NOT NULL DEFAULT 'page',  -- page, sitemap, check
+    outcome        TEXT    NOT NULL DEFAULT '',      -- of the last visit
+    depth          INTEGER NOT NULL,                 -- depth, hops, kind, follow, seed: the claim it stands on
+    hops           INTEGER NOT NULL DEFAULT 0,
+    asked          INTEGER NOT NULL,                 -- bits: the strengths of claim judged so far (admission.py)
+    priority       REAL    NOT NULL DEFAULT 0,
+    tries          INTEGER NOT NULL DEFAULT 0,       -- failed ones in a row, this round
+    visits         INTEGER NOT NULL DEFAULT 0,
+    outlinks       INTEGER,                          -- rows in links; -1: followed but not kept; NULL: never seen
+    backlinks      INTEGER NOT NULL DEFAULT 0,       -- other resources that lead a reader here
+    version        INTEGER,                          -- the store version of its last change; NULL: never visited
+    kind           INTEGER NOT NULL,
+    follow         INTEGER NOT NULL,
+    seed           INTEGER NOT NULL DEFAULT 0,
+    url            TEXT    NOT NULL,
+    reason         TEXT    NOT NULL DEFAULT '',      -- why it stands where it stands
+    discovered_at  REAL    NOT NULL,
+    discovered_by  INTEGER REFERENCES crawlers (id),
+    visited_at     REAL,
+    visited_by     INTEGER REFERENCES crawlers (id),
+    status         INTEGER NOT NULL DEFAULT 0,
+    bytes          INTEGER NOT NULL DEFAULT 0,
+    media_type     TEXT    NOT NULL DEFAULT '',
+    charset        TEXT    NOT NULL DEFAULT '',
+    language       TEXT    NOT NULL DEFAULT '',
+    title          TEXT    NOT NULL DEFAULT '',
+    description    TEXT    NOT NULL DEFAULT '',
+    canonical      TEXT    NOT NULL DEFAULT '',
+    noindex        INTEGER NOT NULL DEFAULT 0,
+    nofollow       INTEGER NOT NULL DEFAULT 0,
+    etag           TEXT    NOT NULL DEFAULT '',
+    last_modified  TEXT    NOT NULL DEFAULT '',
+    content_digest BLOB    NOT NULL DEFAULT x'',
+    text_digest    BLOB    NOT NULL DEFAULT x'',
+    topic          REAL    NOT NULL DEFAULT 0,       -- nearness to the crawl's topic
+    changes        INTEGER NOT NULL DEFAULT 0,       -- visits that found other content than the one before
+    visit_interval REAL,                             -- seconds; for keeping a web fresh
+    next_visit_at  REAL
+) STRICT;
+
+CREATE UNIQUE INDEX resources_digest ON resources (digest);
+-- Partial indexes hold open work only, so finding it costs the same however much is finished. Two queues, for page
+-- limits hold back pages only.
+CREATE INDEX resources_queued_pages ON resources (host, priority DESC, id) WHERE state = 'queued' AND role = 'page';
+CREATE INDEX resources_queued_others ON resources (host, priority DESC, id) WHERE state = 'queued' AND role <> 'page';
+CREATE INDEX resources_leased ON resources (host, role) WHERE state = 'leased';
+CREATE INDEX resources_errors ON resources (id) WHERE state IN ('failed', 'gone', 'refused');
+-- What is derived from the store (index, graph) catches up by `WHERE version > ?`, which implies IS NOT NULL.
+CREATE INDEX resources_version ON resources (version) WHERE version IS NOT NULL;
+
+-- DocIDs that are no more, so that what is derived can drop them.
+CREATE TABLE forgotten (
+    resource INTEGER PRIMARY KEY,
+    version  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX forgotten_version ON forgotten (version);
+
+-- The decoded body of a visited resource, zstd. Apart from resources, for it is ten times as big and seldom read.
+CREATE TABLE sources (
+    resource INTEGER PRIMARY KEY REFERENCES resources (id),
+    body     BLOB NOT NULL
+) STRICT;
+
+-- What the index is made of: zstd of msgpack [[field, text], ...] in reading order.
+CREATE TABLE texts (
+    resource INTEGER PRIMARY KEY REFERENCES resources (id),
+    body     BLOB NOT NULL
+) STRICT;
+
+-- One bond. Clustered by its source, where it is written, replaced and read together.
+CREATE TABLE links (
+    source   INTEGER NOT NULL REFERENCES resources (id),
+    seq      INTEGER NOT NULL,                       -- order of first occurrence
+    target   INTEGER NOT NULL REFERENCES resources (id),
+    kind     INTEGER NOT NULL,
+    follow   INTEGER NOT NULL,
+    weight   INTEGER NOT NULL,                       -- times it occurs
+    position INTEGER NOT NULL,
+    rel      TEXT    NOT NULL,
+    anchor   TEXT    NOT NULL,
+    PRIMARY KEY (source, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX links_target ON links (target);
+
+-- The lexicon: a term keeps its WordID for ever; stop words have 0.
+CREATE TABLE words (
+    term TEXT PRIMARY KEY,
+    word INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX words_word ON words (word) WHERE word <> 0;
+
+CREATE TABLE visits (
+    id           INTEGER PRIMARY KEY,
+    resource     INTEGER NOT NULL REFERENCES resources (id),
+    round        INTEGER NOT NULL,
+    visited_at   REAL    NOT NULL,
+    crawler      INTEGER NOT NULL REFERENCES crawlers (id),
+    outcome      TEXT    NOT NULL,
+    status       INTEGER NOT NULL,
+    bytes        INTEGER NOT NULL,
+    milliseconds INTEGER NOT NULL
+) STRICT;
+CREATE INDEX visits_resource ON visits (resource);
+
+-- Results of graph analysis, written as a whole by the graph room.
+CREATE TABLE ranks (
+    resource  INTEGER PRIMARY KEY REFERENCES resources (id),
+    pagerank  REAL    NOT NULL,
+    hub       REAL,
+    authority REAL,
+    component INTEGER,
+    community INTEGER
+) STRICT;
+
+INSERT INTO meta (key, value) VALUES
+    ('version', 0), ('generation', 0), ('last_resource', 0), ('last_host', 0), ('hosts', 0), ('links', 0), ('documents', 0),
+    ('resources known', 0), ('resources queued', 0), ('resources leased', 0), ('resources visited', 0),
+    ('resources failed', 0), ('resources refused', 0), ('resources out of scope', 0), ('resources gone', 0);

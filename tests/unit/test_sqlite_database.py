@@ -1,0 +1,313 @@
+"""The file web.db: what is refused, what is repaired, what survives."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import sqlite3
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.errors import (
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreMissing,
+    StoreNotWritable,
+    StoreTooNew,
+)
+from gossamer.model import State
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.database import Schema, current_schema, migrate
+from storing import admit_all, digest, fetched, lease_all, leases, seed, start, state, visit_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+A, B = "http://a.test/", "http://a.test/b"
+NOBODY = 65534
+
+
+def create(directory: Path) -> None:
+    """A web with one page, closed."""
+    with closing(SqliteStore.open(directory, create=True)) as store:
+        crawler = start(store, A)
+        visit_all(store, crawler, {A: [B]})
+        store.leave(crawler)
+
+
+def alter(directory: Path, sql: str) -> None:
+    with closing(sqlite3.connect(directory / "web.db")) as db:
+        db.executescript(sql)
+
+
+# -- opening -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_web_that_is_not_there_is_not_made_by_looking(tmp_path: Path, read_only: bool) -> None:
+    place = tmp_path / "web"
+    with pytest.raises(StoreMissing, match=f"gossamer crawl URL --store {place}"):
+        SqliteStore.open(place, create=False, read_only=read_only)
+    assert not place.exists()
+
+
+def test_a_directory_without_a_web_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissing):
+        SqliteStore.open(tmp_path, create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_directories_are_made_as_needed(tmp_path: Path) -> None:
+    SqliteStore.open(tmp_path / "a" / "b ? #%41 ü", create=True).close()
+    assert (tmp_path / "a" / "b ? #%41 ü" / "web.db").exists()
+
+
+def test_a_web_begun_and_killed_before_anything_was_in_it_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / "web.db").touch()
+    with pytest.raises(StoreMissing):
+        SqliteStore.open(tmp_path, create=False)
+    create(tmp_path)
+
+
+def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "web").write_text("mine")
+    with pytest.raises(StoreNotWritable, match="web"):
+        SqliteStore.open(tmp_path / "web", create=True)
+    assert (tmp_path / "web").read_text() == "mine"
+
+
+def test_what_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "web.db").write_bytes(b"<html>" * 1000)
+    for make in (True, False):
+        with pytest.raises(StoreCorrupt, match="not a Gossamer web"):
+            SqliteStore.open(tmp_path, create=make)
+    assert (tmp_path / "web.db").read_bytes() == b"<html>" * 1000
+
+
+def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    alter(tmp_path, "CREATE TABLE bookmarks (url TEXT)")
+    before = (tmp_path / "web.db").read_bytes()
+    with pytest.raises(StoreCorrupt, match="not a Gossamer web"):
+        SqliteStore.open(tmp_path, create=True)
+    assert (tmp_path / "web.db").read_bytes() == before
+
+
+def test_a_web_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    create(tmp_path)
+    alter(tmp_path, f"PRAGMA user_version = {current_schema().version + 1}")
+    for read_only in (True, False):
+        with pytest.raises(StoreTooNew, match="newer version"):
+            SqliteStore.open(tmp_path, create=False, read_only=read_only)
+
+
+def test_damage_is_reported_as_such(tmp_path: Path) -> None:
+    create(tmp_path)
+    file = tmp_path / "web.db"
+    content = bytearray(file.read_bytes())
+    content[8192:] = b"\xff" * (len(content) - 8192)
+    file.write_bytes(content)
+    with pytest.raises(StoreCorrupt, match="damaged"):
+        list(SqliteStore.open(tmp_path, create=False).resources())
+
+
+def test_a_stored_text_that_is_damaged_is_reported_as_such(tmp_path: Path) -> None:
+    create(tmp_path)
+    alter(tmp_path, "UPDATE texts SET body = x'28b52ffd00'; UPDATE sources SET body = x'00'")
+    with closing(SqliteStore.open(tmp_path, create=False)) as store:
+        with pytest.raises(StoreCorrupt):
+            store.text(1)
+        with pytest.raises(StoreCorrupt):
+            store.source(1)
+
+
+def _open_when_told(directory: Path, gate: threading.Barrier) -> None:
+    gate.wait()
+    SqliteStore.open(directory, create=True).close()
+
+
+def test_processes_that_make_one_web_at_the_same_moment_all_succeed(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    for attempt in range(3):
+        gate = context.Barrier(4)
+        children = [context.Process(target=_open_when_told, args=(tmp_path / f"{attempt}", gate)) for _ in range(4)]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join()
+        assert [child.exitcode for child in children] == [0, 0, 0, 0]
+
+
+# -- permissions -------------------------------------------------------------------------------------------------------
+
+
+def as_nobody(action: Callable[[], None]) -> None:
+    """Run something in a child without the rights of root, which no permission stops."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+            action()
+            code = 0
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must see that the child failed
+            print(repr(error), file=sys.stderr)
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.fixture
+def read_only_web(tmp_path: Path) -> Path:
+    """A web that can be read by anybody and written by nobody, in a place that everybody can reach."""
+    place = Path("/tmp") / f"gossamer-{os.getpid()}-{time.monotonic_ns()}"
+    create(place)
+    shutil.rmtree(place / "crawlers")
+    (place / "web.db").chmod(0o444)
+    place.chmod(0o555)
+    yield place
+    place.chmod(0o755)
+    shutil.rmtree(place)
+
+
+def test_a_directory_that_cannot_be_written_can_be_read(read_only_web: Path) -> None:
+    def read() -> None:
+        with closing(SqliteStore.open(read_only_web, create=False, read_only=True)) as store:
+            assert store.counts().resources["visited"] == 1
+            assert store.source(1) is not None
+
+    as_nobody(read)
+
+
+def test_a_directory_that_cannot_be_written_is_refused_for_writing(read_only_web: Path) -> None:
+    def write() -> None:
+        with pytest.raises(StoreNotWritable), closing(SqliteStore.open(read_only_web, create=True)) as store:
+            store.add([seed(B)], admit_all)
+        with pytest.raises(StoreNotWritable):
+            SqliteStore.open(read_only_web / "new", create=True)
+
+    as_nobody(write)
+
+
+def test_a_store_opened_for_reading_refuses_to_write(tmp_path: Path) -> None:
+    create(tmp_path)
+    with closing(SqliteStore.open(tmp_path, create=False, read_only=True)) as store:
+        with pytest.raises(StoreNotWritable):
+            store.add([seed(B)], admit_all)
+        assert store.resource(digest(A)) is not None
+
+
+# -- faults while working ----------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_nothing_of_the_batch_and_the_store_usable(tmp_path: Path) -> None:
+    """SQLite answers a page limit with the very fault that it answers a full disk with."""
+    with closing(SqliteStore.open(tmp_path, create=True)) as store:
+        crawler = start(store, A, B)
+        found = leases(lease_all(store, crawler))
+        before = (store.counts(), list(store.resources()))
+        db = store._database._db
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages}")
+        big = fetched(found[A], *(f"http://a.test/{n}" for n in range(5_000)))
+        with pytest.raises(StoreFull, match="No disk space"):
+            store.submit(crawler, [big], admit_all, now=time.time())
+        assert (store.counts(), list(store.resources())) == before
+        db.execute("PRAGMA max_page_count = 1000000")
+        store.submit(crawler, [big], admit_all, now=time.time())
+        assert store.counts().links == 5_000
+        assert {row.url for row in store.resources(State.VISITED)} == {A}
+
+
+def test_a_writer_that_never_ends_is_reported_after_a_while(tmp_path: Path) -> None:
+    create(tmp_path)
+    with (
+        closing(SqliteStore.open(tmp_path, create=False, busy_seconds=0.1)) as store,
+        closing(sqlite3.connect(tmp_path / "web.db", isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreBusy, match="Another process"):
+            store.add([seed(B)], admit_all)
+        assert state(store, A) == "visited", "reading goes on meanwhile"
+        other.execute("ROLLBACK")
+        assert store.add([seed(B)], admit_all)[0].known
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = SqliteStore.open(tmp_path, create=True)
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.counts()
+
+
+def test_another_thread_may_take_the_store_over(tmp_path: Path) -> None:
+    with closing(SqliteStore.open(tmp_path, create=True)) as store:
+        answers: list[bool] = []
+        writer = threading.Thread(target=lambda: answers.append(store.add([seed(A)], admit_all)[0].known))
+        writer.start()
+        writer.join()
+        assert answers == [False]
+        assert state(store, A) == "queued"
+
+
+# -- versions ----------------------------------------------------------------------------------------------------------
+
+FIRST_SCHEMA = Path(__file__).with_name("sqlite_schema_1.sql")
+
+
+def shape(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Everything the schema says, apart from how it is laid out."""
+    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return {(kind, name, " ".join(strip_comments(sql).split())) for kind, name, sql in rows}
+
+
+def strip_comments(sql: str) -> str:
+    return "\n".join(line.partition("--")[0] for line in sql.splitlines())
+
+
+def test_the_schema_is_the_sum_of_the_first_one_and_all_migrations() -> None:
+    """The first schema stands here as it was: changing schema.sql takes a migration that does the same to old webs."""
+    old, new = (sqlite3.connect(":memory:", isolation_level=None) for _ in range(2))
+    with closing(old), closing(new):
+        migrate(old, Schema(FIRST_SCHEMA.read_text("utf-8"), {}))
+        migrate(old, current_schema())
+        migrate(new, current_schema())
+        assert shape(old) == shape(new)
+        assert old.execute("PRAGMA user_version").fetchone() == new.execute("PRAGMA user_version").fetchone()
+
+
+def later(schema: Schema, script: str) -> Schema:
+    return Schema(schema.script + script, {schema.version + 1: script})
+
+
+def test_an_older_web_is_migrated_with_what_it_holds(tmp_path: Path) -> None:
+    create(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "web.db", isolation_level=None)) as db:
+        newer = later(current_schema(), "ALTER TABLE hosts ADD COLUMN colour TEXT; UPDATE hosts SET colour = 'blue';")
+        migrate(db, newer)
+        assert db.execute("SELECT name, colour FROM hosts").fetchall() == [("a.test", "blue")]
+        assert db.execute("PRAGMA user_version").fetchone()[0] == newer.version
+        migrate(db, newer)  # nothing left to do
+        assert db.execute("SELECT count(*) FROM hosts").fetchone()[0] == 1
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
+    create(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "web.db", isolation_level=None)) as db:
+        before = shape(db)
+        broken = later(current_schema(), "ALTER TABLE hosts ADD COLUMN colour TEXT; UPDATE nowhere SET colour = 1;")
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):
+            migrate(db, broken)
+        assert shape(db) == before
+        assert db.execute("PRAGMA user_version").fetchone()[0] == current_schema().version

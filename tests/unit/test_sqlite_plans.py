@@ -1,0 +1,77 @@
+"""How SQLite finds things: work without a look at what is finished, and nothing by reading whole tables."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.store.sqlite import admission, contents, crawlers, depth, forget, lease, named, read, submit
+from gossamer.store.sqlite.database import current_schema, migrate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def db() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, current_schema())
+        yield connection
+
+
+def plan(db: sqlite3.Connection, sql: str) -> str:
+    numbered = [int(number) for number in re.findall(r"\?(\d+)", sql)]
+    parameters = [1] * (max(numbered) if numbered else sql.count("?"))
+    return "\n".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", parameters))
+
+
+@pytest.mark.parametrize(
+    ("sql", "index"),
+    [
+        (lease.FREE, "hosts_free"),
+        (lease.NEXT_PAGES, "resources_queued_pages"),
+        (lease.NEXT_OTHERS, "resources_queued_others"),
+        (lease.LEASED_PAGES, "resources_leased"),
+        (lease.WAITING, "hosts_free"),
+        (crawlers.LEASED_BY_HOST, "resources_leased"),
+        (crawlers.UNLEASE, "resources_leased"),
+        (read.ERRORS, "resources_errors"),
+        ("SELECT id FROM resources WHERE version > ? ORDER BY version", "resources_version"),
+        ("SELECT resource FROM forgotten WHERE version > ?", "forgotten_version"),
+    ],
+)
+def test_open_work_and_changes_are_found_by_indexes_that_hold_nothing_else(
+    db: sqlite3.Connection, sql: str, index: str
+) -> None:
+    assert index in plan(db, sql)
+
+
+@pytest.mark.parametrize("sql", [lease.FREE, lease.NEXT_PAGES, lease.NEXT_OTHERS])
+def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: str) -> None:
+    assert "TEMP B-TREE" not in plan(db, sql)
+
+
+STATEMENTS = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": sql
+    for module in (admission, contents, crawlers, depth, forget, lease, named, read, submit)
+    for name, sql in vars(module).items()
+    if name.isupper() and isinstance(sql, str) and re.match(r"\s*(SELECT|UPDATE|DELETE|WITH)", sql)
+}
+# Whole tables that are meant to be read: hosts for a list of them, crawlers (a few rows), depths after a change of
+# scope, the resources of a host that is forgotten; and partial indexes, which are as short as the work at hand.
+READ_AS_A_WHOLE = {
+    "read.HOSTS", "read.RESOURCES", "crawlers.AT_WORK", "crawlers.LATEST", "depth.NEARER_BY_LINK",
+    "depth.NEARER_BY_REDIRECT",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(set(STATEMENTS) - READ_AS_A_WHOLE))
+def test_no_statement_reads_a_whole_table(db: sqlite3.Connection, name: str) -> None:
+    steps = plan(db, STATEMENTS[name]).splitlines()
+    whole = [step for step in steps if re.match(r"SCAN (?!json_each|at\b|\(|h USING INDEX hosts_free)", step)]
+    allowed = re.compile(r"SCAN \w+ USING (COVERING )?INDEX (resources_leased|hosts_free|hosts_held|resources_errors)")
+    assert [step for step in whole if not allowed.match(step)] == []
