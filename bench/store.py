@@ -3,8 +3,8 @@
     python bench/store.py                        # the two sizes of the target, about two minutes
     python bench/store.py --known 50000 --profile
 
-A batch is 256 visits of synthetic but realistic pages: 60 bonds on 35 targets (15 of them the site's navigation, 20 near
-the page), one of them new, 6 kB of source, 2 kB of text. The store is first filled by the same pages, with more new
+A batch is 256 visits of synthetic but realistic pages: 60 bonds on 35 targets (15 of them the site's navigation, 20
+near the page), one of them new, 6 kB of source, 2 kB of text. The store is first filled by the same pages, with ten new
 links each, until it knows as many resources as asked for, one in ten of them visited. Printed are milliseconds a visit:
 of `submit` (the target is 0.45), and of `lease`.
 """
@@ -126,22 +126,24 @@ class Measurement:
             profile.disable()
 
 
-def measure(known: int, options: argparse.Namespace) -> float:
+def measure(size_wanted: int, options: argparse.Namespace) -> float:
     profile = cProfile.Profile() if options.profile else None
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         measurement = Measurement(Path(directory), keep_links=not options.no_links)
-        measurement.fill(known)
+        measurement.fill(size_wanted)
         for _ in range(MEASURED):
             measurement.batch(1, profile)
         counts = measurement.store.counts()
         measurement.store.close()
         size = sum(file.stat().st_size for file in Path(directory).iterdir() if file.is_file())
-    wall, cpu = (1000 * sum(column) / MEASURED / BATCH for column in zip(*measurement.submits, strict=True))
+    wall = 1000 * sum(wall for wall, _ in measurement.submits) / MEASURED / BATCH
+    cpu = 1000 * sum(cpu for _, cpu in measurement.submits) / MEASURED / BATCH
     lease = 1000 * sum(measurement.leases) / MEASURED / BATCH
     worst = 1000 * max(batch for batch, _ in measurement.submits)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    known = sum(counts.resources.values())
     print(
-        f"{sum(counts.resources.values()):>9,} known, {counts.resources['visited']:>7,} visited, {counts.links:>10,} links,"
+        f"{known:>9,} known, {counts.resources['visited']:>7,} visited, {counts.links:>10,} links,"
         f" {size >> 20:>5,} MiB: submit {wall:.3f} ms a visit ({cpu:.3f} CPU; slowest batch {worst:.0f} ms),"
         f" lease {lease:.3f} ms; peak memory {memory} MiB",
         flush=True,

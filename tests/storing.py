@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ from gossamer.model import (
 from gossamer.store.base import Store
 
 HERE = "here"  # a machine
+EMBED_NAMES = {kind.name.lower() for kind in EMBEDS}
+PAGE_OUTCOMES = {"fetched", "not modified"}
 Open = Callable[[], Store]  # opens one and the same web, every time as another object
 
 
@@ -225,3 +228,29 @@ def state(store: Store, url: str) -> str:
     row = store.resource(digest(url))
     assert row is not None, f"{url} is not known"
     return row.state
+
+
+def recount(store: Store) -> None:
+    """Compare every counter with what it counts."""
+    rows = list(store.resources())
+    bonds = {row.id: store.outlinks(row.id) for row in rows}
+    counts = store.counts()
+    assert counts.resources == {state.value: sum(row.state == state for row in rows) for state in State}
+    assert counts.links == sum(map(len, bonds.values()))
+    assert counts.documents == sum(store.text(row.id) is not None for row in rows)
+    pointing = Counter(
+        target
+        for row in rows
+        for target in {bond.url for bond in bonds[row.id] if bond.kind not in EMBED_NAMES and bond.url != row.url}
+    )
+    assert {row.url: row.backlinks for row in rows} == {row.url: pointing[row.url] for row in rows}
+    hosts = store.hosts()
+    assert counts.hosts == len(hosts)
+    for host in hosts:
+        own = [row for row in rows if row.host == host.name]
+        assert host.known == len(own)
+        assert host.queued == sum(row.state == "queued" for row in own)
+        visited = [row for row in own if row.state == "visited" and row.role == "page"]
+        assert host.pages == sum(row.outcome in PAGE_OUTCOMES for row in visited)
+        assert host.failed == sum(row.state in {"failed", "gone"} for row in own)
+        assert host.holder or not any(row.state == "leased" for row in own), "leased, so somebody holds the host"

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Self
 
 import zstandard
 
-from gossamer import config, wiring
+from gossamer import config, start, wiring
 from gossamer.crawl.urls import digest, from_input
 from gossamer.errors import UsageError
+from gossamer.lookup import find, url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
 
 if TYPE_CHECKING:
@@ -96,9 +97,7 @@ class VisitedPage:
         rows = page.links
         columns = (rows.urls, rows.kinds, rows.anchors, rows.follows, rows.weights, rows.rels, rows.positions)
         return [
-            Link(
-                url=url, kind=Kind(kind), anchor=anchor, follow=follow, weight=weight, rel=rel, position=Position(at)
-            )
+            Link(url=url, kind=Kind(kind), anchor=anchor, follow=follow, weight=weight, rel=rel, position=Position(at))
             for url, kind, anchor, follow, weight, rel, at in zip(*columns, strict=True)
         ]
 
@@ -114,14 +113,14 @@ class Crawler:
     def __init__(
         self, *urls: str, store: str | Path = "web", config_file: Path | None = None, **settings: object
     ) -> None:
-        self._ask = wiring.Ask(
+        self._ask = start.Ask(
             store=str(store), urls=urls, flags=_dotted(settings), config_file=config_file, environ=os.environ
         )
         self._loop: CrawlLoop | None = None
 
     def __iter__(self) -> Iterator[VisitedPage]:
-        loop = wiring.prepare(self._ask)
-        if isinstance(loop, wiring.Complete):
+        loop = start.prepare(self._ask)
+        if isinstance(loop, start.Complete):
             return
         self._loop = loop
         pages: queue.Queue[VisitedPage | BaseException | None] = queue.Queue()
@@ -198,7 +197,8 @@ class Web:
 
     def page(self, url: str) -> ResourceRow | None:
         """A resource; None when it is not known."""
-        return next((row for each in from_input(url) if (row := self._store.resource(digest(each)))), None)
+        rules = url_rules(self._store)
+        return next((row for each in from_input(url) if (row := self._store.resource(digest(each, rules)))), None)
 
     def pages(self) -> Iterator[ResourceRow]:
         """All visited resources."""
@@ -237,10 +237,7 @@ class Web:
         return self._store.source(self._id(url))
 
     def _id(self, url: str) -> int:
-        row = self.page(url)
-        if row is None:
-            raise UsageError(f"{url} is not known in this web.")
-        return row.id
+        return find(self._store, url).id
 
 
 def open_web(place: str | Path = "web") -> Web:

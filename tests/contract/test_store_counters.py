@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gossamer.model import HostNote, Kind, Lease, Outcome, State, Visit
-from storing import Bond, Policy, candidate, digest, ended, fetched, gone, lease_all, leases, redirected, seed
+from storing import Bond, Policy, candidate, digest, ended, fetched, gone, lease_all, leases, recount, redirected, seed
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
     from storing import Open
 
 URLS = [f"http://{host}.test/{page}" for host in "abc" for page in range(5)]
-EMBEDS = {"image", "script", "style", "media", "other"}
-PAGES = {"fetched", "not modified"}
 STEPS = 120
 ENDS = ["fetched"] * 6 + ["gone", "failed", "again", "refused", "redirected", "not modified", "released"]
 
@@ -127,31 +123,6 @@ class Crawls:
 
     def forget_host(self, who: int) -> None:
         self.stores[who].forget(host=f"{self.random.choice('abc')}.test")
-
-
-def recount(store: Store) -> None:
-    """Compare every counter with what it counts."""
-    rows = list(store.resources())
-    bonds = {row.id: store.outlinks(row.id) for row in rows}
-    counts = store.counts()
-    assert counts.resources == {state.value: sum(row.state == state for row in rows) for state in State}
-    assert counts.links == sum(map(len, bonds.values()))
-    assert counts.documents == sum(store.text(row.id) is not None for row in rows)
-    pointing = Counter(
-        target
-        for row in rows
-        for target in {bond.url for bond in bonds[row.id] if bond.kind not in EMBEDS and bond.url != row.url}
-    )
-    assert {row.url: row.backlinks for row in rows} == {row.url: pointing[row.url] for row in rows}
-    hosts = store.hosts()
-    assert counts.hosts == len(hosts)
-    for host in hosts:
-        own = [row for row in rows if row.host == host.name]
-        assert host.known == len(own)
-        assert host.queued == sum(row.state == "queued" for row in own)
-        assert host.pages == sum(row.state == "visited" and row.role == "page" and row.outcome in PAGES for row in own)
-        assert host.failed == sum(row.state in {"failed", "gone"} for row in own)
-        assert host.holder or not any(row.state == "leased" for row in own), "leased, so somebody holds the host"
 
 
 @pytest.mark.parametrize("number", range(8))

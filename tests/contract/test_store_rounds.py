@@ -11,6 +11,7 @@ from storing import Bond, Open, Policy, admit_all, digest, fetched, lease_all, l
 
 if TYPE_CHECKING:
     from gossamer.store.base import Store
+    from storing import Site
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 ELSEWHERE = "http://x.test/"
@@ -67,7 +68,7 @@ def test_the_queue_carries_over_into_a_new_round(store: Store) -> None:
 
 def test_everything_visited_can_be_queued_again(store: Store) -> None:
     crawler = start(store, A)
-    site = {A: [B, C, Bond(ELSEWHERE, Kind.IMAGE)], B: []}
+    site: Site = {A: [B, C, Bond(ELSEWHERE, Kind.IMAGE)], B: []}
     visit_all(store, crawler, site, admit=Policy())
     assert store.requeue(time.time()) == 3, "two pages and one that is gone, not the image"
     assert store.counts().resources["queued"] == 3

@@ -135,6 +135,7 @@ CREATE UNIQUE INDEX resources_digest ON resources (digest);
 CREATE INDEX resources_queued_pages ON resources (host, priority DESC, id) WHERE state = 'queued' AND role = 'page';
 CREATE INDEX resources_queued_others ON resources (host, priority DESC, id) WHERE state = 'queued' AND role <> 'page';
 CREATE INDEX resources_leased ON resources (host, role) WHERE state = 'leased';
+CREATE INDEX resources_seeds ON resources (id) WHERE seed = 1;
 CREATE INDEX resources_errors ON resources (id) WHERE state IN ('failed', 'gone', 'refused');
 -- What is derived from the store (index, graph) catches up by `WHERE version > ?`, which implies IS NOT NULL.
 CREATE INDEX resources_version ON resources (version) WHERE version IS NOT NULL;

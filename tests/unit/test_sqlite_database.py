@@ -30,7 +30,7 @@ from gossamer.store.sqlite.database import Schema, current_schema, migrate
 from storing import admit_all, digest, fetched, lease_all, leases, seed, start, state, visit_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 A, B = "http://a.test/", "http://a.test/b"
 NOBODY = 65534
@@ -169,7 +169,7 @@ def as_nobody(action: Callable[[], None]) -> None:
 
 
 @pytest.fixture
-def read_only_web(tmp_path: Path) -> Path:
+def read_only_web() -> Iterator[Path]:
     """A web that can be read by anybody and written by nobody, in a place that everybody can reach."""
     place = Path("/tmp") / f"gossamer-{os.getpid()}-{time.monotonic_ns()}"
     create(place)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gossamer.cli.live import Display
     from gossamer.crawl.crawler import CrawlLoop
-    from gossamer.wiring import Ask, Complete
+    from gossamer.start import Ask, Complete
 
 HARD_STOP = 2  # the second Ctrl-C
 LOOK_SECONDS = 0.1
@@ -85,7 +85,7 @@ def _crawl(
 ) -> None:  # fmt: skip
     what = ", ".join(urls) or (f"what is found for {words}" if words else "where the last crawl stopped")
     _say(f"Crawling {what} into {store}/ ...")
-    from gossamer.wiring import Ask, Complete, prepare
+    from gossamer.start import Ask, Complete, prepare
 
     ask = Ask(
         store=store, urls=urls, query=words or "", revisit=revisit, flags=flags, config_file=config, log_file=log_file,

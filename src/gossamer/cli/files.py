@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import crawl_settings, opened
+from gossamer.cli.lookup import opened
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import human_bytes, human_duration, is_terminal, json_text, printable, say, shortened, show
+from gossamer.lookup import crawl_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +132,7 @@ def _take(web: Store, settings: Settings, pages: Iterator[FilePage | Skipped]) -
 
     from gossamer.crawl.parsers import ParserPool
     from gossamer.files.take import Parts, take
-    from gossamer.wiring import parse_options
+    from gossamer.start import parse_options
 
     selector = selectors.DefaultSelector()
     pool = ParserPool(parse_options(settings), settings.parse.processes or os.cpu_count() or 1, selector)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import find, is_at_work, opened, url_rules
+from gossamer.cli.lookup import is_at_work, opened
 from gossamer.cli.options import store_option
 from gossamer.cli.output import printable, say
 from gossamer.errors import UsageError
+from gossamer.lookup import find, url_rules
 
 if TYPE_CHECKING:
     from gossamer.store.base import HostRow, Store

@@ -1,19 +1,14 @@
-"""Opening a web for a command, and finding in it what a person named."""
+"""Opening a web for a command."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from gossamer.errors import UsageError
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from gossamer.crawl.urls import UrlRules
-    from gossamer.store.base import Crawler, ResourceRow, Store
+    from gossamer.store.base import Crawler, Store
 
 
 @contextmanager
@@ -31,44 +26,3 @@ def opened(place: str, *, write: bool = False) -> Iterator[Store]:
 def is_at_work(crawler: Crawler) -> bool:
     """Whether a crawler works here now; the store also remembers those that did."""
     return crawler.state not in {"stopped", "lost"}
-
-
-def crawl_settings(store: Store) -> dict[str, object]:
-    """What the web was crawled with last: the [crawl] settings by name."""
-    current = store.current_round()
-    return msgspec.json.decode(current.settings, type=dict[str, object]) if current else {}
-
-
-def url_rules(store: Store) -> UrlRules:
-    """How this web tells duplicate URLs: by these its resources are found."""
-    from gossamer.crawl.urls import UrlRules
-
-    stored = {name: value for name, value in crawl_settings(store).items() if name in UrlRules.__struct_fields__}
-    return msgspec.convert(stored, UrlRules)
-
-
-def find(store: Store, text: str) -> ResourceRow:
-    """The resource that a person named, with or without a scheme."""
-    from gossamer.crawl.urls import digest, from_input
-
-    rules = url_rules(store)
-    urls = from_input(text)
-    for url in urls:
-        if row := store.resource(digest(url, rules)):
-            return row
-    near = next((row.url for url in _variants(urls) if (row := store.resource(digest(url, rules)))), None)
-    hint = f" Did you mean {near}?" if near else ""
-    raise UsageError(f"{urls[0]} is not known in this web.{hint}")
-
-
-def _variants(urls: Iterable[str]) -> Iterator[str]:
-    """The slips of the pen that are cheap to look up: the other scheme, with or without www. and the last slash."""
-    for url in urls:
-        rest = url.partition("://")[2]
-        hosts = (rest, rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}")
-        for other in ("https", "http"):
-            for spelled in hosts:
-                path, mark, query = spelled.partition("?")
-                yield f"{other}://{spelled}"
-                slashed = path.rstrip("/") if path.endswith("/") and path.count("/") > 1 else f"{path}/"
-                yield f"{other}://{slashed}{mark}{query}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from gossamer.cli.lookup import find, opened
+from gossamer.cli.lookup import opened
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
     DIM,
@@ -26,6 +26,7 @@ from gossamer.cli.output import (
     write_table,
 )
 from gossamer.errors import UsageError
+from gossamer.lookup import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 _PRESCAN = 1024  # WHATWG HTML §13.2.3.2: a declaration counts within the first 1,024 bytes
+_MAX_CONTENT_TYPE = 1000  # characters of a header looked at
 _SAMPLE = 64 << 10  # bytes detection looks at; it costs about half a millisecond then
 
 
@@ -134,7 +135,7 @@ def in_header(content_type: str) -> Charset | None:
     """The encoding a Content-Type header names."""
     if "charset" not in content_type.lower():
         return None
-    for name, value in _PARAMETER.findall(";" + content_type):
+    for name, value in _PARAMETER.findall(";" + content_type[:_MAX_CONTENT_TYPE]):
         if name.lower() == "charset" and (charset := by_label(value.strip('"'))):
             return charset
     return None

@@ -39,6 +39,7 @@ BEAT_SECONDS = 5.0  # well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
 DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
 LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)
+LEASED_AHEAD = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
 PARSE_AHEAD = 8  # answers waiting per parser, so that none idles while the loop is busy
 BODIES_IN_MEMORY = 64 << 20  # bytes of answers waiting for a parser before new transfers hold off
 
@@ -73,10 +74,14 @@ class CrawlLoop:
         self._fetcher, self._pool, self._log = parts.fetcher, parts.pool, parts.log
         crawl = self._settings.crawl
         self._rules = UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
-        self._seeds = plan.round.seeds
+        self._seeds = (*plan.round.seeds, *plan.round.joined)
         self._admit = plan.admissions(self._seeds)
         self._frontier = Frontier(
-            self._settings.politeness, self._settings.hosts, product=plan.product, obey_robots=crawl.robots
+            self._settings.politeness,
+            self._settings.hosts,
+            product=plan.product,
+            obey_robots=crawl.robots,
+            ahead=LEASED_AHEAD if crawl.order == "breadth" else 1,
         )
         self._outbox = Outbox(self._settings.store)
         least = self._settings.store.min_free << 20
@@ -312,9 +317,10 @@ class CrawlLoop:
         hopeless = fetched.outcome in {Outcome.ADDRESS, Outcome.TLS} or falls_back
         if failures < self._settings.politeness.retries and not hopeless:
             return
-        rest = 0.0 if hopeless else max(wait, policy.ROBOTS_RETRY)
-        note, leases = self._frontier.give_back(ask.host, now, wait=rest, reason=reason)
-        self._outbox.notes.append(note)
+        leases = self._frontier.withdraw(ask.host, ask.scheme, now)
+        if ask.host in self._frontier.idle():
+            rest = 0.0 if hopeless else max(wait, policy.ROBOTS_RETRY)
+            self._outbox.notes.append(self._frontier.give_back(ask.host, now, wait=rest, reason=reason)[0])
         self._log.write("host given up", host=ask.url, reason=reason)
         # When the host itself cannot be reached, neither can these URLs, and of a link people want to know that. When
         # only its robots.txt is broken, they stay queued.
@@ -370,7 +376,7 @@ class CrawlLoop:
         if done.wanted:
             self._obey(done.wanted)
         if done.round is not None:
-            self._reseed(done.round.seeds)
+            self._reseed((*done.round.seeds, *done.round.joined))
         yield from done.order.visits
         self._let_go(done, now)
         self._judge_end(done, now)

@@ -94,8 +94,15 @@ class Frontier:
     """Held hosts by ready time."""
 
     def __init__(
-        self, politeness: PolitenessSettings, hosts: Mapping[str, HostSettings], *, product: str, obey_robots: bool
+        self,
+        politeness: PolitenessSettings,
+        hosts: Mapping[str, HostSettings],
+        *,
+        product: str,
+        obey_robots: bool,
+        ahead: int = 16,
     ) -> None:
+        """`ahead`: URLs leased for each connection to a host; one where their order must follow what is found."""
         self._politeness = politeness
         self._own = hosts
         self._product = product
@@ -104,7 +111,7 @@ class Frontier:
         self._heap: list[tuple[float, int, _Host]] = []
         self._ticket = count()
         self._per_address: Counter[str] = Counter()
-        self.urls_per_host = max(16, 16 * politeness.connections)
+        self.urls_per_host = ahead * politeness.connections
         self.waiting_urls = 0  # leased and not handed out yet
 
     def __len__(self) -> int:
@@ -162,7 +169,9 @@ class Frontier:
         while heap and heap[0][0] <= now:
             host = heapq.heappop(heap)[2]
             host.listed = False
-            if not host.queue or host.asking or host.active >= host.connections or host.id not in self._hosts:
+            if self._hosts.get(host.id) is not host:
+                continue  # given back since, and perhaps taken in anew
+            if not host.queue or host.asking or host.active >= host.connections:
                 continue
             if host.ready_at > now or self._address_is_busy(host):
                 self._list(host, max(host.ready_at, now + ADDRESS_RECHECK))
@@ -269,6 +278,17 @@ class Frontier:
             reason=reason or host.reason, keep=False,
         )  # fmt: skip
         return note, list(host.queue)
+
+    def withdraw(self, host_id: int, scheme: str, now: float) -> list[Lease]:
+        """Take out a host's URLs of one scheme: its robots.txt is not to be had. Those of the other are not held up."""
+        host = self._hosts[host_id]
+        taken = [lease for lease in host.queue if scheme_of(lease.url) == scheme]
+        host.queue = deque(lease for lease in host.queue if scheme_of(lease.url) != scheme)
+        self.waiting_urls -= len(taken)
+        if host.queue:
+            host.failures, host.reason, host.ready_at = 0, "", now
+            self._list(host)
+        return taken
 
     def urls(self, host_id: int) -> list[str]:
         """A host's URLs not handed out yet."""

@@ -58,7 +58,7 @@ class Outbox:
         """
         due_at = self.due_at()
         return (
-            len(self.visits) >= self._settings.batch_visits // 2
+            len(self.visits) >= max(1, self._settings.batch_visits // 2)
             or (due_at is not None and now >= due_at)
             or (hurry and bool(self))
         )

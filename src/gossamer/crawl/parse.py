@@ -25,9 +25,9 @@ from gossamer.crawl.decode import decoded
 from gossamer.crawl.reading.document import MAX_LANGUAGE, MAX_TITLE, Document
 from gossamer.crawl.reading.html import read_html, read_xhtml
 from gossamer.crawl.reading.links import Bonds, kind_of_rel, link_header, refresh_target
+from gossamer.crawl.reading.text import clean, collapsed, headed, nearness, packed
 from gossamer.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from gossamer.crawl.robots import robots_directives, robots_text
-from gossamer.crawl.reading.text import clean, collapsed, headed, nearness, packed
 from gossamer.crawl.urls import UrlRules, canonical, digest
 from gossamer.model import Field, Kind, Outcome, Page, Position, Role
 

@@ -70,7 +70,8 @@ class Round(Value, frozen=True, kw_only=True):
     started_at: float
     finished_at: float | None
     settings: str  # CrawlSettings as JSON
-    seeds: tuple[str, ...]
+    seeds: tuple[str, ...]  # as given
+    joined: tuple[str, ...]  # what seeds led to: redirect targets, their other scheme
     max_pages: int | None
     max_pages_per_host: int | None
     pages: int  # visited in this round so far

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # Between two blocks of text stands a mark: NUL and the field of what follows. The HTML parser lets no NUL through (they
 # are dropped or replaced, WHATWG HTML §13.2.5), so a page cannot forge one.
 MARKS = tuple(f" \0{int(field)} " for field in Field)
-HIDDEN = " \0- "  # what follows is no page text
-FIRM = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDDEN})  # hold for paragraphs within as well
+HIDE, SHOW = " \0- ", " \0+ "  # what stands between is no page text
+FIRM = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDE})  # hold for paragraphs within as well
 SKIP = "skip"  # a handler's answer: do not look at the content
 MAX_OPEN_ANCHORS = 8  # they nest in broken pages only; without a bound, gathering their texts would be quadratic
 HYPERLINK = int(Kind.HYPERLINK)
@@ -44,6 +44,12 @@ class Anchor(NamedTuple):
     alts: int  # alt texts before it
 
 
+class Drawing(NamedTuple):
+    """An `<svg>` that is open."""
+
+    mark: str  # that holds again behind it
+
+
 class Landmark(NamedTuple):
     """A landmark that is open."""
 
@@ -51,8 +57,8 @@ class Landmark(NamedTuple):
 
 
 if TYPE_CHECKING:
-    # At an element's end: go on in the field of this mark, close an anchor or a landmark, do nothing.
-    Closing = str | Anchor | Landmark | None
+    # At an element's end: go on in the field of this mark, close one of the above, do nothing.
+    Closing = str | Anchor | Drawing | Landmark | None
     Handler = Callable[[Walk, LexborNode], Closing]
 
 ROLES = {
@@ -121,8 +127,10 @@ def _html(walk: Walk, node: LexborNode) -> Closing:
 
 
 def _title(walk: Walk, node: LexborNode) -> Closing:
-    if walk.mark is not HIDDEN:  # a drawing's title is not the page's
+    if walk.mark is not HIDE:
         walk.document.title = walk.document.title or clean(node.text(), MAX_TITLE)
+    elif walk.open_anchors:  # a drawing's title is like an image's alt
+        walk.alts.append(node.text())
     return SKIP
 
 
@@ -250,9 +258,12 @@ def _with_background(walk: Walk, node: LexborNode) -> Closing:
 
 def _svg(walk: Walk, _: LexborNode) -> Closing:
     """A drawing's text is no page text, but its links are links."""
-    closing = walk.mark
-    walk.mark = HIDDEN
-    walk.parts.append(HIDDEN)
+    if walk.mark is HIDE:
+        return None  # a drawing in a drawing
+    closing = Drawing(walk.mark)
+    walk.drawn = True
+    walk.mark = HIDE
+    walk.parts.append(HIDE)
     return closing
 
 

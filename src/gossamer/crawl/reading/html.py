@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.crawl.reading.document import Document
-from gossamer.crawl.reading.elements import FIRM, HANDLERS, HYPERLINK, MARKS, ROLES, SKIP, TEXT_NODE, Anchor, Landmark
+from gossamer.crawl.reading.elements import (
+    FIRM,
+    HANDLERS,
+    HYPERLINK,
+    MARKS,
+    ROLES,
+    SHOW,
+    SKIP,
+    TEXT_NODE,
+    Anchor,
+    Drawing,
+    Landmark,
+)
 from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds
 from gossamer.crawl.reading.text import clean, collapsed
 from gossamer.model import Field, Position
@@ -30,11 +42,13 @@ if TYPE_CHECKING:
     from gossamer.crawl.reading.text import Run
     from gossamer.model import Kind
 
-_MARK = re.compile(r"\0[0-9-]")
+_MARK = re.compile(r"\0[0-9+-]")
+_HIDDEN = re.compile(r"\0-.*?\0\+", re.DOTALL)
 _MARKED = re.compile(r"\0([0-9])[\t\n\f\r ]+([^\0\t\n\f\r ][^\0]*)")
 _ANCHOR_PARTS = 256  # pieces of text of one anchor looked at
-# In XML "<script/>" is empty; in HTML it is open, and swallows the rest of the page.
-_SELF_CLOSED = re.compile(rb"""<([A-Za-z][\w:-]*+)((?:[^<>"'/]++|/(?!>)|"[^"]*+"|'[^']*+')*+)/>""")
+# In XML "<script/>" is empty; in HTML it is open, and swallows the rest of the page. No "<" within: that is how XML has
+# it, and it keeps the search from going over the same text twice.
+_SELF_CLOSED = re.compile(rb"""<([A-Za-z][\w:-]*+)((?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+)/>""")
 _VOID = frozenset(b"area base br col embed hr img input link meta source track wbr frame param".split())
 
 
@@ -52,7 +66,7 @@ def read_html(html: bytes, url: str, most_links: int, *, anchors: bool = True) -
 
 
 def read_xhtml(xhtml: bytes, url: str, most_links: int, *, anchors: bool = True) -> Document:
-    """Read a page in XML syntax: as HTML, but with its empty elements closed. Lenient, as most of it is not well-formed."""
+    """Read a page in XML syntax: as HTML with its empty elements closed, for most XHTML is not well-formed either."""
     return read_html(_SELF_CLOSED.sub(_closed, xhtml), url, most_links, anchors=anchors)
 
 
@@ -85,6 +99,7 @@ class Walk:
         self.open_anchors = 0
         self.order = 0  # links so far
         self.disordered = False  # some were added in another order than they occur
+        self.drawn = False  # there is text that is none
 
     def run(self, node: LexborNode | None) -> None:  # noqa: C901, PLR0912  the innermost loop: a call costs more than it tells
         """Walk the tree below and behind `node`, without recursion: pages nest as deep as they like."""
@@ -147,7 +162,7 @@ class Walk:
         text = clean(anchor, MAX_ANCHOR) if anchor and self.anchors else ""
         self.bonds.add(href, int(kind), text, rel, self.position, self.order)
 
-    def _close(self, closing: str | Anchor | Landmark) -> str:
+    def _close(self, closing: str | Anchor | Drawing | Landmark) -> str:
         """An element ends; answer the mark that holds now."""
         if isinstance(closing, str):
             self.mark = closing
@@ -155,6 +170,9 @@ class Walk:
         elif isinstance(closing, Anchor):
             self.open_anchors -= 1
             self.bonds.add(closing.href, HYPERLINK, self._text_of(closing), closing.rel, self.position, closing.order)
+        elif isinstance(closing, Drawing):
+            self.mark = closing.mark
+            self.parts.append(SHOW)
         else:
             self.position = closing.before
             self.parts.append(self.mark)
@@ -177,7 +195,10 @@ class Walk:
         """Bring links in order, and cut the text up into runs."""
         if self.disordered:
             self.bonds.sort()
-        self.document.runs = list(_runs(_MARKED.findall("".join(self.parts))))
+        text = "".join(self.parts)
+        if self.drawn:
+            text = _HIDDEN.sub("", text)
+        self.document.runs = list(_runs(_MARKED.findall(text)))
 
 
 def _runs(found: list[tuple[str, str]]) -> Iterator[Run]:

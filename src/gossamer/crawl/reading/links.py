@@ -38,16 +38,18 @@ _REL_KINDS = {
 }  # fmt: skip
 _HOST_HINTS = frozenset({"dns-prefetch", "preconnect"})
 
-# The quantifiers are possessive: headers and attributes are as hostile as the rest.
-_LINK_VALUE = re.compile(r"""[\s,]*+<([^>]*)>((?:[^,"]++|"(?:[^"\\]++|\\.)*+(?:"|$))*+)""")  # RFC 8288 §3
-_LINK_PARAMETER = re.compile(r"""([^\s=;,"]++)\s*+=\s*+(?:"((?:[^"\\]++|\\.)*+)"|([^\s;,"]*+))""")
+# Headers and attributes are as hostile as the rest: quantifiers are possessive, and nothing is searched for from every
+# place where it could begin.
+_LINK_VALUE = re.compile(r"""[\s,]*+<([^<>]*+)>((?:[^,"]++|"(?:[^"\\]++|\\.)*+(?:"|$))*+)""")  # RFC 8288 §3
+_LINK_PARAMETER = re.compile(r""";\s*+([^\s=;,"]++)\s*+=\s*+(?:"((?:[^"\\]++|\\.)*+)"|([^\s;,"]*+))""")
 # WHATWG HTML §4.2.5.3 (shared declarative refresh steps): a time, then a URL, perhaps named, perhaps quoted.
 _REFRESH = re.compile(
     r"""\s*+(?:[0-9]++|(?=\.))[0-9.]*+(?:\s*+[;,]\s*+|\s++)(?:url\s*+=\s*+)?+(?:"([^"]*+)|'([^']*+)|(.++))""",
     re.IGNORECASE | re.DOTALL | re.ASCII,
 )
 # WHATWG HTML §4.8.4.2.2: a URL up to a blank (it may hold commas, but not end in one), then descriptors up to a comma.
-_SRCSET_CANDIDATE = re.compile(r"[\s,]*+([^\s,]\S*+)([^,(]*+(?:\([^)]*+\)?[^,(]*+)*+)", re.ASCII)
+_SRCSET_URL = re.compile(r"[\s,]*+([^\s,]\S*+)", re.ASCII)
+_SRCSET_DESCRIPTORS = re.compile(r"[^,(]*+(?:\([^)]*+\)?[^,(]*+)*+")
 
 # "page.html", "../a/b/": most hrefs of most sites. No dot segments but leading ones, nothing to encode, no scheme: the
 # answer is the base's directory and this, which needs no URL parser (0.7 µs against 2.6).
@@ -172,12 +174,14 @@ def kind_of_rel(rel: str) -> Kind | None:
 
 def link_header(value: str) -> Iterator[tuple[str, str, str]]:
     """The (target, rel, title) of each link in a Link header (RFC 8288 §3); those about another resource left out."""
-    for target, rest in _LINK_VALUE.findall(value):
+    at = 0
+    while found := _LINK_VALUE.match(value, at):
+        at = found.end()
         parameters: dict[str, str] = {}
-        for name, quoted, token in _LINK_PARAMETER.findall(rest):
+        for name, quoted, token in _LINK_PARAMETER.findall(found[2]):
             parameters.setdefault(name.lower(), quoted or token)  # RFC 8288 §3.3: the first rel counts
         if "anchor" not in parameters:
-            yield target.strip(), rel_list(parameters.get("rel", "")), parameters.get("title", "")
+            yield found[1].strip(), rel_list(parameters.get("rel", "")), parameters.get("title", "")
 
 
 def refresh_target(value: str) -> str | None:
@@ -189,10 +193,9 @@ def refresh_target(value: str) -> str | None:
 def srcset_urls(value: str) -> Iterator[str]:
     """The URLs of an image's candidates."""
     at = 0
-    while found := _SRCSET_CANDIDATE.match(value, at):
-        url = found[1]
-        at = found.end()
-        if url.endswith(","):  # then there are no descriptors, and the next candidate follows at once
-            at = found.end(1)
-            url = url.rstrip(",")
-        yield url
+    while found := _SRCSET_URL.match(value, at):
+        url, at = found[1], found.end()
+        if not url.endswith(","):  # otherwise there are no descriptors, and the next candidate follows at once
+            descriptors = _SRCSET_DESCRIPTORS.match(value, at)
+            at = descriptors.end() if descriptors else at
+        yield url.rstrip(",")

@@ -31,7 +31,7 @@ FILE = "web.db"
 APPLICATION_ID = 0x676F7373  # "goss": tells a web from other people's SQLite files
 PAGE_SIZE = 8192  # bytes; 6 % less time for a submit than 4096, for sources and texts fill several pages either way
 WAL_MIB = 32  # the log is copied into the file at this size: hot pages of a few batches are copied once
-BUSY_SECONDS = 30.0  # longer than any batch; a requeue of a million resources takes some ten seconds
+BUSY_SECONDS = 120.0  # a change of scope over a million resources holds the lock for half a minute
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 LITTLE_SPACE = 1 << 20  # bytes; an I/O error on a disk with less free space is put down to that
 

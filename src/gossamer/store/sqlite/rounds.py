@@ -44,9 +44,10 @@ class _Acted(msgspec.Struct):
 LAST = """
     SELECT id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages
     FROM rounds ORDER BY id DESC LIMIT 1"""
+JOINED = "SELECT url FROM resources INDEXED BY resources_seeds WHERE seed = 1 ORDER BY id"
 CLAIMS = """
-    SELECT r.id, r.host, r.state, r.role, r.outcome, r.url, r.digest, r.kind, r.follow, r.depth,
-        r.hops, r.seed, r.backlinks, coalesce(l.anchor, ''), coalesce(s.topic, 0)
+    SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
+        r.depth, r.hops, r.seed, r.backlinks, coalesce(l.anchor, ''), coalesce(s.topic, 0)
     FROM resources AS r
     LEFT JOIN links AS l ON (l.source, l.seq) = (SELECT source, seq FROM links WHERE target = r.id LIMIT 1)
     LEFT JOIN resources AS s ON s.id = l.source
@@ -61,10 +62,11 @@ def current(db: sqlite3.Connection) -> Round | None:
     if row is None:
         return None
     round_id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages = row
-    seeds = db.execute("SELECT url FROM seeds WHERE round = ? ORDER BY seq", (round_id,))
+    seeds = tuple(url for (url,) in db.execute("SELECT url FROM seeds WHERE round = ? ORDER BY seq", (round_id,)))
+    joined = tuple(url for (url,) in db.execute(JOINED) if url not in seeds)
     return Round(
-        id=round_id, started_at=started_at, finished_at=finished_at, settings=settings,
-        seeds=tuple(url for (url,) in seeds), max_pages=max_pages, max_pages_per_host=max_pages_per_host, pages=pages,
+        id=round_id, started_at=started_at, finished_at=finished_at, settings=settings, seeds=seeds, joined=joined,
+        max_pages=max_pages, max_pages_per_host=max_pages_per_host, pages=pages,
     )  # fmt: skip
 
 
@@ -117,63 +119,64 @@ def requeue(tx: Transaction, now: float) -> int:
 # -- readmit -----------------------------------------------------------------------------------------------------------
 
 
-class _Claim(NamedTuple):
-    """A resource not visited yet, and the claim it stands on."""
-
-    id: int
-    host: int
-    state: str
-    role: str
-    outcome: str
-    candidate: Candidate
-
-
 class _Standing(NamedTuple):
-    """What a decision makes of it."""
+    """What was decided on a resource."""
 
     state: str
     role: str
     reason: str
     priority: float
+    asked: int  # strengths of claim judged
+
+
+class _Claim(NamedTuple):
+    """A resource not visited yet, the claim it stands on, and what was decided on that."""
+
+    id: int
+    host: int
+    outcome: str
+    standing: _Standing
+    candidate: Candidate
 
 
 def readmit(tx: Transaction, admit: Admit) -> int:
     """Decide anew on everything not visited yet."""
     tx.meta["generation"] += 1  # what other processes remember of claims judged is no longer so
     depth = limits(tx.db).max_depth
-    if depth is not None:
+    if depth is not None and not _kept_minimal(tx.db, depth):
         shorten_ways(tx.db, depth)
     changed, last = 0, 0
     while claims := list(_claims_after(tx.db, last)):
         admissions = admit([claim.candidate for claim in claims])
-        pairs = [(claim, _standing(claim, a)) for claim, a in zip(claims, admissions, strict=True)]
-        for claim, new in pairs:
-            if claim.state != new.state or claim.role != new.role:
-                tx.ledger.leave(claim.host, claim.state, claim.role, claim.outcome)
-                tx.ledger.enter(claim.host, new.state, new.role, claim.outcome)
-                changed += claim.state != new.state
-        tx.db.executemany(READMIT, ((*new, _judged(claim, new), claim.id) for claim, new in pairs))
+        decided = ((claim, _decided(claim, a)) for claim, a in zip(claims, admissions, strict=True))
+        changes = [(claim, new) for claim, new in decided if new != claim.standing]
+        tx.db.executemany(READMIT, ((*new, claim.id) for claim, new in changes))
+        for claim, new in changes:
+            tx.ledger.leave(claim.host, claim.standing.state, claim.standing.role, claim.outcome)
+            tx.ledger.enter(claim.host, new.state, new.role, claim.outcome)
+        changed += sum(claim.standing.state != new.state for claim, new in changes)
         last = claims[-1].id
     return changed
 
 
+def _kept_minimal(db: sqlite3.Connection, depth: int) -> bool:
+    """Whether every round so far kept depths minimal as far as this: it had a limit, and none that was smaller."""
+    rounds = (msgspec.json.decode(settings, type=_Acted) for (settings,) in db.execute("SELECT settings FROM rounds"))
+    return all(acted.max_depth is not None and acted.max_depth >= depth for acted in rounds)
+
+
 def _claims_after(db: sqlite3.Connection, last: int) -> Iterator[_Claim]:
     for row in db.execute(CLAIMS, (last, FORGOTTEN, READMIT_AT_ONCE)):
-        url, digest, kind, follow, depth, hops, seed, backlinks, anchor, topic = row[5:]
+        url, digest, kind, follow, depth, hops, seed, backlinks, anchor, topic = row[8:]
         candidate = Candidate(
             url=url, digest=digest, kind=Kind(kind), follow=bool(follow), depth=depth, hops=hops, seed=bool(seed),
             backlinks=backlinks, anchor=anchor, source_topic=topic,
         )  # fmt: skip
-        yield _Claim._make((*row[:5], candidate))
+        yield _Claim(row[0], row[1], row[2], _Standing._make(row[3:8]), candidate)
 
 
-def _standing(claim: _Claim, admission: Admission) -> _Standing:
-    role = admission.role.value if admission.state is State.QUEUED else claim.role
-    return _Standing(admission.state.value, role, admission.reason, admission.priority)
-
-
-def _judged(claim: _Claim, new: _Standing) -> int:
-    """Which strengths of claim count as judged from now on: the one just judged."""
-    if new.state == State.QUEUED and new.role != Role.CHECK:
-        return EVERYTHING
-    return 1 << strength(claim.candidate)
+def _decided(claim: _Claim, admission: Admission) -> _Standing:
+    queued = admission.state is State.QUEUED
+    role = admission.role.value if queued else claim.standing.role
+    asked = EVERYTHING if queued and admission.role is not Role.CHECK else 1 << strength(claim.candidate)
+    return _Standing(admission.state.value, role, admission.reason, admission.priority, asked)

@@ -36,6 +36,7 @@ HELD = """
     SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id IN (SELECT value FROM json_each(?)) AND r.state = 'leased' AND h.holder = ?"""
+URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?))"
 INSERT_LINK = """
     INSERT INTO links (source, seq, target, kind, follow, weight, position, rel, anchor)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -114,8 +115,7 @@ class Submission:
         self._crawler = crawler
         self._finder = Finder(admit, now, crawler)
         self._limits = rounds.limits(tx.db)
-        tx.meta["version"] += 1
-        self._version = tx.meta["version"]
+        self._version = tx.meta["version"] + 1
 
     def write(self, batch: Batch) -> Submitted:
         """Write it all."""
@@ -130,7 +130,7 @@ class Submission:
         self._note(batch)
         resources = self._tx.meta.resources
         return Submitted(
-            version=self._version,
+            version=self._tx.meta["version"],
             known=sum(map(resources, State)),
             open=resources(State.QUEUED) + resources(State.LEASED),
             lost=len(batch.visits) - len(finished),
@@ -191,7 +191,7 @@ class Submission:
             if onward is None or onward in path[1:] or len(path) > LONGEST_CHAIN:
                 return []
             target = onward
-        urls = dict(self._db.execute(f"SELECT id, url FROM resources WHERE id IN ({','.join(map(str, path))})"))  # noqa: S608
+        urls = dict(self._db.execute(URLS, (as_json(path),)))
         return [urls[step] for step in (*path, source)]
 
     # -- what the visits brought ---------------------------------------------------------------------------------------
@@ -216,7 +216,9 @@ class Submission:
         self._db.executemany("INSERT INTO sources (resource, body) VALUES (?, ?)", sources)
 
     def _write_rows(self, finished: Sequence[Finished], batch: Batch) -> None:
-        """The resources themselves, and a row for each visit."""
+        """The resources themselves, and a row for each visit. Batches of host notes alone make no new version."""
+        if finished:
+            self._tx.meta["version"] = self._version
         replaced = ((*self._outcome(item), *_content(item, batch)) for item in finished if item.replaces)
         self._db.executemany(UPDATE_REPLACED, replaced)
         kept = ((*self._outcome(item), *_validators(item.visit), item.row.id) for item in finished if not item.replaces)

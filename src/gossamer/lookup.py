@@ -1,0 +1,52 @@
+"""Finding in a web what a person named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.crawl.urls import UrlRules, digest, from_input
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gossamer.store.base import ResourceRow, Store
+
+
+def crawl_settings(store: Store) -> dict[str, object]:
+    """What the web was crawled with last: the [crawl] settings by name."""
+    current = store.current_round()
+    return msgspec.json.decode(current.settings, type=dict[str, object]) if current else {}
+
+
+def url_rules(store: Store) -> UrlRules:
+    """How this web tells duplicate URLs: by these its resources are found."""
+    stored = {name: value for name, value in crawl_settings(store).items() if name in UrlRules.__struct_fields__}
+    return msgspec.convert(stored, UrlRules)
+
+
+def find(store: Store, text: str) -> ResourceRow:
+    """The resource that a person named, with or without a scheme."""
+    rules = url_rules(store)
+    urls = from_input(text)
+    for url in urls:
+        if row := store.resource(digest(url, rules)):
+            return row
+    near = next((row.url for url in _variants(urls) if (row := store.resource(digest(url, rules)))), None)
+    hint = f" Did you mean {near}?" if near else ""
+    raise UsageError(f"{urls[0]} is not known in this web.{hint}")
+
+
+def _variants(urls: Iterable[str]) -> Iterator[str]:
+    """The slips of the pen that are cheap to look up: the other scheme, with or without www. and the last slash."""
+    for url in urls:
+        rest = url.partition("://")[2]
+        hosts = (rest, rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}")
+        for other in ("https", "http"):
+            for spelled in hosts:
+                path, mark, query = spelled.partition("?")
+                yield f"{other}://{spelled}"
+                slashed = path.rstrip("/") if path.endswith("/") and path.count("/") > 1 else f"{path}/"
+                yield f"{other}://{slashed}{mark}{query}"

@@ -1,0 +1,187 @@
+"""Starting a crawl: what was asked, what the web knows already, and the parts that will do it."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import socket
+from collections.abc import Mapping  # noqa: TC003 - msgspec looks at annotations
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer import config
+from gossamer.crawl.crawler import CrawlLoop, Parts, Plan
+from gossamer.crawl.fetch import Fetcher
+from gossamer.crawl.log import CrawlLog
+from gossamer.crawl.parse import ParseOptions
+from gossamer.crawl.parsers import ParserPool
+from gossamer.crawl.policy import Admissions, topic_words
+from gossamer.crawl.scope import Scope
+from gossamer.crawl.searching import result_links
+from gossamer.crawl.urls import UrlRules, authority, from_input
+from gossamer.crawl.visits import seed_candidate
+from gossamer.errors import UsageError
+from gossamer.model import State, Value
+from gossamer.wiring import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.config import CrawlSettings, Loaded, Settings
+    from gossamer.model import Admit
+    from gossamer.store.base import Round, Store
+
+
+class Ask(Value, frozen=True, kw_only=True):
+    """What a person or a program asks of a crawl."""
+
+    store: str = "web"
+    urls: tuple[str, ...] = ()  # as typed
+    query: str = ""  # words to get seeds by
+    revisit: bool = False
+    flags: Mapping[str, object] = {}  # settings given directly, by dotted key
+    config_file: Path | None = None
+    log_file: Path | None = None
+    environ: Mapping[str, str] = {}
+
+
+class Complete(Value, frozen=True, kw_only=True):
+    """There is nothing to do: the web is as it was asked for."""
+
+    pages: int
+    known: int
+
+
+def prepare(ask: Ask) -> CrawlLoop | Complete:
+    """Make everything ready for a crawl, or find that there is nothing to do."""
+    typed = [from_input(text) for text in ask.urls]
+    loaded = _load(ask, None)
+    # Checked before the directory is made, so that a slip of the pen leaves nothing behind.
+    Scope(loaded.settings.crawl, tuple(urls[0] for urls in typed))
+    if not typed and not ask.query and not _exists(ask.store):
+        raise UsageError(f"There is no web in {ask.store} yet: give a URL to start from.")
+    store = open_store(ask.store, create=True, settings=loaded.settings.store)
+    try:
+        return _prepare_in(store, ask, typed)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _exists(place: str) -> bool:
+    return (Path(place) / "web.db").exists()
+
+
+def _load(ask: Ask, stored: Round | None) -> Loaded:
+    return config.load(
+        file=ask.config_file,
+        store_dir=Path(ask.store),
+        environ=ask.environ,
+        flags=ask.flags,
+        stored=msgspec.json.decode(stored.settings, type=dict[str, object]) if stored else None,
+    )
+
+
+def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> CrawlLoop | Complete:
+    before = store.current_round()
+    settings = _load(ask, before).settings
+    selector = selectors.DefaultSelector()
+    fetcher = Fetcher(
+        settings.fetch, settings.hosts, accept=settings.crawl.accept, selector=selector,
+        transfers=settings.politeness.transfers,
+    )  # fmt: skip
+    pool = ParserPool(parse_options(settings), settings.parse.processes or os.cpu_count() or 1, selector)
+    try:
+        fallbacks = {urls[0]: urls[1] for urls in typed if len(urls) > 1}
+        seeds = [urls[0] for urls in typed]
+        if ask.query:
+            seeds += result_links(settings.search_service.url, ask.query, fetcher, pool, selector)
+        # The user's own word lets loopback and private addresses in, for exactly these hosts.
+        for url in (*(before.seeds if before else ()), *seeds):
+            for scheme in ("http", "https"):
+                fetcher.allow(f"{scheme}://{authority(url)}/")
+        current = _open_round(store, before, settings.crawl, seeds, revisit=ask.revisit)
+        if current is None:
+            fetcher.close()
+            pool.close()
+            return _complete(store)
+        identity = store.join(socket.gethostname(), os.getpid())
+        log = CrawlLog(ask.log_file or Path(ask.store) / "logs" / f"{identity.name.lower()}.jsonl", identity.name)
+        log.write("start", seeds=current.seeds, settings=msgspec.to_builtins(settings.crawl))
+        plan = Plan(
+            settings=settings, round=current, admissions=partial(_admissions, settings.crawl), product=settings.fetch.product,
+            fallbacks=fallbacks,
+        )  # fmt: skip
+        free = partial(_free_space, Path(ask.store))
+        parts = Parts(
+            store=store, identity=identity, fetcher=fetcher, pool=pool, selector=selector, free_space=free, log=log
+        )
+        return CrawlLoop(plan, parts)
+    except BaseException:
+        fetcher.close()
+        pool.close()
+        raise
+
+
+def parse_options(settings: Settings) -> ParseOptions:
+    """What the parser processes need to know."""
+    crawl = settings.crawl
+    return ParseOptions(
+        keep_source=crawl.source,
+        keep_links=crawl.links,
+        rules=url_rules(crawl),
+        product=settings.fetch.product,
+        topic=topic_words(crawl.topic),
+        max_bytes=settings.fetch.max_bytes,
+        max_links=settings.parse.max_links,
+        memory=settings.parse.memory,
+        seconds=settings.parse.seconds,
+    )
+
+
+def url_rules(crawl: CrawlSettings) -> UrlRules:
+    """How duplicates among URLs are told."""
+    return UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
+
+
+def _admissions(crawl: CrawlSettings, seeds: tuple[str, ...]) -> Admit:
+    return Admissions(crawl, Scope(crawl, seeds))
+
+
+def _open_round(
+    store: Store, before: Round | None, crawl: CrawlSettings, seeds: Sequence[str], *, revisit: bool
+) -> Round | None:
+    """Join the round under way, or begin one if something new is asked for; None when there is nothing to do."""
+    asked = msgspec.json.encode(crawl).decode()
+    new = [url for url in seeds if before is None or url not in before.seeds]
+    if before is None and not seeds:
+        raise UsageError("There is nothing to crawl in this web yet: give a URL to start from.")
+    if before is None or new or revisit or asked != before.settings:
+        every = tuple(dict.fromkeys((*(before.seeds if before else ()), *seeds)))
+        current = store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host)
+        admit = _admissions(crawl, (*every, *current.joined))
+        if before is not None:
+            store.readmit(admit)
+        if revisit:
+            store.requeue(current.started_at)
+    else:
+        current, admit = before, _admissions(crawl, (*before.seeds, *before.joined))
+    store.add([seed_candidate(url, url_rules(crawl)) for url in seeds], admit)
+    resources = store.counts().resources
+    if not resources.get(State.QUEUED) and not resources.get(State.LEASED):
+        return None
+    return current
+
+
+def _complete(store: Store) -> Complete:
+    resources = store.counts().resources
+    store.close()
+    return Complete(pages=resources.get(State.VISITED, 0), known=sum(resources.values()))
+
+
+def _free_space(directory: Path) -> int:
+    return shutil.disk_usage(directory).free

@@ -1,0 +1,71 @@
+"""A web of a million known URLs: as fast at the end as at the beginning, in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from crawling import command, environment, query
+from webs.generated import GeneratedWeb, Shape
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VISITS = 100_000
+MOST_MEMORY = 700 << 20
+SLOWEST = 0.8  # of the first tenth's speed, in the last tenth
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+def test_a_million_known_urls_do_not_slow_a_crawl_down(tmp_path: Path) -> None:
+    with GeneratedWeb(Shape(pages=1_000_001)) as web:
+        process = subprocess.Popen(
+            command(
+                "crawl", web.url, "--store", tmp_path / "web", "--json", "--quiet", "--delay", 0, "--connections", 32,
+                "--max-pages", VISITS,
+            ),
+            env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        memory = Memory(process.pid)
+        out, _ = process.communicate(timeout=1100)
+    summary = json.loads(out.splitlines()[-1])
+    assert (process.returncode, summary["pages"]) == (0, VISITS)
+    assert summary["known"] >= 1_000_000
+    assert memory.peak() < MOST_MEMORY, f"{memory.peak() >> 20} MiB"
+    times = [at for (at,) in query(tmp_path / "web", "SELECT visited_at FROM visits ORDER BY visited_at")]
+    tenth = VISITS // 10
+    first, last = times[tenth] - times[0], times[-1] - times[-tenth]
+    print(f"first tenth {tenth / first:.0f} pages/s, last {tenth / last:.0f}, {memory.peak() >> 20} MiB, {summary}")
+    assert first / last >= SLOWEST
+
+
+class Memory:
+    """Watches the memory (PSS) of a process and its children until it ends."""
+
+    def __init__(self, pid: int) -> None:
+        self._peak = 0
+        self._process = psutil.Process(pid)
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def _watch(self) -> None:
+        while True:
+            try:
+                family = [self._process, *self._process.children(recursive=True)]
+                self._peak = max(self._peak, sum(each.memory_full_info().pss for each in family))
+                time.sleep(0.2)
+            except psutil.NoSuchProcess:
+                if not self._process.is_running() or self._process.status() == psutil.STATUS_ZOMBIE:
+                    return
+
+    def peak(self) -> int:
+        """The most it was."""
+        self._watcher.join(5)
+        return self._peak

@@ -1,0 +1,182 @@
+"""Steering crawlers: stop and go on, two at once, pause, resume and stop from elsewhere, a disk that fills up."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawling import command, crawl, environment, gossamer, query
+from webs.generated import GeneratedWeb, Shape
+from webs.served import Answer, Served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PATIENCE = 30.0
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command(*arguments), env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for: {what}"
+        time.sleep(0.05)
+
+
+def visited(store: Path) -> int:
+    if not (store / "web.db").exists():
+        return 0
+    rows = query(store, "SELECT value FROM meta WHERE key = 'resources visited'") if _has_tables(store) else []
+    return int(rows[0][0]) if rows else 0
+
+
+def _has_tables(store: Path) -> bool:
+    return bool(query(store, "SELECT 1 FROM sqlite_master WHERE name = 'meta'"))
+
+
+@pytest.fixture
+def slow_site() -> Iterator[Served]:
+    """A hundred pages that take their time."""
+    names = [f"p{n}" for n in range(100)]
+    index = "".join(f'<a href="/{name}">{name}</a>' for name in names)
+    with Served({"/": index, **{f"/{name}": Answer("<title>x</title>", seconds=0.1) for name in names}}) as site:
+        yield site
+
+
+def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(slow_site: Served, tmp_path: Path) -> None:
+    store = tmp_path / "web"
+    process = start("crawl", slow_site.url, "--store", store, "--delay", 0, "--connections", 4, "--json")
+    until(lambda: visited(store) > 10, "some pages")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert "gossamer crawl --store" in err, "it says how to go on"
+    assert json.loads(out.splitlines()[-1])["queued"] > 0
+    assert len(slow_site.paths()) == visited(store), "what was fetched is stored"
+    crawl(slow_site.url, store, "--delay", 0, "--connections", 4)
+    assert Counter(slow_site.paths()).most_common(1)[0][1] == 1, "no page twice"
+    assert visited(store) == 101
+
+
+def test_ctrl_c_twice_stops_at_once(tmp_path: Path) -> None:
+    with Served({"/": '<a href="/slow">x</a>', "/slow": Answer("", seconds=20.0)}) as site:
+        process = start("crawl", site.url, "--store", tmp_path / "web")
+        until(lambda: "/slow" in site.paths(), "the slow page")
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        stopped = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+        assert time.monotonic() - stopped < 3
+        assert query(tmp_path / "web", "SELECT state FROM resources WHERE url LIKE '%/slow'") == [("queued",)]
+
+
+def test_a_second_crawler_says_whom_it_waits_for_and_takes_over(slow_site: Served, tmp_path: Path) -> None:
+    store = tmp_path / "web"
+    first = start("crawl", slow_site.url, "--store", store)
+    until(lambda: visited(store) > 3, "the first crawler's first pages")
+    second = start("crawl", "--store", store, "--json")
+    until(lambda: any("held by" in row["waiting_for"] for row in crawlers(store)), "the second crawler to wait")
+    [waiting] = [row for row in crawlers(store) if row["waiting_for"]]
+    assert slow_site.place in waiting["waiting_for"]
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    out, err = second.communicate(timeout=60)
+    assert second.returncode == 0, err
+    assert "held by" in err, "people are told, too"
+    assert json.loads(out.splitlines()[-1])["queued"] == 0
+    assert visited(store) == 101
+    assert max(Counter(resource for (resource,) in query(store, "SELECT resource FROM visits")).values()) == 1
+
+
+def crawlers(store: Path) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = json.loads(gossamer("crawlers", "--json", "--store", store).stdout)["crawlers"]
+    return rows
+
+
+def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(tmp_path: Path) -> None:
+    names = [f"p{n}" for n in range(40)]
+    page = "".join(f'<a href="/{name}">{name}</a>' for name in names)
+    pages = {"/": page, **{f"/{name}": Answer("<title>x</title>", seconds=0.02) for name in names}}
+    with Served(pages) as one, Served(pages) as two:
+        store = tmp_path / "web"
+        both = [start("crawl", one.url, two.url, "--store", store, "--json") for _ in range(2)]
+        for process in both:
+            _, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+        for site in (one, two):
+            assert sorted(site.paths()) == sorted(["/", *(f"/{name}" for name in names)])
+        assert len(query(store, "SELECT DISTINCT visited_by FROM resources WHERE visited_by IS NOT NULL")) == 2
+
+
+def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, tmp_path: Path) -> None:
+    store = tmp_path / "web"
+    process = start("crawl", slow_site.url, "--store", store)
+    until(lambda: visited(store) > 3, "the first pages")
+    assert gossamer("pause", "Naiad", "--store", store).returncode == 0
+    until(lambda: any(row["state"] == "paused" for row in crawlers(store)), "the pause")
+    seen = len(slow_site.paths())
+    time.sleep(1.0)
+    assert len(slow_site.paths()) == seen
+    gossamer("resume", "Naiad", "--store", store)
+    until(lambda: len(slow_site.paths()) > seen, "going on")
+    gossamer("stop", "Naiad", "--store", store)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "stopped by request" in err) == (0, True)
+
+
+def test_a_crawl_pauses_before_the_disk_is_full_and_goes_on_by_itself(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free >> 20
+    config = tmp_path / "gossamer.toml"
+    config.write_text(f"[store]\nmin_free = {free * 2}\n")
+    with Served({"/": "<title>x</title>"}) as site:
+        process = start("crawl", site.url, "--store", tmp_path / "web", "--config", config)
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        told = next(line for line in lines if "disk space" in line)
+        assert "paused" in told
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE)
+        assert visited(tmp_path / "web") == 0
+        assert crawl(site.url, tmp_path / "web")["pages"] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_disk_that_is_really_full_loses_nothing(tmp_path: Path) -> None:
+    """A small tmpfs without a reserve: the database meets ENOSPC itself, in the middle of the crawl."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", disk], check=True)
+    config = tmp_path / "gossamer.toml"
+    config.write_text("[store]\nmin_free = 0\n")
+    try:
+        with GeneratedWeb(Shape(pages=3_000, size=4_000)) as web:
+            process = start("crawl", web.url, "--store", disk / "web", "--config", config, "--delay", 0)
+            assert process.stderr is not None
+            lines = iter(process.stderr.readline, "")
+            assert any("paused" in line for line in lines)
+            before = visited(disk / "web")
+            subprocess.run(["mount", "-o", "remount,size=200m", disk], check=True)
+            process.communicate(timeout=60)
+            assert process.returncode == 0
+        assert 0 < before < 3_000
+        assert visited(disk / "web") == 3_000
+        assert query(disk / "web", "PRAGMA integrity_check") == [("ok",)]
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)

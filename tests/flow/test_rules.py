@@ -1,0 +1,341 @@
+"""The rules of a crawl, each on a small real site: scope, order, limits, robots.txt, sitemaps, link checks, revisits."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawling import crawl, gossamer, outcomes, query, reasons
+from webs.served import Answer, Served
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def links(*targets: str, more: str = "") -> str:
+    """A page that links to the targets, with their names as anchor texts."""
+    return f"<!doctype html><title>Page</title>{more}" + "".join(f'<a href="{to}">to {to}</a> ' for to in targets)
+
+
+def states(store: Path) -> dict[str, str]:
+    return dict(query(store, "SELECT url, state FROM resources"))
+
+
+def paths(site: Served, store: Path, state: str = "visited") -> set[str]:
+    return {url.removeprefix(site.url) for url, found in states(store).items() if found == state}
+
+
+# -- scope and limits ----------------------------------------------------------------------------------------------------
+
+
+def test_a_crawl_stays_on_its_host_and_records_its_neighbours(tmp_path: Path) -> None:
+    with Served({"/": links("a", "http://neighbour.invalid/x"), "/a": links("/")}) as site:
+        summary = crawl(site.url, tmp_path / "web")
+    assert (summary["pages"], summary["known"], summary["queued"]) == (2, 3, 0)
+    assert states(tmp_path / "web")["http://neighbour.invalid/x"] == "out of scope"
+
+
+def test_prefix_scope_patterns_and_depth(tmp_path: Path) -> None:
+    pages = {
+        "/docs/": links("one", "two?print=1", "/blog/", "deep/1"),
+        "/docs/one": links("/docs/"),
+        "/docs/deep/1": links("2"),
+        "/docs/deep/2": links("3"),
+    }
+    with Served(pages) as site:
+        crawl(f"{site.url}docs/", tmp_path / "web", "--scope", "prefix", "--exclude", "print=", "--max-depth", 2)
+        assert paths(site, tmp_path / "web") == {"docs/", "docs/one", "docs/deep/1", "docs/deep/2"}
+        assert paths(site, tmp_path / "web", "known") == {"docs/deep/3"}
+        assert paths(site, tmp_path / "web", "out of scope") == {"docs/two?print=1", "blog/"}
+
+
+def test_a_page_found_deep_first_and_near_later_still_leads_on(tmp_path: Path) -> None:
+    """/slow answers last, and shows that /far is near: what /far links to is within the depth limit after all."""
+    pages = {
+        "/": links("slow", "quick"),
+        "/slow": Answer(links("far"), seconds=1.0),
+        "/quick": links("step"),
+        "/step": links("far"),
+        "/far": links("beyond"),
+        "/beyond": links("too-far"),
+    }
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web", "--max-depth", 3, "--delay", 0, "--connections", 4)
+        assert paths(site, tmp_path / "web") == {"", "slow", "quick", "step", "far", "beyond"}
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7])
+def test_the_page_limit_holds_exactly_and_says_what_is_left(tmp_path: Path, limit: int) -> None:
+    with Served({"/": links(*(f"p{n}" for n in range(20))), **{f"/p{n}": links("/") for n in range(20)}}) as site:
+        done = gossamer(
+            "crawl", site.url, "--store", tmp_path / "web", "--json", "--max-pages", limit, "--delay", 0, "--connections", 8
+        )
+        assert len(site.paths()) == limit
+    assert json.loads(done.stdout)["pages"] == limit
+    assert json.loads(done.stdout)["queued"] == 21 - limit
+    assert "page limit reached" in done.stderr
+
+
+def test_a_raised_limit_goes_on_where_the_crawl_stopped(tmp_path: Path) -> None:
+    with Served({"/": links(*(f"p{n}" for n in range(9))), **{f"/p{n}": links("/") for n in range(9)}}) as site:
+        crawl(site.url, tmp_path / "web", "--max-pages", 4)
+        crawl(site.url, tmp_path / "web", "--max-pages", 6)
+        gossamer("crawl", "--store", tmp_path / "web", "--max-pages", "none")
+        assert sorted(site.paths()) == ["/", *(f"/p{n}" for n in range(9))], "each page once"
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("breadth", ["/", "/a", "/b", "/a/1", "/b/1", "/a/1/x"]), ("depth", ["/", "/a", "/a/1", "/a/1/x", "/b", "/b/1"])],
+)
+def test_the_order_of_visits(tmp_path: Path, order: str, expected: list[str]) -> None:
+    pages = {"/": links("a", "b"), "/a": links("a/1"), "/b": links("b/1"), "/a/1": links("1/x"), "/b/1": "", "/a/1/x": ""}
+    config = tmp_path / "gossamer.toml"
+    config.write_text("[store]\nbatch_visits = 1\n")  # each visit is stored before the next URL is chosen
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web", "--order", order, "--config", config)
+        assert site.paths() == expected
+
+
+def test_best_first_visits_what_many_link_to_first(tmp_path: Path) -> None:
+    pages = {
+        "/": links("a", "b", "c", "lonely", "popular"),
+        **{f"/{name}": links("popular") for name in ("a", "b", "c")},
+        "/lonely": "", "/popular": "",
+    }  # fmt: skip
+    config = tmp_path / "gossamer.toml"
+    config.write_text("[store]\nbatch_visits = 1\n")
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web", "--order", "best", "--config", config)
+        assert site.paths().index("/popular") < site.paths().index("/lonely")
+
+
+def test_a_topic_comes_first(tmp_path: Path) -> None:
+    pages = {"/": links("beetles", "silk", "contact", "spider"), **{f"/{n}": "" for n in ("beetles", "silk", "contact", "spider")}}
+    config = tmp_path / "gossamer.toml"
+    config.write_text("[store]\nbatch_visits = 1\n")
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web", "--order", "best", "--topic", "spider silk", "--config", config)
+        assert set(site.paths()[1:3]) == {"/spider", "/silk"}
+
+
+def test_a_seed_without_a_scheme_is_tried_over_https_and_then_http(tmp_path: Path) -> None:
+    with Served({"/": links("a"), "/a": ""}) as site:
+        summary = crawl(site.place, tmp_path / "web")
+        assert summary["pages"] == 2
+        again = gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--json")
+        assert json.loads(again.stdout)["pages"] == 2, again.stderr
+
+
+def test_where_a_seed_redirects_the_targets_host_joins(tmp_path: Path) -> None:
+    with Served({"/": links("inner"), "/inner": links("last"), "/last": ""}) as target:
+        moved = Answer("", 301, {"Location": target.url})
+        with Served({"/": moved}) as site:
+            summary = crawl(site.url, tmp_path / "web", "--allow-private", "127.0.0.0/8", "--max-pages", 2)
+            assert summary["pages"] == 2
+            crawl(site.url, tmp_path / "web", "--allow-private", "127.0.0.0/8", "--max-pages", "none")
+        assert outcomes(tmp_path / "web")[f"{target.url}last"] == "fetched", "joined also after a new start"
+
+
+def test_a_seed_cannot_lead_to_a_private_host_by_redirect_even_after_a_new_start(tmp_path: Path) -> None:
+    with Served({"/": "secret"}) as secret:
+        with Served({"/": links("in"), "/in": Answer("", 302, {"Location": secret.url})}) as site:
+            crawl(site.url, tmp_path / "web")
+            gossamer("crawl", f"{site.url}in", "--store", tmp_path / "web")
+            gossamer("crawl", "--store", tmp_path / "web", "--revisit")
+        assert secret.requests == []
+
+
+# -- robots --------------------------------------------------------------------------------------------------------------
+
+
+def rules(text: str) -> Answer:
+    return Answer(text, headers={"Content-Type": "text/plain"})
+
+
+def test_robots_txt_is_obeyed_and_the_refusal_recorded(tmp_path: Path) -> None:
+    pages = {"/": links("open", "closed"), "/open": "", "/closed": "", "/robots.txt": rules("User-agent: *\nDisallow: /closed")}
+    with Served(pages) as site:
+        summary = crawl(site.url, tmp_path / "web")
+        assert "/closed" not in site.paths()
+    assert summary["refused"] == 1
+    assert reasons(tmp_path / "web")[f"{site.url}closed"] == ("refused by robots.txt", "robots.txt")
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_a_robots_txt_that_is_not_to_be_had_allows_everything(tmp_path: Path, status: int) -> None:
+    with Served({"/": "<title>x</title>", "/robots.txt": Answer("User-agent: *\nDisallow: /", status)}) as site:
+        assert crawl(site.url, tmp_path / "web")["pages"] == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_robots_txt_that_fails_forbids_everything_for_now(tmp_path: Path, status: int) -> None:
+    with Served({"/": "<title>x</title>", "/robots.txt": Answer("", status)}) as site:
+        done = gossamer("crawl", site.url, "--store", tmp_path / "web")
+        assert site.paths() == []
+    assert done.returncode == 2
+    assert "robots.txt" in done.stderr
+    assert states(tmp_path / "web")[site.url] == "queued", "not given up: to be tried later"
+
+
+def test_robots_directives_in_pages_and_headers(tmp_path: Path) -> None:
+    meta = '<meta name="robots" content="noindex, nofollow">'
+    header = {"Content-Type": "text/html", "X-Robots-Tag": "nofollow"}
+    pages = {
+        "/": links("meta", "header", more='<a rel="nofollow" href="shy">shy</a>'),
+        "/meta": links("a", more=meta),
+        "/header": Answer(links("b"), headers=header),
+    }
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web")
+        assert paths(site, tmp_path / "web", "known") == {"a", "b", "shy"}
+    assert query(tmp_path / "web", "SELECT url FROM resources WHERE noindex = 1") == [(f"{site.url}meta",)]
+
+
+def test_a_crawl_delay_is_kept_between_requests(tmp_path: Path) -> None:
+    pages = {"/": links("a", "b"), "/a": "", "/b": "", "/robots.txt": rules("User-agent: *\nCrawl-delay: 0.6")}
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web", "--delay", 0, "--connections", 8)
+        times = [request.at for request in site.requests]
+    assert min(later - sooner for sooner, later in zip(times, times[1:], strict=False)) >= 0.6
+
+
+def test_retry_after_is_waited_for_and_the_page_tried_again(tmp_path: Path) -> None:
+    with Served({"/": links("busy"), "/busy": Answer("", 503, {"Retry-After": "2"})}) as site:
+        busy: list[float] = []
+
+        class Patient(dict[str, object]):
+            pass
+
+        crawl(site.url, tmp_path / "web", "--delay", 0)
+        busy = [request.at for request in site.requests if request.path == "/busy"]
+    assert len(busy) == 3
+    assert min(later - sooner for sooner, later in zip(busy, busy[1:], strict=False)) >= 2.0
+    assert reasons(tmp_path / "web")[f"{site.url}busy"][0] == "throttled"
+
+
+# -- sitemaps ------------------------------------------------------------------------------------------------------------
+
+
+def xml(body: str | bytes, kind: str = "application/xml") -> Answer:
+    return Answer(body, headers={"Content-Type": kind})
+
+
+def urlset(*urls: str) -> str:
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    return f'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+
+
+def test_sitemaps_named_in_robots_txt_are_read_index_gzip_and_text(tmp_path: Path) -> None:
+    with Served({"/": "<title>Alone</title>"}) as site:
+        index = "".join(f"<sitemap><loc>{site.url}{name}</loc></sitemap>" for name in ("one.xml.gz", "two.txt", "deep.xml"))
+        nested = f"<sitemapindex><sitemap><loc>{site.url}deep.xml?{{n}}</loc></sitemap></sitemapindex>"
+        site.pages |= {
+            "/robots.txt": rules(f"Sitemap: {site.url}index.xml"),
+            "/index.xml": xml(f"<sitemapindex>{index}</sitemapindex>"),
+            "/one.xml.gz": xml(gzip.compress(urlset(f"{site.url}by-gzip", "http://other.invalid/").encode()), "application/gzip"),
+            "/two.txt": xml(f"{site.url}by-text\n", "text/plain"),
+            "/by-gzip": "<title>g</title>", "/by-text": "<title>t</title>",
+            "/deep.xml": xml(nested.format(n=0)),
+            **{f"/deep.xml?{n}": xml(nested.format(n=n + 1)) for n in range(9)},
+        }  # fmt: skip
+        summary = crawl(site.url, tmp_path / "web")
+        assert summary["pages"] == 3, "sitemaps are not pages"
+        asked = site.paths()
+    assert {"/by-gzip", "/by-text"} <= set(asked)
+    assert len([path for path in asked if path.startswith("/deep.xml")]) <= 4, "nesting is bounded"
+    assert states(tmp_path / "web")["http://other.invalid/"] == "out of scope"
+
+
+# -- types, embeds, checks -----------------------------------------------------------------------------------------------
+
+
+EMBEDS = '<img src="/i.png"><script src="/s.js"></script><link rel="stylesheet" href="/c.css"><img src="/gone.png">'
+
+
+def embedding(external: str) -> dict[str, str | Answer]:
+    return {
+        "/": links(external, "file.zip", more=EMBEDS),
+        "/i.png": Answer(b"png", headers={"Content-Type": "image/png"}),
+        "/s.js": Answer("js", headers={"Content-Type": "text/javascript"}),
+        "/c.css": Answer("css", headers={"Content-Type": "text/css"}),
+        "/file.zip": Answer(b"PK", headers={"Content-Type": "application/zip"}),
+    }
+
+
+def test_embeds_are_recorded_and_not_fetched(tmp_path: Path) -> None:
+    with Served(embedding("http://out.invalid/")) as site:
+        crawl(site.url, tmp_path / "web")
+        assert set(site.paths()) == {"/", "/file.zip"}
+        assert reasons(tmp_path / "web")[f"{site.url}file.zip"] == ("refused type", "application/zip")
+        assert paths(site, tmp_path / "web", "known") == {"i.png", "s.js", "c.css", "gone.png"}
+
+
+def test_link_checks_ask_for_the_status_only(tmp_path: Path) -> None:
+    with Served({"/page": links("further")}) as other, Served(embedding(f"{other.url}page")) as site:
+        crawl(site.url, tmp_path / "web", "--check", "all", "--allow-private", "127.0.0.0/8")
+        found = outcomes(tmp_path / "web")
+        assert {url.removeprefix(site.url): outcome for url, outcome in found.items() if url.startswith(site.url)} == {
+            "": "fetched", "i.png": "checked", "s.js": "checked", "c.css": "checked", "gone.png": "not found",
+            "file.zip": "refused type",
+        }  # fmt: skip
+        assert found[f"{other.url}page"] == "checked"
+        assert f"{other.url}further" not in states(tmp_path / "web")
+        assert [request.method for request in site.requests if request.path == "/i.png"] == ["HEAD"]
+
+
+def test_broken_links_are_shown_with_the_page_and_the_anchor(tmp_path: Path) -> None:
+    with Served({"/": links("fine", "broken"), "/fine": ""}) as site:
+        crawl(site.url, tmp_path / "web")
+    [error] = json.loads(gossamer("errors", "--json", "--store", tmp_path / "web").stdout)["errors"]
+    assert (error["url"], error["outcome"]) == (f"{site.url}broken", "not found")
+    assert (error["source"], error["anchor"]) == (site.url, "to broken")
+
+
+# -- again ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_complete_web_says_so_and_how_to_go_on(tmp_path: Path) -> None:
+    with Served({"/": ""}) as site:
+        crawl(site.url, tmp_path / "web")
+        done = gossamer("crawl", site.url, "--store", tmp_path / "web")
+    assert (done.returncode, len(site.paths())) == (0, 1)
+    assert "complete" in done.stderr
+    assert "--revisit" in done.stderr
+
+
+def test_a_new_url_extends_the_web(tmp_path: Path) -> None:
+    with Served({"/": ""}) as second, Served({"/": links(second.url)}) as first:
+        crawl(first.url, tmp_path / "web")
+        assert states(tmp_path / "web")[second.url] == "out of scope"
+        crawl(second.url, tmp_path / "web")
+        assert states(tmp_path / "web")[second.url] == "visited"
+        assert len(first.paths()) == 1
+
+
+def test_a_revisit_asks_with_conditions_and_keeps_what_is_unchanged(tmp_path: Path) -> None:
+    with Served({"/": Answer(links("a"), headers={"Content-Type": "text/html", "ETag": '"1"'}), "/a": "<title>A</title>"}) as site:
+        crawl(site.url, tmp_path / "web")
+        site.pages["/"] = Answer("", 304, {"ETag": '"1"'})
+        site.pages["/a"] = "<title>New A</title>"
+        done = gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--json")
+        assert json.loads(done.stdout)["pages"] == 2
+        assert [request.headers.get("if-none-match") for request in site.requests if request.path == "/"] == [None, '"1"']
+    titles = dict(query(tmp_path / "web", "SELECT url, title FROM resources"))
+    assert titles == {site.url: "Page", f"{site.url}a": "New A"}
+    assert query(tmp_path / "web", "SELECT count(*) FROM links") == [(1,)]
+
+
+def test_seeds_by_words_from_a_search_service(tmp_path: Path) -> None:
+    with Served({"/": "<title>Found</title>"}) as found:
+        results = links("/about", found.url)
+        with Served({"/find?q=spider+silk": results}) as service:
+            config = tmp_path / "gossamer.toml"
+            config.write_text(f'[search_service]\nurl = "{service.url}find?q={{query}}"\n')
+            done = gossamer("crawl", "--query", "spider silk", "--store", tmp_path / "web", "--config", config, "--json")
+            assert json.loads(done.stdout)["pages"] == 1, done.stderr
+        assert found.paths() == ["/"]
+        assert "/about" not in service.paths()

@@ -1,0 +1,68 @@
+"""A disk that is really full: a small file system of its own, filled to the brim by the store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conftest import not_here
+from gossamer.errors import StoreFull
+from gossamer.store.sqlite import SqliteStore
+from storing import admit_all, fetched, lease_all, leases, recount, start
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
+
+SIZE = "6m"
+RESERVE = 2 << 20  # bytes of a file that can be deleted to make room
+PAGE = "http://a.test/{}"
+
+
+def fill(store: Store, crawler: int) -> int:
+    """Write batches until there is no room; the store is then as it was after the last good one."""
+    for batch in range(10_000):
+        found = leases(lease_all(store, crawler, urls=20))
+        before = (store.counts(), store.version())
+        new = (PAGE.format(f"{batch}/{n}") for n in range(200))
+        visits = [fetched(lease, *new, body=os.urandom(2_000).hex()) for lease in found.values()]
+        try:
+            store.submit(crawler, visits, admit_all, now=time.time())
+        except StoreFull:
+            assert (store.counts(), store.version()) == before
+            recount(store)
+            return batch
+    raise AssertionError("the disk never got full")
+
+
+def on_the_small_disk(disk: Path) -> None:
+    reserve = disk / "reserve"
+    reserve.write_bytes(b"x" * RESERVE)
+    with closing(SqliteStore.open(disk / "web", create=True)) as store:
+        crawler = start(store, PAGE.format(""))
+        first = fill(store, crawler)
+        reserve.unlink()
+        assert fill(store, crawler) > 0, "with room again, the same object goes on"
+    assert first > 0
+
+
+def test_a_full_disk_loses_nothing_and_with_room_it_goes_on(tmp_path: Path) -> None:
+    command = f'mount -t tmpfs -o size={SIZE} none "$1" && exec "$2" "$3" "$1"'
+    ran = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", command, "sh", str(tmp_path), sys.executable, __file__],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    if "unshare" in ran.stderr or "mount" in ran.stderr:
+        not_here(f"no small file system can be mounted: {ran.stderr}")
+    assert ran.returncode == 0, ran.stderr
+
+
+if __name__ == "__main__":
+    on_the_small_disk(Path(sys.argv[1]))

@@ -1,0 +1,195 @@
+"""Documents that are not HTML, and answers that do not say what they are."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+import zstandard
+
+from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.model import Field, Kind, Outcome, Role
+from parsing import job, page, rows, runs
+
+TITLE, H2, PARAGRAPH, TEXT = (int(field) for field in (Field.TITLE, Field.H2, Field.PARAGRAPH, Field.TEXT))
+HERE = "http://example.org/dir/"
+
+# Type
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "media_type"),
+    [
+        ("Text/HTML; charset=utf-8", b"", "text/html"),
+        ("text/plain", b"<!doctype html><html>", "text/plain"),
+        ("", b"\n <!DOCTYPE HTML><p>", "text/html"),
+        ("application/octet-stream", b"<!-- x --><html>", "text/html"),
+        ("", b"\xef\xbb\xbf<html lang=de>", "text/html"),
+        ("", b"<?xml version='1.0'?><rss/>", "application/xml"),
+        ("", b"%PDF-1.7", "application/pdf"),
+        ("", b"just words", "text/plain"),
+        ("application/octet-stream", b"\x00\x01\x02", "application/octet-stream"),
+        ("", b"", ""),
+    ],
+)
+def test_the_type_is_what_the_header_says_or_else_what_it_looks_like(content_type: str, body: bytes, media_type: str) -> None:
+    assert page(body, content_type).media_type == media_type
+
+
+def test_plain_text_has_lines_and_no_links() -> None:
+    found = page("<a href=x>\n\n  two   words \r\nthree", "text/plain")
+    assert runs(found) == [(TEXT, "<a href=x>\ntwo words\nthree")]
+    assert rows(found) == []
+
+
+def test_of_a_type_nobody_reads_only_the_source_is_kept() -> None:
+    found = page(b"\x89PNG", "image/png")
+    assert (found.outcome, found.reason, runs(found)) == (Outcome.FETCHED, "nothing to read in image/png", [])
+    assert zstandard.ZstdDecompressor().decompress(found.source) == b"\x89PNG"
+
+
+# XHTML
+
+
+@pytest.mark.parametrize("content_type", ["application/xhtml+xml", "application/xml", ""])
+def test_xhtml_is_read_as_html_with_empty_elements_closed(content_type: str) -> None:
+    found = page(
+        '<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml" xml:lang="de"><head>'
+        '<title>T</title><script src="s"/></head><body><a id="x"/><p>text<br/>on</p><a href="y">z</a></body></html>',
+        content_type,
+    )
+    assert [(row.url, row.anchor) for row in rows(found)] == [(HERE + "s", ""), (HERE + "y", "z")]
+    assert runs(found) == [(TITLE, "T"), (PARAGRAPH, "text on"), (TEXT, "z")]
+    assert found.language == "de"
+
+
+# Feeds
+
+RSS = """<?xml version="1.0"?><rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>
+<title>The feed</title><link>http://example.org/</link><description>About &amp; more</description><language>en</language>
+<image><title>no</title><link>http://example.org/no</link></image>
+<item><media:title>no</media:title><title>One &amp;amp; two</title><link> /1 </link>
+<description>&lt;p&gt;Some &lt;b&gt;ma&lt;/b&gt;rkup&lt;/p&gt;</description><enclosure url="/1.mp3" type="audio/mpeg"/></item>
+<item><title>By id&nbsp;only</title><guid>http://example.org/2</guid></item>
+<item><title>No link</title><guid isPermaLink="false">x</guid></item></channel></rss>"""
+
+RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
+<channel rdf:about="x"><title>The feed</title><link>http://example.org/</link></channel>
+<image><title>no</title></image><item rdf:about="y"><title>One</title><link>http://example.org/1</link></item></rdf:RDF>"""
+
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="fr" xml:base="/blog/"><title type="html">The &lt;i&gt;feed</title>
+<link rel="self" href="self"/><link href="home"/><link rel="next" href="page2"/>
+<entry><title>One</title><link rel="edit" href="no"/><link href="1"/><author><name>no</name></author><summary>short</summary>
+<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">lo<b>ng</b><p>text</p></div></content></entry></feed>"""
+
+
+def test_rss() -> None:
+    found = page(RSS, "application/rss+xml")
+    assert [(row.url, row.anchor, row.kind) for row in rows(found)] == [
+        ("http://example.org/1.mp3", "", Kind.MEDIA),
+        ("http://example.org/1", "One & two", Kind.FEED),
+        ("http://example.org/2", "By id\xa0only", Kind.FEED),
+        ("http://example.org/", "The feed", Kind.ALTERNATE),
+    ]
+    assert (found.title, found.description, found.language) == ("The feed", "About & more", "en")
+    assert runs(found)[2:] == [(H2, "One & two"), (PARAGRAPH, "Some markup"), (H2, "By id\xa0only"), (H2, "No link")]
+
+
+def test_rss_as_rdf() -> None:
+    found = page(RDF, "text/xml")
+    assert found.title == "The feed"
+    assert [(row.anchor, row.kind) for row in rows(found)] == [("One", Kind.FEED), ("The feed", Kind.ALTERNATE)]
+
+
+@pytest.mark.parametrize("feed", [ATOM, ATOM.replace("<", "<a:").replace("<a:/", "</a:").replace("a:?", "?")])
+def test_atom_with_or_without_a_prefix(feed: str) -> None:
+    found = page(feed, "application/atom+xml")
+    assert [(row.url, row.anchor, row.kind) for row in rows(found)] == [
+        ("http://example.org/blog/page2", "", Kind.RELATED),
+        ("http://example.org/blog/1", "One", Kind.FEED),
+        ("http://example.org/blog/home", "The feed", Kind.ALTERNATE),
+    ]
+    assert (found.title, found.language) == ("The feed", "fr")
+    assert runs(found)[1:] == [(H2, "One"), (PARAGRAPH, "long text")]
+
+
+def test_a_feed_broken_half_way_keeps_what_came_before() -> None:
+    found = page(RSS.replace("<item><title>By", "<item><<title>By"), "text/xml")
+    assert [row.anchor for row in rows(found) if row.kind is Kind.FEED] == ["One & two"]
+    assert found.title == "The feed"
+    assert found.reason.startswith("broken XML: not well-formed")
+
+
+def test_a_feed_in_another_encoding_is_read_by_its_declaration() -> None:
+    feed = '<?xml version="1.0" encoding="koi8-r"?><rss><channel><title>Лента</title></channel></rss>'
+    assert page(feed.encode("koi8-r"), "text/xml").title == "Лента"
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ['<!ENTITY a "aaaaaaaaaa">', '<!ENTITY a SYSTEM "file:///etc/hostname">', '<!ENTITY % a SYSTEM "http://example.org/a">'],
+)
+def test_declared_entities_are_refused(declared: str) -> None:
+    found = page(f"<!DOCTYPE rss [{declared}]><rss><channel><title>&a;</title></channel></rss>", "text/xml")
+    assert (found.title, found.reason) == ("", "broken XML: it declares an entity (a)")
+
+
+def test_of_other_xml_the_text_is_read() -> None:
+    found = page("<book xml:lang='en'><chapter>One <em>two</em></chapter><!-- no -->\n<chapter>three &copy;</chapter></book>", "text/xml")
+    assert runs(found) == [(TEXT, "One\ntwo\nthree ©")]
+    assert found.language == "en"
+
+
+# Sitemaps
+
+
+@pytest.mark.parametrize("role", [Role.PAGE, Role.SITEMAP])
+def test_a_sitemap_is_a_list_of_links_and_no_page(role: Role) -> None:
+    body = "<urlset><url><loc>http://example.org/a</loc></url><url><loc>http://example.org/b</loc></url></urlset>"
+    found = parse(job(body, "application/xml", role=role), ParseOptions())
+    assert [(row.url, row.kind) for row in rows(found)] == [
+        ("http://example.org/a", Kind.SITEMAP),
+        ("http://example.org/b", Kind.SITEMAP),
+    ]
+    assert found.noindex
+    assert runs(found) == []
+
+
+def test_a_sitemap_index_leads_to_sitemaps() -> None:
+    body = "<sitemapindex><sitemap><loc>http://example.org/s.xml.gz</loc></sitemap></sitemapindex>"
+    found = parse(job(gzip.compress(body.encode()), "application/gzip", role=Role.SITEMAP), ParseOptions())
+    assert [row.kind for row in rows(found)] == [Kind.SITEMAP_FILE]
+
+
+# robots.txt
+
+
+def test_a_robots_txt_is_plain_text() -> None:
+    body = "\ufeffUser-agent: *\nDisallow: /é\n".encode()
+    found = parse(job(gzip.compress(body), "text/html", role=Role.ROBOTS, encoding="gzip"), ParseOptions())
+    assert (found.outcome, found.text.decode()) == (Outcome.FETCHED, "User-agent: *\nDisallow: /é\n")
+    assert found.source == b""
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_of_a_giant_robots_txt_the_first_500_kib_are_read(encoding: str) -> None:
+    body = b"User-agent: *\n" + b"Disallow: /x\n" * (1 << 21)
+    body = gzip.compress(body) if encoding else body
+    found = parse(job(body, "text/plain", role=Role.ROBOTS, encoding=encoding), ParseOptions())
+    assert found.outcome is Outcome.FETCHED
+    assert 500 * 1024 - 20 < len(found.text) <= 500 * 1024
+
+
+# Faults of the transfer
+
+
+def test_a_page_too_big_after_decompression_is_answered_as_such() -> None:
+    found = parse(job(gzip.compress(bytes(1 << 20)), encoding="gzip"), ParseOptions(max_bytes=1000))
+    assert (found.outcome, found.reason) == (Outcome.TOO_BIG, "gzip: more than 1,000 bytes after decompression")
+    assert (found.text, found.source) == (b"", b"")
+
+
+def test_a_page_cut_short_is_read_as_far_as_it_came() -> None:
+    body = gzip.compress(b"<title>Half</title>" + b"<p>and more</p>" * 1000)
+    found = page(body[:-20], encoding="gzip")
+    assert (found.outcome, found.title, found.reason) == (Outcome.FETCHED, "Half", "compressed body cut short")
