@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,17 +19,33 @@ from webs.generated import GeneratedWeb, Shape
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 PATIENCE = 30.0
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command(*arguments), env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts commands; none outlives its test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: object) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            command(*arguments), env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -58,7 +75,9 @@ def slow_site() -> Iterator[Served]:
         yield site
 
 
-def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(slow_site: Served, tmp_path: Path) -> None:
+def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(
+    slow_site: Served, start: Start, tmp_path: Path
+) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store, "--delay", 0, "--connections", 4, "--json")
     until(lambda: visited(store) > 10, "some pages")
@@ -73,7 +92,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(slow_sit
     assert visited(store) == 101
 
 
-def test_ctrl_c_twice_stops_at_once(tmp_path: Path) -> None:
+def test_ctrl_c_twice_stops_at_once(start: Start, tmp_path: Path) -> None:
     with Served({"/": '<a href="/slow">x</a>', "/slow": Answer("", seconds=20.0)}) as site:
         process = start("crawl", site.url, "--store", tmp_path / "web")
         until(lambda: "/slow" in site.paths(), "the slow page")
@@ -86,7 +105,9 @@ def test_ctrl_c_twice_stops_at_once(tmp_path: Path) -> None:
         assert query(tmp_path / "web", "SELECT state FROM resources WHERE url LIKE '%/slow'") == [("queued",)]
 
 
-def test_a_second_crawler_says_whom_it_waits_for_and_takes_over(slow_site: Served, tmp_path: Path) -> None:
+def test_a_second_crawler_says_whom_it_waits_for_and_takes_over(
+    slow_site: Served, start: Start, tmp_path: Path
+) -> None:
     store = tmp_path / "web"
     first = start("crawl", slow_site.url, "--store", store)
     until(lambda: visited(store) > 3, "the first crawler's first pages")
@@ -109,13 +130,15 @@ def crawlers(store: Path) -> list[dict[str, str]]:
     return rows
 
 
-def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(tmp_path: Path) -> None:
+def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(start: Start, tmp_path: Path) -> None:
     names = [f"p{n}" for n in range(40)]
     page = "".join(f'<a href="/{name}">{name}</a>' for name in names)
     pages = {"/": page, **{f"/{name}": Answer("<title>x</title>", seconds=0.02) for name in names}}
     with Served(pages) as one, Served(pages) as two:
         store = tmp_path / "web"
-        both = [start("crawl", one.url, two.url, "--store", store, "--json") for _ in range(2)]
+        config = tmp_path / "gossamer.toml"
+        config.write_text("[politeness]\nmax_hosts = 1\n")
+        both = [start("crawl", one.url, two.url, "--store", store, "--config", config) for _ in range(2)]
         for process in both:
             _, err = process.communicate(timeout=60)
             assert process.returncode == 0, err
@@ -124,7 +147,7 @@ def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(tmp_path: Pat
         assert len(query(store, "SELECT DISTINCT visited_by FROM resources WHERE visited_by IS NOT NULL")) == 2
 
 
-def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, tmp_path: Path) -> None:
+def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store)
     until(lambda: visited(store) > 3, "the first pages")
@@ -140,7 +163,7 @@ def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, tmp_path: Path)
     assert (process.returncode, "stopped by request" in err) == (0, True)
 
 
-def test_a_crawl_pauses_before_the_disk_is_full_and_goes_on_by_itself(tmp_path: Path) -> None:
+def test_a_crawl_pauses_before_the_disk_is_full_and_goes_on_by_itself(start: Start, tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free >> 20
     config = tmp_path / "gossamer.toml"
     config.write_text(f"[store]\nmin_free = {free * 2}\n")
@@ -151,14 +174,13 @@ def test_a_crawl_pauses_before_the_disk_is_full_and_goes_on_by_itself(tmp_path: 
         told = next(line for line in lines if "disk space" in line)
         assert "paused" in told
         process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE)
         assert visited(tmp_path / "web") == 0
         assert crawl(site.url, tmp_path / "web")["pages"] == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_disk_that_is_really_full_loses_nothing(tmp_path: Path) -> None:
+def test_a_disk_that_is_really_full_loses_nothing(start: Start, tmp_path: Path) -> None:
     """A small tmpfs without a reserve: the database meets ENOSPC itself, in the middle of the crawl."""
     disk = tmp_path / "disk"
     disk.mkdir()

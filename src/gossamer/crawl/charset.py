@@ -25,7 +25,7 @@ class Charset(NamedTuple):
 UTF8 = Charset("utf-8", "utf-8")
 _WINDOWS_1252 = Charset("windows-1252", "cp1252")
 
-# name, codec, labels without punctuation. First what WHATWG Encoding §4.2 lists, then what it leaves out and old pages
+# name, codec, labels without separators. First what WHATWG Encoding §4.2 lists, then what it leaves out and old pages
 # still declare. Browsers refuse iso-2022-kr and hz-gb-2312, in which scripts can hide; no script is run here.
 _ENCODINGS = """
 utf-8            utf-8          utf8 unicode11utf8 unicode20utf8 xunicode20utf8
@@ -89,7 +89,7 @@ _BY_LABEL = {
     for name, codec, *labels in map(str.split, _ENCODINGS.strip().split("\n"))
     for label in labels
 }
-_PUNCTUATION = re.compile(r"[^a-z0-9]+")
+_SEPARATORS = re.compile(r"[\s_.:-]+")
 
 _BYTE_ORDER_MARKS = (  # UTF-32's begins with UTF-16's, so it comes first
     (codecs.BOM_UTF8, UTF8),
@@ -111,8 +111,8 @@ _IN_CONTENT = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECAS
 
 
 def by_label(label: str) -> Charset | None:
-    """The encoding a label stands for; None when nobody knows. Case and punctuation do not matter (`Latin-1`)."""
-    return _BY_LABEL.get(_PUNCTUATION.sub("", label.lower()))
+    """The encoding a label stands for; None when nobody knows. Case and separators do not matter (`Latin-1`)."""
+    return _BY_LABEL.get(_SEPARATORS.sub("", label.lower()))
 
 
 def as_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:

@@ -143,7 +143,8 @@ class CrawlLoop:
     def _is_over(self) -> bool:
         if self._stop == 2:
             self._drop_in_flight()
-            self._outbox.drop_refused()
+        if self._stop:
+            self._outbox.drop_refused()  # no use waiting for disk space: what is not written will be visited again
         if self._stop and not self._in_flight():
             self.ending = self.ending or "stopped"
             return not (self._outbox.visits or self._outbox.stuck or self._writer.busy)

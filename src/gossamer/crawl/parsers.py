@@ -42,22 +42,31 @@ _POSITIONS = frozenset(map(int, Position))
 _DIGESTS = frozenset({16})  # bytes
 
 
+def _start_process(connection: socket.socket) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  our own interpreter and module
+        # -P: what lies in the working directory, perhaps pages exported from the web, must not be imported
+        [sys.executable, "-P", "-m", "gossamer.crawl.parser_process", str(connection.fileno())],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=(connection.fileno(),),
+        env={**os.environ, **ALLOCATOR},
+        process_group=0,  # a terminal's Ctrl-C goes to a whole group, and could come before it is ignored
+    )
+
+
 class _Parser:
     """One process, its connection, and the jobs it was given, the oldest of which it is at."""
 
     def __init__(self, options: bytes) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
-            self.process = subprocess.Popen(  # noqa: S603  our own interpreter and module
-                # -P: what lies in the working directory, perhaps pages exported from the web, must not be imported
-                [sys.executable, "-P", "-m", "gossamer.crawl.parser_process", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(),),
-                env={**os.environ, **ALLOCATOR},
-                process_group=0,  # Ctrl-C in a terminal goes to the whole group, even before it can be ignored
-            )
+        try:
+            self.process = _start_process(theirs)
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         ours.setblocking(False)
         self.connection = ours
         self.jobs: deque[ParseJob] = deque()

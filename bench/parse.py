@@ -1,0 +1,104 @@
+"""Milliseconds per page that parsing takes, by stage, on a folder of HTML pages.
+
+    python bench/parse.py [FOLDER] [PAGES]
+
+FOLDER is best the unpacked `openjdk-17-doc` (10,000 javadoc pages). The sample is drawn with a fixed seed. Each stage is
+run over the whole sample several times, and the best time counts, because other work on the machine only adds. The
+allocator is set as it is for parser processes; without that, building the trees takes twice as long.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import sys
+import time
+from functools import lru_cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import zstandard
+from selectolax.lexbor import LexborHTMLParser
+
+from gossamer.crawl.charset import as_utf8
+from gossamer.crawl.parse import PageParser, ParseOptions
+from gossamer.crawl.parsers import ALLOCATOR
+from gossamer.crawl.reading.html import read_html
+from gossamer.crawl.reading.text import headed, packed
+from gossamer.crawl.urls import digest
+from gossamer.model import ParseJob, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+FOLDER = "/usr/share/doc/openjdk-17-jre-headless/api"  # where Debian puts openjdk-17-doc
+PAGES = 400
+SEED = 17
+PASSES = 7
+MOST_LINKS = 50_000
+
+
+def sample(folder: Path, pages: int) -> list[ParseJob]:
+    files = sorted(folder.rglob("*.html"))
+    chosen = random.Random(SEED).sample(files, min(pages, len(files)))
+    return [
+        ParseJob(
+            number, Role.PAGE, f"http://localhost:8080/{file.relative_to(folder)}", file.read_bytes(), "text/html",
+            "", "", "", "", "",
+        )
+        for number, file in enumerate(chosen)
+    ]  # fmt: skip
+
+
+def milliseconds(stage: Callable[..., Any], inputs: Iterable[Any]) -> float:
+    inputs = list(inputs)
+    best = float("inf")
+    for _ in range(PASSES):
+        gc.collect()
+        gc.disable()  # as in a parser process
+        began = time.process_time()
+        for one in inputs:
+            stage(one)
+        best = min(best, time.process_time() - began)
+        gc.enable()
+    return best / len(inputs) * 1000
+
+
+def main() -> None:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else FOLDER)
+    jobs = sample(folder, int(sys.argv[2]) if len(sys.argv) > 2 else PAGES)
+    bodies = [job.body for job in jobs]
+    parser = PageParser(ParseOptions())
+    encode = msgspec.msgpack.Encoder().encode
+    compress = zstandard.ZstdCompressor(level=1).compress
+    known = lru_cache(8192)(partial(digest))
+    documents = [read_html(job.body, job.url, MOST_LINKS) for job in jobs]
+    texts = [packed(headed(document.title, document.description, document.runs)) for document in documents]
+
+    print(f"{len(jobs)} pages of {folder}, {sum(map(len, bodies)) / len(jobs) / 1000:.1f} kB each")
+    tree = milliseconds(LexborHTMLParser, bodies)
+    read = milliseconds(lambda job: read_html(job.body, job.url, MOST_LINKS), jobs)
+    stages = {
+        "charset": milliseconds(lambda body: as_utf8(body, "text/html"), bodies),
+        "tree (Lexbor)": tree,
+        "walk: links, text, metadata": read - tree,
+        "bonds -> columns, digests": milliseconds(lambda document: document.bonds.links(known), documents),
+        "digests of body and text": milliseconds(lambda data: blake2b(data, digest_size=16).digest(), bodies)
+        + milliseconds(lambda data: blake2b(data, digest_size=16).digest(), texts),
+        "zstd of the source": milliseconds(compress, bodies),
+        "zstd of the text": milliseconds(compress, texts),
+    }
+    for name, took in stages.items():
+        print(f"  {name:30} {took:6.3f} ms")
+    print(f"  {'all: job -> encoded page':30} {milliseconds(lambda job: encode(parser.parse(job)), jobs):6.3f} ms")
+    follow_only = PageParser(ParseOptions(keep_links=False, keep_source=False))
+    print(f"  {'... without links and source':30} {milliseconds(lambda job: encode(follow_only.parse(job)), jobs):6.3f} ms")
+
+
+if __name__ == "__main__":
+    if not os.environ.keys() >= ALLOCATOR.keys():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
+    main()

@@ -1,0 +1,343 @@
+"""The pool of parser processes: real processes, really killed, stopped, starved and lied to."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.parsers import ParserPool
+from gossamer.errors import ParserFault
+from gossamer.model import Outcome, Page, ParseJob
+from parsing import job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Opened = Callable[..., ParserPool]
+
+PATIENCE = 60.0  # seconds any of this may take on a busy machine
+# Takes Lexbor tens of seconds: to close a paragraph it looks through all open elements at each <div>.
+SLOW = b"<div>" * 400_000
+
+
+class Loop:
+    """A crawl's loop, as far as the pool is concerned."""
+
+    def __init__(self) -> None:
+        self.selector = selectors.DefaultSelector()
+        self.pages: list[Page] = []
+
+    def run(self, pool: ParserPool, until: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not until():
+            assert time.monotonic() < deadline, "waited too long"
+            for key, mask in self.selector.select(0.05):
+                key.data(mask)
+            pool.tick(time.time())
+            self.pages += pool.finished()
+
+    def pages_of(self, pool: ParserPool, *jobs: ParseJob) -> list[Page]:
+        """Submit, wait, and give the pages in the order of the jobs."""
+        for one in jobs:
+            pool.submit(one)
+        self.run(pool, lambda: len(self.pages) >= len(jobs))
+        pages, self.pages = sorted(self.pages, key=lambda page: page.id), []
+        return pages
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    loop = Loop()
+    yield loop
+    loop.selector.close()
+
+
+@pytest.fixture
+def opened(loop: Loop) -> Iterator[Opened]:
+    """Opens pools on the loop's selector, and closes them."""
+    pools: list[ParserPool] = []
+
+    def open_pool(processes: int = 1, options: ParseOptions | None = None) -> ParserPool:
+        pools.append(ParserPool(options or ParseOptions(), processes, loop.selector))
+        return pools[-1]
+
+    yield open_pool
+    for pool in pools:
+        pool.close()
+
+
+def html(number: int) -> ParseJob:
+    return job(f"<title>{number}</title><a href=/{number}>x</a>", number=number)
+
+
+def slow(number: int) -> ParseJob:
+    return job(SLOW, number=number)
+
+
+def child(pool: ParserPool) -> psutil.Process:
+    """The pool's one process."""
+    (parser,) = pool._parsers
+    return psutil.Process(parser.process.pid)
+
+
+def is_parsing(pool: ParserPool) -> Callable[[], bool]:
+    """Whether its process has the page and is at it."""
+    return lambda: child(pool).cpu_times().user > 0.4
+
+
+# Work
+
+
+def test_pages_are_those_a_parser_in_this_process_gives(opened: Opened, loop: Loop) -> None:
+    jobs = [html(number) for number in range(50)]
+    assert loop.pages_of(opened(2), *jobs) == [parse(one, ParseOptions()) for one in jobs]
+
+
+def test_jobs_wait_when_all_parsers_are_full(opened: Opened, loop: Loop) -> None:
+    pool = opened(2)
+    for number in range(20):
+        pool.submit(html(number))
+    assert (pool.backlog, pool.busy) == (20, 2)
+    loop.run(pool, lambda: len(loop.pages) == 20)
+    assert (pool.backlog, pool.busy) == (0, 0)
+
+
+def test_pages_far_bigger_than_a_sockets_buffer_go_both_ways(opened: Opened, loop: Loop) -> None:
+    body = os.urandom(5 << 20).hex().encode()  # 10 MB that hardly compress
+    (page, other) = loop.pages_of(opened(), job(body, "text/plain", number=1), html(2))
+    assert (page.size, len(page.source) > 4 << 20, other.title) == (len(body), True, "2")
+
+
+def test_a_script_without_a_main_guard_can_use_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+        import selectors, sys
+        from gossamer.crawl.parse import ParseOptions
+        from gossamer.crawl.parsers import ParserPool
+        from gossamer.model import ParseJob, Role
+        selector = selectors.DefaultSelector()
+        pool = ParserPool(ParseOptions(), 1, selector)
+        pool.submit(ParseJob(1, Role.PAGE, "http://example.org/", b"<title>fine", "text/html", "", "", "", "", ""))
+        while not (pages := pool.finished()):
+            for key, mask in selector.select(1):
+                key.data(mask)
+        pool.close()
+        print(pages[0].title)
+        """)
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("fine\n", "", 0)
+
+
+def test_nothing_is_imported_from_the_working_directory(
+    opened: Opened, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("msgspec", "gossamer", "socket", "resource"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('taken from the working directory')")
+    monkeypatch.chdir(tmp_path)
+    assert loop.pages_of(opened(), html(1))[0].title == "1"
+
+
+# Faults of a page
+
+
+def test_a_page_that_takes_too_long_is_answered_as_such_and_the_next_are_parsed(opened: Opened, loop: Loop) -> None:
+    pool = opened(options=ParseOptions(seconds=0.5))
+    pages = loop.pages_of(pool, html(1), slow(2), html(3), html(4))
+    assert [page.outcome for page in pages] == [
+        Outcome.FETCHED,
+        Outcome.PARSER_TIMEOUT,
+        Outcome.FETCHED,
+        Outcome.FETCHED,
+    ]
+    assert pages[1].reason == "took more than 0.5 seconds"
+
+
+def test_a_page_that_needs_too_much_memory_is_answered_as_such_and_the_next_are_parsed(opened: Opened, loop: Loop) -> None:
+    pool = opened(options=ParseOptions(memory=300))
+    greedy = job(b"<p>w " * 2_000_000, number=1)
+    pages = loop.pages_of(pool, greedy, html(2), html(3), html(4), html(5))
+    assert [page.outcome for page in pages] == [Outcome.PARSER_MEMORY] + [Outcome.FETCHED] * 4
+    assert pages[0].reason == "needs more than 300 MiB"
+
+
+@pytest.mark.parametrize("killer", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGBUS])
+def test_a_crash_is_told_by_its_signal_and_costs_one_page(opened: Opened, loop: Loop, killer: signal.Signals) -> None:
+    pool = opened()
+    for one in (slow(1), html(2), html(3), html(4), html(5)):
+        pool.submit(one)
+    loop.run(pool, is_parsing(pool))
+    child(pool).send_signal(killer)
+    loop.run(pool, lambda: len(loop.pages) == 5)
+    first, *others = sorted(loop.pages, key=lambda page: page.id)
+    assert (first.outcome, first.reason) == (Outcome.PARSER_CRASHED, f"the parser was ended by {killer.name}")
+    assert [page.outcome for page in others] == [Outcome.FETCHED] * 4
+
+
+def test_a_parser_that_hangs_is_killed_when_its_page_overstays(opened: Opened, loop: Loop) -> None:
+    pool = opened(options=ParseOptions(seconds=10))
+    for one in (slow(1), html(2)):
+        pool.submit(one)
+    loop.run(pool, is_parsing(pool))
+    hung = child(pool)
+    hung.send_signal(signal.SIGSTOP)  # so that its own timer cannot end it
+    pool.tick(now := time.time())
+    pool.tick(now + 10)
+    assert hung.is_running()
+    pool.tick(now + 40)
+    assert not hung.is_running()
+    loop.run(pool, lambda: len(loop.pages) == 2)
+    assert [page.outcome for page in loop.pages] == [Outcome.PARSER_TIMEOUT, Outcome.FETCHED]
+    assert loop.pages[0].reason == "hung for more than 15 seconds"
+
+
+def test_a_parser_that_dies_idle_is_replaced(opened: Opened, loop: Loop) -> None:
+    pool = opened()
+    assert loop.pages_of(pool, html(1))[0].outcome is Outcome.FETCHED
+    dead = child(pool)
+    dead.kill()
+    loop.run(pool, lambda: child(pool) != dead)
+    assert loop.pages_of(pool, html(2))[0].outcome is Outcome.FETCHED
+
+
+# Faults of a parser
+
+
+def stand_in(folder: Path, code: str) -> str:
+    """An executable in the interpreter's place: a parser that says it is ready, reads a job, and then does as told."""
+    program = folder / "parser"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        + textwrap.dedent("""
+        import socket, sys, time
+        import msgspec
+        from gossamer.model import Links, Outcome, Page
+        connection = socket.socket(fileno=int(sys.argv[-1]))
+        def frame(message): return len(message).to_bytes(4, "big") + message
+        def page(**fields): return frame(msgspec.msgpack.encode(Page(id=fields.pop("id", 7), outcome=Outcome.FETCHED, reason="", **fields)))
+        connection.sendall(frame(b""))
+        connection.recv(1 << 20)
+        """)
+        + code
+        + "\ntime.sleep(60)\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return str(program)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "frame(b'no msgpack')",
+        "frame(msgspec.msgpack.encode(['no', 'page']))",
+        "b'\\xff\\xff\\xff\\xff'",
+        "frame(b'')",
+        "page(id=8)",
+        "page(links=Links(urls=['http://example.org/']))",
+        "page(links=Links([b'short'], ['http://example.org/'], [1], [True], [''], [1], [''], [0]))",
+        "page(links=Links([bytes(16)], ['http://example.org/'], [99], [True], [''], [1], [''], [0]))",
+    ],
+)
+def test_an_answer_that_makes_no_sense_counts_as_a_crash(
+    opened: Opened, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", stand_in(tmp_path, f"connection.sendall({answer})"))
+    pool = opened()
+    pool.submit(html(7))
+    loop.run(pool, lambda: bool(loop.pages))
+    assert [(page.id, page.outcome, page.reason) for page in loop.pages] == [
+        (7, Outcome.PARSER_CRASHED, "the parser's answer makes no sense")
+    ]
+
+
+def test_an_exception_in_a_parser_is_told_by_its_last_line(
+    opened: Opened, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", stand_in(tmp_path, "raise ValueError('what \\x1b[31m happened')"))
+    pool = opened()
+    pool.submit(html(7))
+    loop.run(pool, lambda: bool(loop.pages))
+    assert loop.pages[0].outcome is Outcome.PARSER_CRASHED
+    assert loop.pages[0].reason == "the parser ended with code 1: ValueError: what [31m happened"
+
+
+def test_parsers_that_never_start_are_a_fault(opened: Opened, loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    pool = opened(2)
+    pool.submit(html(1))
+    with pytest.raises(ParserFault, match="cannot be started: the parser ended with code 1"):
+        loop.run(pool, lambda: bool(loop.pages))
+
+
+def test_an_interpreter_that_is_gone_is_a_fault(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    with pytest.raises(ParserFault, match="cannot be started"):
+        opened()
+
+
+# Life and death
+
+
+def test_an_interrupt_is_not_for_parsers(opened: Opened, loop: Loop) -> None:
+    pool = opened()
+    loop.pages_of(pool, html(1))
+    before = child(pool)
+    before.send_signal(signal.SIGINT)
+    assert loop.pages_of(pool, html(2))[0].outcome is Outcome.FETCHED
+    assert child(pool) == before
+    assert os.getpgid(before.pid) != os.getpgid(0)  # so a terminal's Ctrl-C does not even reach it
+
+
+def test_closing_leaves_no_process_and_no_descriptor(opened: Opened, loop: Loop) -> None:
+    descriptors = psutil.Process().num_fds()
+    pool = opened(2)
+    pool.submit(slow(1))
+    processes = [psutil.Process(parser.process.pid) for parser in pool._parsers]
+    pool.close()
+    assert not any(process.is_running() for process in processes)
+    assert not loop.selector.get_map()
+    assert psutil.Process().num_fds() == descriptors
+
+
+def test_parsers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "coordinator.py"
+    script.write_text(
+        textwrap.dedent("""
+        import selectors, time
+        from gossamer.crawl.parse import ParseOptions
+        from gossamer.crawl.parsers import ParserPool
+        from gossamer.model import ParseJob, Role
+        pool = ParserPool(ParseOptions(seconds=2), 2, selectors.DefaultSelector())
+        body = b"<div>" * 400_000
+        pool.submit(ParseJob(1, Role.PAGE, "http://example.org/", body, "text/html", "", "", "", "", ""))
+        print(*(parser.process.pid for parser in pool._parsers), flush=True)
+        while True:
+            for key, mask in pool._selector.select(1):
+                key.data(mask)
+        """)
+    )
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as coordinator:
+        assert coordinator.stdout is not None
+        parsers = [psutil.Process(int(pid)) for pid in coordinator.stdout.readline().split()]
+        assert len(parsers) == 2
+        deadline = time.monotonic() + PATIENCE
+        while max(parser.cpu_times().user for parser in parsers) < 0.4:  # one is at the slow page
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        coordinator.kill()
+    gone, alive = psutil.wait_procs(parsers, timeout=PATIENCE)
+    assert (len(gone), alive) == (2, [])
