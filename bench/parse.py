@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FOLDER = "/usr/share/doc/openjdk-17-jre-headless/api"  # where Debian puts openjdk-17-doc
 PAGES = 400
-SEED = 17
+SEED = 0  # of the seeds tried, the one whose pages are as large on average as all of openjdk-17-doc (26 kB)
 PASSES = 7
 MOST_LINKS = 50_000
 

@@ -7,9 +7,13 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter, defaultdict
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +22,9 @@ if TYPE_CHECKING:
 FAST = ("--delay", "0", "--connections", "16")
 
 
-def gossamer(*arguments: object, env: Mapping[str, str] | None = None, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+def gossamer(
+    *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 240
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
         command(*arguments), capture_output=True, text=True, check=False, timeout=timeout, env=environment(env),
@@ -67,8 +73,8 @@ def hyperlinks(store: Path) -> dict[str, Counter[tuple[str, str]]]:
     found: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     for source, target, anchor, weight in query(
         store,
-        "SELECT s.url, t.url, anchor, weight FROM links JOIN resources s ON s.id = source JOIN resources t ON t.id = target"
-        " WHERE links.kind = 1",
+        "SELECT s.url, t.url, anchor, weight FROM links JOIN resources s ON s.id = source"
+        " JOIN resources t ON t.id = target WHERE links.kind = 1",
     ):
         found[source][target, anchor] += weight
     return found
@@ -90,3 +96,28 @@ def web_as_known(store: Path) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]
     assert len(set(resources)) == len(resources)
     assert len(set(links)) == len(links)
     return set(resources), set(links)
+
+
+class Memory:
+    """Watches the memory (PSS) of a process and its children until it ends."""
+
+    def __init__(self, pid: int) -> None:
+        self._peak = 0
+        self._process = psutil.Process(pid)
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def _watch(self) -> None:
+        while True:
+            try:
+                family = [self._process, *self._process.children(recursive=True)]
+                self._peak = max(self._peak, sum(each.memory_full_info().pss for each in family))
+                time.sleep(0.2)
+            except psutil.NoSuchProcess:
+                if not self._process.is_running() or self._process.status() == psutil.STATUS_ZOMBIE:
+                    return
+
+    def peak(self) -> int:
+        """The most it was."""
+        self._watcher.join(5)
+        return self._peak

@@ -113,9 +113,12 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         log = CrawlLog(ask.log_file or Path(ask.store) / "logs" / f"{identity.name.lower()}.jsonl", identity.name)
         log.write("start", seeds=current.seeds, settings=msgspec.to_builtins(settings.crawl))
         plan = Plan(
-            settings=settings, round=current, admissions=partial(_admissions, settings.crawl), product=settings.fetch.product,
+            settings=settings,
+            round=current,
+            admissions=partial(_admissions, settings.crawl),
+            product=settings.fetch.product,
             fallbacks=fallbacks,
-        )  # fmt: skip
+        )
         free = partial(_free_space, Path(ask.store))
         parts = Parts(
             store=store, identity=identity, fetcher=fetcher, pool=pool, selector=selector, free_space=free, log=log

@@ -120,6 +120,17 @@ def test_one_given_up_for_lost_is_told_to_stop_and_its_visits_are_not_written(op
     assert store.counts().links == 0
 
 
+def test_what_another_crawler_has_leased_by_now_is_not_written(open_store: Open) -> None:
+    frozen, store = open_store(), open_store()
+    old = start(frozen, PAGE)
+    stale = leases(lease_all(frozen, old))[PAGE]
+    crawler = join(store, "elsewhere")
+    beat(store, crawler, after=LEASE_SECONDS + 1)
+    lease_all(store, crawler)
+    assert frozen.submit(old, [fetched(stale)], admit_all, released=[stale], now=time.time()).lost == 1
+    assert state(store, PAGE) == "leased"
+
+
 def test_two_crawlers_never_hold_one_host(open_store: Open) -> None:
     one, two = open_store(), open_store()
     first = start(one, "http://a.test/", "http://b.test/")

@@ -89,6 +89,28 @@ def test_without_a_limit_a_smaller_depth_is_not_passed_on(store: Store) -> None:
     assert [depth(store, page(n)) for n in (2, 3)] == [1, 3]
 
 
+@pytest.mark.parametrize("shallow_first", [True, False])
+def test_of_two_ways_found_in_one_batch_the_shorter_counts(store: Store, shallow_first: bool) -> None:
+    policy = Policy()
+    crawler = start(store, page(0), page(9), admit=policy)
+    visit(store, crawler, page(0), page(1), admit=policy)
+    found = leases(lease_all(store, crawler))
+    both = [fetched(found[page(9)], page(5)), fetched(found[page(1)], page(5))]
+    store.submit(crawler, both if shallow_first else both[::-1], policy, now=time.time())
+    assert depth(store, page(5)) == 1
+
+
+def test_a_redirect_passes_on_the_depth_that_was_found_while_it_was_visited(store: Store) -> None:
+    policy = Policy()
+    crawler = start(store, page(0), page(9), admit=policy)
+    visit(store, crawler, page(0), page(1), admit=policy)
+    visit(store, crawler, page(1), page(2), admit=policy)
+    found = leases(lease_all(store, crawler))
+    store.submit(crawler, [fetched(found[page(9)], page(2))], policy, now=time.time())
+    store.submit(crawler, [redirected(found[page(2)], page(3))], policy, now=time.time())
+    assert (found[page(2)].depth, depth(store, page(3))) == (2, 1)
+
+
 def test_a_smaller_depth_goes_through_redirects(store: Store) -> None:
     policy = Policy(max_depth=2)
     crawler = start(store, page(0), page(9), admit=policy, settings='{"max_depth": 2}')

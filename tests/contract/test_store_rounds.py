@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from gossamer.model import Kind
-from storing import Bond, Open, Policy, admit_all, digest, fetched, lease_all, leases, start, state, visit_all
+from storing import Bond, Open, Policy, digest, fetched, lease_all, leases, redirected, start, state, visit_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gossamer.model import Lease, Visit
     from gossamer.store.base import Store
     from storing import Site
 
@@ -135,20 +139,34 @@ def test_a_new_scope_reaches_what_other_processes_remember(open_store: Open) -> 
     assert state(store, ELSEWHERE) == "queued"
 
 
-def test_a_depth_limit_after_a_round_without_one_sees_the_shortest_ways(store: Store) -> None:
-    crawler = start(store, A, B)
+def depths(store: Store, urls: list[str]) -> list[int]:
+    rows = [store.resource(digest(url)) for url in urls]
+    return [row.depth for row in rows if row is not None]
+
+
+def visit_one(store: Store, crawler: int, visited: Callable[[Lease], Visit], url: str) -> None:
+    """Visit one URL under no limits, whatever else is due."""
     found = leases(lease_all(store, crawler))
-    chain = [f"http://a.test/{n}" for n in range(4)]
-    store.submit(crawler, [fetched(found[A], chain[0])], Policy(), released=[found[B]], now=time.time())
-    for here, there in itertools.pairwise(chain):
-        found = leases(lease_all(store, crawler))
-        rest = [lease for url, lease in found.items() if url != here]
-        store.submit(crawler, [fetched(found[here], there)], Policy(), released=rest, now=time.time())
-    visit_all(store, crawler, {B: [chain[1]], chain[3]: []}, admit=Policy())
-    assert [store.resource(digest(url)).depth for url in chain] == [1, 1, 3, 4]  # type: ignore[union-attr]
-    store.begin_round('{"max_depth": 3}', [A, B], None, None)
-    store.requeue(time.time())
-    store.readmit(Policy(max_depth=3))
-    assert [store.resource(digest(url)).depth for url in chain] == [1, 1, 2, 3]  # type: ignore[union-attr]
-    assert {state(store, url) for url in chain} == {"queued"}
-    assert store.readmit(admit_all) == 0
+    rest = [lease for other, lease in found.items() if other != url]
+    store.submit(crawler, [visited(found[url])], Policy(), released=rest, now=time.time())
+
+
+@pytest.mark.parametrize("between", ["{}", '{"max_depth": 1}'], ids=["no limit", "a smaller limit"])
+def test_a_depth_limit_sees_the_shortest_ways_whatever_the_rounds_before(store: Store, between: str) -> None:
+    """A long chain is found first, then a way into its middle, in a round that does not pass smaller depths on."""
+    chain = [f"http://a.test/{n}" for n in range(6)]
+    crawler = start(store, A, B, settings='{"max_depth": 9}')
+    visit_one(store, crawler, lambda lease: fetched(lease, chain[0]), A)
+    visit_one(store, crawler, lambda lease: fetched(lease, chain[1]), chain[0])
+    visit_one(store, crawler, lambda lease: fetched(lease, chain[2], Bond(chain[5], follow=False)), chain[1])
+    visit_one(store, crawler, lambda lease: redirected(lease, chain[3]), chain[2])
+    visit_one(store, crawler, lambda lease: fetched(lease, chain[4]), chain[3])
+    visit_one(store, crawler, lambda lease: fetched(lease, chain[5]), chain[4])
+    assert depths(store, chain) == [1, 2, 3, 3, 4, 5]
+    store.begin_round(between, [A, B], None, None)
+    visit_one(store, crawler, lambda lease: fetched(lease, chain[1]), B)
+    assert depths(store, chain) == [1, 1, 3, 3, 4, 5]
+    store.begin_round('{"max_depth": 4}', [A, B], None, None)
+    store.readmit(Policy(max_depth=4))
+    assert depths(store, chain) == [1, 1, 2, 2, 3, 4]
+    assert state(store, chain[5]) == "queued"

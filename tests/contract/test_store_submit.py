@@ -208,6 +208,34 @@ def test_what_was_known_as_less_is_queued_when_a_real_link_is_found(store: Store
     assert (state(store, C), row(store, C).reason) == ("queued", "")
 
 
+def test_a_weaker_link_does_not_change_why_something_is_not_visited(store: Store) -> None:
+    policy = Policy(host="a.test")
+    crawler = start(store, A, B, admit=policy)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched(found[A], "http://x.test/"), admit=policy)
+    submit(store, crawler, fetched(found[B], Bond("http://x.test/", Kind.IMAGE)), admit=policy)
+    assert row(store, "http://x.test/").reason == "another host"
+
+
+def test_who_is_asked_about_a_known_resource_learns_its_backlinks(store: Store) -> None:
+    policy = Policy()
+    crawler = start(store, A, B, admit=policy)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched(found[A], Bond(C, follow=False)), admit=policy)
+    submit(store, crawler, fetched(found[B], C), admit=policy)
+    assert [one.backlinks for one in policy.asked if one.url == C] == [0, 1]
+
+
+def test_what_a_sitemap_lists_is_a_hop_further(store: Store) -> None:
+    policy = Policy()
+    listing = Bond("http://a.test/sitemap-2.xml", Kind.SITEMAP_FILE)
+    crawler = start(store, A, admit=policy)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), Bond(B, Kind.SITEMAP_FILE)), admit=policy)
+    submit(store, crawler, fetched(lease_of(store, crawler, B), listing), admit=policy)
+    lease = lease_of(store, crawler, listing.url)
+    assert (lease.role, lease.hops) == (Role.SITEMAP, 1)
+
+
 def test_a_weak_and_a_strong_link_in_one_batch_make_one_queued_page(store: Store) -> None:
     policy = Policy(check=True)
     crawler = start(store, A, admit=policy)
@@ -312,3 +340,13 @@ def test_a_redirect_into_a_loop_of_others_is_no_loop_itself(store: Store) -> Non
     found = leases(lease_all(store, crawler))
     submit(store, crawler, redirected(found[A], B), redirected(found[B], A), redirected(found[C], A))
     assert row(store, C).outcome == "redirected"
+
+
+def test_a_redirect_that_is_one_no_more_closes_no_loop(store: Store) -> None:
+    crawler = start(store, A, B)
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, redirected(found[A], B), fetched(found[B]))
+    store.requeue(time.time())
+    found = leases(lease_all(store, crawler))
+    submit(store, crawler, redirected(found[B], A), fetched(found[A]))
+    assert [row(store, url).outcome for url in (A, B)] == ["fetched", "redirected"]

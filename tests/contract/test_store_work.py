@@ -87,6 +87,14 @@ def test_higher_priorities_come_first_and_ties_by_age(store: Store) -> None:
     assert [lease.url[-1] for lease in host.leases] == ["0", "3", "6", "1", "4"]
 
 
+def test_pages_and_checks_come_in_one_order_of_priority(store: Store) -> None:
+    crawler = join(store)
+    picture = candidate("http://a.test/p.png", kind=Kind.IMAGE)
+    store.add([candidate(B, depth=1), candidate(C, depth=2), picture, seed(A)], Policy(check=True))
+    (host,) = lease_all(store, crawler, urls=3)
+    assert [lease.url for lease in host.leases] == [picture.url, A, B]
+
+
 def test_a_lease_carries_what_a_conditional_request_needs(store: Store) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: []})
@@ -240,6 +248,13 @@ def test_a_limit_per_host_holds_exactly_and_leaves_the_rest_queued(store: Store)
     store.begin_round("{}", [], None, 4)
     visit_all(store, crawler, {url: [] for url in urls})
     assert {row.pages for row in store.hosts()} == {5}, "a new round counts anew"
+
+
+def test_leased_pages_count_towards_the_limit_per_host(store: Store) -> None:
+    crawler = join(store)
+    store.begin_round("{}", [], None, 3)
+    store.add([seed(f"http://a.test/{n}") for n in range(9)], admit_all)
+    assert [len(leases(lease_all(store, crawler, urls=2))) for _ in range(3)] == [2, 1, 0]
 
 
 @pytest.mark.parametrize("limits", [(1, None), (None, 1)])

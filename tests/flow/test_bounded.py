@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import threading
-import time
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
-from crawling import command, environment, query
+from crawling import Memory, command, environment, query
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -44,28 +41,3 @@ def test_a_million_known_urls_do_not_slow_a_crawl_down(tmp_path: Path) -> None:
     first, last = times[tenth] - times[0], times[-1] - times[-tenth]
     print(f"first tenth {tenth / first:.0f} pages/s, last {tenth / last:.0f}, {memory.peak() >> 20} MiB, {summary}")
     assert first / last >= SLOWEST
-
-
-class Memory:
-    """Watches the memory (PSS) of a process and its children until it ends."""
-
-    def __init__(self, pid: int) -> None:
-        self._peak = 0
-        self._process = psutil.Process(pid)
-        self._watcher = threading.Thread(target=self._watch, daemon=True)
-        self._watcher.start()
-
-    def _watch(self) -> None:
-        while True:
-            try:
-                family = [self._process, *self._process.children(recursive=True)]
-                self._peak = max(self._peak, sum(each.memory_full_info().pss for each in family))
-                time.sleep(0.2)
-            except psutil.NoSuchProcess:
-                if not self._process.is_running() or self._process.status() == psutil.STATUS_ZOMBIE:
-                    return
-
-    def peak(self) -> int:
-        """The most it was."""
-        self._watcher.join(5)
-        return self._peak

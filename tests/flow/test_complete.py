@@ -1,4 +1,4 @@
-"""A crawl finds exactly what an independent walk finds: pages, redirects, broken links, and every link with its text."""
+"""A crawl finds exactly what an independent walk finds: pages, redirects, broken links, every link with its text."""
 
 from __future__ import annotations
 
@@ -67,8 +67,20 @@ def test_heritrix_sites_give_their_expected_pages(nginx_binary: Path, tmp_path: 
             config.write_text(f'[hosts."{place}"]\nusername = "{heritrix.USER}"\npassword_env = "HERITRIX_PASSWORD"\n')
             depth = () if case.max_depth is None else ("--max-depth", case.max_depth)
             store = tmp_path / f"web{number}"
-            crawl(start, store, *FAST, *depth, "--config", config, "--product", "heritrix_selftest", env={"HERITRIX_PASSWORD": heritrix.PASSWORD})
-            asked = {asked.path.lstrip("/") for asked in sites.asked() if asked.site == case.name and asked.status != 401}
+            crawl(
+                start,
+                store,
+                *FAST,
+                *depth,
+                "--config",
+                config,
+                "--product",
+                "heritrix_selftest",
+                env={"HERITRIX_PASSWORD": heritrix.PASSWORD},
+            )
+            asked = {
+                asked.path.lstrip("/") for asked in sites.asked() if asked.site == case.name and asked.status != 401
+            }
             assert asked - {"robots.txt"} >= case.expected - ASIDE.get(case.name, set()), case
             assert not asked & case.forbidden, case
             extra = asked - case.expected - {"robots.txt"}

@@ -133,7 +133,10 @@ def crawlers(store: Path) -> list[dict[str, str]]:
 def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(start: Start, tmp_path: Path) -> None:
     names = [f"p{n}" for n in range(40)]
     page = "".join(f'<a href="/{name}">{name}</a>' for name in names)
-    pages = {"/": page, **{f"/{name}": Answer("<title>x</title>", seconds=0.02) for name in names}}
+    pages: dict[str, str | Answer] = {
+        "/": page,
+        **{f"/{name}": Answer("<title>x</title>", seconds=0.02) for name in names},
+    }
     with Served(pages) as one, Served(pages) as two:
         store = tmp_path / "web"
         config = tmp_path / "gossamer.toml"

@@ -5,14 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import threading
-import time
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
-from crawling import command, environment, gossamer, query, reasons
+from crawling import Memory, command, environment, gossamer, query, reasons
 from hostile import BEHAVIOURS, Exchange, HostileServer, behaviour
 from suites import suite
 
@@ -124,12 +121,14 @@ def test_every_trick_gives_its_reason_and_the_crawl_goes_on(server: HostileServe
         places = [*TRICKS, *HARD_TO_PARSE, inward, "private/page", "page?the=last"]
         config = tmp_path / "gossamer.toml"
         config.write_text(SETTINGS)
-        seed = server.url("tricks?to=" + "+".join(f"/{place}".replace("&", "%26").replace("+", "%2B") for place in places))
+        seed = server.url(
+            "tricks?to=" + "+".join(f"/{place}".replace("&", "%26").replace("+", "%2B") for place in places)
+        )
         process = subprocess.Popen(
             command("crawl", seed, "--store", tmp_path / "web", "--config", config, "--json", "--domain", "127.0.0.1"),
             env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        memory = peak_memory(process)
+        memory = Memory(process.pid)
         out, err = process.communicate(timeout=200)
         assert process.returncode == 0, err
         assert json.loads(out.splitlines()[-1])["queued"] == 0
@@ -144,7 +143,7 @@ def test_every_trick_gives_its_reason_and_the_crawl_goes_on(server: HostileServe
         outcome, reason = reasons(tmp_path / "web")[neighbour.url("page")]
         assert (outcome, "loopback" in reason) == ("refused address", True)
         assert neighbour.seen == [], "a loopback port that nobody asked for was connected to"
-        assert memory() < MOST_MEMORY, f"{memory() >> 20} MiB"
+        assert memory.peak() < MOST_MEMORY, f"{memory.peak() >> 20} MiB"
         assert [told[0] for place, told in found.items() if place.startswith("hops") and told[0] != "redirected"] == [
             "too many redirects"
         ]
@@ -152,30 +151,6 @@ def test_every_trick_gives_its_reason_and_the_crawl_goes_on(server: HostileServe
 
 def says(told: tuple[str, str] | None, expected: tuple[str, str]) -> bool:
     return told is not None and told[0] == expected[0] and expected[1] in told[1]
-
-
-def peak_memory(process: subprocess.Popen[str]) -> object:
-    """Watches the memory (PSS) of a process and its children until it ends."""
-    peak = 0
-
-    def watch() -> None:
-        nonlocal peak
-        while process.poll() is None:
-            try:
-                family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-                peak = max(peak, sum(each.memory_full_info().pss for each in family))
-            except psutil.Error:
-                pass
-            time.sleep(0.1)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-
-    def result() -> int:
-        watcher.join(5)
-        return peak
-
-    return result
 
 
 def test_a_name_that_resolves_to_a_private_address_is_refused(server: HostileServer, tmp_path: Path) -> None:

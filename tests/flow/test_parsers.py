@@ -167,7 +167,9 @@ def test_a_page_that_takes_too_long_is_answered_as_such_and_the_next_are_parsed(
     assert pages[1].reason == "took more than 0.5 seconds"
 
 
-def test_a_page_that_needs_too_much_memory_is_answered_as_such_and_the_next_are_parsed(opened: Opened, loop: Loop) -> None:
+def test_a_page_that_needs_too_much_memory_is_answered_as_such_and_the_next_are_parsed(
+    opened: Opened, loop: Loop
+) -> None:
     pool = opened(options=ParseOptions(memory=300))
     greedy = job(b"<p>w " * 2_000_000, number=1)
     pages = loop.pages_of(pool, greedy, html(2), html(3), html(4), html(5))
@@ -283,7 +285,9 @@ def test_parsers_that_never_start_are_a_fault(opened: Opened, loop: Loop, monkey
         loop.run(pool, lambda: bool(loop.pages))
 
 
-def test_an_interpreter_that_is_gone_is_a_fault(opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interpreter_that_is_gone_is_a_fault(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
     with pytest.raises(ParserFault, match="cannot be started"):
         opened()

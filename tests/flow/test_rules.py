@@ -1,9 +1,10 @@
-"""The rules of a crawl, each on a small real site: scope, order, limits, robots.txt, sitemaps, link checks, revisits."""
+"""The rules of a crawl, each on a small real site: scope, order, limits, robots.txt, sitemaps, checks, revisits."""
 
 from __future__ import annotations
 
 import gzip
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,9 @@ from webs.served import Answer, Served
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+Pages = dict[str, str | Answer]
 
 
 def links(*targets: str, more: str = "") -> str:
@@ -28,7 +32,7 @@ def paths(site: Served, store: Path, state: str = "visited") -> set[str]:
     return {url.removeprefix(site.url) for url, found in states(store).items() if found == state}
 
 
-# -- scope and limits ----------------------------------------------------------------------------------------------------
+# -- scope and limits -------------------------------------------------------------------------------------------------
 
 
 def test_a_crawl_stays_on_its_host_and_records_its_neighbours(tmp_path: Path) -> None:
@@ -39,7 +43,7 @@ def test_a_crawl_stays_on_its_host_and_records_its_neighbours(tmp_path: Path) ->
 
 
 def test_prefix_scope_patterns_and_depth(tmp_path: Path) -> None:
-    pages = {
+    pages: Pages = {
         "/docs/": links("one", "two?print=1", "/blog/", "deep/1"),
         "/docs/one": links("/docs/"),
         "/docs/deep/1": links("2"),
@@ -54,7 +58,7 @@ def test_prefix_scope_patterns_and_depth(tmp_path: Path) -> None:
 
 def test_a_page_found_deep_first_and_near_later_still_leads_on(tmp_path: Path) -> None:
     """/slow answers last, and shows that /far is near: what /far links to is within the depth limit after all."""
-    pages = {
+    pages: Pages = {
         "/": links("slow", "quick"),
         "/slow": Answer(links("far"), seconds=1.0),
         "/quick": links("step"),
@@ -71,7 +75,17 @@ def test_a_page_found_deep_first_and_near_later_still_leads_on(tmp_path: Path) -
 def test_the_page_limit_holds_exactly_and_says_what_is_left(tmp_path: Path, limit: int) -> None:
     with Served({"/": links(*(f"p{n}" for n in range(20))), **{f"/p{n}": links("/") for n in range(20)}}) as site:
         done = gossamer(
-            "crawl", site.url, "--store", tmp_path / "web", "--json", "--max-pages", limit, "--delay", 0, "--connections", 8
+            "crawl",
+            site.url,
+            "--store",
+            tmp_path / "web",
+            "--json",
+            "--max-pages",
+            limit,
+            "--delay",
+            0,
+            "--connections",
+            8,
         )
         assert len(site.paths()) == limit
     assert json.loads(done.stdout)["pages"] == limit
@@ -92,7 +106,14 @@ def test_a_raised_limit_goes_on_where_the_crawl_stopped(tmp_path: Path) -> None:
     [("breadth", ["/", "/a", "/b", "/a/1", "/b/1", "/a/1/x"]), ("depth", ["/", "/a", "/a/1", "/a/1/x", "/b", "/b/1"])],
 )
 def test_the_order_of_visits(tmp_path: Path, order: str, expected: list[str]) -> None:
-    pages = {"/": links("a", "b"), "/a": links("a/1"), "/b": links("b/1"), "/a/1": links("1/x"), "/b/1": "", "/a/1/x": ""}
+    pages: Pages = {
+        "/": links("a", "b"),
+        "/a": links("a/1"),
+        "/b": links("b/1"),
+        "/a/1": links("1/x"),
+        "/b/1": "",
+        "/a/1/x": "",
+    }
     config = tmp_path / "gossamer.toml"
     config.write_text("[store]\nbatch_visits = 1\n")  # each visit is stored before the next URL is chosen
     with Served(pages) as site:
@@ -101,7 +122,7 @@ def test_the_order_of_visits(tmp_path: Path, order: str, expected: list[str]) ->
 
 
 def test_best_first_visits_what_many_link_to_first(tmp_path: Path) -> None:
-    pages = {
+    pages: Pages = {
         "/": links("a", "b", "c", "lonely", "popular"),
         **{f"/{name}": links("popular") for name in ("a", "b", "c")},
         "/lonely": "", "/popular": "",
@@ -114,7 +135,10 @@ def test_best_first_visits_what_many_link_to_first(tmp_path: Path) -> None:
 
 
 def test_a_topic_comes_first(tmp_path: Path) -> None:
-    pages = {"/": links("beetles", "silk", "contact", "spider"), **{f"/{n}": "" for n in ("beetles", "silk", "contact", "spider")}}
+    pages: Pages = {
+        "/": links("beetles", "silk", "contact", "spider"),
+        **{f"/{n}": "" for n in ("beetles", "silk", "contact", "spider")},
+    }
     config = tmp_path / "gossamer.toml"
     config.write_text("[store]\nbatch_visits = 1\n")
     with Served(pages) as site:
@@ -149,7 +173,7 @@ def test_a_seed_cannot_lead_to_a_private_host_by_redirect_even_after_a_new_start
         assert secret.requests == []
 
 
-# -- robots --------------------------------------------------------------------------------------------------------------
+# -- robots -----------------------------------------------------------------------------------------------------------
 
 
 def rules(text: str) -> Answer:
@@ -157,7 +181,12 @@ def rules(text: str) -> Answer:
 
 
 def test_robots_txt_is_obeyed_and_the_refusal_recorded(tmp_path: Path) -> None:
-    pages = {"/": links("open", "closed"), "/open": "", "/closed": "", "/robots.txt": rules("User-agent: *\nDisallow: /closed")}
+    pages: Pages = {
+        "/": links("open", "closed"),
+        "/open": "",
+        "/closed": "",
+        "/robots.txt": rules("User-agent: *\nDisallow: /closed"),
+    }
     with Served(pages) as site:
         summary = crawl(site.url, tmp_path / "web")
         assert "/closed" not in site.paths()
@@ -184,7 +213,7 @@ def test_a_robots_txt_that_fails_forbids_everything_for_now(tmp_path: Path, stat
 def test_robots_directives_in_pages_and_headers(tmp_path: Path) -> None:
     meta = '<meta name="robots" content="noindex, nofollow">'
     header = {"Content-Type": "text/html", "X-Robots-Tag": "nofollow"}
-    pages = {
+    pages: Pages = {
         "/": links("meta", "header", more='<a rel="nofollow" href="shy">shy</a>'),
         "/meta": links("a", more=meta),
         "/header": Answer(links("b"), headers=header),
@@ -196,28 +225,23 @@ def test_robots_directives_in_pages_and_headers(tmp_path: Path) -> None:
 
 
 def test_a_crawl_delay_is_kept_between_requests(tmp_path: Path) -> None:
-    pages = {"/": links("a", "b"), "/a": "", "/b": "", "/robots.txt": rules("User-agent: *\nCrawl-delay: 0.6")}
+    pages: Pages = {"/": links("a", "b"), "/a": "", "/b": "", "/robots.txt": rules("User-agent: *\nCrawl-delay: 0.6")}
     with Served(pages) as site:
         crawl(site.url, tmp_path / "web", "--delay", 0, "--connections", 8)
         times = [request.at for request in site.requests]
-    assert min(later - sooner for sooner, later in zip(times, times[1:], strict=False)) >= 0.6
+    assert min(later - sooner for sooner, later in pairwise(times)) >= 0.6
 
 
 def test_retry_after_is_waited_for_and_the_page_tried_again(tmp_path: Path) -> None:
     with Served({"/": links("busy"), "/busy": Answer("", 503, {"Retry-After": "2"})}) as site:
-        busy: list[float] = []
-
-        class Patient(dict[str, object]):
-            pass
-
         crawl(site.url, tmp_path / "web", "--delay", 0)
         busy = [request.at for request in site.requests if request.path == "/busy"]
     assert len(busy) == 3
-    assert min(later - sooner for sooner, later in zip(busy, busy[1:], strict=False)) >= 2.0
+    assert min(later - sooner for sooner, later in pairwise(busy)) >= 2.0
     assert reasons(tmp_path / "web")[f"{site.url}busy"][0] == "throttled"
 
 
-# -- sitemaps ------------------------------------------------------------------------------------------------------------
+# -- sitemaps ---------------------------------------------------------------------------------------------------------
 
 
 def xml(body: str | bytes, kind: str = "application/xml") -> Answer:
@@ -231,12 +255,15 @@ def urlset(*urls: str) -> str:
 
 def test_sitemaps_named_in_robots_txt_are_read_index_gzip_and_text(tmp_path: Path) -> None:
     with Served({"/": "<title>Alone</title>"}) as site:
-        index = "".join(f"<sitemap><loc>{site.url}{name}</loc></sitemap>" for name in ("one.xml.gz", "two.txt", "deep.xml"))
+        index = "".join(
+            f"<sitemap><loc>{site.url}{name}</loc></sitemap>" for name in ("one.xml.gz", "two.txt", "deep.xml")
+        )
+        listed = urlset(f"{site.url}by-gzip", "http://other.invalid/")
         nested = f"<sitemapindex><sitemap><loc>{site.url}deep.xml?{{n}}</loc></sitemap></sitemapindex>"
         site.pages |= {
             "/robots.txt": rules(f"Sitemap: {site.url}index.xml"),
             "/index.xml": xml(f"<sitemapindex>{index}</sitemapindex>"),
-            "/one.xml.gz": xml(gzip.compress(urlset(f"{site.url}by-gzip", "http://other.invalid/").encode()), "application/gzip"),
+            "/one.xml.gz": xml(gzip.compress(listed.encode()), "application/gzip"),
             "/two.txt": xml(f"{site.url}by-text\n", "text/plain"),
             "/by-gzip": "<title>g</title>", "/by-text": "<title>t</title>",
             "/deep.xml": xml(nested.format(n=0)),
@@ -250,13 +277,13 @@ def test_sitemaps_named_in_robots_txt_are_read_index_gzip_and_text(tmp_path: Pat
     assert states(tmp_path / "web")["http://other.invalid/"] == "out of scope"
 
 
-# -- types, embeds, checks -----------------------------------------------------------------------------------------------
+# -- types, embeds, checks --------------------------------------------------------------------------------------------
 
 
 EMBEDS = '<img src="/i.png"><script src="/s.js"></script><link rel="stylesheet" href="/c.css"><img src="/gone.png">'
 
 
-def embedding(external: str) -> dict[str, str | Answer]:
+def embedding(external: str) -> Pages:
     return {
         "/": links(external, "file.zip", more=EMBEDS),
         "/i.png": Answer(b"png", headers={"Content-Type": "image/png"}),
@@ -295,7 +322,7 @@ def test_broken_links_are_shown_with_the_page_and_the_anchor(tmp_path: Path) -> 
     assert (error["source"], error["anchor"]) == (site.url, "to broken")
 
 
-# -- again ---------------------------------------------------------------------------------------------------------------
+# -- again ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_complete_web_says_so_and_how_to_go_on(tmp_path: Path) -> None:
@@ -317,13 +344,18 @@ def test_a_new_url_extends_the_web(tmp_path: Path) -> None:
 
 
 def test_a_revisit_asks_with_conditions_and_keeps_what_is_unchanged(tmp_path: Path) -> None:
-    with Served({"/": Answer(links("a"), headers={"Content-Type": "text/html", "ETag": '"1"'}), "/a": "<title>A</title>"}) as site:
+    with Served(
+        {"/": Answer(links("a"), headers={"Content-Type": "text/html", "ETag": '"1"'}), "/a": "<title>A</title>"}
+    ) as site:
         crawl(site.url, tmp_path / "web")
         site.pages["/"] = Answer("", 304, {"ETag": '"1"'})
         site.pages["/a"] = "<title>New A</title>"
         done = gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--json")
         assert json.loads(done.stdout)["pages"] == 2
-        assert [request.headers.get("if-none-match") for request in site.requests if request.path == "/"] == [None, '"1"']
+        assert [request.headers.get("if-none-match") for request in site.requests if request.path == "/"] == [
+            None,
+            '"1"',
+        ]
     titles = dict(query(tmp_path / "web", "SELECT url, title FROM resources"))
     assert titles == {site.url: "Page", f"{site.url}a": "New A"}
     assert query(tmp_path / "web", "SELECT count(*) FROM links") == [(1,)]
@@ -335,7 +367,9 @@ def test_seeds_by_words_from_a_search_service(tmp_path: Path) -> None:
         with Served({"/find?q=spider+silk": results}) as service:
             config = tmp_path / "gossamer.toml"
             config.write_text(f'[search_service]\nurl = "{service.url}find?q={{query}}"\n')
-            done = gossamer("crawl", "--query", "spider silk", "--store", tmp_path / "web", "--config", config, "--json")
+            done = gossamer(
+                "crawl", "--query", "spider silk", "--store", tmp_path / "web", "--config", config, "--json"
+            )
             assert json.loads(done.stdout)["pages"] == 1, done.stderr
         assert found.paths() == ["/"]
         assert "/about" not in service.paths()

@@ -37,7 +37,9 @@ def sentence(done: CompletedProcess[str]) -> str:
     return last
 
 
-@pytest.mark.parametrize("url", ["http://", "ftp://example.org/", "http://exa mple.org/", "https://[::1/", "http://:80/"])
+@pytest.mark.parametrize(
+    "url", ["http://", "ftp://example.org/", "http://exa mple.org/", "https://[::1/", "http://:80/"]
+)
 def test_a_wrong_url(url: str, tmp_path: Path) -> None:
     told = sentence(gossamer("crawl", url, "--store", tmp_path / "web"))
     assert "URL" in told
@@ -74,7 +76,11 @@ def test_a_corrupt_store(web: str, tmp_path: Path, damage: str) -> None:
     crawl(web, tmp_path / "web")
     file = tmp_path / "web" / "web.db"
     content = file.read_bytes()
-    file.write_bytes(b"not a database, but long enough " * 999 if damage == "garbage" else content[:1000] + os.urandom(len(content) - 1000))
+    file.write_bytes(
+        b"not a database, but long enough " * 999
+        if damage == "garbage"
+        else content[:1000] + os.urandom(len(content) - 1000)
+    )
     (tmp_path / "web" / "web.db-wal").unlink(missing_ok=True)
     for command in (("crawl", web), ("errors",)):
         sentence(gossamer(*command, "--store", tmp_path / "web"))

@@ -66,6 +66,15 @@ def test_deleting_lock_files_does_not_make_the_living_dead(two: tuple[SqliteStor
     assert state(other, A) == "leased"
 
 
+def test_a_lock_file_made_anew_proves_nothing(two: tuple[SqliteStore, SqliteStore], web: Path) -> None:
+    living, other = two
+    lease_all(living, start(living, A))
+    (web / "crawlers" / "Naiad.lock").unlink()
+    (web / "crawlers" / "Naiad.lock").touch()
+    other.join("here", 2)
+    assert state(other, A) == "leased"
+
+
 def test_a_crawler_puts_its_deleted_lock_file_back(two: tuple[SqliteStore, SqliteStore], web: Path) -> None:
     living, other = two
     crawler = start(living, A)

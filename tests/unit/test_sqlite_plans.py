@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import admission, contents, crawlers, depth, forget, lease, named, read, submit
+from gossamer.store.sqlite import admission, crawlers, depth, forget, lease, read, submit
 from gossamer.store.sqlite.database import current_schema, migrate
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: 
 
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": sql
-    for module in (admission, contents, crawlers, depth, forget, lease, named, read, submit)
+    for module in (admission, crawlers, depth, forget, lease, read, submit)
     for name, sql in vars(module).items()
     if name.isupper()
     and not name.startswith("_")

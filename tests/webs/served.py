@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815 - http.server's own naming
 
     def log_message(self, *_: object) -> None:
         """Nobody reads it."""

@@ -72,7 +72,7 @@ FORMS = {  # by root element
 }
 
 
-class Stop(Exception):  # noqa: N818 - no fault of ours: reading ends here
+class Stop(Exception):
     """Nothing more is to be read, for the reason given."""
 
 

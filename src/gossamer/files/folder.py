@@ -45,7 +45,7 @@ class Skipped(Value, frozen=True, kw_only=True):
     reason: str
 
 
-class Refusal(Exception):  # noqa: N818 - it never leaves this module: it becomes a Skipped
+class Refusal(Exception):
     """This file cannot be taken; the text says why."""
 
 

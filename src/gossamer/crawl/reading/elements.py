@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.reading.html import Walk
 
-# Between two blocks of text stands a mark: NUL and the field of what follows. The HTML parser lets no NUL through (they
-# are dropped or replaced, WHATWG HTML §13.2.5), so a page cannot forge one.
-MARKS = tuple(f" \0{int(field)} " for field in Field)
-HIDE, SHOW = " \0- ", " \0+ "  # what stands between is no page text
+# Marks in the text. BLOCK stands between two blocks; to a page it is white space, so nothing is gained by forging it.
+# The others begin with NUL, which the HTML parser lets nobody write (dropped or replaced, WHATWG HTML §13.2.5).
+BLOCK = "\r"
+MARKS = tuple(f"\0{int(field)}" for field in Field)  # what follows stands in this field
+HIDE, SHOW = "\0-", "\0+"  # what stands between is no page text
 FIRM = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDE})  # hold for paragraphs within as well
 SKIP = "skip"  # a handler's answer: do not look at the content
 MAX_OPEN_ANCHORS = 8  # they nest in broken pages only; without a bound, gathering their texts would be quadratic
@@ -47,7 +48,7 @@ class Anchor(NamedTuple):
 class Drawing(NamedTuple):
     """An `<svg>` that is open."""
 
-    mark: str  # that holds again behind it
+    mark: str  # of the field it stands in
 
 
 class Landmark(NamedTuple):
@@ -57,7 +58,7 @@ class Landmark(NamedTuple):
 
 
 if TYPE_CHECKING:
-    # At an element's end: go on in the field of this mark, close one of the above, do nothing.
+    # At an element's end: a block ends, go back to the field of this mark, close one of the above, do nothing.
     Closing = str | Anchor | Drawing | Landmark | None
     Handler = Callable[[Walk, LexborNode], Closing]
 
@@ -102,13 +103,13 @@ def _tag(name: str) -> int:
     return _new_node(name).tag_id
 
 
-_LANDMARK_BY_TAG = {_tag(name): position for name, position in _LANDMARKS.items()}
+LANDMARK_BY_TAG = {_tag(name): position for name, position in _LANDMARKS.items()}
 _EMBED_BY_TAG = {_tag(name): embed for name, embed in _EMBEDS.items()}
 _RAW_TEXT = frozenset({_tag("iframe"), _tag("script")})  # embeds whose content is not markup
 
 
 def _landmark(walk: Walk, node: LexborNode) -> Closing:
-    return walk.enter(walk.roles.get(node.mem_id, _LANDMARK_BY_TAG[node.tag_id]))
+    return walk.enter(walk.roles.get(node.mem_id, LANDMARK_BY_TAG[node.tag_id]))
 
 
 def _break(walk: Walk, _: LexborNode) -> Closing:
@@ -252,8 +253,8 @@ def _embed(walk: Walk, node: LexborNode) -> Closing:
 
 def _with_background(walk: Walk, node: LexborNode) -> Closing:
     walk.link(node.attributes.get("background"), Kind.OTHER)
-    walk.parts.append(walk.mark)
-    return walk.mark
+    walk.parts.append(BLOCK)
+    return BLOCK
 
 
 def _svg(walk: Walk, _: LexborNode) -> Closing:
@@ -267,12 +268,12 @@ def _svg(walk: Walk, _: LexborNode) -> Closing:
     return closing
 
 
-# By tag number: a handler, or for blocks of text the mark of their field ("": whatever field they stand in).
+# By tag number: a handler, or for blocks of text their mark.
 HANDLERS: dict[int, Handler | str] = {
-    **dict.fromkeys(map(_tag, _BLOCKS), ""),
+    **dict.fromkeys(map(_tag, _BLOCKS), BLOCK),
     **{_tag(name): MARKS[field] for name, field in _FIELDS.items()},
     **dict.fromkeys(map(_tag, _UNSEEN), _skip),
-    **dict.fromkeys(_LANDMARK_BY_TAG, _landmark),
+    **dict.fromkeys(LANDMARK_BY_TAG, _landmark),
     **dict.fromkeys(_EMBED_BY_TAG, _embed),
     _tag("html"): _html,
     _tag("title"): _title,

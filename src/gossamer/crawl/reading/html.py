@@ -9,17 +9,17 @@ expression, 0.19 to 0.55 ms a page of 36 kB.
 from __future__ import annotations
 
 import re
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.crawl.reading.document import Document
 from gossamer.crawl.reading.elements import (
+    BLOCK,
     FIRM,
     HANDLERS,
     HYPERLINK,
+    LANDMARK_BY_TAG,
     MARKS,
     ROLES,
     SHOW,
@@ -34,8 +34,6 @@ from gossamer.crawl.reading.text import clean, collapsed
 from gossamer.model import Field, Position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from selectolax.lexbor import LexborNode
 
     from gossamer.crawl.reading.elements import Closing
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 _MARK = re.compile(r"\0[0-9+-]")
 _HIDDEN = re.compile(r"\0-.*?\0\+", re.DOTALL)
-_MARKED = re.compile(r"\0([0-9])[\t\n\f\r ]+([^\0\t\n\f\r ][^\0]*)")
 _ANCHOR_PARTS = 256  # pieces of text of one anchor looked at
 # In XML "<script/>" is empty; in HTML it is open, and swallows the rest of the page. No "<" within: that is how XML has
 # it, and it keeps the search from going over the same text twice.
@@ -75,11 +72,15 @@ def _closed(tag: re.Match[bytes]) -> bytes:
 
 
 def _roles(tree: LexborHTMLParser, html: bytes) -> dict[int, int]:
-    """Elements made landmarks by their role attribute, and the position they stand for."""
+    """Elements that only their role attribute makes landmarks, and the position they stand for."""
     if b"role=" not in html:
         return {}
-    named = ((node.mem_id, node.attributes["role"] or "") for node in tree.css("[role]"))
-    return {element: ROLES[role] for element, role in named if role in ROLES}
+    roles: dict[int, int] = {}
+    for node in tree.css("[role]"):
+        position = ROLES.get(node.attributes["role"] or "")
+        if position is not None and position != LANDMARK_BY_TAG.get(node.tag_id):
+            roles[node.mem_id] = position
+    return roles
 
 
 class Walk:
@@ -101,9 +102,9 @@ class Walk:
         self.disordered = False  # some were added in another order than they occur
         self.drawn = False  # there is text that is none
 
-    def run(self, node: LexborNode | None) -> None:  # noqa: C901, PLR0912  the innermost loop: a call costs more than it tells
+    def run(self, node: LexborNode | None) -> None:  # noqa: C901, PLR0912  the innermost loop: calls would cost more than they tell
         """Walk the tree below and behind `node`, without recursion: pages nest as deep as they like."""
-        handlers, roles, add, mark = HANDLERS, self.roles, self.parts.append, self.mark
+        handlers, roles, add = HANDLERS, self.roles, self.parts.append
         stack: list[tuple[LexborNode, Closing]] = []
         while node is not None:
             tag = node.tag_id
@@ -116,14 +117,15 @@ class Walk:
                     pass
                 elif not isinstance(handler, str):
                     closing = handler(self, node)
-                    mark = self.mark
                 elif roles and node.mem_id in roles:
                     closing = self.enter(roles[node.mem_id])
+                elif handler is BLOCK or self.mark in FIRM:
+                    closing = BLOCK
+                    add(BLOCK)
                 else:
-                    closing = mark
-                    if handler and mark not in FIRM:
-                        self.mark = mark = handler
-                    add(mark)
+                    closing = self.mark
+                    self.mark = handler
+                    add(handler)
                 if closing is not SKIP:
                     child = node.first_child
                     if child is not None and child.tag_id == TEXT_NODE:  # half of all elements hold just that
@@ -133,15 +135,17 @@ class Walk:
                         stack.append((node, closing))
                         node = child
                         continue
-                    if closing is not None:
-                        mark = self._close(closing)
+                    if closing is BLOCK:
+                        add(BLOCK)
+                    elif closing is not None:
+                        self._close(closing)
             following = node.next
             while following is None and stack:
                 node, closing = stack.pop()
-                if closing is mark:
-                    add(mark)
+                if closing is BLOCK:
+                    add(BLOCK)
                 elif closing is not None:
-                    mark = self._close(closing)
+                    self._close(closing)
                 following = node.next
             node = following
 
@@ -149,7 +153,7 @@ class Walk:
         """A landmark begins."""
         before = self.position
         self.position = position
-        self.parts.append(self.mark)
+        self.parts.append(BLOCK)
         return Landmark(before)
 
     def link(self, href: str | None, kind: Kind, anchor: str | None = None, rel: str = "") -> None:
@@ -162,27 +166,27 @@ class Walk:
         text = clean(anchor, MAX_ANCHOR) if anchor and self.anchors else ""
         self.bonds.add(href, int(kind), text, rel, self.position, self.order)
 
-    def _close(self, closing: str | Anchor | Drawing | Landmark) -> str:
-        """An element ends; answer the mark that holds now."""
+    def _close(self, closing: str | Anchor | Drawing | Landmark) -> None:
+        """An element ends."""
         if isinstance(closing, str):
             self.mark = closing
             self.parts.append(closing)
         elif isinstance(closing, Anchor):
             self.open_anchors -= 1
-            self.bonds.add(closing.href, HYPERLINK, self._text_of(closing), closing.rel, self.position, closing.order)
+            text = self._text_of(closing)
+            self.bonds.add(closing.href, HYPERLINK, text, closing.rel, self.position, closing.order)
         elif isinstance(closing, Drawing):
             self.mark = closing.mark
             self.parts.append(SHOW)
         else:
             self.position = closing.before
-            self.parts.append(self.mark)
-        return self.mark
+            self.parts.append(BLOCK)
 
     def _text_of(self, anchor: Anchor) -> str:
         """Its text, or the alt texts of the images in it."""
         text = "".join(self.parts[anchor.parts : anchor.parts + _ANCHOR_PARTS])
         if "\0" in text:
-            text = _MARK.sub("", text)
+            text = _MARK.sub(" ", text)
         text = collapsed(text)[:MAX_ANCHOR]
         if self.alts:
             alts = self.alts[anchor.alts :]
@@ -198,15 +202,23 @@ class Walk:
         text = "".join(self.parts)
         if self.drawn:
             text = _HIDDEN.sub("", text)
-        self.document.runs = list(_runs(_MARKED.findall(text)))
+        self.document.runs = _runs(text)
 
 
-def _runs(found: list[tuple[str, str]]) -> Iterator[Run]:
+def _runs(marked: str) -> list[Run]:
     """Each heading and paragraph is a run by itself; what else stands together is lines of one."""
-    for digit, blocks in groupby(found, itemgetter(0)):
-        field = int(digit)
-        texts = [collapsed(text) for _, text in blocks]
-        if field == Field.TEXT:
-            yield field, "\n".join(texts)
-        else:
-            yield from ((field, text) for text in texts)
+    runs: list[Run] = []
+    for stretch in marked.split("\0")[1:]:
+        field = int(stretch[0])
+        lines = [_line(text) for text in map(str.strip, stretch[1:].split(BLOCK)) if text]
+        if field != Field.TEXT:
+            runs += [(field, line) for line in lines]
+        elif lines and runs and runs[-1][0] == field:
+            runs[-1] = (field, "\n".join([runs[-1][1], *lines]))
+        elif lines:
+            runs.append((field, "\n".join(lines)))
+    return runs
+
+
+def _line(text: str) -> str:
+    return collapsed(text) if "\n" in text or "  " in text or "\t" in text or "\f" in text else text

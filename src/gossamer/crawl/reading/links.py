@@ -10,7 +10,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gossamer.crawl.urls import canonical
+from gossamer.crawl.urls import SCHEMES, canonical
 from gossamer.model import Kind, Links
 
 if TYPE_CHECKING:
@@ -93,7 +93,11 @@ class Bonds:
         """The canonical URL of an href on this page; None when it leads to nothing to visit."""
         known = self._targets
         plain = href.partition("#")[0]  # in an http URL the first "#" begins the fragment, wherever it stands
-        if plain in known:
+        if plain and plain[-1] <= " ":  # a blank that would be stripped at the end of an href, and here is not
+            plain = href
+        if not plain:
+            url: str | None = self.base
+        elif plain in known:
             url = known[plain]
         elif len(plain) > _MAX_URL or self._room <= 0 or len(self._rows) >= self._most:
             self.cut += plain[:5].lower() != "data:"
@@ -108,10 +112,10 @@ class Bonds:
     def _resolved(self, href: str) -> str | None:
         simple = _SIMPLE.fullmatch(href)
         if simple is None:
-            return canonical(href, self.base)
-        up = len(simple[1]) // 3
+            return canonical(href, None if href.startswith(SCHEMES) else self.base)  # without a base, it remembers more
+        up, rest = simple.groups()
         ancestors = self._ancestors
-        return ancestors[up if up < len(ancestors) else -1] + simple[2]
+        return ancestors[min(len(up) // 3, len(ancestors) - 1)] + rest
 
     @cached_property
     def _ancestors(self) -> list[str]:

@@ -183,10 +183,12 @@ def _bring_up_to_date(db: sqlite3.Connection, directory: Path, *, create: bool, 
 
 def _checked_version(db: sqlite3.Connection, directory: Path, schema: Schema) -> int:
     """The schema version of the file; 0 when there is nothing in it yet. Changes nothing: it may be anybody's file."""
-    application, version, tables = (
+    db.execute("BEGIN")  # one look at all three, for another process may be making the web just now
+    tables, application, version = (
         db.execute(sql).fetchone()[0]
-        for sql in ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_schema")
+        for sql in ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id", "PRAGMA user_version")
     )
+    db.execute("COMMIT")
     if application == version == tables == 0:
         return 0
     if application != APPLICATION_ID or version == 0:

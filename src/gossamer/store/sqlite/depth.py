@@ -19,7 +19,7 @@ PASS_ON_AT_ONCE = 200  # pages whose links are looked at together: bounded memor
 OUTLINKS = """
     SELECT t.digest, t.url, l.kind, l.follow, l.anchor, s.depth, s.hops, s.role, s.topic
     FROM resources AS s JOIN links AS l ON l.source = s.id JOIN resources AS t ON t.id = l.target
-    WHERE s.id IN (SELECT value FROM json_each(?)) AND (s.depth < ? OR l.kind = 4)"""
+    WHERE s.id IN (SELECT value FROM json_each(?)) AND s.depth < ?"""
 # Bonds that a reader follows lead one deeper (kinds below 20; embeds are above), redirects to the same depth.
 NEARER_BY_LINK = """
     UPDATE resources SET depth = ?1 + 1, hops = 0 WHERE depth > ?1 + 1 AND id IN (

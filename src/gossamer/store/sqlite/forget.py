@@ -1,4 +1,4 @@
-"""Removing: a resource or a host, with everything that hangs on it.
+"""Removing: what hangs on a resource, and resources and hosts with everything that hangs on them.
 
 What remembered pages still link to stays as a known resource with the reason "forgotten", so that those links stay
 valid and nobody queues it again by finding them. Everything else vanishes and leaves its DocID in `forgotten`, for what
@@ -7,17 +7,31 @@ is derived from the store to drop.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import compress
 from typing import TYPE_CHECKING
 
-from gossamer.model import Role, State
+from gossamer.model import EMBEDS, Kind, Role, State
 from gossamer.store.sqlite.admission import FORGOTTEN, as_json
-from gossamer.store.sqlite.contents import change_backlinks, clear_contents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import sqlite3
+    from collections.abc import Callable, Iterator, Sequence
 
     from gossamer.store.sqlite.database import Transaction
 
+NOT_KEPT = -1  # resources.outlinks of a page whose links were followed and counted, but not stored
+BACKLINK_KINDS = frozenset(int(kind) for kind in Kind if kind not in EMBEDS)
+
+OLD_BACKLINKS = """
+    SELECT target, count(DISTINCT source) FROM links
+    WHERE source IN (SELECT value FROM json_each(?)) AND kind IN (SELECT value FROM json_each(?)) AND source <> target
+    GROUP BY target"""
+LESS_LINKS = "DELETE FROM links WHERE source IN (SELECT value FROM json_each(?))"
+LESS_TEXTS = "DELETE FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
+LESS_SOURCES = "DELETE FROM sources WHERE resource IN (SELECT value FROM json_each(?))"
+BACKLINKS = "UPDATE resources SET backlinks = backlinks + ?1 WHERE id = ?2"
+BACKLINKS_AND_PRIORITY = "UPDATE resources SET backlinks = backlinks + ?1, priority = priority + ?1 * ?3 WHERE id = ?2"
 FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
 
 OF_DIGEST = "SELECT id FROM resources WHERE digest = ?"
@@ -39,6 +53,40 @@ BLANK = f"""
     WHERE id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 EMPTY_HOSTS = "DELETE FROM hosts WHERE id IN (SELECT value FROM json_each(?)) AND known = 0 RETURNING id"
 LESS_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE name = ?)"
+
+
+# -- contents and backlinks --------------------------------------------------------------------------------------------
+
+
+def targets_of(source: int, targets: Sequence[int], kinds: Sequence[int]) -> set[int]:
+    """The other resources that a page leads to, each once."""
+    found = set(compress(targets, map(BACKLINK_KINDS.__contains__, kinds)))
+    found.discard(source)
+    return found
+
+
+def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
+    """Take away links, texts and sources; returns how the backlinks of others change, for `change_backlinks`."""
+    backlinks: Counter[int] = Counter()
+    if resources:
+        listed = as_json(resources)
+        backlinks.subtract(dict(tx.db.execute(OLD_BACKLINKS, (listed, as_json(BACKLINK_KINDS)))))
+        tx.meta["links"] -= tx.db.execute(LESS_LINKS, (listed,)).rowcount
+        tx.meta["documents"] -= tx.db.execute(LESS_TEXTS, (listed,)).rowcount
+        tx.db.execute(LESS_SOURCES, (listed,))
+    return backlinks
+
+
+def change_backlinks(db: sqlite3.Connection, changes: Counter[int], gain: float = 0.0) -> None:
+    """Add to backlinks; with a gain, to priorities as well: what many pages point at comes sooner."""
+    rows = ((number, resource) for resource, number in changes.items() if number)
+    if gain:
+        db.executemany(BACKLINKS_AND_PRIORITY, ((*row, gain) for row in rows))
+    else:
+        db.executemany(BACKLINKS, rows)
+
+
+# -- resources and hosts -----------------------------------------------------------------------------------------------
 
 
 def forget_resource(tx: Transaction, digest: bytes) -> int:

@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from gossamer.store.sqlite import crawlers, forget, lease, named, read, rounds
+from gossamer.store.sqlite import crawlers, forget, lease, read, rounds
 from gossamer.store.sqlite.admission import Finder
 from gossamer.store.sqlite.database import BUSY_SECONDS, Database, open_database
 from gossamer.store.sqlite.submit import Batch, Submission
@@ -131,7 +131,7 @@ class SqliteStore:
     def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
         """Add URLs: each is known already, or new and (if admitted) queued."""
         with self._database.writing() as tx:
-            return named.add(tx, candidates, Finder(admit, time.time(), by, reopen=True))
+            return lease.add(tx, candidates, Finder(admit, time.time(), by, reopen=True))
 
     def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
         """Hand out up to `urls` URLs for each host in `held` and for up to `hosts` further free hosts."""
@@ -141,7 +141,7 @@ class SqliteStore:
     def claim(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
         """Lease exactly these URLs, whatever their state; those not known are added. None: another has the host."""
         with self._database.writing() as tx:
-            return named.claim(tx, crawler, candidates, now)
+            return lease.claim(tx, crawler, candidates, now)
 
     def submit(
         self,

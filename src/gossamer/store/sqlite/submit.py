@@ -17,9 +17,9 @@ from gossamer.model import Candidate, Kind, Links, Outcome, Page, Position, Role
 from gossamer.store.base import Submitted
 from gossamer.store.sqlite import rounds
 from gossamer.store.sqlite.admission import STRENGTHS, Finder, as_json, distance, is_news, recall, settle
-from gossamer.store.sqlite.contents import NOT_KEPT, change_backlinks, clear_contents, targets_of
 from gossamer.store.sqlite.crawlers import give_back
 from gossamer.store.sqlite.depth import hops_from, pass_on
+from gossamer.store.sqlite.forget import NOT_KEPT, change_backlinks, clear_contents, targets_of
 from gossamer.store.sqlite.ledger import PAGE_OUTCOMES
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ HELD = """
     SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id IN (SELECT value FROM json_each(?)) AND r.state = 'leased' AND h.holder = ?"""
+REDIRECT = "SELECT target FROM links WHERE source = ? AND seq = 0 AND kind = ?"
 URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?))"
 INSERT_LINK = """
     INSERT INTO links (source, seq, target, kind, follow, weight, position, rel, anchor)
@@ -165,7 +166,7 @@ class Submission:
 
     def _without_loops(self, finished: Sequence[Finished], ids: dict[bytes, int]) -> Iterator[Finished]:
         """Visits whose redirect leads back to where it came from are failures, with the circle as the reason."""
-        ahead: dict[int, int] = {}
+        ahead: dict[int, int | None] = {item.row.id: None for item in finished if item.replaces}
         for item in finished:
             candidate = item.visit.redirect
             if candidate is None:
@@ -175,19 +176,22 @@ class Submission:
                 visit = replace(
                     item.visit, outcome=Outcome.REDIRECT_LOOP, state=State.FAILED, reason=reason, redirect=None
                 )
-                yield Finished(visit, item.row, Links())
+                yield item._replace(visit=visit)
             else:
                 ahead[item.row.id] = ids[candidate.digest]
                 yield item
 
-    def _circle(self, source: int, target: int, ahead: dict[int, int]) -> list[str]:
-        """The URLs of a redirect loop through a resource, or nothing; `ahead` are redirects not written yet."""
-        stored = "SELECT target FROM links WHERE source = ? AND seq = 0 AND kind = ?"
+    def _circle(self, source: int, target: int, ahead: dict[int, int | None]) -> list[str]:
+        """The URLs of a redirect loop through a resource, or nothing.
+
+        `ahead` is where the resources of this batch lead by now, as far as they are decided; the links of others are
+        stored.
+        """
         path = [source]
         while target != source:
             path.append(target)
-            row = self._db.execute(stored, (target, int(Kind.REDIRECT))).fetchone()
-            onward = ahead.get(target, row[0] if row else None)
+            stored = self._db.execute(REDIRECT, (target, int(Kind.REDIRECT))).fetchone()
+            onward = ahead.get(target, stored[0] if stored else None)
             if onward is None or onward in path[1:] or len(path) > LONGEST_CHAIN:
                 return []
             target = onward
@@ -329,10 +333,10 @@ def _keeps_links(item: Finished, batch: Batch) -> bool:
 
 
 def _link_rows(item: Finished, targets: list[int]) -> Iterable[tuple[object, ...]]:
-    links = item.links
+    links, number = item.links, len(targets)
     return zip(
-        repeat(item.row.id), count(), targets, links.kinds, map(int, links.follows), links.weights, links.positions,
-        links.rels, links.anchors,
+        repeat(item.row.id, number), range(number), targets, links.kinds, map(int, links.follows), links.weights,
+        links.positions, links.rels, links.anchors, strict=True,
     )  # fmt: skip
 
 
@@ -341,16 +345,22 @@ def _content(item: Finished, batch: Batch) -> tuple[object, ...]:
     visit, page = item.visit, item.visit.page or NO_PAGE
     etag, last_modified = _validators(visit)
     changed = item.row.visits > 0 and page.content_digest != item.row.content_digest
-    kept = len(item.links.digests) if _keeps_links(item, batch) else NOT_KEPT
     return (
         etag or "", last_modified or "", visit.bytes, page.media_type or visit.media_type, page.charset, page.language,
         page.title, page.description, page.canonical, int(page.noindex), int(page.nofollow), page.content_digest,
-        page.text_digest, page.topic, kept, int(changed), item.row.id,
+        page.text_digest, page.topic, _outlinks(item, batch), int(changed), item.row.id,
     )  # fmt: skip
 
 
+def _outlinks(item: Finished, batch: Batch) -> int:
+    """How many links are stored of it, or that it is not known any more which ones count."""
+    if item.links.digests:
+        return len(item.links.digests) if _keeps_links(item, batch) else NOT_KEPT
+    return NOT_KEPT if item.row.outlinks == NOT_KEPT else 0
+
+
 def _validators(visit: Visit) -> tuple[str | None, str | None]:
-    """ETag and Last-Modified, only of answers that a later "not modified" could refer to."""
-    if visit.outcome not in PAGE_OUTCOMES or visit.lease.role is not Role.PAGE:
+    """ETag and Last-Modified, only of contents that a later "not modified" could refer to."""
+    if visit.outcome not in PAGE_OUTCOMES:
         return None, None
     return visit.etag or None, visit.last_modified or None
