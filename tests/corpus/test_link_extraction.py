@@ -47,7 +47,7 @@ def test_links_urls_anchors_and_nofollow_agree_with_scrapy() -> None:
             assert found == [*expected, ("http://example.org/photo.jpg", "", False)]
         elif case["test"] == "test_extract_all_links":
             # Scrapy gives each target once, with its first anchor, and areas without their alt text.
-            assert dict((url, nofollow) for url, _, nofollow in found) == {url: no for url, _, no in expected}
+            assert {url: no for url, _, no in found} == {url: no for url, _, no in expected}
             assert set(expected) - set(found) == {("http://example.com/sample1.html", "", False)}
         else:
             assert found == expected, case["test"]
@@ -71,9 +71,9 @@ def _bytes(text: str | bytes) -> bytes:
 
 def test_base_urls_agree_with_w3lib() -> None:
     compared = 0
-    for test, (html, *urls), _, expected in w3lib("get_base_url"):
+    for test, (text, *urls), _, expected in w3lib("get_base_url"):
         url = _bytes(urls[0]).decode() if urls else "http://page.example/"
-        html = _bytes(html)
+        html = _bytes(text)
         if b"<noscript" in html:
             continue  # to us, content of <noscript> counts: scripts are not run
         if "example_" in expected or "%a3" in expected:

@@ -230,7 +230,7 @@ def stand_in(folder: Path, code: str) -> str:
         from gossamer.model import Links, Outcome, Page
         connection = socket.socket(fileno=int(sys.argv[-1]))
         def frame(message): return len(message).to_bytes(4, "big") + message
-        def page(**fields): return frame(msgspec.msgpack.encode(Page(id=fields.pop("id", 7), outcome=Outcome.FETCHED, reason="", **fields)))
+        def page(id=7, **fields): return frame(msgspec.msgpack.encode(Page(id, Outcome.FETCHED, "", **fields)))
         connection.sendall(frame(b""))
         connection.recv(1 << 20)
         """)

@@ -17,10 +17,11 @@ TYPES = ("text/html", "application/xhtml+xml", "text/xml", "text/plain", "applic
 MARKUP = st.sampled_from(
     [
         "<a href=x>", "</a>", "<p>", "</p>", "<h1>", "</h1>", "<div role=main>", "</div>", "<nav>", "</nav>", "<svg>",
-        "</svg>", "<title>", "</title>", "<base href=/b/>", "<table>", "<td>", "<select>", "<option>", "<object>", "<br>",
-        "<img src=i alt=a srcset='b 1x'>", "<!--", "-->", "<![CDATA[", "]]>", "<?xml version='1.0'?>", "<rss>", "<channel>",
-        "<item>", "<link>", "</link>", "<feed>", "<entry>", "&amp;", "&#0;", "&#xD800;", "\0", "\x1b", "é", "\ud7ff", " ",
-        "word", "<meta charset=shift_jis>", "<template>", "<frameset>", "<math>", "<mi>", "<foreignObject>", "<a xlink:href=#>",
+        "</svg>", "<title>", "</title>", "<base href=/b/>", "<table>", "<td>", "<select>", "<option>", "<object>",
+        "<img src=i alt=a srcset='b 1x'>", "<!--", "-->", "<![CDATA[", "]]>", "<?xml version='1.0'?>", "<rss>",
+        "<channel>", "<item>", "<link>", "</link>", "<feed>", "<entry>", "&amp;", "&#0;", "&#13;", "&#xD800;", "\0",
+        "\r", "\x1b", "é", "\ud7ff", " ", "word", "<meta charset=shift_jis>", "<template>", "<frameset>",
+        "<math>", "<mi>", "<foreignObject>", "<a xlink:href=#>", "<br>",
     ]
 )  # fmt: skip
 
@@ -79,6 +80,8 @@ def test_any_headers_are_borne(one: str, other: str) -> None:
         b"<" * 1_000_000,
         b"<p>" + b"\t \n" * 500_000 + b"x",
         b"<!--" * 300_000,
+        b"<noframes>" * 50_000,
+        b"<noframes><a href=x></noframes>" * 20_000,
     ],
     ids=lambda html: html[:16].decode(),
 )

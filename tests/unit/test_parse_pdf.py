@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
 from gossamer.crawl.reading import pdf
 from gossamer.model import Field, Kind, Outcome
 from parsing import page, rows, runs
+
+if TYPE_CHECKING:
+    import pytest
 
 TEXT = int(Field.TEXT)
 

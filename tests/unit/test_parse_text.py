@@ -42,6 +42,7 @@ def test_fields_are_kept_apart_in_reading_order() -> None:
         ("<button>push</button>now", "push\nnow"),
         ("<textarea>written</textarea>", "written"),
         ("<noscript>without</noscript>", "without"),
+        ("<noframes>with<b>out</b></noframes>", "without"),
         ("a&amp;b &lt;c&gt; &eacute;", "a&b <c> é"),
         ("one\xa0two\u3000three", "one\xa0two\u3000three"),
         ("seen<script>no</script><style>no</style><template>no</template>", "seen"),

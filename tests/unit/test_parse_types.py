@@ -32,7 +32,9 @@ HERE = "http://example.org/dir/"
         ("", b"", ""),
     ],
 )
-def test_the_type_is_what_the_header_says_or_else_what_it_looks_like(content_type: str, body: bytes, media_type: str) -> None:
+def test_the_type_is_what_the_header_says_or_else_what_it_looks_like(
+    content_type: str, body: bytes, media_type: str
+) -> None:
     assert page(body, content_type).media_type == media_type
 
 
@@ -66,10 +68,12 @@ def test_xhtml_is_read_as_html_with_empty_elements_closed(content_type: str) -> 
 # Feeds
 
 RSS = """<?xml version="1.0"?><rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>
-<title>The feed</title><link>http://example.org/</link><description>About &amp; more</description><language>en</language>
+<title>The feed</title><link>http://example.org/</link><description>About &amp; more</description>
+<language>en</language>
 <image><title>no</title><link>http://example.org/no</link></image>
 <item><media:title>no</media:title><title>One &amp;amp; two</title><link> /1 </link>
-<description>&lt;p&gt;Some &lt;b&gt;ma&lt;/b&gt;rkup&lt;/p&gt;</description><enclosure url="/1.mp3" type="audio/mpeg"/></item>
+<description>&lt;p&gt;Some &lt;b&gt;ma&lt;/b&gt;rkup&lt;/p&gt;</description>
+<enclosure url="/1.mp3" type="audio/mpeg"/></item>
 <item><title>By id&nbsp;only</title><guid>http://example.org/2</guid></item>
 <item><title>No link</title><guid isPermaLink="false">x</guid></item></channel></rss>"""
 
@@ -77,9 +81,11 @@ RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns=
 <channel rdf:about="x"><title>The feed</title><link>http://example.org/</link></channel>
 <image><title>no</title></image><item rdf:about="y"><title>One</title><link>http://example.org/1</link></item></rdf:RDF>"""
 
-ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="fr" xml:base="/blog/"><title type="html">The &lt;i&gt;feed</title>
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="fr" xml:base="/blog/">
+<title type="html">The &lt;i&gt;feed</title>
 <link rel="self" href="self"/><link href="home"/><link rel="next" href="page2"/>
-<entry><title>One</title><link rel="edit" href="no"/><link href="1"/><author><name>no</name></author><summary>short</summary>
+<entry><title>One</title><link rel="edit" href="no"/><link href="1"/><author><name>no</name></author>
+<summary>short</summary>
 <content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">lo<b>ng</b><p>text</p></div></content></entry></feed>"""
 
 
@@ -127,7 +133,11 @@ def test_a_feed_in_another_encoding_is_read_by_its_declaration() -> None:
 
 @pytest.mark.parametrize(
     "declared",
-    ['<!ENTITY a "aaaaaaaaaa">', '<!ENTITY a SYSTEM "file:///etc/hostname">', '<!ENTITY % a SYSTEM "http://example.org/a">'],
+    [
+        '<!ENTITY a "aaaaaaaaaa">',
+        '<!ENTITY a SYSTEM "file:///etc/hostname">',
+        '<!ENTITY % a SYSTEM "http://example.org/a">',
+    ],
 )
 def test_declared_entities_are_refused(declared: str) -> None:
     found = page(f"<!DOCTYPE rss [{declared}]><rss><channel><title>&a;</title></channel></rss>", "text/xml")
@@ -135,7 +145,10 @@ def test_declared_entities_are_refused(declared: str) -> None:
 
 
 def test_of_other_xml_the_text_is_read() -> None:
-    found = page("<book xml:lang='en'><chapter>One <em>two</em></chapter><!-- no -->\n<chapter>three &copy;</chapter></book>", "text/xml")
+    found = page(
+        "<book xml:lang='en'><chapter>One <em>two</em></chapter><!-- no -->\n<chapter>three &copy;</chapter></book>",
+        "text/xml",
+    )
     assert runs(found) == [(TEXT, "One\ntwo\nthree ©")]
     assert found.language == "en"
 

@@ -22,9 +22,9 @@ import zstandard
 
 from gossamer.crawl.charset import as_utf8
 from gossamer.crawl.decode import decoded
-from gossamer.crawl.reading.document import MAX_LANGUAGE, MAX_TITLE, Document
+from gossamer.crawl.reading.document import MAX_LANGUAGE, Document
 from gossamer.crawl.reading.html import read_html, read_xhtml
-from gossamer.crawl.reading.links import Bonds, kind_of_rel, link_header, refresh_target
+from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds, kind_of_rel, link_header, refresh_target
 from gossamer.crawl.reading.text import clean, collapsed, headed, nearness, packed
 from gossamer.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from gossamer.crawl.robots import robots_directives, robots_text
@@ -84,27 +84,32 @@ class PageParser:
         if outcome is not Outcome.FETCHED:
             return Page(job.id, outcome, reason)
         media_type = _media_type(job.content_type, body)
-        charset, document = self._read(job, media_type, body)
-        return self._page(job, document, body, (media_type, charset, reason))
+        document = self._read(job, media_type, body)
+        _add_headers(job, document)
+        document.reason = "; ".join(filter(None, (reason, document.reason, document.bonds.shortfall())))
+        return self._page(job, media_type, body, document)
 
-    def _read(self, job: ParseJob, media_type: str, body: bytes) -> tuple[str, Document]:
-        """Hand the body to the reader of its type; answer the charset (of text) and what was found."""
+    def _read(self, job: ParseJob, media_type: str, body: bytes) -> Document:
+        """Hand the body to the reader of its type."""
         most = self._options.max_links
-        if job.role is Role.SITEMAP:
-            return "", _sitemap(body, job.url, most)
-        if media_type == "application/pdf":
-            from gossamer.crawl.reading.pdf import read_pdf  # noqa: PLC0415  many crawls meet no PDF, and it takes 20 MB
-
-            return "", read_pdf(body, job.url, most)
         is_xml = media_type in _XML or media_type.endswith("+xml")
+        if job.role is Role.SITEMAP:
+            return _sitemap(body, job.url, most)
+        if media_type == "application/pdf":
+            from gossamer.crawl.reading.pdf import read_pdf  # noqa: PLC0415  20 MB that many crawls never need
+
+            return read_pdf(body, job.url, most)
         if not (is_xml or media_type.startswith("text/") or media_type in _PLAIN):
-            return "", Document(Bonds(job.url, most), reason=f"nothing to read in {media_type or 'an unknown type'}")
+            return Document(Bonds(job.url, most), reason=f"nothing to read in {media_type or 'an unknown type'}")
         utf8, charset = as_utf8(body, job.content_type)
         if is_xml:
-            return charset, self._read_xml(job, media_type, body, utf8)
-        if media_type == "text/html":
-            return charset, read_html(utf8, job.url, most, anchors=self._options.keep_links)
-        return charset, _plain_text(utf8, job.url, most)
+            document = self._read_xml(job, media_type, body, utf8)
+        elif media_type == "text/html":
+            document = read_html(utf8, job.url, most, anchors=self._options.keep_links)
+        else:
+            document = _plain_text(utf8, job.url, most)
+        document.charset = charset
+        return document
 
     def _read_xml(self, job: ParseJob, media_type: str, body: bytes, utf8: bytes) -> Document:
         from gossamer.crawl.reading.feeds import read_xml, root_element  # noqa: PLC0415  as above, 2 MB
@@ -117,20 +122,17 @@ class PageParser:
             return _sitemap(body, job.url, most)
         return read_xml(utf8.decode("utf-8", "replace"), job.url, most)
 
-    def _page(self, job: ParseJob, document: Document, body: bytes, told: tuple[str, str, str]) -> Page:
-        media_type, charset, reason = told
+    def _page(self, job: ParseJob, media_type: str, body: bytes, document: Document) -> Page:
         options = self._options
-        _add_headers(job, document)
         directives = robots_directives(job.robots, document.robots, options.product)
         runs = headed(document.title, document.description, document.runs)
         text = packed(runs)
-        cut = f"{document.bonds.cut:,} more links left out" if document.bonds.cut else ""
         return Page(
             job.id,
             Outcome.FETCHED,
-            "; ".join(filter(None, (reason, document.reason, cut))),
+            document.reason,
             media_type=media_type,
-            charset=charset,
+            charset=document.charset,
             title=document.title,
             description=document.description,
             language=_language(document.language or job.language),
@@ -197,7 +199,7 @@ def _add_headers(job: ParseJob, document: Document) -> None:
         if url and kind:
             if kind is Kind.CANONICAL:
                 document.canonical = document.canonical or url
-            document.bonds.add(url, int(kind), clean(title, MAX_TITLE), rel, int(Position.HEAD))
+            document.bonds.add(url, int(kind), clean(title, MAX_ANCHOR), rel, int(Position.HEAD))
     refresh = refresh_target(job.refresh) if job.refresh else None
     if refresh and (url := canonical(refresh, job.url)):
         document.bonds.add(url, int(Kind.REFRESH), "", "", int(Position.HEAD))

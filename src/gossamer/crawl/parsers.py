@@ -33,8 +33,9 @@ _START = 60.0  # seconds a parser may take to start
 _MAX_STARTS = 3  # parsers in a row that died before they were ready: then none will be
 _LAST_BREATH = 1.0  # seconds between closing its socket and being dead
 _READ = 1 << 20  # bytes read from a parser at a time
-# glibc gives memory back to the system behind every large page and takes it again for the next: 50 page faults for each
-# page, a third of the time of parsing it. Told to keep up to 128 MiB, it does neither. Harmless with other allocators.
+# glibc gives memory back to the system behind every large page and takes it again for the next: 50 page faults a page
+# on average, a third of the time of building its tree. Told to keep up to 128 MiB, it does neither. Harmless with other
+# allocators.
 ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(128 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
 _MAX_SAID = 200  # characters of a dead parser's last words
 _KINDS = frozenset(map(int, Kind))
@@ -113,8 +114,12 @@ class ParserPool:
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Page).decode
         self._parsers: list[_Parser] = []
-        for _ in range(processes):
-            self._start()
+        try:
+            for _ in range(processes):
+                self._start()
+        except ParserFault:
+            self.close()
+            raise
 
     @property
     def busy(self) -> int:
@@ -138,13 +143,13 @@ class ParserPool:
 
     def tick(self, now: float) -> None:
         """Kill parsers that overstay. Call it about every second, with a clock of your choice."""
-        limit = self._options.seconds + _GRACE
         for parser in list(self._parsers):
+            limit = self._options.seconds + _GRACE if parser.ready else _START
             if parser.ready and not parser.jobs:
                 continue
             if parser.since is None:
                 parser.since = now
-            elif now - parser.since > (limit if parser.ready else _START):
+            elif now - parser.since > limit:
                 self._bury(parser, (Outcome.PARSER_TIMEOUT, f"hung for more than {limit:g} seconds"))
 
     def close(self) -> None:

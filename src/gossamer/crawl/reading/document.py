@@ -21,6 +21,7 @@ class Document:
     bonds: Bonds
     title: str = ""
     description: str = ""
+    charset: str = ""  # "" when it is not text
     language: str = ""
     canonical: str = ""
     robots: list[tuple[str, str]] = field(default_factory=list)  # <meta> robots: name, content

@@ -32,7 +32,6 @@ FIRM = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDE})  # hold for paragraphs
 SKIP = "skip"  # a handler's answer: do not look at the content
 MAX_OPEN_ANCHORS = 8  # they nest in broken pages only; without a bound, gathering their texts would be quadratic
 HYPERLINK = int(Kind.HYPERLINK)
-TEXT_NODE = 2  # Lexbor's tag number of a text node
 
 
 class Anchor(NamedTuple):
@@ -84,7 +83,7 @@ _BLOCKS = (
     "ol", "optgroup", "option", "pre", "search", "section", "select", "summary", "tbody", "td", "textarea", "tfoot",
     "th", "thead", "tr", "ul",
 )  # fmt: skip
-_UNSEEN = ("datalist", "noembed", "noframes", "style", "template")
+_UNSEEN = ("datalist", "noembed", "style", "template")
 _EMBEDS = {  # element -> attribute, kind
     "frame": ("src", Kind.FRAME),
     "iframe": ("src", Kind.FRAME),
@@ -103,6 +102,13 @@ def _tag(name: str) -> int:
     return _new_node(name).tag_id
 
 
+def _text_tag() -> int:
+    text = LexborHTMLParser("text").css("body")[0].first_child
+    assert text is not None
+    return text.tag_id
+
+
+TEXT_NODE = _text_tag()  # Lexbor gives text nodes a tag number too
 LANDMARK_BY_TAG = {_tag(name): position for name, position in _LANDMARKS.items()}
 _EMBED_BY_TAG = {_tag(name): embed for name, embed in _EMBEDS.items()}
 _RAW_TEXT = frozenset({_tag("iframe"), _tag("script")})  # embeds whose content is not markup
@@ -123,8 +129,15 @@ def _skip(_: Walk, __: LexborNode) -> Closing:
 
 def _html(walk: Walk, node: LexborNode) -> Closing:
     attributes = node.attributes
-    walk.document.language = attributes.get("lang") or attributes.get("xml:lang") or ""
+    walk.document.language = attributes.get("lang") or attributes.get("xml:lang") or walk.document.language
     return None
+
+
+def _noframes(walk: Walk, node: LexborNode) -> Closing:
+    """What a page shows without frames: markup that the HTML parser takes for text."""
+    if walk.frameless is not None:
+        walk.frameless.append(node.text())
+    return SKIP
 
 
 def _title(walk: Walk, node: LexborNode) -> Closing:
@@ -276,6 +289,7 @@ HANDLERS: dict[int, Handler | str] = {
     **dict.fromkeys(LANDMARK_BY_TAG, _landmark),
     **dict.fromkeys(_EMBED_BY_TAG, _embed),
     _tag("html"): _html,
+    _tag("noframes"): _noframes,
     _tag("title"): _title,
     _tag("base"): _base,
     _tag("meta"): _meta,

@@ -31,14 +31,13 @@ from gossamer.crawl.reading.elements import (
 )
 from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds
 from gossamer.crawl.reading.text import clean, collapsed
-from gossamer.model import Field, Position
+from gossamer.model import Field, Kind, Position
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from gossamer.crawl.reading.elements import Closing
     from gossamer.crawl.reading.text import Run
-    from gossamer.model import Kind
 
 _MARK = re.compile(r"\0[0-9+-]")
 _HIDDEN = re.compile(r"\0-.*?\0\+", re.DOTALL)
@@ -54,11 +53,14 @@ def read_html(html: bytes, url: str, most_links: int, *, anchors: bool = True) -
     tree = LexborHTMLParser(html)  # scripting off, so what stands in <noscript> counts
     roles = _roles(tree, html) if anchors else {}
     walk = Walk(Document(Bonds(url, most_links)), roles, anchors=anchors)
-    walk.run(tree.root)
-    if walk.base and walk.base != walk.bonds.base:  # a <base> behind links that it holds for as well
-        walk = Walk(Document(Bonds(walk.base, most_links)), roles, anchors=anchors)
-        walk.run(tree.root)
+    walk.run_all(tree)
+    base = walk.base or url
+    if walk.bonds.base != base:  # a <base> behind links that it holds for as well
+        walk = Walk(Document(Bonds(base, most_links)), roles, anchors=anchors)
+        walk.run_all(tree)
     walk.finish()
+    if base != url:  # it is there for other links, but names a document all the same
+        walk.bonds.add(base, int(Kind.RELATED), "", "base", int(Position.HEAD))
     return walk.document
 
 
@@ -101,6 +103,14 @@ class Walk:
         self.order = 0  # links so far
         self.disordered = False  # some were added in another order than they occur
         self.drawn = False  # there is text that is none
+        self.frameless: list[str] | None = []  # markup in <noframes>; None: it counts no more
+
+    def run_all(self, tree: LexborHTMLParser) -> None:
+        """Walk a document, then what it has for browsers without frames. Once: what nests in there counts no more."""
+        self.run(tree.root)
+        frameless, self.frameless = self.frameless or [], None
+        for html in frameless:
+            self.run(LexborHTMLParser(html).root)
 
     def run(self, node: LexborNode | None) -> None:  # noqa: C901, PLR0912  the innermost loop: calls would cost more than they tell
         """Walk the tree below and behind `node`, without recursion: pages nest as deep as they like."""

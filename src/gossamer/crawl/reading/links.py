@@ -137,6 +137,10 @@ class Bonds:
         _, weights, positions, rels = map(list, zip(*rows.values(), strict=True))
         return Links(list(map(digest, urls)), urls, kinds, follows, anchors, weights, rels, positions)
 
+    def shortfall(self) -> str:
+        """What was left out, for people."""
+        return f"{self.cut:,} more link{'s' if self.cut > 1 else ''} left out" if self.cut else ""
+
     def sort(self) -> None:
         """Put the bonds in the order given when they were added."""
         self._rows = dict(sorted(self._rows.items(), key=lambda item: item[1][0]))

@@ -41,12 +41,19 @@ def _read(pdf: pypdfium2.PdfDocument, document: Document) -> None:
     document.title = clean(_metadata(pdf, b"Title\0"), MAX_TITLE)
     document.description = clean(_metadata(pdf, b"Subject\0"), MAX_DESCRIPTION)
     document.language = _utf16(lambda buffer, size: raw.FPDFCatalog_GetLanguage(pdf.raw, buffer, size))
-    pages = len(pdf)
+    pages, unreadable = len(pdf), 0
     if pages > MAX_PAGES:
         document.reason = f"only the first {MAX_PAGES} of {pages} PDF pages read"
-    texts = [text for index in range(min(pages, MAX_PAGES)) if (text := _page_text(pdf, index, document.bonds))]
-    if texts:
-        document.runs = [(int(Field.TEXT), "\n".join(texts))]
+    texts: list[str] = []
+    for index in range(min(pages, MAX_PAGES)):
+        try:
+            texts.append(_page_text(pdf, index, document.bonds))
+        except pypdfium2.PdfiumError:
+            unreadable += 1
+    if unreadable:
+        document.reason = f"{unreadable} of {pages} PDF pages unreadable"
+    text = "\n".join(filter(None, texts))
+    document.runs = [(int(Field.TEXT), text)] if text else []
 
 
 def _page_text(pdf: pypdfium2.PdfDocument, index: int, bonds: Bonds) -> str:
