@@ -322,6 +322,30 @@ def test_broken_links_are_shown_with_the_page_and_the_anchor(tmp_path: Path) -> 
     assert (error["source"], error["anchor"]) == (site.url, "to broken")
 
 
+def test_a_trap_that_answers_everything_alike_comes_to_an_end(tmp_path: Path) -> None:
+    config = tmp_path / "gossamer.toml"
+    config.write_text("[crawl]\nmax_copies = 5\n")
+
+    class Maze(dict[str, str | Answer]):
+        """Every path answers with the same page, which links to a path that was not there before."""
+
+        def get(self, path: str, default: object = None) -> str | Answer:  # type: ignore[override]
+            return Answer("", 404) if path == "/robots.txt" else links("?more", "next/")
+
+    with Served({}) as site:
+        site.pages = Maze()
+        summary = crawl(site.url, tmp_path / "web", "--config", config, "--max-pages", 200)
+    assert summary["queued"] == 0
+    assert summary["pages"] < 50
+
+
+def test_session_ids_do_not_make_new_pages(tmp_path: Path) -> None:
+    pages: Pages = {"/": links("a?sessionid=1", "a?sessionid=2", "a;jsessionid=3"), "/a?sessionid=1": "<title>A</title>"}
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web")
+        assert site.paths() == ["/", "/a?sessionid=1"]
+
+
 # -- again ------------------------------------------------------------------------------------------------------------
 
 

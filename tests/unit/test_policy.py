@@ -125,6 +125,23 @@ def test_words_of_the_url_count_for_the_topic() -> None:
     assert near.priority > far.priority
 
 
+def test_copies_are_counted_by_host_and_content() -> None:
+    copies = policy.Copies(most=2)
+    seen = [copies.beyond(1, b"same") for _ in range(5)]
+    assert seen == [0, 0, 0, 3, 4]
+    assert copies.beyond(2, b"same") == 0
+    assert copies.beyond(1, b"other") == 0
+
+
+def test_the_memory_of_contents_is_bounded() -> None:
+    copies = policy.Copies(most=2)
+    for _ in range(3):
+        copies.beyond(1, b"often")
+    for number in range(policy.REMEMBERED_CONTENTS + 10):
+        copies.beyond(1, str(number).encode())
+    assert copies.beyond(1, b"often") == 3, "what was seen often is kept"
+
+
 @pytest.mark.parametrize(
     ("outcome", "status", "tries", "state", "host_failure"),
     [

@@ -39,6 +39,10 @@ DEFAULT_ACCEPT = (
 )
 
 
+# What the common servers add to URLs for visitors without cookies: without end, were each one another page.
+SESSION_IDS = ("PHPSESSID", "phpsessid", "JSESSIONID", "jsessionid", "CFID", "CFTOKEN", "sessionid", "session_id")
+
+
 class CrawlSettings(Section, frozen=True, kw_only=True):
     """What to visit and in which order. Kept with the web: a later `crawl` without flags goes on with these."""
 
@@ -83,16 +87,25 @@ class CrawlSettings(Section, frozen=True, kw_only=True):
     ] = "none"
     query: Annotated[
         Literal["keep", "sort", "strip"],
-        says("What to do with the query part of URLs: keep it, sort its parameters, or remove it.", "--url-query"),
+        says(
+            "The query of a URL tells pages apart as it is (keep), in any order (sort), or not at all (strip); "
+            "of URLs that are the same then, the first one found is visited.",
+            "--url-query",
+        ),
     ] = "keep"
     drop_parameters: Annotated[
-        tuple[str, ...], says("Query parameters to remove from URLs, such as session ids.", "--drop-parameter NAME")
-    ] = ()
+        tuple[str, ...],
+        says("Parameters that do not tell pages apart, such as session ids.", "--drop-parameter NAME"),
+    ] = SESSION_IDS
     max_url_length: Annotated[Positive, says("Longer URLs are recorded and not visited (characters).")] = 2000
     max_path_repeats: Annotated[
         Positive, says("A URL whose path holds one segment more often than this is taken for a trap.")
     ] = 3
     robots: Annotated[bool, says("Obey robots.txt, X-Robots-Tag, meta robots and rel=nofollow.", "--robots")] = True
+    max_copies: Annotated[
+        Positive,
+        says("From pages with the very same content, no links are followed beyond this many on one host: a trap."),
+    ] = 50
     sitemaps: Annotated[bool, says("Read the sitemaps named in robots.txt.", "--sitemaps")] = True
     links: Annotated[bool, says("Store the links (off: they are followed only).", "--links")] = True
     source: Annotated[bool, says("Store the source of every page, compressed.", "--source")] = True

@@ -83,6 +83,7 @@ class CrawlLoop:
             obey_robots=crawl.robots,
             ahead=LEASED_AHEAD if crawl.order == "breadth" else 1,
         )
+        self._copies = policy.Copies(crawl.max_copies)
         self._outbox = Outbox(self._settings.store)
         least = self._settings.store.min_free << 20
         self._writer = Writer(
@@ -258,6 +259,8 @@ class CrawlLoop:
                 fetched = msgspec.structs.replace(fetched, outcome=Outcome.TOO_MANY_REDIRECTS, reason=reason)
             else:
                 redirect = visits.redirect_candidate(lease, fetched.location, self._rules)
+        if page is not None and (copies := self._copies.beyond(lease.host, page.content_digest)):
+            page = visits.dead_end(page, copies)
         retries = self._retries(lease)
         self._finish(visits.visit_of(lease, fetched, page, now=now, retries=retries, redirect=redirect), now)
 

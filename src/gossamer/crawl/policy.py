@@ -37,6 +37,8 @@ UNREACHABLE = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TLS, Outcome.TIME
 REFUSALS = frozenset({Outcome.ROBOTS, Outcome.TYPE, Outcome.ADDRESS, Outcome.TOO_BIG, Outcome.HEADERS_TOO_BIG})
 SUCCESSES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED, Outcome.REDIRECTED, Outcome.CHECKED})
 
+REMEMBERED_CONTENTS = 50_000  # about 10 MB; those seen once are forgotten first
+
 COMPLETE = "complete"
 PAGE_LIMIT = "page limit reached"
 
@@ -165,6 +167,24 @@ class Admissions:
         words = {*WORD.findall(candidate.anchor.lower()), *WORD.findall(candidate.url.lower().replace("_", " "))}
         own = len(self._topic & words) / len(self._topic)
         return (1 - SOURCE_SHARE) * own + SOURCE_SHARE * candidate.source_topic
+
+
+class Copies:
+    """How often the same content was seen on one host: a trap that answers everything alike must not go on for ever."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._seen: dict[tuple[int, bytes], int] = {}
+
+    def beyond(self, host: int, content: bytes) -> int:
+        """The number of pages seen before with this content, when they are too many; 0 otherwise."""
+        if len(self._seen) >= REMEMBERED_CONTENTS:
+            self._seen = {key: times for key, times in self._seen.items() if times > 1}
+            if len(self._seen) >= REMEMBERED_CONTENTS // 2:
+                self._seen.clear()
+        before = self._seen.get((host, content), 0)
+        self._seen[host, content] = before + 1
+        return before if before > self._most else 0
 
 
 class Left(Value, frozen=True, kw_only=True):

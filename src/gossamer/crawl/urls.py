@@ -102,7 +102,7 @@ def key(url: str, rules: UrlRules = KEEP) -> str:
     """
     if "%" in url:
         url = ESCAPE.sub(_plainest, url)
-    if rules.query == "keep" and not rules.drop_parameters:
+    if rules.query == "keep" and (not rules.drop_parameters or ("?" not in url and ";" not in url)):
         return url
     return _ruled(url, rules)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from gossamer.crawl import policy
 from gossamer.crawl.urls import digest
 from gossamer.model import Candidate, Fetched, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
@@ -52,6 +54,13 @@ def visit_of(
         page=page if outcome is Outcome.FETCHED else None,
         redirect=redirect,
     )
+
+
+def dead_end(page: Page, copies: int) -> Page:
+    """A page that many others on its host equal: it is kept, and its links are not followed."""
+    links = msgspec.structs.replace(page.links, follows=[False] * len(page.links.follows))
+    reason = f"the same content as {copies:,} other pages of its host: its links are not followed"
+    return msgspec.structs.replace(page, links=links, reason=reason)
 
 
 def unvisited(lease: Lease, outcome: Outcome, reason: str, *, now: float, state: State) -> Visit:
