@@ -19,6 +19,7 @@ import sys
 import tempfile
 import termios
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
@@ -26,9 +27,11 @@ from rich.text import Text
 
 from gossamer.cli.live import frame
 from gossamer.crawl.crawler import CrawlLoop
-from gossamer.crawl.progress import Progress
 from gossamer.demo import DemoWeb
 from gossamer.start import Ask, prepare
+
+if TYPE_CHECKING:
+    from gossamer.crawl.progress import Progress
 
 PICTURE = Path(__file__).with_name("crawl.svg")
 COLUMNS, ROWS = 80, 50

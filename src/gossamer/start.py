@@ -167,10 +167,10 @@ def _open_round(
         every = tuple(dict.fromkeys((*(before.seeds if before else ()), *seeds)))
         current = store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host)
         admit = _admissions(crawl, (*every, *current.joined))
-        if before is not None:
-            store.readmit(admit)
         if revisit:
             store.requeue(current.started_at)
+        if before is not None:
+            store.readmit(admit)  # after that: what is queued again may be out of a narrower scope
     else:
         current, admit = before, _admissions(crawl, (*before.seeds, *before.joined))
     store.add([seed_candidate(url, url_rules(crawl)) for url in seeds], admit)

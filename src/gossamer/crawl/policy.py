@@ -158,7 +158,8 @@ class Admissions:
             return float(candidate.depth)
         if self._settings.order == "breadth":
             return float(-candidate.depth)
-        return TOPIC_GAIN * self._nearness(candidate) - DEPTH_COST * candidate.depth
+        importance = BACKLINK_GAIN * candidate.backlinks - DEPTH_COST * candidate.depth
+        return TOPIC_GAIN * self._nearness(candidate) + importance
 
     def _nearness(self, candidate: Candidate) -> float:
         """How near a link is to the topic, 0..1: words of its anchor and URL, and the page it stands on."""

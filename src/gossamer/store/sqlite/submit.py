@@ -7,7 +7,7 @@ Statements run once for the whole batch (`executemany` over columns zipped toget
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from itertools import chain, count, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -300,16 +300,17 @@ def _links_of(visit: Visit) -> Links:
 
 
 def _offers(finished: Sequence[Finished]) -> dict[tuple[bytes, int], tuple[Finished, int]]:
-    """For every target and strength of claim, where the nearest such claim is made: (visit, number of the bond).
+    """For every target and strength of claim, where the nearest such claim is first made: (visit, number of the bond).
 
-    Sorted so that the nearest comes last and stays. Redirects speak for themselves (see `Visit.redirect`).
+    Redirects speak for themselves (see `Visit.redirect`).
     """
     offers: dict[tuple[bytes, int], tuple[Finished, int]] = {}
     pages = [item for item in finished if item.visit.redirect is None]
-    for item in sorted(pages, key=_distance_from, reverse=True):
+    for item in sorted(pages, key=_distance_from):
         links = item.links
         strengths = map(STRENGTHS.__getitem__, zip(links.kinds, links.follows, strict=True))
-        offers.update(zip(zip(links.digests, strengths, strict=True), zip(repeat(item), count()), strict=False))
+        claims = zip(links.digests, strengths, strict=True)
+        deque(map(offers.setdefault, claims, zip(repeat(item), count())), maxlen=0)  # a loop without bytecode
     return offers
 
 
