@@ -92,15 +92,9 @@ def crawl_seen_halfway(url: str, store: Path) -> Progress:
     loop = prepare(Ask(store=str(store), urls=(url,)))
     assert isinstance(loop, CrawlLoop), "a new web cannot be complete"
     seen: list[Progress] = []
-
-    def look() -> None:
-        now = loop.progress()
-        if not seen and now.pages >= HALFWAY and now.transfers:
-            seen.append(now)
-
-    for _ in loop.run(on_wait=look):
+    for _ in loop.run(on_wait=lambda: seen.append(loop.progress())):
         pass
-    return seen[0]
+    return next(now for now in seen if now.pages >= HALFWAY and now.transfers)
 
 
 def command(console: Console, text: str) -> None:

@@ -61,6 +61,7 @@ SITES: dict[str, dict[str, str | Answer]] = {
     "search.example": {"/?q=spider+silk": '<a href="/settings">settings</a> <a href="https://docs.example/">Docs</a>'},
 }
 NO_SETTINGS = {"store.md", "store.submit"}  # though they begin like one
+FLAG_AND_VALUE = r"--(?!limit|out)[a-z-]+ [a-z0-9./]+"  # of crawl; in capitals it is a word for the value
 PASSWORD = {"authorization": "Basic " + b64encode(b"me:open sesame").decode()}
 
 
@@ -116,6 +117,7 @@ def test_what_a_page_shows_wrongly_is_noticed() -> None:
 def command_lines(page: Path) -> Iterator[list[str]]:
     """Every gossamer command that a page names, as words, up to a pipe or the like."""
     texts = [word for word in code_words(page) if word.startswith("gossamer ")]
+    texts += [f"gossamer crawl {word}" for word in code_words(page) if re.fullmatch(FLAG_AND_VALUE, word)]
     for block in blocks(page):
         if block.language in {"sh", "console"}:
             texts += re.findall(
