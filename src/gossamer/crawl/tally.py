@@ -30,7 +30,7 @@ class Tally:
         self.note = ""
         self.waiting_for = ""
         self._marks: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
-        self._limits: deque[tuple[float, str, float]] = deque()
+        self._limits: deque[tuple[int, Counter[str]]] = deque()  # by second: what was waited for, in microseconds
         self._latest: deque[tuple[str, str]] = deque(maxlen=LATEST)
 
     def standing(self, counts: Counts) -> None:
@@ -62,10 +62,12 @@ class Tally:
 
     def waited(self, limit: str, seconds: float) -> None:
         """The loop waited for something."""
-        now = time.monotonic()
-        self._limits.append((now, limit, seconds))
-        while now - self._limits[0][0] > WINDOW:
-            self._limits.popleft()
+        second = int(time.monotonic())
+        if not self._limits or self._limits[-1][0] != second:
+            self._limits.append((second, Counter()))
+            while second - self._limits[0][0] > WINDOW:
+                self._limits.popleft()
+        self._limits[-1][1][limit] += int(seconds * 1e6)
 
     def report(self, progress: Progress) -> Report:
         """What other crawlers and `gossamer crawlers` get to see."""
@@ -79,9 +81,7 @@ class Tally:
         )
 
     def _limit(self) -> str:
-        waits: Counter[str] = Counter()
-        for _, limit, seconds in self._limits:
-            waits[limit] += int(seconds * 1e6)
+        waits = sum((waited for _, waited in self._limits), start=Counter[str]())
         return waits.most_common(1)[0][0] if waits else ""
 
     def progress(

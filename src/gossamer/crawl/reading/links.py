@@ -77,15 +77,15 @@ class Bonds:
 
     def add(self, href: str, kind: int, anchor: str = "", rel: str = "", position: int = 0, order: int = 0) -> None:
         """Count one occurrence of a link. `rel` as `rel_list` gives it, `anchor` collapsed."""
-        url = self._targets[href] if href in self._targets else self.target(href)
+        url = self._targets.get(href) or self.target(href)
         if url is None:
             return
         bond = (url, kind, not rel or "nofollow" not in rel.split(), anchor)
-        row = self._rows.get(bond)
-        if row is not None:
-            row[1] += 1
-        elif len(self._rows) < self._most:
-            self._rows[bond] = [order, 1, position, rel]
+        rows = self._rows
+        if bond in rows:
+            rows[bond][1] += 1
+        elif len(rows) < self._most:
+            rows[bond] = [order, 1, position, rel]
         else:
             self.cut += 1
 
