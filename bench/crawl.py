@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))  # the webs for tests and for mea
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
 
-SAMPLE_SECONDS = 0.25
+SAMPLE_SECONDS = 0.5  # looking costs some milliseconds of the cores that are measured
 FULL, BARE, SCRAPY = "gossamer", "gossamer, no links, no source", "scrapy, links extracted only"
 
 # The aims of issue 2.
@@ -66,13 +67,8 @@ def measure(contestant: str, command: list[str]) -> Run:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
         started = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=complaints)
-        peak = 0
-        while True:
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if ended:
-                break
-            peak = max(peak, proportional_set_size(process.pid))
-            time.sleep(SAMPLE_SECONDS)
+        memory = PeakMemory(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - started
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
@@ -85,8 +81,28 @@ def measure(contestant: str, command: list[str]) -> Run:
         pages=told["pages"],
         seconds=seconds,
         cpu_seconds=usage.ru_utime + usage.ru_stime,
-        megabytes=peak / 1e6,
+        megabytes=memory.peak() / 1e6,
     )
+
+
+class PeakMemory:
+    """Watches the memory of a process and its descendants until it ends."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._peak = 0
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while size := proportional_set_size(self._pid):
+            self._peak = max(self._peak, size)
+            time.sleep(SAMPLE_SECONDS)
+
+    def peak(self) -> int:
+        """The highest it was, in bytes."""
+        self._thread.join()
+        return self._peak
 
 
 def proportional_set_size(pid: int) -> int:
