@@ -151,7 +151,8 @@ class Reader:
         for theirs, ours in self._names.items():
             text = text.replace(f"https://{theirs}", f"http://{ours}")
             text = re.sub(rf"\b{re.escape(theirs)}\b", ours, text)
-        return text
+        # What a search service finds is not allowed to be on this machine, where it stands in for the world.
+        return text.replace("gossamer crawl --query", "gossamer crawl --allow-private 127.0.0.0/8 --query")
 
     def _there(self, text: str) -> str:
         for theirs, ours in self._names.items():

@@ -15,19 +15,19 @@ import os
 import queue
 import threading
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import zstandard
 
 from gossamer import config, start, wiring
 from gossamer.crawl.urls import digest, from_input
-from gossamer.errors import UsageError
+from gossamer.errors import SeedUnreachable, UsageError
 from gossamer.lookup import find, url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import TracebackType
 
     from gossamer.crawl.crawler import CrawlLoop
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gossamer.model import Visit
     from gossamer.store.base import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, Store, VisitRow
 
+PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
 AHEAD = 512  # visited pages that wait for the program before the crawl holds off
 
 
@@ -105,16 +106,29 @@ class VisitedPage:
 class Crawler:
     """A crawl to iterate over; each page is safely stored when it comes.
 
-    Settings are given by their names (`max_pages=100, delay=0.5, scope="domain"`); see docs/reference/settings.md. The
-    crawl runs in a thread of its own, so that a slow loop body does not let transfers run into their time limits;
-    leaving the loop stops it.
+    Settings are given by their names (`max_pages=100, delay=0.5, scope="domain"`); see docs/reference/settings.md.
+    `query` gives words to start from what a search service finds for them (so the setting `crawl.query` is called
+    `url_query` here, like its flag), `revisit` visits again what was visited before. The crawl runs in a thread of its
+    own, so that a slow loop body does not let transfers run into their time limits; leaving the loop stops it.
     """
 
     def __init__(
-        self, *urls: str, store: str | Path = "web", config_file: Path | None = None, **settings: object
+        self,
+        *urls: str,
+        store: str | Path = "web",
+        config_file: str | Path | None = None,
+        query: str = "",
+        revisit: bool = False,
+        **settings: object,
     ) -> None:
         self._ask = start.Ask(
-            store=str(store), urls=urls, flags=_dotted(settings), config_file=config_file, environ=os.environ
+            store=str(store),
+            urls=urls,
+            query=query,
+            revisit=revisit,
+            flags=_dotted(settings),
+            config_file=Path(config_file) if config_file is not None else None,
+            environ=os.environ,
         )
         self._loop: CrawlLoop | None = None
 
@@ -152,10 +166,11 @@ class Crawler:
 def _run(loop: CrawlLoop, pages: queue.Queue[VisitedPage | BaseException | None]) -> None:
     try:
         for visit in loop.run():
-            fetched = visit.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
-            if fetched and visit.lease.role is Role.PAGE:
+            if visit.outcome in PAGE_OUTCOMES and visit.lease.role is Role.PAGE:
                 pages.put(VisitedPage(visit))
                 loop.hold(on=pages.qsize() > AHEAD)
+        if loop.failure:
+            pages.put(SeedUnreachable(loop.failure))
     except BaseException as error:  # noqa: BLE001 - handed to the thread that iterates, which raises it
         pages.put(error)
     pages.put(None)
@@ -167,6 +182,7 @@ def _dotted(settings: dict[str, object]) -> dict[str, object]:
     for section in ("crawl", "politeness", "fetch", "parse", "store"):
         for name in getattr(config.Settings(), section).__struct_fields__:
             names.setdefault(name, f"{section}.{name}")
+    names["url_query"] = names.pop("query")
     unknown = sorted(set(settings) - set(names))
     if unknown:
         raise UsageError(f"There is no setting {unknown[0]}; docs/reference/settings.md lists them all.")
@@ -201,8 +217,9 @@ class Web:
         return next((row for each in from_input(url) if (row := self._store.resource(digest(each, rules)))), None)
 
     def pages(self) -> Iterator[ResourceRow]:
-        """All visited resources."""
-        return self._store.resources(State.VISITED)
+        """All visited pages: neither sitemaps, nor redirects, nor what was only checked."""
+        visited = self._store.resources(State.VISITED)
+        return (row for row in visited if row.role == Role.PAGE and row.outcome in PAGE_OUTCOMES)
 
     def resources(self) -> Iterator[ResourceRow]:
         """All known resources."""

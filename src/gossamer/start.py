@@ -19,10 +19,10 @@ from gossamer.crawl.fetch import Fetcher
 from gossamer.crawl.log import CrawlLog
 from gossamer.crawl.parse import ParseOptions
 from gossamer.crawl.parsers import ParserPool
-from gossamer.crawl.policy import Admissions, topic_words
+from gossamer.crawl.policy import UNREACHABLE, Admissions, topic_words
 from gossamer.crawl.scope import Scope
 from gossamer.crawl.searching import result_links
-from gossamer.crawl.urls import UrlRules, authority, from_input
+from gossamer.crawl.urls import UrlRules, authority, digest, from_input
 from gossamer.crawl.visits import seed_candidate
 from gossamer.errors import UsageError
 from gossamer.model import State, Value
@@ -72,6 +72,30 @@ def prepare(ask: Ask) -> CrawlLoop | Complete:
         raise
 
 
+class Seeds(Value, frozen=True, kw_only=True):
+    """Where a crawl is to start from."""
+
+    typed: tuple[str, ...]  # by the user, whose word they are
+    found: tuple[str, ...] = ()  # by a search service
+    fallbacks: Mapping[str, str] = {}  # https forms of what was typed without a scheme -> their http forms
+
+
+def _fallbacks(typed: Sequence[tuple[str, ...]], before: Round | None, store: Store) -> dict[str, str]:
+    """Those of now, and those that were needed before: there the http form of an unreachable https seed has joined."""
+    others = {urls[0]: urls[1] for urls in typed if len(urls) > 1}
+    if before is None:
+        return others
+    rules = msgspec.json.decode(before.settings, type=UrlRules)
+    joined = {*before.joined}
+    for url in before.seeds:
+        http = url.replace("https://", "http://", 1)
+        if http != url and http in joined:
+            row = store.resource(digest(url, rules))
+            if row is not None and row.outcome in UNREACHABLE:
+                others[url] = http
+    return others
+
+
 def _exists(place: str) -> bool:
     return (Path(place) / "web.db").exists()
 
@@ -96,14 +120,15 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
     )  # fmt: skip
     pool = ParserPool(parse_options(settings), settings.parse.processes or os.cpu_count() or 1, selector)
     try:
-        fallbacks = {urls[0]: urls[1] for urls in typed if len(urls) > 1}
-        seeds = [urls[0] for urls in typed]
-        if ask.query:
-            seeds += result_links(settings.search_service.url, ask.query, fetcher, pool, selector)
-        # The user's own word lets loopback and private addresses in, for exactly these hosts.
-        for url in (*(before.seeds if before else ()), *seeds):
+        seeds = Seeds(typed=tuple(urls[0] for urls in typed), fallbacks=_fallbacks(typed, before, store))
+        # The user's own word lets loopback and private addresses in, for exactly these hosts. What a search service
+        # names is not the user's word.
+        for url in (*(before.seeds if before else ()), *seeds.typed):
             for scheme in ("http", "https"):
                 fetcher.allow(f"{scheme}://{authority(url)}/")
+        if ask.query:
+            found = result_links(settings.search_service.url, ask.query, fetcher, pool, selector)
+            seeds = msgspec.structs.replace(seeds, found=tuple(found))
         current = _open_round(store, before, settings.crawl, seeds, revisit=ask.revisit)
         if current is None:
             fetcher.close()
@@ -117,7 +142,7 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
             round=current,
             admissions=partial(_admissions, settings.crawl),
             product=settings.fetch.product,
-            fallbacks=fallbacks,
+            fallbacks=seeds.fallbacks,
         )
         free = partial(_free_space, Path(ask.store))
         parts = Parts(
@@ -156,34 +181,38 @@ def _admissions(crawl: CrawlSettings, seeds: tuple[str, ...]) -> Admit:
 
 
 def _open_round(
-    store: Store, before: Round | None, crawl: CrawlSettings, seeds: Sequence[str], *, revisit: bool
+    store: Store, before: Round | None, crawl: CrawlSettings, seeds: Seeds, *, revisit: bool
 ) -> Round | None:
     """Join the round under way, or begin one if something new is asked for; None when there is nothing to do."""
     asked = msgspec.json.encode(crawl).decode()
-    new = [url for url in seeds if before is None or url not in before.seeds]
-    if before is None and not seeds:
+    earlier = before.seeds if before else ()
+    joined = before.joined if before else ()
+    new = {*seeds.typed} - {*earlier} or {*seeds.found} - {*earlier, *joined}
+    if before is None and not new:
         raise UsageError("There is nothing to crawl in this web yet: give a URL to start from.")
+    every = tuple(dict.fromkeys((*earlier, *seeds.typed)))
+    admit = _admissions(crawl, (*every, *joined, *seeds.found))
     if before is None or new or revisit or asked != before.settings:
-        every = tuple(dict.fromkeys((*(before.seeds if before else ()), *seeds)))
         current = store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host)
-        admit = _admissions(crawl, (*every, *current.joined))
         if revisit:
             store.requeue(current.started_at)
         if before is not None:
             store.readmit(admit)  # after that: what is queued again may be out of a narrower scope
-    else:
-        current, admit = before, _admissions(crawl, (*before.seeds, *before.joined))
-    store.add([seed_candidate(url, url_rules(crawl)) for url in seeds], admit)
+    # An http form that stood in for its https form before is tried again like one that was typed.
+    others = [http for url in seeds.typed if (http := seeds.fallbacks.get(url, "")) in joined]
+    start = (*seeds.typed, *seeds.found, *others)
+    store.add([seed_candidate(url, url_rules(crawl)) for url in start], admit)
     resources = store.counts().resources
     if not resources.get(State.QUEUED) and not resources.get(State.LEASED):
         return None
-    return current
+    return store.current_round()  # what was just added has joined it
 
 
 def _complete(store: Store) -> Complete:
-    resources = store.counts().resources
+    known = sum(store.counts().resources.values())
+    pages = sum(host.pages for host in store.hosts())
     store.close()
-    return Complete(pages=resources.get(State.VISITED, 0), known=sum(resources.values()))
+    return Complete(pages=pages, known=known)
 
 
 def _free_space(directory: Path) -> int:

@@ -83,6 +83,16 @@ def test_links_are_stored_with_everything_they_say(store: Store) -> None:
     assert store.counts().links == 3
 
 
+@pytest.mark.parametrize("number", [15, 16, 17, 32, 100])
+def test_every_link_of_a_batch_is_stored_in_its_place(store: Store, number: int) -> None:
+    crawler = start(store, A, B)
+    given = {page: [f"http://a.test/{n}?{page}" for n in range(number)] for page in (A, B)}
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, *(fetched(leased[page], *targets) for page, targets in given.items()))
+    assert {page: [link.url for link in store.outlinks(row(store, page).id)] for page in given} == given
+    assert store.counts().links == 2 * number
+
+
 def test_visiting_again_replaces_links_text_and_source(store: Store) -> None:
     crawler = start(store, A)
     submit(store, crawler, fetched(lease_of(store, crawler, A), B, C))

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -125,8 +125,8 @@ def test_a_second_crawler_says_whom_it_waits_for_and_takes_over(
     assert max(Counter(resource for (resource,) in query(store, "SELECT resource FROM visits")).values()) == 1
 
 
-def crawlers(store: Path) -> list[dict[str, str]]:
-    rows: list[dict[str, str]] = json.loads(gossamer("crawlers", "--json", "--store", store).stdout)["crawlers"]
+def crawlers(store: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(gossamer("crawlers", "--json", "--store", store).stdout)["crawlers"]
     return rows
 
 
@@ -159,11 +159,21 @@ def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, start: Start, t
     seen = len(slow_site.paths())
     time.sleep(1.0)
     assert len(slow_site.paths()) == seen
+    assert [row["limit"] for row in crawlers(store)] == [""], "it waits for nobody but us"
     gossamer("resume", "Naiad", "--store", store)
     until(lambda: len(slow_site.paths()) > seen, "going on")
     gossamer("stop", "Naiad", "--store", store)
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "stopped by request" in err) == (0, True)
+    assert "Naiad: paused: by request; gossamer resume Naiad lets it go on" in err
+
+
+def test_what_a_short_crawl_did_is_seen_after_its_end(tmp_path: Path) -> None:
+    with Served({"/": '<a href="/a">a</a>', "/a": ""}) as site:
+        crawl(site.url, tmp_path / "web")
+    [row] = crawlers(tmp_path / "web")
+    assert (row["state"], row["pages"]) == ("stopped", 2)
+    assert (row["pages_per_second"], row["bytes_per_second"], row["limit"], row["waiting_for"]) == (0, 0, "", "")
 
 
 def test_a_crawl_pauses_before_the_disk_is_full_and_goes_on_by_itself(start: Start, tmp_path: Path) -> None:

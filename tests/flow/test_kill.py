@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
 import time
 from collections import Counter
@@ -59,7 +57,7 @@ def kill_after(seconds: float, url: str, store: Path) -> None:
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)  # the crawler alone: its parsers must notice by themselves
+    process.kill()  # the crawler alone: its parsers must notice by themselves
     process.wait()
 
 

@@ -154,6 +154,26 @@ def test_a_seed_without_a_scheme_is_tried_over_https_and_then_http(tmp_path: Pat
         assert json.loads(again.stdout)["pages"] == 2, again.stderr
 
 
+def test_the_https_form_of_a_seed_that_answers_over_http_is_no_error(tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    with Served({"/": ""}) as site:
+        assert crawl(site.place, web)["failed"] == 0
+        state, reason = query(web, "SELECT state, reason FROM resources WHERE url = ?", f"https://{site.place}/")[0]
+        assert (state, "http is tried instead" in reason) == ("known", True)
+        gossamer("crawl", "--store", web, "--revisit")
+    assert json.loads(gossamer("errors", "--json", "--store", web).stdout) == {"errors": []}
+    assert [host["robots"] for host in hosts(web)] == ["unavailable"]
+
+
+def test_a_seed_without_a_scheme_that_did_not_answer_is_queued_again_when_it_is_typed_again(tmp_path: Path) -> None:
+    with Served({}) as closed:
+        pass
+    for _ in range(2):
+        done = gossamer("crawl", closed.place, "--store", tmp_path / "web")
+        assert (done.returncode, "http://" in done.stderr) == (2, True), done.stderr
+    assert states(tmp_path / "web") == {f"https://{closed.place}/": "known", closed.url: "queued"}
+
+
 def test_where_a_seed_redirects_the_targets_host_joins(tmp_path: Path) -> None:
     with Served({"/": links("inner"), "/inner": links("last"), "/last": ""}) as target:
         moved = Answer("", 301, {"Location": target.url})
@@ -329,7 +349,7 @@ def test_a_trap_that_answers_everything_alike_comes_to_an_end(tmp_path: Path) ->
     class Maze(dict[str, str | Answer]):
         """Every path answers with the same page, which links to a path that was not there before."""
 
-        def get(self, path: str, default: object = None) -> str | Answer:  # type: ignore[override]
+        def get(self, path: str, default: object = None) -> str | Answer:
             return Answer("", 404) if path == "/robots.txt" else links("?more", "next/")
 
     with Served({}) as site:
@@ -340,7 +360,10 @@ def test_a_trap_that_answers_everything_alike_comes_to_an_end(tmp_path: Path) ->
 
 
 def test_session_ids_do_not_make_new_pages(tmp_path: Path) -> None:
-    pages: Pages = {"/": links("a?sessionid=1", "a?sessionid=2", "a;jsessionid=3"), "/a?sessionid=1": "<title>A</title>"}
+    pages: Pages = {
+        "/": links("a?sessionid=1", "a?sessionid=2", "a;jsessionid=3"),
+        "/a?sessionid=1": "<title>A</title>",
+    }
     with Served(pages) as site:
         crawl(site.url, tmp_path / "web")
         assert site.paths() == ["/", "/a?sessionid=1"]
@@ -392,8 +415,102 @@ def test_seeds_by_words_from_a_search_service(tmp_path: Path) -> None:
             config = tmp_path / "gossamer.toml"
             config.write_text(f'[search_service]\nurl = "{service.url}find?q={{query}}"\n')
             done = gossamer(
-                "crawl", "--query", "spider silk", "--store", tmp_path / "web", "--config", config, "--json"
-            )
+                "crawl", "--query", "spider silk", "--store", tmp_path / "web", "--config", config, "--json",
+                "--allow-private", "127.0.0.0/8",
+            )  # fmt: skip
             assert json.loads(done.stdout)["pages"] == 1, done.stderr
         assert found.paths() == ["/"]
         assert "/about" not in service.paths()
+
+
+def test_what_a_search_service_finds_on_a_private_host_is_refused_even_after_a_new_start(tmp_path: Path) -> None:
+    web, config = tmp_path / "web", tmp_path / "gossamer.toml"
+    with Served({"/": "secret"}) as secret:
+        with Served({"/find?q=silk": links(secret.url)}) as service:
+            config.write_text(f'[search_service]\nurl = "{service.url}find?q={{query}}"\n')
+            for what in (("--query", "silk"), ("--revisit",), ("--query", "silk")):
+                done = gossamer("crawl", *what, "--store", web, "--config", config)
+                assert (done.returncode, "loopback" in done.stderr) == (2, True), done.stderr
+        assert secret.requests == []
+    assert states(web) == {secret.url: "refused"}
+
+
+# -- what people are told ----------------------------------------------------------------------------------------------
+
+
+def test_a_complete_web_counts_its_pages_and_not_its_sitemaps(tmp_path: Path) -> None:
+    with Served({"/": ""}) as site:
+        site.pages["/robots.txt"] = Answer(f"Sitemap: {site.url}sitemap.txt", headers={"Content-Type": "text/plain"})
+        site.pages["/sitemap.txt"] = Answer(f"{site.url}", headers={"Content-Type": "text/plain"})
+        crawl(site.url, tmp_path / "web")
+        assert states(tmp_path / "web")[f"{site.url}sitemap.txt"] == "visited"
+        assert "complete: 1 page visited" in gossamer("crawl", "--store", tmp_path / "web").stderr
+
+
+def test_a_host_without_robots_txt_is_left_alone_and_people_are_told_until_when(tmp_path: Path) -> None:
+    web, config = tmp_path / "web", tmp_path / "gossamer.toml"
+    config.write_text("[politeness]\nretries = 1\n")
+    with Served({"/": "", "/robots.txt": Answer("", 503)}) as site:
+        for _ in range(2):
+            done = gossamer("crawl", site.url, "--store", web, "--config", config)
+            assert done.returncode == 2
+            assert "robots.txt unreachable: 503" in done.stderr
+            assert "tried again in " in done.stderr
+    assert [host["robots"] for host in hosts(web)] == ["unreachable"]
+
+
+def hosts(web: Path) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(gossamer("hosts", "--json", "--store", web).stdout)["hosts"]
+    return found
+
+
+def test_after_a_page_limit_people_are_told_how_to_lift_it(tmp_path: Path) -> None:
+    with Served({"/": links("a", "b"), "/a": "", "/b": ""}) as site:
+        done = gossamer("crawl", site.url, "--store", tmp_path / "web", "--max-pages", 1)
+    assert "page limit reached. 1 page, " in done.stderr
+    assert f"Go on with: gossamer crawl --store {tmp_path / 'web'} --max-pages N (or none)" in done.stderr
+
+
+def test_a_crawl_without_a_url_says_where_it_goes_on(tmp_path: Path) -> None:
+    with Served({"/": ""}) as site:
+        crawl(site.url, tmp_path / "web")
+        done = gossamer("crawl", "--store", tmp_path / "web")
+    assert done.stderr.startswith(f"Going on where the last crawl stopped in {tmp_path / 'web'}/ ...\n")
+
+
+def test_the_demo_goes_on_with_the_demo_and_what_can_be_done_next_stands_in_columns(tmp_path: Path) -> None:
+    done = gossamer("go", "--store", tmp_path / "web", "--max-pages", 1)
+    assert f"Go on with: gossamer go --store {tmp_path / 'web'}" in done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("  gossamer ")]
+    where = {line.index(what) for line, what in zip(told, NEXT, strict=True)}
+    assert len(where) == 1, done.stderr
+
+
+NEXT = ("what is there", "the hosts", "broken links", "all that is known", "the pages as files")
+
+
+def test_a_page_not_modified_is_told_and_exported_as_what_it_is(tmp_path: Path) -> None:
+    web, out = tmp_path / "web", tmp_path / "out"
+    with Served({"/": links("a"), "/a": Answer("", headers={"Content-Type": "text/html", "ETag": '"1"'})}) as site:
+        crawl(site.url, web)
+        site.pages["/a"] = Answer("", 304, {"ETag": '"1"'})
+        gossamer("crawl", "--revisit", "--store", web)
+        assert query(web, "SELECT status FROM resources WHERE url = ?", f"{site.url}a") == [(304,)]
+        assert "visited 304" not in gossamer("page", site.url, "--store", web).stdout
+    gossamer("export", "files", "--out", out, "--store", web)
+    manifest = (out / "manifest.jsonl").read_text()
+    assert '"status":304' not in manifest
+    (out / "manifest.jsonl").write_text(manifest.replace('"status":200', '"status":304'))  # as older versions wrote it
+    gossamer("import", out, "--store", tmp_path / "copy")
+    assert set(query(tmp_path / "copy", "SELECT status FROM resources")) == {(200,)}
+
+
+def test_a_web_taken_from_files_is_finished_and_says_where_it_came_from(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.html").write_text("<title>A</title>")
+    gossamer("import", tmp_path / "folder", "--base", "https://docs.example/", "--store", tmp_path / "web")
+    told = gossamer("status", "--store", tmp_path / "web").stdout
+    assert "not finished" not in told
+    assert "taken from files" in told
+    [crawler] = json.loads(gossamer("crawlers", "--json", "--store", tmp_path / "web").stdout)["crawlers"]
+    assert (crawler["pages"], crawler["pages_per_second"], crawler["limit"]) == (1, 0, "")

@@ -59,6 +59,13 @@ def test_crawlers_are_listed_for_people_with_what_is_asked_of_them(
     assert "Naiad\trunning, shall pause\t" in capsys.readouterr().out
 
 
+def test_a_crawler_that_left_shall_do_nothing_more(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+    web.want("Naiad", "pause")
+    web.leave(1)
+    assert call("crawlers") == 0
+    assert "Naiad\tstopped\t" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("command", "word"), [("pause", "pause"), ("stop", "stop"), ("resume", "run")])
 def test_a_crawler_is_asked_by_its_name_in_any_case(
     command: str, word: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]

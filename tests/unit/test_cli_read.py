@@ -58,6 +58,7 @@ def test_status_tells_programs_what_is_there(capsys: pytest.CaptureFixture[str])
     assert answer["resources"]["visited"] == 2
     assert answer["resources"]["gone"] == 1
     assert (answer["hosts"], answer["documents"], answer["rate"], answer["crawlers"]) == (2, 2, 0, [])
+    assert answer["round"]["settings"]["scope"] == "host"
 
 
 @pytest.mark.usefixtures("web")
@@ -188,6 +189,19 @@ def test_errors_are_listed_for_programs_with_reason_source_and_anchor(capsys: py
 def test_errors_of_one_outcome_can_be_asked_for(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (row,) = told_json(capsys, "errors", "--outcome", name)["errors"]
     assert row["url"] == f"{SEED}missing"
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--outcome", "not found"), ("--limit", "1")])
+@pytest.mark.usefixtures("web")
+def test_errors_end_with_exit_code_1_when_asked_to_fail(more: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as end:
+        run(["errors", "--fail", *more])
+    assert end.value.code == 1
+
+
+@pytest.mark.usefixtures("web")
+def test_errors_end_well_when_there_are_none_to_fail_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told_json(capsys, "errors", "--fail", "--outcome", "tls failure") == {"errors": []}
 
 
 @pytest.mark.usefixtures("web")

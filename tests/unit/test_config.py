@@ -134,6 +134,19 @@ def test_hosts_have_settings_of_their_own() -> None:
     assert loaded.origins['hosts."localhost:8080".username'] == "gossamer.toml"
 
 
+@pytest.mark.parametrize("host", ["http://example.org", "https://example.org", "http://localhost:8080"])
+def test_a_host_may_be_written_with_its_scheme(host: str) -> None:
+    assert settle(f'[hosts."{host}"]\ndelay = 3\n').settings.hosts[host].delay == 3.0
+
+
+@pytest.mark.parametrize("flags", [{"crawl.exclude": ("none",)}, {"crawl.exclude": []}])
+def test_a_list_kept_with_the_web_can_be_emptied(flags: Mapping[str, object]) -> None:
+    stored = {"exclude": ["print="]}
+    assert settle(stored=stored).settings.crawl.exclude == ("print=",)
+    assert settle(stored=stored, flags=flags).settings.crawl.exclude == ()
+    assert settle(stored=stored, environ={"GOSSAMER_CRAWL_EXCLUDE": "none"}).settings.crawl.exclude == ()
+
+
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 

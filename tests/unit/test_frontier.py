@@ -178,3 +178,11 @@ def test_unreachable_robots_txt_makes_the_host_wait() -> None:
     assert bench.robots_failed(1, NOW, 0.0, "answered 503") == 1
     assert bench.next(NOW + 0.5) is None
     assert isinstance(bench.next(NOW + 1), AskRobots)
+
+
+def test_a_hosts_own_settings_hold_however_its_name_is_written() -> None:
+    for name in ("example.org", "http://example.org", "https://example.org"):
+        bench = frontier(own={name: HostSettings(delay=7.0)})
+        bench.take_in(host_lease(2, robots()), NOW)
+        finish(bench, fetch(bench, NOW), NOW)
+        assert bench.next_ready() == NOW + 7.0, name

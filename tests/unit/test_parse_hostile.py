@@ -68,6 +68,7 @@ def test_any_headers_are_borne(one: str, other: str) -> None:
         b"<svg>" + b"<a href=x>y" * 50_000,
         b"<a href=x>" + b"<img src=y alt=z>" * 50_000,
         b"<nav>x" * 5000,
+        b"<p></p>some text" * 200_000,
         b"<img srcset='" + b"a(" * 500_000 + b"'>",
         b"<img srcset='" + b"a, " * 500_000 + b"'>",
         b"<img srcset='" + b"a, (" * 100_000 + b"'>",

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.reading.elements import BATCH
 from gossamer.crawl.reading.links import Bonds, kind_of_rel, link_header, refresh_target, srcset_urls
 from gossamer.crawl.urls import canonical, digest
 from gossamer.model import Kind, Position
@@ -39,6 +40,8 @@ def hyperlinks(html: str) -> list[tuple[str, str]]:
         ("<map><area href=x alt='a region'></map>", "a region"),
         ("<svg><a xlink:href=x><text>drawn</text></a></svg>", "drawn"),
         ("<a href=x>日本\u3000語</a>", "日本\u3000語"),
+        ("<a href=y>\2</a><a href=x>two  words</a>", "two words"),
+        ("<a href=x>\u3000wide </a><a href=y></a>", "\u3000wide"),
     ],
 )
 def test_the_anchor_is_the_text_of_the_link(html: str, anchor: str) -> None:
@@ -56,6 +59,18 @@ def test_links_come_in_the_order_they_stand_in() -> None:
         (HERE + "3", "b"),
         (HERE + "4", "c"),
     ]
+
+
+def test_a_bond_stands_where_it_occurs_first_even_if_that_is_around_the_others() -> None:
+    assert links("<a href=1><img src=2><object><a href=1>b</a></object></a>") == [(HERE + "1", "b"), (HERE + "2", "")]
+
+
+def test_links_that_are_counted_in_batches_are_counted_as_one_page() -> None:
+    numbers = range(BATCH + 10)
+    found = rows(page("".join(f"<a href={number}>x <b>y</b></a><img src={number}>" for number in numbers) * 2))
+    hrefs = [HERE + str(number) for number in numbers for _ in ("anchor", "image")]
+    assert [(row.url, row.weight) for row in found] == [(href, 2) for href in hrefs]
+    assert {(row.kind, row.anchor) for row in found} == {(Kind.HYPERLINK, "x y"), (Kind.IMAGE, "")}
 
 
 # Places
@@ -278,6 +293,12 @@ SEGMENT = st.text("abcXYZ019._-~%:;?#@ \t\\é", max_size=6)
 def test_the_short_way_to_resolve_an_href_leads_where_the_parser_of_urls_does(href: str) -> None:
     for base in (URL, "https://example.org/", "http://example.org:81/a/b/c/d?q=/x/y", "http://example.org/a//b/"):
         assert Bonds(base, 10).target(href) == canonical(href, base)
+
+
+@pytest.mark.parametrize("hrefs", [("x ", "x #part"), ("x #part", "x "), ("x", "x #part", "x#part", "x ")])
+def test_a_blank_before_a_fragment_belongs_to_the_url_and_one_at_the_end_does_not(hrefs: tuple[str, ...]) -> None:
+    bonds = Bonds(URL, 10)
+    assert [bonds.target(href) for href in hrefs * 2] == [canonical(href, URL) for href in hrefs * 2]
 
 
 # Small languages

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
-from gossamer.cli.output import human_bytes, human_duration, printable
+from gossamer.cli.output import human_bytes, human_duration, many, printable
 from gossamer.errors import SeedUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gossamer.cli.live import Display
     from gossamer.crawl.crawler import CrawlLoop
     from gossamer.start import Ask, Complete
+    from gossamer.store.base import Waiting
 
 HARD_STOP = 2  # the second Ctrl-C
 LOOK_SECONDS = 0.1
@@ -63,7 +64,7 @@ def crawl(**options: Any) -> None:
 def go(urls: tuple[str, ...], **options: Any) -> None:
     """Crawl and show the result; without a URL, a demo web: Python's own documentation, served on this machine."""
     with _demo_or(urls) as start:
-        _crawl(start, **options)
+        _crawl(start, go_on="crawl" if urls else "go", **options)
     _what_next(options["store"])
 
 
@@ -81,10 +82,12 @@ def _demo_or(urls: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _crawl(
     urls: tuple[str, ...], *, store: str, config: Path | None, as_json: bool, words: str | None, revisit: bool,
-    log_file: Path | None, quiet: bool, flags: Mapping[str, object],
+    log_file: Path | None, quiet: bool, flags: Mapping[str, object], go_on: str = "crawl",
 ) -> None:  # fmt: skip
-    what = ", ".join(urls) or (f"what is found for {words}" if words else "where the last crawl stopped")
-    _say(f"Crawling {what} into {store}/ ...")
+    starts = [*urls, *([f"what is found for {words}"] if words else [])]
+    again = "Visiting again what is" if revisit else "Going on where the last crawl stopped"
+    place = f"{store.rstrip('/')}/"
+    _say(f"Crawling {', '.join(starts)} into {place} ..." if starts else f"{again} in {place} ...")
     from gossamer.start import Ask, Complete, prepare
 
     ask = Ask(
@@ -99,8 +102,11 @@ def _crawl(
     _run(loop, quiet=quiet)
     seconds = time.monotonic() - started
     if loop.failure:
+        _tell_what_is_left(loop.leftovers)
         raise SeedUnreachable(loop.failure)
-    _summarise(loop, seconds, store, as_json=as_json)
+    _summarise(loop, seconds, f"gossamer {go_on} --store {store}", as_json=as_json)
+    if loop.progress().failed or loop.progress().refused:
+        _say(f"What went wrong and why: gossamer errors --store {store}")
 
 
 def _run(loop: CrawlLoop, *, quiet: bool) -> None:
@@ -149,7 +155,9 @@ def _stop_on_signals(loop: CrawlLoop, shown: Display) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _summarise(loop: CrawlLoop, seconds: float, store: str, *, as_json: bool) -> None:
+def _summarise(loop: CrawlLoop, seconds: float, go_on: str, *, as_json: bool) -> None:
+    from gossamer.crawl.policy import PAGE_LIMIT
+
     progress = loop.progress()
     if as_json:
         _print_json(
@@ -159,19 +167,24 @@ def _summarise(loop: CrawlLoop, seconds: float, store: str, *, as_json: bool) ->
         )  # fmt: skip
     rate = progress.pages / seconds if seconds else 0.0
     _say(
-        f"{progress.name}: {loop.ending}. {progress.pages:,} pages, {human_bytes(progress.bytes)} in "
+        f"{progress.name}: {loop.ending}. {many(progress.pages, 'page')}, {human_bytes(progress.bytes)} in "
         f"{human_duration(seconds)} ({rate:,.1f} pages/s)."
     )
     _say(
-        f"{progress.known:,} URLs known, {progress.failed:,} failed, {progress.refused:,} refused, "
+        f"{many(progress.known, 'URL')} known, {progress.failed:,} failed, {progress.refused:,} refused, "
         f"{progress.queued:,} queued."
     )
     if progress.queued:
-        _say(f"Go on with: gossamer crawl --store {store}")
-    for line in loop.leftovers:
-        _say(line)
-    if progress.failed or progress.refused:
-        _say(f"What went wrong and why: gossamer errors --store {store}")
+        limit = " --max-pages N (or none)" if loop.ending == PAGE_LIMIT else ""
+        _say(f"Go on with: {go_on}{limit}")
+    _tell_what_is_left(loop.leftovers)
+
+
+def _tell_what_is_left(waiting: Iterable[Waiting]) -> None:
+    for each in waiting:
+        later = each.ready_at - time.time()
+        again = f"; it will be tried again in {human_duration(later)} at the earliest" if later > 1 else ""
+        _say(f"{each.host}: {many(each.queued, 'URL')} left: {each.reason}{again}.")
 
 
 def _already_complete(complete: Complete, ask: Ask, *, as_json: bool) -> None:
@@ -179,19 +192,21 @@ def _already_complete(complete: Complete, ask: Ask, *, as_json: bool) -> None:
         _print_json(
             pages=0, bytes=0, failed=0, refused=0, known=complete.known, queued=0, seconds=0.0, pages_per_second=0.0
         )
-    _say(f"This web is complete: {complete.pages:,} pages visited, nothing queued.")
+    _say(f"This web is complete: {many(complete.pages, 'page')} visited, nothing queued.")
     _say(f"Visit it again: gossamer crawl --revisit --store {ask.store}. Extend it: give another URL.")
 
 
 def _what_next(store: str) -> None:
-    for command, what in (
+    commands = (
         ("status", "what is there"),
         ("hosts", "the hosts"),
         ("errors", "broken links and other failures, with the page that points at them"),
         ("page URL", "all that is known of a page: text, links in and out"),
         ("export files --out DIR", "the pages as files"),
-    ):
-        _say(f"  gossamer {command} --store {store:<12} {what}")
+    )
+    width = max(len(command) for command, _ in commands)
+    for command, what in commands:
+        _say(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {what}")
 
 
 def _print_json(**values: float) -> None:

@@ -60,6 +60,8 @@ def _show(found: list[Crawler]) -> None:
 
 def _state(one: Crawler) -> str:
     """The state, and the one asked for where it is on its way."""
+    if not is_at_work(one):
+        return one.state
     on_the_way = {"pause": "paused", "stop": "stopped"}.get(one.wanted, one.state)
     return one.state if on_the_way == one.state else f"{one.state}, shall {one.wanted}"
 

@@ -12,7 +12,17 @@ import click
 
 from gossamer.cli.lookup import opened
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
-from gossamer.cli.output import human_bytes, human_duration, is_terminal, json_text, printable, say, shortened, show
+from gossamer.cli.output import (
+    human_bytes,
+    human_duration,
+    is_terminal,
+    json_text,
+    many,
+    printable,
+    say,
+    shortened,
+    show,
+)
 from gossamer.lookup import crawl_settings
 
 if TYPE_CHECKING:
@@ -88,7 +98,7 @@ def files(out: Path, store: str, as_json: bool) -> None:
     seconds = time.monotonic() - started
     if as_json:
         show(json_text({"pages": pages, "bytes": size, "skipped": skipped, "seconds": round(seconds, 3)}))
-    say(f"Wrote {pages:,} pages ({human_bytes(size)}) to {out} in {human_duration(seconds)}.")
+    say(f"Wrote {many(pages, 'page')} ({human_bytes(size)}) to {out} in {human_duration(seconds)}.")
     for reason, count in skipped.items():
         say(f"{count:,} visited resources are not there: {reason}.")
 
@@ -168,4 +178,5 @@ def _report(taken: Iterator[Taken], *, as_json: bool) -> None:
         say(f"Skipped {line}")
     if skipped.total() > len(told):
         say(f"... and {skipped.total() - len(told):,} more.")
-    say(f"Took {pages:,} pages ({human_bytes(size)}) in {human_duration(seconds)}; {failed:,} could not be parsed.")
+    took = f"Took {many(pages, 'page')} ({human_bytes(size)}) in {human_duration(seconds)}"
+    say(f"{took}; {failed:,} could not be parsed.")

@@ -11,7 +11,7 @@ import textwrap
 import time
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from gossamer.cli.output import human_bytes, human_duration, is_terminal, printable, shortened
+from gossamer.cli.output import human_bytes, human_duration, is_terminal, many, printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +90,7 @@ class PlainDisplay:
 def plain_line(progress: Progress) -> str:
     """A crawl's state in one line."""
     parts = [
-        f"{progress.pages:,} pages ({progress.pages_per_second:,.1f}/s)",
+        f"{many(progress.pages, 'page')} ({progress.pages_per_second:,.1f}/s)",
         f"{human_bytes(progress.bytes)} ({human_bytes(progress.bytes_per_second)}/s)",
         f"{progress.queued:,} queued of {progress.known:,} known",
     ]
@@ -186,17 +186,13 @@ def _numbers(progress: Progress) -> list[Text]:
     sizes = f"{human_bytes(progress.bytes)}  {human_bytes(progress.bytes_per_second)}/s"
     queue = f"{progress.queued:,} of {progress.known:,} known"
     errors = f"{progress.failed:,} failed, {progress.refused:,} refused"
-    active = f"{_many(progress.transfers, 'transfer')}, {_many(progress.hosts, 'host')} held"
+    active = f"{many(progress.transfers, 'transfer')}, {many(progress.hosts, 'host')} held"
     rows = [_row("pages", pages), _row("bytes", sizes), _row("queue", queue)]
     rows.append(_row("errors", errors, "red" if progress.failed else ""))
     rows.append(_row("active", active))
     if progress.limit:
         rows.append(_row("limit", LIMIT_MEANS.get(progress.limit, printable(progress.limit))))
     return rows
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _waits(progress: Progress) -> list[Text]:

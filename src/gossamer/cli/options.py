@@ -61,7 +61,7 @@ def _option(name: str, setting: Setting) -> Callable[[Callable[..., Any]], Calla
 
 
 def _help(setting: Setting) -> str:
-    more = " Can be given again." if setting.many else ""
+    more = " Can be given again; none: empty." if setting.many else ""
     default = "" if setting.many or setting.default in {None, ""} else f"  [default: {setting.default}]"
     return setting.text + more + default
 

@@ -212,6 +212,11 @@ def _cell_len() -> Any:
 # -- amounts and times -------------------------------------------------------------------------------------------------
 
 
+def many(number: int, what: str) -> str:
+    """`1 page`, `2,000 pages`."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def human_bytes(amount: float) -> str:
     """`12.3 MB`: decimal units, as networks and disks count."""
     for unit in ("B", "kB", "MB", "GB"):

@@ -185,4 +185,5 @@ def _nofollow(link: LinkRow) -> str:
 
 
 def _end_state(link: LinkRow) -> str:
-    return f"{link.state} {link.status}" if link.status and link.status != 200 else link.state
+    as_it_should_be = {0, 200, 304}  # 304: there is nothing new since the visit before
+    return link.state if link.status in as_it_should_be else f"{link.state} {link.status}"

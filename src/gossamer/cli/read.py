@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections import Counter
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +21,7 @@ from gossamer.cli.output import (
     is_terminal,
     json_rows,
     json_text,
+    many,
     printable,
     rows_wanted,
     say,
@@ -55,8 +56,8 @@ def status(store: str, as_json: bool) -> None:
         crawlers = [crawler for crawler in web.crawlers() if is_at_work(crawler)]
     rate = sum(crawler.pages_per_second for crawler in crawlers)
     if as_json:
-        told = msgspec.to_builtins(counts) | {"crawlers": crawlers, "rate": rate, "round": current, "version": version}
-        show(json_text(told, indent=2))
+        told = {"crawlers": crawlers, "rate": rate, "round": _round(current), "version": version}
+        show(json_text(msgspec.to_builtins(counts) | told, indent=2))
         return
     _show_counts(counts)
     _show_round(current)
@@ -64,10 +65,17 @@ def status(store: str, as_json: bool) -> None:
     _show_crawlers(crawlers, rate)
 
 
+def _round(current: Round | None) -> dict[str, object] | None:
+    if current is None:
+        return None
+    told: dict[str, object] = msgspec.to_builtins(current)
+    return told | {"settings": msgspec.json.decode(current.settings)}
+
+
 def _show_counts(counts: Counts) -> None:
     heading(
-        f"{sum(counts.resources.values()):,} resources on {counts.hosts:,} hosts, {counts.links:,} links, "
-        f"{counts.documents:,} documents"
+        f"{many(sum(counts.resources.values()), 'resource')} on {many(counts.hosts, 'host')}, "
+        f"{many(counts.links, 'link')}, {many(counts.documents, 'document')}"
     )
     there = [(state, f"{count:,}") for state, count in counts.resources.items() if count]
     width = max((len(count) for _, count in there), default=0)
@@ -80,9 +88,13 @@ def _show_round(current: Round | None) -> None:
         show("\nNothing was asked of this web yet.")
         return
     ended = f"finished {ago(current.finished_at)}" if current.finished_at else "not finished"
-    show(f"\nRound {current.id}: started {ago(current.started_at)}, {ended}, {current.pages:,} pages visited.")
-    seeds = ", ".join(printable(seed) for seed in current.seeds[:3])
-    more = f" and {len(current.seeds) - 3} more" if len(current.seeds) > 3 else ""
+    show(f"\nRound {current.id}: started {ago(current.started_at)}, {ended}, {many(current.pages, 'page')} visited.")
+    starts = current.seeds or current.joined
+    if not starts:
+        show("Seeds: none, its pages were taken from files. Crawl on from a URL: gossamer crawl URL")
+        return
+    seeds = ", ".join(printable(seed) for seed in starts[:3])
+    more = f" and {len(starts) - 3} more" if len(starts) > 3 else ""
     show(f"Seeds: {seeds}{more}")
 
 
@@ -142,10 +154,12 @@ def hosts(limit: int | None, store: str, as_json: bool) -> None:
 
 @click.command()
 @click.option("--outcome", metavar="OUTCOME", help='Only these, such as "not found" or timeout.')
+@click.option("--fail", is_flag=True, help="End with exit code 1 when there are any, for use in scripts.")
 @limit_option
 @store_option
 @json_option
-def errors(outcome: str | None, limit: int | None, store: str, as_json: bool) -> None:
+@click.pass_context
+def errors(ctx: click.Context, outcome: str | None, fail: bool, limit: int | None, store: str, as_json: bool) -> None:
     """What was not visited as it should have been, and why.
 
     Broken links, refused pages and every other failure: each with its reason, a page that links to it and the link's
@@ -157,13 +171,17 @@ def errors(outcome: str | None, limit: int | None, store: str, as_json: bool) ->
     """
     wanted = _outcome(outcome) if outcome else None
     with opened(store) as web:
-        rows = (row for row in web.errors() if wanted in {None, row.outcome})
+        found = (row for row in web.errors() if wanted in {None, row.outcome})
+        first = list(islice(found, 1))
+        rows = chain(first, found)
         if as_json:
             json_rows("errors", islice(rows, limit or None), sys.stdout)
         elif is_terminal(sys.stdout):
             _errors_for_people(rows, rows_wanted(limit, ROWS_ON_A_TERMINAL))
         else:
             _error_table(islice(rows, limit or None), with_outcome=True)
+    if fail and first:
+        ctx.exit(1)
 
 
 def _outcome(text: str) -> str:

@@ -209,9 +209,10 @@ HOSTS_TEXT = """\
 
 {doc}
 
-The section is named after the host: `[hosts."example.org"]`, `[hosts."localhost:8080"]`. Credentials, headers and
-cookies are sent to that host only, never to another one that it redirects to. The headers `Authorization`, `Cookie` and
-`Proxy-Authorization` are refused in `headers`: they belong into `headers_env` and `cookies_env`.
+The section is named after the host: `[hosts."example.org"]`, `[hosts."localhost:8080"]`. Secrets are sent over https
+only, and over plain http to this machine or where the section says so: `[hosts."http://example.org"]`. Credentials,
+headers and cookies are sent to that host only, never to another one that it redirects to. The headers `Authorization`,
+`Cookie` and `Proxy-Authorization` are refused in `headers`: they belong into `headers_env` and `cookies_env`.
 """
 
 

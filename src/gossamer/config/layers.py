@@ -122,9 +122,11 @@ def _from_file(path: Path) -> Iterable[Given]:
 def _from_hosts(path: Path, tables: object) -> Iterable[Given]:
     known = {setting.name: setting for setting in host_settings()}
     for name, table in _table(path, "hosts", tables).items():
-        if not name or "/" in name or "@" in name or name != name.strip().lower():
+        host = name.removeprefix("https://").removeprefix("http://")
+        if not host or "/" in host or "@" in host or name != name.strip().lower():
             raise SettingsError(
-                f'{path}: [hosts."{name}"]: a host is written as in URLs: example.org or localhost:8080.'
+                f'{path}: [hosts."{name}"]: a host is written as in URLs: example.org, localhost:8080 or '
+                "http://example.org."
             )
         for key, value in _table(path, f'hosts."{name}"', table).items():
             if key not in known:
@@ -197,6 +199,8 @@ def _checked(setting: Setting, value: object, where: str, *, file: bool = False)
         return None
     if isinstance(value, str) and setting.many:
         value = (value,)  # one is a list of one
+    if setting.many and value in ((UNSET,), [UNSET]):
+        value = ()
     try:
         checked: object = msgspec.convert(value, setting.type)
     except msgspec.ValidationError as error:

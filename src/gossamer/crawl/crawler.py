@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.progress import Progress
     from gossamer.crawl.writer import Done, Order
     from gossamer.model import Admit, Fetched, Lease, Page, Visit
-    from gossamer.store.base import Crawler, Round, Store
+    from gossamer.store.base import Crawler, Round, Store, Waiting
 
 BEAT_SECONDS = 5.0  # well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
@@ -100,7 +100,7 @@ class CrawlLoop:
         self._paused = self._held = self._over = False
         self.ending = ""  # why the crawl ended, for people
         self.failure = ""  # a sentence when no seed could be visited, so that the crawl brought nothing
-        self.leftovers: list[str] = []  # why something is still queued, a sentence a host
+        self.leftovers: list[Waiting] = []  # hosts with something still queued, and why
         self.tally = Tally(parts.store.counts())
 
     def run(self, on_wait: Callable[[], None] = lambda: None) -> Iterator[Visit]:
@@ -197,23 +197,30 @@ class CrawlLoop:
         timeout = max(0.0, min(until) - now)
         if (curl := self._fetcher.next_timeout(now)) is not None:
             timeout = min(timeout, curl)
+        limit = self._limit(room=room)  # before what is waited for has come
         for key, mask in self._parts.selector.select(timeout):
             key.data(mask)
         later = self._now()
         self._fetcher.tick(later)
         self._pool.tick(later)
-        self.tally.waited(self._limit(room=room), later - now)
+        self.tally.waited(limit, later - now)
 
     def _limit(self, *, room: bool) -> str:
         """What the crawl waits for right now."""
         if self._outbox.stuck:
             return "disk"
+        if self._stop or self._paused or self._held:
+            return ""  # somebody asked it to
         if not room and self._fetcher.active < self._settings.politeness.transfers:
             unwritten = len(self._outbox.visits) + self._writer.pending
             return "store" if unwritten > self._settings.store.batch_visits // 2 else "parsing"
         if self._fetcher.active:
             return "network"
-        return "politeness" if len(self._frontier) else ""
+        if self._answers:
+            return "parsing"
+        if self._frontier.waiting_urls:
+            return "politeness"
+        return "store" if self._writer.busy else ""
 
     # -- in: what came -------------------------------------------------------------------------------------------------
 
@@ -265,20 +272,24 @@ class CrawlLoop:
         self._finish(visits.visit_of(lease, fetched, page, now=now, retries=retries, redirect=redirect), now)
 
     def _finish(self, visit: Visit, now: float) -> None:
-        self._outbox.put(visit, now)
         if visit.state is State.FAILED and visit.outcome in policy.UNREACHABLE:
-            self._fall_back(visit.lease.url)
+            visit = self._fall_back(visit)
+        self._outbox.put(visit, now)
         if visit.redirect is not None and visit.redirect.seed:
             self._reseed((visit.redirect.url,))
 
     def _retries(self, lease: Lease) -> int:
         return 1 if lease.url in self._plan.fallbacks else self._settings.politeness.retries
 
-    def _fall_back(self, url: str) -> None:
-        """A seed typed without a scheme does not answer over https: try http."""
-        if (other := self._plan.fallbacks.get(url)) is not None:
-            self._outbox.found.append(visits.seed_candidate(other, self._rules))
-            self._reseed((other,))
+    def _fall_back(self, visit: Visit) -> Visit:
+        """A seed typed without a scheme does not answer over https: try http. Nobody named https, so it is no fault."""
+        other = self._plan.fallbacks.get(visit.lease.url)
+        if other is None:
+            return visit
+        self._outbox.found.append(visits.seed_candidate(other, self._rules))
+        self._reseed((other,))
+        reason = f"http is tried instead: {visit.reason or visit.outcome}"
+        return msgspec.structs.replace(visit, state=State.KNOWN, reason=reason)
 
     def _reseed(self, seeds: tuple[str, ...]) -> None:
         if set(seeds) - set(self._seeds):
@@ -318,6 +329,10 @@ class CrawlLoop:
         wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)
         failures = self._frontier.robots_failed(ask.host, now, wait, reason)
         falls_back = any(url in self._plan.fallbacks for url in self._frontier.urls(ask.host))
+        if not falls_back:  # https was a guess of ours, and says nothing of the host
+            self._outbox.robots.append(
+                Robots(host=ask.host, scheme=ask.scheme, outcome="unreachable", text="", fetched_at=now, reason=reason)
+            )
         hopeless = fetched.outcome in {Outcome.ADDRESS, Outcome.TLS} or falls_back
         if failures < self._settings.politeness.retries and not hopeless:
             return
@@ -394,6 +409,8 @@ class CrawlLoop:
 
     def _obey(self, wanted: str) -> None:
         self._paused = wanted == "pause"
+        name = self._parts.identity.name
+        self.tally.asked = f"by request; gossamer resume {name} lets it go on" if self._paused else ""
         if wanted == "stop":
             self.ending = "stopped by request"
             self.stop()
@@ -435,6 +452,7 @@ class CrawlLoop:
         self._drop_in_flight()
         try:
             self._writer.close()
+            self._parts.store.beat(self._parts.identity.id, self.tally.last_report(), self._now())
             self._parts.store.leave(self._parts.identity.id)
             if self.ending == policy.COMPLETE:
                 self._parts.store.finish_round(self._now())
@@ -450,7 +468,7 @@ class CrawlLoop:
         """What people must be told: why something is left, and why nothing came."""
         store = self._parts.store
         waiting = [each for each in store.waiting(self._parts.identity.id) if each.reason]
-        self.leftovers = [f"{each.host}: {each.queued:,} URLs left: {each.reason}" for each in waiting]
+        self.leftovers = waiting
         counts = store.counts()
         self.tally.standing(counts)
         if self._stop or counts.resources.get(State.VISITED):

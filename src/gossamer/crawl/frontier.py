@@ -104,7 +104,7 @@ class Frontier:
     ) -> None:
         """`ahead`: URLs leased for each connection to a host; one where their order must follow what is found."""
         self._politeness = politeness
-        self._own = hosts
+        self._own = {name.rpartition("://")[2]: own for name, own in hosts.items()}
         self._product = product
         self._obey = obey_robots
         self._hosts: dict[int, _Host] = {}

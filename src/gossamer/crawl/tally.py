@@ -28,6 +28,7 @@ class Tally:
         self.known = self.queued = 0
         self.standing(counts)
         self.note = ""
+        self.asked = ""  # why it pauses, when somebody asked it to
         self.waiting_for = ""
         self._marks: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
         self._limits: deque[tuple[int, Counter[str]]] = deque()  # by second: what was waited for, in microseconds
@@ -80,6 +81,12 @@ class Tally:
             waiting_for=self.waiting_for,
         )
 
+    def last_report(self) -> Report:
+        """What stays to be seen of a crawler that leaves: how much it did, and nothing that is over."""
+        return Report(
+            state="stopping", pages=self.pages, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for=""
+        )
+
     def _limit(self) -> str:
         waits = sum((waited for _, waited in self._limits), start=Counter[str]())
         return waits.most_common(1)[0][0] if waits else ""
@@ -96,7 +103,7 @@ class Tally:
         return Progress(
             name=name,
             state=state,
-            note=self.note or (f"waiting for {self.waiting_for}" if state == "waiting" else ""),
+            note=self.note or self.asked or (f"waiting for {self.waiting_for}" if state == "waiting" else ""),
             seconds=now - self._started,
             pages=self.pages,
             failed=self.failed,

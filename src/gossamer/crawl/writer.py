@@ -27,7 +27,7 @@ WAKE = b"\0"
 
 
 class Order(Value, frozen=True, kw_only=True):
-    """What the loop wants done, in this order: write, add, beat, lease."""
+    """What the loop wants done, in this order: add, write, beat, lease."""
 
     now: float
     visits: tuple[Visit, ...] = ()
@@ -132,13 +132,14 @@ class Writer:
         if free is not None and free < self._least:
             raise StoreFull(f"only {free >> 20} MiB of disk space are free")
         store, submitted = self._store, None
+        # First, for a kill in between: a seed must not be done with before its other form is known.
+        if order.add:
+            store.add(order.add, admit, by=self._crawler)
         if order.visits or order.hosts or order.robots or order.released:
             submitted = store.submit(
                 self._crawler, order.visits, admit, hosts=order.hosts, robots=order.robots, released=order.released,
                 now=order.now, keep_links=keep_links,
             )  # fmt: skip
-        if order.add:
-            store.add(order.add, admit, by=self._crawler)
         return submitted
 
     def _find_work(self, order: Order, submitted: Submitted | None, started: float) -> Done:

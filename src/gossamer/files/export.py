@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gossamer.errors import UsageError
 from gossamer.files import manifest
 from gossamer.files.names import path_of
-from gossamer.model import State, Value
+from gossamer.model import Outcome, State, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _entry(row: ResourceRow) -> manifest.Entry:
         path=path_of(row.url),
         media_type=row.media_type,
         charset=row.charset,
-        status=row.status,
+        status=200 if row.outcome == Outcome.NOT_MODIFIED else row.status,  # of the answer that brought the source
         last_modified=row.last_modified,
     )
 

@@ -116,7 +116,7 @@ def _page(root: Path, entry: manifest.Entry, max_bytes: int) -> FilePage:
         body=body,
         media_type=entry.media_type or media_type_of(entry.path),
         charset=entry.charset,
-        status=entry.status,
+        status=200 if entry.status == 304 else entry.status,  # 304 says that nothing came: but here it is
         last_modified=entry.last_modified or formatdate(modified, usegmt=True),
     )
 

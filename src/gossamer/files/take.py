@@ -57,13 +57,19 @@ class Parts(Value, frozen=True, kw_only=True):
 
 def take(pages: Iterable[FilePage | Skipped], parts: Parts) -> Iterator[Taken]:
     """Parse and store the pages; tells of each when it is safely stored."""
-    if parts.store.current_round() is None:
-        parts.store.begin_round(msgspec.json.encode(parts.crawl).decode(), (), None, None)
-    crawler = parts.store.join(socket.gethostname(), os.getpid())
+    store = parts.store
+    own_round = store.current_round() is None
+    if own_round:
+        store.begin_round(msgspec.json.encode(parts.crawl).decode(), (), None, None)
+    crawler = store.join(socket.gethostname(), os.getpid())
+    importing = _Import(parts, crawler.id)
     try:
-        yield from _Import(parts, crawler.id).run(pages)
+        yield from importing.run(pages)
     finally:
-        parts.store.leave(crawler.id)
+        importing.report(time.time(), rates=False)
+        store.leave(crawler.id)
+        if own_round:
+            store.finish_round(time.time())
 
 
 class _Import:
@@ -137,10 +143,13 @@ class _Import:
         """Tell others how it goes, and learn whether to stop. A pause is not for us: we bother nobody."""
         self._pages += len(visits)
         self._bytes += sum(visit.bytes for visit in visits)
-        seconds = max(now - self._started, 0.001)
+        self.report(now, rates=True)
+
+    def report(self, now: float, *, rates: bool) -> None:
+        seconds = max(now - self._started, 0.001) if rates else float("inf")
         report = Report(
             state="running", pages=self._pages, pages_per_second=self._pages / seconds,
-            bytes_per_second=self._bytes / seconds, limit="parsing", waiting_for="",
+            bytes_per_second=self._bytes / seconds, limit="parsing" if rates else "", waiting_for="",
         )  # fmt: skip
         self._stopped = self._store.beat(self._crawler, report, now) == "stop"
 

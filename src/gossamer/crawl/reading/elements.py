@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.crawl.reading.document import MAX_DESCRIPTION, MAX_TITLE
-from gossamer.crawl.reading.links import MAX_ANCHOR, kind_of_rel, refresh_target, rel_list, srcset_urls
-from gossamer.crawl.reading.text import clean, collapsed
+from gossamer.crawl.reading.links import kind_of_rel, refresh_target, rel_list, srcset_urls
+from gossamer.crawl.reading.text import clean
 from gossamer.crawl.urls import canonical
 from gossamer.model import Field, Kind, Position
 
@@ -31,6 +31,7 @@ HIDE, SHOW = "\0-", "\0+"  # what stands between is no page text
 FIRM = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDE})  # hold for paragraphs within as well
 SKIP = "skip"  # a handler's answer: do not look at the content
 MAX_OPEN_ANCHORS = 8  # they nest in broken pages only; without a bound, gathering their texts would be quadratic
+BATCH = 4096  # links gathered before they are counted: most pages have fewer, and a page of millions must not hold all
 HYPERLINK = int(Kind.HYPERLINK)
 
 
@@ -39,7 +40,7 @@ class Anchor(NamedTuple):
 
     href: str
     rel: str
-    order: int
+    place: int  # among the links found
     parts: int  # pieces of text before it
     alts: int  # alt texts before it
 
@@ -153,7 +154,7 @@ def _base(walk: Walk, node: LexborNode) -> Closing:
     attributes = node.attributes
     if not walk.base and "href" in attributes:
         walk.base = canonical(attributes["href"] or "", walk.url) or walk.url
-        if not len(walk.bonds):
+        if not walk.found and not len(walk.bonds):
             walk.bonds.base = walk.base
     return None
 
@@ -197,20 +198,21 @@ def _a(walk: Walk, node: LexborNode) -> Closing:
             return None
     rel = attributes.get("rel")
     rel = rel_list(rel) if rel else ""
-    walk.order += 1
+    found = walk.found
+    if len(found) >= BATCH:
+        walk.count_batch()
     if not walk.anchors or walk.open_anchors == MAX_OPEN_ANCHORS:
-        walk.bonds.add(href, HYPERLINK, "", rel, walk.position, walk.order)
+        found.append((href, HYPERLINK, "", rel, walk.position))
         return None
-    if walk.open_anchors:
-        walk.disordered = True
     child = node.first_child
     if child is not None and child.tag_id == TEXT_NODE and child.next is None:  # nothing but text: most are
         text = child.text_content or ""
         walk.parts.append(text)
-        walk.bonds.add(href, HYPERLINK, collapsed(text)[:MAX_ANCHOR], rel, walk.position, walk.order)
+        found.append((href, HYPERLINK, text, rel, walk.position))
         return SKIP
     walk.open_anchors += 1
-    return Anchor(href, rel, walk.order, len(walk.parts), len(walk.alts))
+    found.append((href, HYPERLINK, "", rel, walk.position))  # its text is put in at its end
+    return Anchor(href, rel, len(found) - 1, len(walk.parts), len(walk.alts))
 
 
 def _area(walk: Walk, node: LexborNode) -> Closing:

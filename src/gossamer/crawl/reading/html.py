@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.crawl.reading.document import Document
 from gossamer.crawl.reading.elements import (
+    BATCH,
     BLOCK,
     FIRM,
     HANDLERS,
@@ -29,20 +30,18 @@ from gossamer.crawl.reading.elements import (
     Drawing,
     Landmark,
 )
-from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds
-from gossamer.crawl.reading.text import clean, collapsed
+from gossamer.crawl.reading.links import Bonds
 from gossamer.model import Field, Kind, Position
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from gossamer.crawl.reading.elements import Closing
+    from gossamer.crawl.reading.links import Found
     from gossamer.crawl.reading.text import Run
 
-# A block's mark as a word of its own, so that one call collapses the blanks of the whole page (0.05 ms; line by line 0.15).
-# A page that writes U+0002, which is no text, only breaks its own line there.
-_LINE_END = "\2"
-_APART = f" {_LINE_END} "
+_BLOCK = BLOCK.encode()
+_ZERO = ord("0")
 _MARK = re.compile(r"\0[0-9+-]")
 _HIDDEN = re.compile(r"\0-.*?\0\+", re.DOTALL)
 _ANCHOR_PARTS = 256  # pieces of text of one anchor looked at
@@ -92,7 +91,7 @@ def _roles(tree: LexborHTMLParser, html: bytes) -> dict[int, int]:
 
 
 def _has_roles(html: bytes) -> bool:
-    """Whether a role may make a landmark of what is none by its tag. Searching the tree for roles costs ten times this."""
+    """Whether a role may make a landmark of what is none by its tag. Searching the tree costs as much again."""
     at = html.find(b"role=")
     while at >= 0:
         role = html[at + 5 : at + 7].lstrip(b"\"'")[:1]
@@ -119,8 +118,7 @@ class Walk:
         self.parts = [self.mark]  # text so far
         self.alts: list[str] = []  # of images in open anchors
         self.open_anchors = 0
-        self.order = 0  # links so far
-        self.disordered = False  # some were added in another order than they occur
+        self.found: list[Found] = []  # links not counted yet, in the order they begin
         self.drawn = False  # there is text that is none
         self.frameless: list[str] | None = []  # markup in <noframes>; None: it counts no more
 
@@ -187,13 +185,20 @@ class Walk:
 
     def link(self, href: str | None, kind: Kind, anchor: str | None = None, rel: str = "") -> None:
         """Count a link that stands in an attribute alone. An empty one names nothing (WHATWG HTML, of src)."""
-        if not href:
-            return
-        self.order += 1
-        if self.open_anchors:
-            self.disordered = True
-        text = clean(anchor, MAX_ANCHOR) if anchor and self.anchors else ""
-        self.bonds.add(href, int(kind), text, rel, self.position, self.order)
+        if href:
+            text = anchor if anchor and self.anchors else ""
+            self.found.append((href, int(kind), text, rel, self.position))
+            self.count_batch()
+
+    def count_batch(self) -> None:
+        """Count the links found, when they are many and the text of each is known."""
+        if len(self.found) >= BATCH and not self.open_anchors:
+            self._count()
+
+    def _count(self) -> None:
+        if self.found:
+            self.bonds.add_all(self.found)
+            self.found.clear()
 
     def _close(self, closing: str | Anchor | Drawing | Landmark) -> None:
         """An element ends."""
@@ -202,8 +207,7 @@ class Walk:
             self.parts.append(closing)
         elif isinstance(closing, Anchor):
             self.open_anchors -= 1
-            text = self._text_of(closing)
-            self.bonds.add(closing.href, HYPERLINK, text, closing.rel, self.position, closing.order)
+            self.found[closing.place] = (closing.href, HYPERLINK, self._text_of(closing), closing.rel, self.position)
         elif isinstance(closing, Drawing):
             self.mark = closing.mark
             self.parts.append(SHOW)
@@ -212,22 +216,20 @@ class Walk:
             self.parts.append(BLOCK)
 
     def _text_of(self, anchor: Anchor) -> str:
-        """Its text, or the alt texts of the images in it."""
+        """Its text, or the alt texts of the images in it, with blanks as they come."""
         text = "".join(self.parts[anchor.parts : anchor.parts + _ANCHOR_PARTS])
         if "\0" in text:
             text = _MARK.sub(" ", text)
-        text = collapsed(text)[:MAX_ANCHOR]
         if self.alts:
             alts = self.alts[anchor.alts :]
             del self.alts[anchor.alts :]
             if not text.strip():  # blanks of other scripts too
-                return clean(" ".join(alts), MAX_ANCHOR)
+                return " ".join(alts)
         return text
 
     def finish(self) -> None:
-        """Bring links in order, and cut the text up into runs."""
-        if self.disordered:
-            self.bonds.sort()
+        """Count the links, and cut the text up into runs."""
+        self._count()
         text = "".join(self.parts)
         if self.drawn:
             text = _HIDDEN.sub("", text)
@@ -236,14 +238,23 @@ class Walk:
 
 def _runs(marked: str) -> list[Run]:
     """Each heading and paragraph is a run by itself; what else stands together is lines of one."""
-    runs: list[Run] = []
-    for stretch in collapsed(marked.replace(BLOCK, _APART)).split("\0")[1:]:
-        field = int(stretch[0])
-        lines = list(filter(None, map(str.strip, stretch[1:].split(_LINE_END))))
+    runs: list[tuple[int, list[bytes]]] = []
+    for stretch in marked.encode("utf-8", "replace").split(b"\0")[1:]:
+        field = stretch[0] - _ZERO
+        lines = _lines(stretch[1:])
         if field != Field.TEXT:
-            runs += [(field, line) for line in lines]
+            runs += [(field, [line]) for line in lines]
         elif lines and runs and runs[-1][0] == field:
-            runs[-1] = (field, "\n".join([runs[-1][1], *lines]))
+            runs[-1][1].extend(lines)
         elif lines:
-            runs.append((field, "\n".join(lines)))
-    return runs
+            runs.append((field, lines))
+    return [(field, b"\n".join(lines).decode()) for field, lines in runs]
+
+
+def _lines(stretch: bytes) -> list[bytes]:
+    """The text between the marks of blocks, blanks collapsed."""
+    lines = [b" ".join(words) for block in stretch.split(_BLOCK) if (words := block.split())]
+    if stretch.isascii():
+        return lines
+    stripped = (line if line.isascii() else line.decode().strip().encode() for line in lines)
+    return list(filter(None, stripped))  # without those that are nothing but blanks of other scripts

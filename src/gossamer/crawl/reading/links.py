@@ -7,14 +7,15 @@ are the small languages that hold URLs outside of an `href`: Link and Refresh he
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gossamer.crawl.urls import SCHEMES, canonical
+from gossamer.crawl.reading.text import all_collapsed
+from gossamer.crawl.urls import CACHED_HREFS, CACHED_LENGTH, SCHEMES, canonical
 from gossamer.model import Kind, Links
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 MAX_ANCHOR = 500  # characters of anchor text kept: far more than anybody reads of a link
 _MAX_REL = 200  # characters of a rel kept
@@ -58,7 +59,8 @@ _SLASH = re.compile("/")
 
 if TYPE_CHECKING:
     Bond = tuple[str, int, bool, str]  # url, kind, follow, anchor
-    Row = list[Any]  # order, weight, position, rel; a list, for it is counted up in the innermost loop
+    Found = tuple[str, int, str, str, int]  # a link as it stands in a page: href, kind, text, rel, position
+    Row = list[Any]  # weight, position, rel; a list, for it is counted up in the innermost loop
 
 
 class Bonds:
@@ -69,53 +71,71 @@ class Bonds:
         self.cut = 0  # links left out
         self._most = most
         self._room = _MAX_CHARACTERS
-        self._targets: dict[str, str | None] = {}  # href -> canonical URL: each is resolved once
+        self._targets: dict[str, str | None] = {}  # href without fragment -> canonical URL: each is resolved once
         self._rows: dict[Bond, Row] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, href: str, kind: int, anchor: str = "", rel: str = "", position: int = 0, order: int = 0) -> None:
+    def add(self, href: str, kind: int, anchor: str = "", rel: str = "", position: int = 0) -> None:
         """Count one occurrence of a link. `rel` as `rel_list` gives it, `anchor` collapsed."""
-        url = self._targets.get(href) or self.target(href)
+        url = self._targets.get(href.partition("#")[0]) or self.target(href)
         if url is None:
             return
         bond = (url, kind, not rel or "nofollow" not in rel.split(), anchor)
         rows = self._rows
         if bond in rows:
-            rows[bond][1] += 1
+            rows[bond][0] += 1
         elif len(rows) < self._most:
-            rows[bond] = [order, 1, position, rel]
+            rows[bond] = [1, position, rel]
         else:
             self.cut += 1
+
+    def add_all(self, found: Sequence[Found]) -> None:
+        """`add` for many links at once; their texts may have blanks as they come."""
+        hrefs, kinds, texts, rels, positions = zip(*found, strict=True)
+        anchors = all_collapsed(texts, MAX_ANCHOR)
+        rows = self._rows
+        if len(rows) + len(found) > self._most:  # not all may fit
+            for link in zip(hrefs, kinds, anchors, rels, positions, strict=True):
+                self.add(*link)
+            return
+        known, target = self._targets, self.target
+        urls = [known.get(href.partition("#")[0]) or target(href) for href in hrefs]
+        follows = [not rel or "nofollow" not in rel.split() for rel in rels]
+        bonds: Iterator[Any] = zip(urls, kinds, follows, anchors, strict=True)  # Bond, or None in place of its URL
+        for bond, position, rel in zip(bonds, positions, rels, strict=True):
+            if bond in rows:
+                rows[bond][0] += 1
+            elif bond[0] is not None:
+                rows[bond] = [1, position, rel]
 
     def target(self, href: str) -> str | None:
         """The canonical URL of an href on this page; None when it leads to nothing to visit."""
         known = self._targets
-        plain = href.partition("#")[0]  # in an http URL the first "#" begins the fragment, wherever it stands
-        if plain and plain[-1] <= " ":  # a blank that would be stripped at the end of an href, and here is not
-            plain = href
+        key = plain = href.partition("#")[0]  # in an http URL the first "#" begins the fragment, wherever it stands
         if not plain:
-            url: str | None = self.base
-        elif plain in known:
-            url = known[plain]
-        elif len(plain) > _MAX_URL or self._room <= 0 or len(self._rows) >= self._most:
+            return self.base
+        if plain[-1] <= " ":  # a blank that is stripped at the end of an href, but not before a "#"
+            plain, key = href, href + "#"  # remembered where nobody looks for what stands before a "#"
+        if key in known:
+            return known[key]
+        if len(plain) > _MAX_URL or self._room <= 0 or len(self._rows) >= self._most:
             self.cut += plain[:5].lower() != "data:"
             return None
-        else:
-            url = self._resolved(plain)
-            self._room -= len(url or plain)
+        url = self._resolved(plain)
+        self._room -= len(url or plain)
         if len(known) < _MAX_KNOWN:
-            known[href] = known[plain] = url
+            known[key] = url
         return url
 
     def _resolved(self, href: str) -> str | None:
-        simple = _SIMPLE.fullmatch(href)
+        simple = _simple(href) if len(href) <= CACHED_LENGTH else None
         if simple is None:
             return canonical(href, None if href.startswith(SCHEMES) else self.base)  # without a base, it remembers more
-        up, rest = simple.groups()
+        up, rest = simple
         ancestors = self._ancestors
-        return ancestors[min(len(up) // 3, len(ancestors) - 1)] + rest
+        return ancestors[up] + rest if up < len(ancestors) else ancestors[-1] + rest
 
     @cached_property
     def _ancestors(self) -> list[str]:
@@ -134,23 +154,26 @@ class Bonds:
         if not rows:
             return Links()
         urls, kinds, follows, anchors = map(list, zip(*rows, strict=True))
-        _, weights, positions, rels = map(list, zip(*rows.values(), strict=True))
+        weights, positions, rels = map(list, zip(*rows.values(), strict=True))
         return Links(list(map(digest, urls)), urls, kinds, follows, anchors, weights, rels, positions)
 
     def shortfall(self) -> str:
         """What was left out, for people."""
         return f"{self.cut:,} more link{'s' if self.cut > 1 else ''} left out" if self.cut else ""
 
-    def sort(self) -> None:
-        """Put the bonds in the order given when they were added."""
-        self._rows = dict(sorted(self._rows.items(), key=lambda item: item[1][0]))
+
+@lru_cache(CACHED_HREFS)
+def _simple(href: str) -> tuple[int, str] | None:
+    """How many directories up a simple href leads, and where to from there. Of ten, seven to nine are remembered."""
+    simple = _SIMPLE.fullmatch(href)
+    return (len(simple[1]) // 3, simple[2]) if simple else None
 
 
 def _folded(rows: dict[Bond, Row], to: Callable[[Bond], Bond]) -> dict[Bond, Row]:
     folded: dict[Bond, Row] = {}
     for bond, row in rows.items():
-        kept = folded.setdefault(to(bond), [row[0], 0, *row[2:]])
-        kept[1] += row[1]
+        kept = folded.setdefault(to(bond), [0, *row[1:]])
+        kept[0] += row[0]
     return folded
 
 

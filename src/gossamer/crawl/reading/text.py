@@ -13,11 +13,13 @@ import msgspec
 from gossamer.model import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 Run = tuple[int, str]  # Field, text
 
 _pack = msgspec.msgpack.Encoder().encode
+_SEPARATOR = "\2"  # a control character that next to no page writes
+_APART = f" {_SEPARATOR} "
 _WORD = re.compile(r"\w+")
 
 
@@ -26,6 +28,15 @@ def collapsed(text: str) -> str:
     if text.isascii():
         return " ".join(text.split())
     return b" ".join(text.encode("utf-8", "replace").split()).decode()
+
+
+def all_collapsed(texts: Sequence[str], most: int) -> list[str]:
+    """Each text as `clean` makes it, faster: blanks are collapsed in one call, with a separator as a word."""
+    together = _APART.join(("", *texts, "")).replace("\0", " ").encode("utf-8", "replace")
+    pieces = b" ".join(together.split()).decode().split(_SEPARATOR)[1:-1]
+    if len(pieces) != len(texts):  # one has the separator in it
+        return [clean(text, most) for text in texts]
+    return [piece[1:-1][:most] for piece in pieces]
 
 
 def clean(text: str, most: int) -> str:

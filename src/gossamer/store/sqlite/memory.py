@@ -8,10 +8,7 @@ empties the memory at the start of the next transaction.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 REMEMBERED_URLS = 60_000  # in each of two generations; 230 bytes each, so at most 28 MB
 REMEMBERED_HOSTS = 50_000
@@ -50,18 +47,13 @@ class Memory:
         self._old.clear()
         self.hosts.clear()
 
-    def recall(self, digests: Iterable[bytes]) -> dict[bytes, Remembered]:
+    def recall(self, digests: set[bytes]) -> dict[bytes, Remembered]:
         """Those of the resources that are remembered."""
         young, old = self._young, self._old
-        found: dict[bytes, Remembered] = {}
-        for digest in digests:
-            entry = young.get(digest)
-            if entry is None:
-                entry = old.get(digest)
-                if entry is None:
-                    continue
-                young[digest] = entry
-            found[digest] = entry
+        found = {digest: young[digest] for digest in digests if digest in young}
+        again = {digest: old[digest] for digest in digests.difference(found) if digest in old}
+        young.update(again)
+        found.update(again)
         return found
 
     def remember(self, entries: dict[bytes, Remembered]) -> None:

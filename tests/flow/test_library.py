@@ -1,0 +1,138 @@
+"""The library as a program uses it: real crawls of small sites, iterated over, left and gone on with."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer import Crawler, open_web
+from gossamer.errors import SeedUnreachable, UsageError
+from gossamer.model import Field, Kind
+from webs.served import Answer, Served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HOME = '<!doctype html><title>Home</title><p>Some words <a href="/a">to a</a> <a href="/gone">lost</a></p>'
+
+
+@pytest.fixture
+def site() -> Iterator[Served]:
+    with Served({"/": HOME, "/a": '<title>A</title><a href="/b">b</a>', "/b": "<title>B</title>"}) as served:
+        yield served
+
+
+def many_pages(number: int) -> dict[str, str | Answer]:
+    index = "".join(f'<a href="/{n}">{n}</a>' for n in range(number))
+    return {"/": index, **{f"/{n}": f"<title>{n}</title>" for n in range(number)}}
+
+
+def test_a_crawl_brings_its_pages_and_nothing_else(site: Served, tmp_path: Path) -> None:
+    pages = list(Crawler(site.url, store=tmp_path / "web"))
+    assert {(page.url.removeprefix(site.url), page.title, page.status) for page in pages} == {
+        ("", "Home", 200), ("a", "A", 200), ("b", "B", 200),
+    }  # fmt: skip
+
+
+def test_a_page_has_its_links_text_and_source(site: Served, tmp_path: Path) -> None:
+    home = next(iter(Crawler(site.url, store=tmp_path / "web", max_pages=1)))
+    assert [(link.url, link.kind, link.anchor, link.weight, link.follow) for link in home.links] == [
+        (f"{site.url}a", Kind.HYPERLINK, "to a", 1, True),
+        (f"{site.url}gone", Kind.HYPERLINK, "lost", 1, True),
+    ]
+    assert home.fields == [(Field.TITLE, "Home"), (Field.PARAGRAPH, "Some words to a lost")]
+    assert home.text == "Home\nSome words to a lost"
+    assert home.source == HOME.encode()
+
+
+def test_a_loop_that_is_left_goes_on_where_it_was(tmp_path: Path) -> None:
+    with Served(many_pages(30)) as site:
+        first = []
+        for page in Crawler(site.url, store=tmp_path / "web", delay=0.01):
+            first.append(page.url)
+            if len(first) == 3:
+                break
+        with open_web(tmp_path / "web") as web:
+            stored = {page.url for page in web.pages()}
+        assert set(first) <= stored
+        assert len(stored) < 31
+        rest = {page.url for page in Crawler(store=tmp_path / "web")}
+        assert len(stored) + len(rest) == 31
+        assert len(site.paths()) == 31, "nothing is fetched twice"
+
+
+def test_settings_are_given_by_their_names(site: Served, tmp_path: Path) -> None:
+    pages = list(Crawler(site.url, store=tmp_path / "web", max_depth=1, source=False, url_query="strip"))
+    assert {page.title for page in pages} == {"Home", "A"}
+    assert {page.source for page in pages} == {b""}
+
+
+def test_a_setting_that_does_not_exist_is_told_at_once() -> None:
+    with pytest.raises(UsageError, match="no setting max_page;"):
+        Crawler("https://example.org/", max_page=1)
+
+
+def test_a_settings_file_may_be_named_by_a_text(site: Served, tmp_path: Path) -> None:
+    (tmp_path / "some.toml").write_text("[crawl]\nmax_depth = 0\n")
+    pages = list(Crawler(site.url, store=str(tmp_path / "web"), config_file=str(tmp_path / "some.toml")))
+    assert [page.title for page in pages] == ["Home"]
+
+
+def test_a_web_is_visited_again_when_asked(site: Served, tmp_path: Path) -> None:
+    list(Crawler(site.url, store=tmp_path / "web"))
+    assert list(Crawler(site.url, store=tmp_path / "web")) == []
+    assert len(list(Crawler(store=tmp_path / "web", revisit=True))) == 3
+
+
+def test_a_crawl_starts_from_words(site: Served, tmp_path: Path) -> None:
+    with Served({"/?q=silk": f'<a href="{site.url}b">found</a>'}) as service:
+        (tmp_path / "some.toml").write_text(f'[search_service]\nurl = "{service.url}?q={{query}}"\n')
+        crawler = Crawler(
+            query="silk", store=tmp_path / "web", config_file=tmp_path / "some.toml", allow_private=["127.0.0.0/8"]
+        )
+        assert [page.title for page in crawler] == ["B"]
+
+
+def test_a_seed_that_cannot_be_visited_is_a_fault(tmp_path: Path) -> None:
+    with Served({}) as closed:
+        pass
+    with pytest.raises(SeedUnreachable, match=closed.place):
+        list(Crawler(closed.url, store=tmp_path / "web", retries=1))
+
+
+def test_a_slow_loop_loses_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.library.AHEAD", 3)
+    with Served(many_pages(60)) as site:
+        seen = []
+        for page in Crawler(site.url, store=tmp_path / "web", batch_visits=4):
+            seen.append(page.url)
+            time.sleep(0.01)
+    assert len(seen) == len(set(seen)) == 61
+
+
+def test_a_crawl_on_loopback_is_not_said_to_wait_out_of_politeness(tmp_path: Path) -> None:
+    """Each page leads to the next one only, so that there is nothing to do until the store has taken it in."""
+    chain = {f"/{n}": f'<a href="/{n + 1}">on</a>' for n in range(150)}
+    with Served(chain) as site:
+        crawler = Crawler(f"{site.url}0", store=tmp_path / "web")
+        limits = [now.limit for _ in crawler if (now := crawler.progress) is not None]
+    assert len(limits) == 150
+    assert "politeness" not in limits
+
+
+def test_a_stored_web_tells_its_pages_links_and_errors(site: Served, tmp_path: Path) -> None:
+    site.pages["/robots.txt"] = Answer(f"Sitemap: {site.url}map.txt", headers={"Content-Type": "text/plain"})
+    site.pages["/map.txt"] = Answer(f"{site.url}moved", headers={"Content-Type": "text/plain"})
+    site.pages["/moved"] = Answer("", 301, {"Location": "/b"})
+    list(Crawler(site.url, store=tmp_path / "web"))
+    with open_web(tmp_path / "web") as web:
+        assert {page.title for page in web.pages()} == {"Home", "A", "B"}, "neither the sitemap nor the redirect"
+        assert len(list(web.pages())) == 3
+        assert web.counts().resources["visited"] == 5
+        assert [link.url for link in web.outlinks(f"{site.url}a")] == [f"{site.url}b"]
+        assert [error.url for error in web.errors()] == [f"{site.url}gone"]
+        assert web.source(f"{site.url}b") == b"<title>B</title>"
+        assert web.page("https://elsewhere.example/") is None
