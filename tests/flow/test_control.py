@@ -152,7 +152,7 @@ def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(start: Start,
 
 def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
-    process = start("crawl", slow_site.url, "--store", store)
+    process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5)  # not done before it is stopped
     until(lambda: visited(store) > 3, "the first pages")
     assert gossamer("pause", "Naiad", "--store", store).returncode == 0
     until(lambda: any(row["state"] == "paused" for row in crawlers(store)), "the pause")

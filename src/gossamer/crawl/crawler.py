@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gossamer.model import Admit, Fetched, Lease, Page, Visit
     from gossamer.store.base import Crawler, Round, Store, Waiting
 
-BEAT_SECONDS = 5.0  # well below LEASE_SECONDS
+BEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
 DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
 LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)

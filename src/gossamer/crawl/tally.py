@@ -116,7 +116,7 @@ class Tally:
             pages_per_second=rate,
             bytes_per_second=(self.bytes - size) / span,
             mean_pages_per_second=self.pages / max(now - self._started, 0.001),
-            limit=self._limit(),
+            limit=self._limit() if state != "paused" else "disk" if self.note else "",  # a note is about the disk
             # Only when the web has stopped growing does the queue say how long it will take.
             eta_seconds=self.queued / rate if rate > 0 and not growing and self.queued > 0 else None,
             waiting=waiting,
