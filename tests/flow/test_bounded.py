@@ -22,7 +22,7 @@ SLOWEST = 0.8  # of the first tenth's speed, in the last tenth
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 def test_a_million_known_urls_do_not_slow_a_crawl_down(tmp_path: Path) -> None:
-    with GeneratedWeb(Shape(pages=1_100_000)) as web:
+    with GeneratedWeb(Shape(pages=1_200_000)) as web:
         process = subprocess.Popen(
             command(
                 "crawl", web.url, "--store", tmp_path / "web", "--json", "--quiet", "--delay", 0, "--connections", 32,

@@ -42,6 +42,7 @@ def test_a_crawl_killed_again_and_again_ends_like_one_that_was_not(
         crawl(nginx.url("killed", start), tmp_path / "killed", *FAST)
         asked = Counter(each.path for each in nginx.asked() if each.site == "killed" and each.path != "/robots.txt")
     again = sum(asked.values()) - len(asked)
+    print(f"{kills} kills, {len(asked)} pages, {again} fetched again")
     assert again <= kills * BATCH, f"{again} pages were fetched again after {kills} kills"
     at_most = Counter(row[0] for row in query(tmp_path / "killed", "SELECT resource FROM visits"))
     assert max(at_most.values()) == 1, "a page was committed twice"
