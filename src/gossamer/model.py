@@ -160,6 +160,7 @@ class Lease(Value, frozen=True, kw_only=True):
     tries: int  # failed tries before this one, this round
     etag: str = ""
     last_modified: str = ""
+    before: str = ""  # how the visit before ended: an Outcome; "": there was none
 
 
 class Robots(Value, frozen=True, kw_only=True):
@@ -202,7 +203,7 @@ class Fetched(Value, frozen=True, kw_only=True):
     outcome: Outcome
     reason: str  # a sentence fragment for people; "" when all is well
     status: int  # 0 when there was no answer
-    headers: dict[str, str]  # lower-case names; repeated ones joined with ", "
+    headers: dict[str, str]  # lower-case names; repeated ones joined with ", " (X-Robots-Tag: with a line feed)
     body: bytes  # as on the wire: still encoded (gzip, br ...)
     milliseconds: int
     address: str  # the peer actually connected to, "" when none
@@ -237,6 +238,14 @@ class Links(msgspec.Struct, array_like=True, frozen=True):
     positions: list[int] = []
 
 
+class Hints(msgspec.Struct, array_like=True, frozen=True):
+    """What a sitemap or feed says about when the pages it lists change, as parallel columns."""
+
+    digests: list[bytes] = []
+    modified: list[float] = []  # Unix time of the last change; 0: not said
+    periods: list[float] = []  # seconds between two changes; 0: not said
+
+
 class Page(msgspec.Struct, array_like=True, frozen=True):
     """What a parser found in the bytes."""
 
@@ -258,6 +267,7 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
     text: bytes = b""  # zstd of msgpack [[field, text], ...] in reading order; robots.txt: its plain text
     source: bytes = b""  # zstd of the decoded body, empty with --no-source
     links: Links = Links()
+    hints: Hints = Hints()
 
 
 class Visit(Value, frozen=True, kw_only=True):

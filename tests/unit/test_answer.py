@@ -39,6 +39,12 @@ def test_repeated_fields_are_joined() -> None:
     assert parsed.headers == {"link": "<a>, <b>"}
 
 
+def test_the_lines_of_x_robots_tag_stay_apart() -> None:
+    parsed = parse_head(lines("HTTP/1.1 200 OK\nX-Robots-Tag: otherbot: nofollow\nx-robots-tag: noindex\n\n"))
+    assert parsed is not None
+    assert parsed.headers == {"x-robots-tag": "otherbot: nofollow\nnoindex"}
+
+
 def test_of_a_repeated_single_field_the_first_counts() -> None:
     parsed = parse_head(lines("HTTP/1.1 302 Found\nLocation: /a\nLocation: /b\n\n"))
     assert parsed is not None

@@ -249,6 +249,7 @@ def test_only_a_robots_txt_that_was_read_gives_rules(outcome: Outcome) -> None:
         ("Gossamer : none", True, True),
         ("otherbot: noindex, nofollow", False, False),
         ("noindex, otherbot: nofollow", True, False),
+        ("otherbot: nofollow\nnoindex", True, False),
         ("otherbot: noindex, gossamer: nofollow", False, True),
         ("bot2.0: none", False, False),
         ("unavailable_after: 25 Jun 2010 15:00:00 PST", False, False),

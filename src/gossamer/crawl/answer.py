@@ -24,6 +24,8 @@ ROBOTS_BYTES = (500 << 10) + 1
 SINGLE = frozenset(
     {"content-length", "content-type", "content-encoding", "date", "etag", "last-modified", "location", "retry-after"}
 )
+# A crawler's name at the start of such a field holds to the end of its line.
+BY_LINE = frozenset({"x-robots-tag"})
 SITEMAP_TYPES = frozenset({"application/gzip", "application/octet-stream", "application/x-gzip", "application/xml"})
 SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
 STATUS_LINE = re.compile(rb"HTTP/\S+[ \t]+(\d{3})(?!\d)[ \t]*([^\r\n]*)")
@@ -34,7 +36,7 @@ class Head(NamedTuple):
 
     status: int
     phrase: str
-    headers: dict[str, str]  # lower-case names; repeated ones joined with ", "
+    headers: dict[str, str]  # lower-case names; repeated ones joined with ", ", those of BY_LINE with a line feed
 
 
 class Asked(NamedTuple):
@@ -97,7 +99,7 @@ def _fields(lines: Iterator[bytes]) -> dict[str, str] | None:
         if name not in fields:
             fields[name] = value
         elif name not in SINGLE:
-            fields[name] = f"{fields[name]}, {value}"
+            fields[name] += ("\n" if name in BY_LINE else ", ") + value
     return None
 
 

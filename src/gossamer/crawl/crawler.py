@@ -18,7 +18,7 @@ from gossamer.crawl.outbox import Outbox
 from gossamer.crawl.robots import meaning_of
 from gossamer.crawl.tally import Tally
 from gossamer.crawl.urls import UrlRules, digest
-from gossamer.crawl.writer import Writer
+from gossamer.crawl.writer import Watch, Writer
 from gossamer.errors import StoreFull
 from gossamer.model import Outcome, Request, Robots, Role, State, Value
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 BEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
+LOOK_SECONDS = 5.0  # how often `watch` looks for what is due
 DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
 LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)
 LEASED_AHEAD = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
@@ -64,6 +65,7 @@ class Plan(Value, frozen=True, kw_only=True):
     admissions: Callable[[tuple[str, ...]], Admit]  # of the seeds: more may join while it runs
     product: str
     fallbacks: Mapping[str, str] = {}  # https seeds typed without a scheme -> their http form
+    watch: Watch | None = None  # go on for ever, with what is due
 
 
 class CrawlLoop:
@@ -95,7 +97,7 @@ class CrawlLoop:
         self._answers: dict[int, Fetched] = {}  # being parsed
         self._bodies = 0  # bytes of them
         self._clock_start = time.time() - time.monotonic()
-        self._next_beat = self._next_ask = 0.0
+        self._next_beat = self._next_ask = self._next_look = 0.0
         self._stop = 0  # 1: after what is in flight; 2: at once
         self._paused = self._held = self._over = False
         self.ending = ""  # why the crawl ended, for people
@@ -119,6 +121,16 @@ class CrawlLoop:
     def stop(self, *, at_once: bool = False) -> None:
         """Finish what is in flight and end; at once: drop what is in flight. Safe to call from a signal handler."""
         self._stop = 2 if at_once else max(self._stop, 1)
+
+    @property
+    def wants_index(self) -> bool:
+        """Whether what it brings is to be indexed."""
+        return self._settings.crawl.index
+
+    @property
+    def is_dropping(self) -> bool:
+        """Whether it was told to stop at once."""
+        return self._stop == 2
 
     def hold(self, *, on: bool) -> None:
         """Start nothing new for now: the consumer is behind."""
@@ -266,10 +278,14 @@ class CrawlLoop:
                 fetched = msgspec.structs.replace(fetched, outcome=Outcome.TOO_MANY_REDIRECTS, reason=reason)
             else:
                 redirect = visits.redirect_candidate(lease, fetched.location, self._rules)
-        if page is not None and (copies := self._copies.beyond(lease.host, page.content_digest)):
+        # A page seen again is no copy of itself.
+        if page is not None and not lease.before and (copies := self._copies.beyond(lease.host, page.content_digest)):
             page = visits.dead_end(page, copies)
-        retries = self._retries(lease)
-        self._finish(visits.visit_of(lease, fetched, page, now=now, retries=retries, redirect=redirect), now)
+        visit = visits.visit_of(
+            lease, fetched, page, now=now, retries=self._retries(lease), redirect=redirect,
+            confirm=self._plan.watch is None,
+        )  # fmt: skip
+        self._finish(visit, now)
 
     def _finish(self, visit: Visit, now: float) -> None:
         if visit.state is State.FAILED and visit.outcome in policy.UNREACHABLE:
@@ -374,8 +390,12 @@ class CrawlLoop:
         self._next_ask = now + IDLE_POLL
         working = not self._stop and not self._paused
         self._outbox.notes.extend(self._frontier.notes())
+        looks = working and self._plan.watch is not None and now >= self._next_look
+        if looks:
+            self._next_look = now + LOOK_SECONDS
         return self._outbox.order(
             now,
+            watch=self._plan.watch if looks else None,
             report=self.tally.report(self.progress()) if beat else None,
             hungry=self._frontier.hungry() if working else [],
             hosts=self._frontier.wants_hosts(self._settings.politeness.transfers) if working else 0,
@@ -435,8 +455,12 @@ class CrawlLoop:
             done.waiting, queued=self.tally.queued, now=now, patience=self._settings.politeness.patience
         )
         self.tally.waiting_for = left.waiting_for
-        self._over, self.ending = bool(left.ending), left.ending
         self._next_ask = min(self._next_ask, left.ask_again_at)
+        if left.ending and self._plan.watch is not None:
+            self.tally.waiting_for = "the next visit that is due"
+            self._next_ask = max(self._next_ask, self._next_look)
+        else:
+            self._over, self.ending = bool(left.ending), left.ending
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

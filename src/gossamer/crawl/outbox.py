@@ -8,6 +8,7 @@ from gossamer.crawl.writer import Order
 
 if TYPE_CHECKING:
     from gossamer.config import StoreSettings
+    from gossamer.crawl.writer import Watch
     from gossamer.model import Candidate, HostNote, Lease, Robots, Visit
     from gossamer.store.base import Report
 
@@ -63,7 +64,9 @@ class Outbox:
             or (hurry and bool(self))
         )
 
-    def order(self, now: float, *, report: Report | None, hungry: list[int], hosts: int, urls: int) -> Order:
+    def order(
+        self, now: float, *, watch: Watch | None, report: Report | None, hungry: list[int], hosts: int, urls: int
+    ) -> Order:
         """Everything gathered, as an order for the writer; nothing is left here."""
         if self._refused is not None:
             order, self._refused = self._refused, None
@@ -75,6 +78,7 @@ class Outbox:
             robots=tuple(self.robots),
             released=tuple(self.released),
             add=tuple(self.found),
+            watch=watch,
             report=report,
             hungry=tuple(hungry),
             new_hosts=hosts,

@@ -22,14 +22,14 @@ import zstandard
 
 from gossamer.crawl.charset import as_utf8
 from gossamer.crawl.decode import decoded
-from gossamer.crawl.reading.document import MAX_LANGUAGE, Document
+from gossamer.crawl.reading.document import MAX_LANGUAGE, Document, Told
 from gossamer.crawl.reading.html import read_html, read_xhtml
 from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds, kind_of_rel, link_header, refresh_target
 from gossamer.crawl.reading.text import clean, collapsed, headed, nearness, packed
 from gossamer.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from gossamer.crawl.robots import robots_directives, robots_text
 from gossamer.crawl.urls import UrlRules, canonical, digest
-from gossamer.model import Field, Kind, Outcome, Page, Position, Role
+from gossamer.model import Field, Hints, Kind, Outcome, Page, Position, Role
 
 if TYPE_CHECKING:
     from gossamer.model import ParseJob
@@ -46,6 +46,9 @@ _HTML_START = re.compile(
     rb"(?:\s++|<!--.*?-->)*+<(?:!doctype\s+html|html|head|body|title|script|style|meta|link|h1|div|p|a|table|br|iframe)[\s>/]",
     re.IGNORECASE | re.DOTALL,
 )
+_SAME_DATES = 10  # entries of a sitemap
+_SAME_TIME = 3600.0  # seconds
+NO_HINTS = Hints()
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 
 
@@ -146,7 +149,23 @@ class PageParser:
             text=self._compress(text),
             source=self._compress(body) if options.keep_source else b"",
             links=document.bonds.links(self._digest, nofollow=directives.nofollow, whole=options.keep_links),
+            hints=self._hints(document),
         )
+
+    def _hints(self, document: Document) -> Hints:
+        """What a sitemap or feed says of the changes of others, as far as it is among the links kept."""
+        told = document.told[: self._options.max_links]
+        if not told:
+            return NO_HINTS
+        from gossamer.revisit.dates import listed_time  # noqa: PLC0415  as above, for feeds and sitemaps only
+        from gossamer.revisit.evidence import FREQUENCIES  # noqa: PLC0415
+
+        modified = [listed_time(entry.modified) or 0.0 for entry in told]
+        dates = [at for at in modified if at]
+        if len(dates) >= _SAME_DATES and max(dates) - min(dates) < _SAME_TIME:
+            modified = [0.0] * len(told)  # the time at which the list was made: it says nothing of the pages
+        periods = [FREQUENCIES.get(entry.frequency, 0.0) for entry in told]
+        return Hints([self._digest(entry.url) for entry in told], modified, periods)
 
 
 def _robots_page(job: ParseJob) -> Page:
@@ -182,7 +201,8 @@ def _sitemap(body: bytes, url: str, most: int) -> Document:
     kind = Kind.SITEMAP_FILE if sitemap.kind == "index" else Kind.SITEMAP
     for entry in sitemap.entries:
         bonds.add(entry.url, int(kind))
-    return Document(bonds, noindex=True, reason="; ".join(sitemap.problems))
+    told = [Told(entry.url, entry.lastmod, entry.changefreq) for entry in sitemap.entries]
+    return Document(bonds, noindex=True, reason="; ".join(sitemap.problems), told=told)
 
 
 def _plain_text(utf8: bytes, url: str, most: int) -> Document:

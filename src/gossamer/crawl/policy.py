@@ -68,6 +68,11 @@ def verdict(outcome: Outcome, status: int, tries: int, retries: int) -> Verdict:
     return Verdict(state=state, host_failure=failure)
 
 
+def is_doubtful(outcome: Outcome, before: str) -> bool:
+    """Whether a page that was there the last time is said to be gone: it is asked for once more before it goes."""
+    return outcome is Outcome.NOT_FOUND and before in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+
+
 def pause_after(
     politeness: PolitenessSettings, *, own: float | None, crawl_delay: float | None, took: float, local: bool
 ) -> float:

@@ -291,19 +291,19 @@ def robots_directives(header: str, metas: Iterable[tuple[str, str]], product: st
 def _header_directives(header: str, product: str) -> Iterator[str]:
     """The directives of X-Robots-Tag for us: "noindex, otherbot: nofollow, none" asks everybody and otherbot.
 
-    A crawler's name holds up to the next one. Where several header lines were joined by commas nobody can tell any more
-    where the name of one should have ended.
+    A crawler's name holds up to the next one, or to the end of its header line.
     """
-    ours = True
-    for part in header.split(","):
-        name, colon, directive = part.partition(":")
-        name = name.strip().lower()
-        if colon and name not in VALUED and CRAWLER_NAME.fullmatch(name):
-            ours = name in {product, "*"}
-        else:
-            directive = part
-        if ours:
-            yield from _words([directive])
+    for line in header.split("\n"):
+        ours = True
+        for part in line.split(","):
+            name, colon, directive = part.partition(":")
+            name = name.strip().lower()
+            if colon and name not in VALUED and CRAWLER_NAME.fullmatch(name):
+                ours = name in {product, "*"}
+            else:
+                directive = part
+            if ours:
+                yield from _words([directive])
 
 
 def _words(parts: Iterable[str]) -> Iterator[str]:

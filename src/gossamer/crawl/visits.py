@@ -32,9 +32,16 @@ def parse_job(fetched: Fetched) -> ParseJob:
 
 
 def visit_of(
-    lease: Lease, fetched: Fetched, page: Page | None, *, now: float, retries: int, redirect: Candidate | None
+    lease: Lease,
+    fetched: Fetched,
+    page: Page | None,
+    *,
+    now: float,
+    retries: int,
+    redirect: Candidate | None,
+    confirm: bool = False,
 ) -> Visit:
-    """The visit that an answer, parsed or not, amounts to."""
+    """The visit that an answer, parsed or not, amounts to. `confirm`: what seems gone is asked again in this round."""
     outcome, reason = fetched.outcome, fetched.reason
     if page is not None:
         outcome, reason = page.outcome, page.reason
@@ -42,7 +49,7 @@ def visit_of(
     return Visit(
         lease=lease,
         outcome=outcome,
-        state=verdict.state,
+        state=State.QUEUED if confirm and policy.is_doubtful(outcome, lease.before) else verdict.state,
         reason=reason,
         status=fetched.status,
         visited_at=now,

@@ -21,13 +21,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
+    from gossamer.revisit.pace import Budget, Schedule
     from gossamer.store.base import Report, Round, Store, Submitted, Waiting
 
 WAKE = b"\0"
 
 
+class Watch(Value, frozen=True, kw_only=True):
+    """What it takes to keep a web fresh."""
+
+    schedule: Schedule
+    budget: Budget
+
+
 class Order(Value, frozen=True, kw_only=True):
-    """What the loop wants done, in this order: add, write, beat, lease."""
+    """What the loop wants done, in this order: add, write, beat, queue what is due, lease."""
 
     now: float
     visits: tuple[Visit, ...] = ()
@@ -36,6 +44,7 @@ class Order(Value, frozen=True, kw_only=True):
     released: tuple[Lease, ...] = ()
     add: tuple[Candidate, ...] = ()
     report: Report | None = None  # beat when given
+    watch: Watch | None = None  # queue what is due when given
     hungry: tuple[int, ...] = ()  # held hosts that want more URLs
     new_hosts: int = 0
     urls: int = 0  # per host
@@ -145,6 +154,8 @@ class Writer:
     def _find_work(self, order: Order, submitted: Submitted | None, started: float) -> Done:
         store = self._store
         wanted = store.beat(self._crawler, order.report, order.now) if order.report else ""
+        if order.watch is not None:
+            store.keep_fresh(order.watch.schedule, order.watch.budget, order.now)
         wants_work = bool(order.new_hosts or order.hungry)
         leased = (
             store.lease(self._crawler, hosts=order.new_hosts, urls=order.urls, held=order.hungry, now=order.now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from gossamer.crawl.reading.links import Bonds
@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 MAX_TITLE = 1000  # characters
 MAX_DESCRIPTION = 2000  # characters
 MAX_LANGUAGE = 35  # characters: the longest tag RFC 5646 §4.4.1 finds reason for
+
+
+class Told(NamedTuple):
+    """What a sitemap or feed says about one of its entries, as written."""
+
+    url: str  # canonical
+    modified: str
+    frequency: str = ""  # a sitemap's <changefreq>
 
 
 @dataclass(slots=True)
@@ -28,3 +36,4 @@ class Document:
     noindex: bool = False  # it is a list of other pages, not a page
     runs: list[Run] = field(default_factory=list)  # the body's text, in reading order
     reason: str = ""  # what could not be read, for people
+    told: list[Told] = field(default_factory=list)  # of a sitemap or feed: when the pages it lists change

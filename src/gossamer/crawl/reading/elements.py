@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.reading.html import Walk
 
-# Marks in the text. BLOCK stands between two blocks; to a page it is white space, so nothing is gained by forging it.
-# The others begin with NUL, which the HTML parser lets nobody write (dropped or replaced, WHATWG HTML §13.2.5).
-BLOCK = "\r"
-MARKS = tuple(f"\0{int(field)}" for field in Field)  # what follows stands in this field
-HIDE, SHOW = "\0-", "\0+"  # what stands between is no page text
+# Marks in the text, words of their own that begin with NUL, which the HTML parser lets nobody write (dropped or
+# replaced, WHATWG HTML §13.2.5).
+BLOCK = " \0 "  # stands between two blocks
+MARKS = tuple(f" \0{int(field)} " for field in Field)  # what follows stands in this field
+HIDE, SHOW = " \0- ", " \0+ "  # what stands between is no page text
 FIRM = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDE})  # hold for paragraphs within as well
 SKIP = "skip"  # a handler's answer: do not look at the content
 MAX_OPEN_ANCHORS = 8  # they nest in broken pages only; without a bound, gathering their texts would be quadratic

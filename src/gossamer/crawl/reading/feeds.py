@@ -12,7 +12,7 @@ from html.entities import html5
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from gossamer.crawl.reading.document import MAX_DESCRIPTION, MAX_TITLE, Document
+from gossamer.crawl.reading.document import MAX_DESCRIPTION, MAX_TITLE, Document, Told
 from gossamer.crawl.reading.html import read_html
 from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds
 from gossamer.crawl.reading.text import clean, collapsed
@@ -30,7 +30,8 @@ _ROOT = re.compile(
 )
 _ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry"}  # root element -> what an entry is called
 _SUMMARIES = ("content:encoded", "content", "summary", "description")  # what an entry says, the longest first
-_FIELDS = frozenset({"title", "link", "guid", "subtitle", *_SUMMARIES})
+_DATES = ("updated", "atom:updated", "dcterms:modified", "pubDate", "published", "dc:date", "date")  # the latest first
+_FIELDS = frozenset({"title", "link", "guid", "subtitle", *_SUMMARIES, *_DATES})
 _LANGUAGES = frozenset({"language", "dc:language"})
 _PAGING = frozenset({"next", "prev", "previous", "first", "last", "prev-archive", "next-archive"})  # RFC 5005
 
@@ -179,6 +180,9 @@ class _Feed:
         link = (about.get("link") or about.get("guid", "")).strip()
         if link:
             self._document.bonds.add(link, int(Kind.FEED), title[:MAX_ANCHOR])
+            date = next((about[name] for name in _DATES if name in about), "")
+            if date and (url := canonical(link, self._document.bonds.base)):
+                self._document.told.append(Told(url, date))
         summary = next((about[name] for name in _SUMMARIES if name in about), "")
         runs: list[Run] = [(int(Field.H2), title), (int(Field.PARAGRAPH), collapsed(self._plain(summary)))]
         self._document.runs += [run for run in runs if run[1]]

@@ -40,10 +40,9 @@ if TYPE_CHECKING:
     from gossamer.crawl.reading.links import Found
     from gossamer.crawl.reading.text import Run
 
-_BLOCK = BLOCK.encode()
-_ZERO = ord("0")
-_MARK = re.compile(r"\0[0-9+-]")
-_HIDDEN = re.compile(r"\0-.*?\0\+", re.DOTALL)
+_MARK = re.compile(r"\0[0-9+-]?")
+_HIDDEN = re.compile(r" \0- .*? \0\+ ", re.DOTALL)
+_TEXT = int(Field.TEXT)
 _ANCHOR_PARTS = 256  # pieces of text of one anchor looked at
 # In XML "<script/>" is empty; in HTML it is open, and swallows the rest of the page. No "<" within: that is how XML has
 # it, and it keeps the search from going over the same text twice.
@@ -238,23 +237,31 @@ class Walk:
 
 def _runs(marked: str) -> list[Run]:
     """Each heading and paragraph is a run by itself; what else stands together is lines of one."""
-    runs: list[tuple[int, list[bytes]]] = []
-    for stretch in marked.encode("utf-8", "replace").split(b"\0")[1:]:
-        field = stretch[0] - _ZERO
-        lines = _lines(stretch[1:])
-        if field != Field.TEXT:
-            runs += [(field, [line]) for line in lines]
-        elif lines and runs and runs[-1][0] == field:
-            runs[-1][1].extend(lines)
-        elif lines:
-            runs.append((field, lines))
-    return [(field, b"\n".join(lines).decode()) for field, lines in runs]
-
-
-def _lines(stretch: bytes) -> list[bytes]:
-    """The text between the marks of blocks, blanks collapsed."""
-    lines = [b" ".join(words) for block in stretch.split(_BLOCK) if (words := block.split())]
-    if stretch.isascii():
-        return lines
-    stripped = (line if line.isascii() else line.decode().strip().encode() for line in lines)
-    return list(filter(None, stripped))  # without those that are nothing but blanks of other scripts
+    collapsed = b" ".join((b"", *marked.encode("utf-8", "replace").split())).decode()
+    blocks = collapsed.replace(" \0", "\n").split("\n")  # marks are words of their own, so a line begins with each
+    strip = None if collapsed.isascii() else str.strip  # blanks of other scripts
+    runs: list[Run] = []
+    lines: list[str] = []  # of the run of plain text that is being gathered
+    field = _TEXT
+    for block in blocks:
+        if not block:
+            continue
+        if block[0] == " ":
+            text = block[1:]
+        else:
+            field = int(block[0])
+            text = block[2:]
+        if strip:
+            text = strip(text)
+        if not text:
+            continue
+        if field == _TEXT:
+            lines.append(text)
+            continue
+        if lines:
+            runs.append((_TEXT, "\n".join(lines)))
+            lines = []
+        runs.append((field, text))
+    if lines:
+        runs.append((_TEXT, "\n".join(lines)))
+    return runs
