@@ -84,8 +84,9 @@ def web_as_known(store: Path) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]
     """All that must not depend on how often a crawl was interrupted: resources with their digests, and links."""
     resources = query(
         store,
-        "SELECT r.url, r.digest, r.state, r.outcome, r.status, r.content_digest, r.text_digest, r.title, r.backlinks,"
-        " t.body IS NOT NULL, s.body IS NOT NULL FROM resources r LEFT JOIN texts t ON t.resource = r.id"
+        "SELECT r.url, r.digest, r.state, r.outcome, r.status, r.content_digest, r.text_digest, r.title,"
+        " coalesce(b.number, 0), t.body IS NOT NULL, s.body IS NOT NULL FROM resources r"
+        " LEFT JOIN backlinks b ON b.resource = r.id LEFT JOIN texts t ON t.resource = r.id"
         " LEFT JOIN sources s ON s.resource = r.id",
     )
     links = query(

@@ -95,6 +95,7 @@ def fetched(lease: Lease, *given: Bond | str, body: str = "a body", title: str =
         title=title,
         language="en",
         content_digest=digest(body),
+        text_digest=digest(f"{title}\n{body}"),
         text=text((Field.TITLE, title), (Field.PARAGRAPH, body)),
         source=zstandard.compress(body.encode()),
         links=links(*given),

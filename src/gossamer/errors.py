@@ -10,6 +10,10 @@ GossamerError            one clear sentence for the user, exit code 2
 │   ├── StoreNotWritable no permission, read-only file system
 │   ├── StoreFull        no disk space left; nothing of the batch was written
 │   └── StoreBusy        another process holds the write lock for too long
+├── IndexFault           the index cannot be used
+│   ├── IndexMissing     there is none yet, or one of another version: `gossamer index` makes it
+│   ├── IndexBusy        another process is writing it
+│   └── IndexBroken      its writer broke; what was not committed must be put again
 ├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
 └── ParserFault          parser processes cannot be started at all
 """
@@ -53,6 +57,22 @@ class StoreFull(StoreError):
 
 class StoreBusy(StoreError):
     """Another process held the write lock for too long."""
+
+
+class IndexFault(GossamerError):
+    """The index cannot be used."""
+
+
+class IndexMissing(IndexFault):
+    """There is no index yet, or one of another version."""
+
+
+class IndexBusy(IndexFault):
+    """Another process is writing the index."""
+
+
+class IndexBroken(IndexFault):
+    """The index writer broke; what was not committed must be put again."""
 
 
 class SeedUnreachable(GossamerError):

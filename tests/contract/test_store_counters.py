@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import HostNote, Kind, Lease, Outcome, State, Visit
+from gossamer.revisit.pace import Budget, Schedule
 from storing import Bond, Policy, candidate, digest, ended, fetched, gone, lease_all, leases, recount, redirected, seed
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Crawls:
         """Do something; returns what it was."""
         often, seldom = [self.lease, self.submit], [
             self.give_back, self.add, self.claim, self.die, self.leave, self.requeue, self.readmit, self.begin_round,
-            self.forget, self.forget_host,
+            self.forget, self.forget_host, self.keep_fresh,
         ]  # fmt: skip
         action = self.random.choice(often if self.random.random() < 0.7 else seldom)
         action(self.random.randrange(2))
@@ -112,6 +113,10 @@ class Crawls:
     def requeue(self, who: int) -> None:
         self.stores[who].requeue(time.time())
 
+    def keep_fresh(self, who: int) -> None:
+        now = time.time() + self.random.choice([0.0, 100.0, 1e7])
+        self.stores[who].keep_fresh(Schedule(), Budget(pages=3, per_host=self.random.choice([None, 2])), now)
+
     def readmit(self, who: int) -> None:
         self.stores[who].readmit(self.policy())
 
@@ -146,5 +151,6 @@ def test_nothing_in_the_queue_is_out_of_reach(open_store: Open, number: int) -> 
     crawls.readmit(0)
     crawls.leave(0)
     crawls.leave(1)
+    crawls.begin_round(0)  # without the limits that keeping fresh has
     queued = {row.url for row in crawls.reader.resources(State.QUEUED)}
     assert set(leases(lease_all(crawls.stores[0], crawls.crawlers[0]))) == queued

@@ -126,6 +126,7 @@ def test_a_page_that_is_gone_takes_its_content_and_links_with_it(store: Store) -
     crawler = start(store, A)
     submit(store, crawler, fetched(lease_of(store, crawler, A), B))
     submit(store, crawler, gone(visit_again(store, crawler, A)))
+    submit(store, crawler, gone(visit_again(store, crawler, A)))
     page = row(store, A)
     assert (page.state, page.title, page.etag) == ("gone", "", "")
     assert store.text(page.id) is None

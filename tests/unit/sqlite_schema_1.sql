@@ -98,7 +98,6 @@ CREATE TABLE resources (
     tries          INTEGER NOT NULL DEFAULT 0,       -- failed ones in a row, this round
     visits         INTEGER NOT NULL DEFAULT 0,
     outlinks       INTEGER,                          -- rows in links; -1: followed but not kept; NULL: never seen
-    backlinks      INTEGER NOT NULL DEFAULT 0,       -- other resources that lead a reader here
     version        INTEGER,                          -- the store version of its last change; NULL: never visited
     kind           INTEGER NOT NULL,
     follow         INTEGER NOT NULL,
@@ -125,8 +124,13 @@ CREATE TABLE resources (
     text_digest    BLOB    NOT NULL DEFAULT x'',
     topic          REAL    NOT NULL DEFAULT 0,       -- nearness to the crawl's topic
     changes        INTEGER NOT NULL DEFAULT 0,       -- visits that found other content than the one before
-    visit_interval REAL,                             -- seconds; for keeping a web fresh
-    next_visit_at  REAL
+    told_at        REAL,                             -- the newest date of change that a sitemap or feed gave
+    misled         INTEGER NOT NULL DEFAULT 0,       -- such dates in a row that were wrong
+    dated          REAL,                             -- dated, found, gap, quiet: what is known of how often it changes
+    found          REAL,                             -- (`gossamer.revisit.evidence`)
+    gap            REAL,
+    quiet          REAL,
+    pace           INTEGER                           -- how soon it deserves a visit (`gossamer.revisit.pace`)
 ) STRICT;
 
 CREATE UNIQUE INDEX resources_digest ON resources (digest);
@@ -137,8 +141,18 @@ CREATE INDEX resources_queued_others ON resources (host, priority DESC, id) WHER
 CREATE INDEX resources_leased ON resources (host, role) WHERE state = 'leased';
 CREATE INDEX resources_seeds ON resources (id) WHERE seed = 1;
 CREATE INDEX resources_errors ON resources (id) WHERE state IN ('failed', 'gone', 'refused');
+-- Of each pace, those not visited for longest stand first: what is due is found without a look at the rest.
+CREATE INDEX resources_pace ON resources (pace, visited_at)
+    WHERE state IN ('visited', 'failed', 'refused', 'gone') AND pace IS NOT NULL;
 -- What is derived from the store (index, graph) catches up by `WHERE version > ?`, which implies IS NOT NULL.
 CREATE INDEX resources_version ON resources (version) WHERE version IS NOT NULL;
+
+-- How many other resources lead a reader to one; none: no row. Apart from resources, for every batch counts up thousands
+-- of them: four hundred of these rows share a page of the file, ten of those would.
+CREATE TABLE backlinks (
+    resource INTEGER PRIMARY KEY REFERENCES resources (id),
+    number   INTEGER NOT NULL
+) STRICT;
 
 -- DocIDs that are no more, so that what is derived can drop them.
 CREATE TABLE forgotten (
@@ -173,6 +187,34 @@ CREATE TABLE links (
     PRIMARY KEY (source, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_target ON links (target);
+-- Redirects and canonical links: who says that another page is the same (4: redirect, 5: canonical).
+CREATE INDEX links_same ON links (target) WHERE kind IN (4, 5);
+
+-- What a visit found to be different from before: a row says how the resource was until then.
+CREATE TABLE history (
+    id         INTEGER PRIMARY KEY,
+    resource   INTEGER NOT NULL REFERENCES resources (id),
+    found_at   REAL    NOT NULL,                     -- the visit that found it
+    since      REAL    NOT NULL,                     -- the visit before, which found it as it was
+    event      TEXT    NOT NULL,                     -- changed, gone, moved, refused, appeared
+    status     INTEGER NOT NULL,                     -- until then; likewise title and bytes
+    bytes      INTEGER NOT NULL,
+    title      TEXT    NOT NULL,
+    parts      TEXT    NOT NULL,                     -- what differs, with blanks between: text title links ...
+    links      BLOB    NOT NULL,                     -- zstd of msgpack [bonds lost, bonds gained]; empty: the same
+    source     BLOB                                  -- zstd, as in sources; within the budget for old sources
+) STRICT;
+CREATE INDEX history_resource ON history (resource);
+CREATE INDEX history_found ON history (found_at);
+CREATE INDEX history_sources ON history (id) WHERE source IS NOT NULL;
+
+-- Resources that gained or lost bonds because a page that links there, or did, was found changed. First visits are not
+-- here: their bonds are all new, and are found by their source.
+CREATE TABLE relinked (
+    target  INTEGER PRIMARY KEY,
+    version INTEGER NOT NULL
+) STRICT;
+CREATE INDEX relinked_version ON relinked (version);
 
 -- The lexicon: a term keeps its WordID for ever; stop words have 0.
 CREATE TABLE words (
@@ -194,17 +236,48 @@ CREATE TABLE visits (
 ) STRICT;
 CREATE INDEX visits_resource ON visits (resource);
 
--- Results of graph analysis, written as a whole by the graph room.
+-- Results of graph analysis, written as a whole by the graph room: a row for each page of the graph, for each host, and
+-- one that says how they were made.
 CREATE TABLE ranks (
-    resource  INTEGER PRIMARY KEY REFERENCES resources (id),
-    pagerank  REAL    NOT NULL,
-    hub       REAL,
-    authority REAL,
-    component INTEGER,
-    community INTEGER
+    resource   INTEGER PRIMARY KEY REFERENCES resources (id),
+    pagerank   REAL    NOT NULL,                     -- all pages together 1
+    score      REAL    NOT NULL,                     -- the same on a logarithmic scale, 0..100
+    indegree   INTEGER NOT NULL,                     -- pages that link here
+    outdegree  INTEGER NOT NULL,
+    in_weight  INTEGER NOT NULL,                     -- times they link here
+    out_weight INTEGER NOT NULL,
+    hub        REAL,                                 -- NULL, here and below: not computed in the last run
+    authority  REAL,
+    harmonic   REAL,                                 -- sum of 1 / clicks over all pages that lead here
+    depth      INTEGER,                              -- clicks from the seeds; NULL as well when no way leads here
+    component  INTEGER,                              -- of pages that all reach one another; 0 is the biggest
+    bowtie     TEXT,                                 -- core, in, out, tube, tendril, apart
+    community  INTEGER,                              -- 0 is the biggest
+    core       INTEGER                               -- the k of the innermost k-core
+) STRICT;
+
+CREATE TABLE host_ranks (
+    host       INTEGER PRIMARY KEY REFERENCES hosts (id),
+    pages      INTEGER NOT NULL,                     -- in the graph
+    pagerank   REAL    NOT NULL,
+    score      REAL    NOT NULL,
+    indegree   INTEGER NOT NULL,                     -- hosts that link here
+    outdegree  INTEGER NOT NULL,
+    in_weight  INTEGER NOT NULL,
+    out_weight INTEGER NOT NULL,
+    hub        REAL,
+    authority  REAL,
+    harmonic   REAL,
+    component  INTEGER,
+    community  INTEGER
+) STRICT;
+
+CREATE TABLE rankings (
+    facts TEXT NOT NULL                              -- JSON: store.graph.Ranking
 ) STRICT;
 
 INSERT INTO meta (key, value) VALUES
     ('version', 0), ('generation', 0), ('last_resource', 0), ('last_host', 0), ('hosts', 0), ('links', 0), ('documents', 0),
+    ('old_sources', 0),
     ('resources known', 0), ('resources queued', 0), ('resources leased', 0), ('resources visited', 0),
     ('resources failed', 0), ('resources refused', 0), ('resources out of scope', 0), ('resources gone', 0);

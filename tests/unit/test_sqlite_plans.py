@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import admission, crawlers, depth, forget, lease, read, submit
+from gossamer.store.sqlite import admission, crawlers, depth, forget, graph, history, lease, read, schedule, submit
 from gossamer.store.sqlite.database import current_schema, migrate
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ def plan(db: sqlite3.Connection, sql: str) -> str:
         (crawlers.LEASED_BY_HOST, "resources_leased"),
         (crawlers.UNLEASE, "resources_leased"),
         (read.ERRORS, "resources_errors"),
+        (schedule.PACES_THERE, "resources_pace"),
+        (schedule.OLDEST, "resources_pace"),
+        (schedule.QUEUE_DUE, "resources_pace"),
+        (schedule.STANDINGS_DUE, "resources_pace"),
+        (history.SINCE, "history_found"),
+        (history.OF_RESOURCE, "history_resource"),
+        (graph.CHANGED, "resources_version"),
+        (graph.CHANGED, "forgotten_version"),
         ("SELECT id FROM resources WHERE version > ? ORDER BY version", "resources_version"),
         ("SELECT resource FROM forgotten WHERE version > ?", "forgotten_version"),
     ],
@@ -50,14 +58,14 @@ def test_open_work_and_changes_are_found_by_indexes_that_hold_nothing_else(
     assert index in plan(db, sql)
 
 
-@pytest.mark.parametrize("sql", [lease.FREE, lease.NEXT_PAGES, lease.NEXT_OTHERS])
+@pytest.mark.parametrize("sql", [lease.FREE, lease.NEXT_PAGES, lease.NEXT_OTHERS, schedule.OLDEST])
 def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: str) -> None:
     assert "TEMP B-TREE" not in plan(db, sql)
 
 
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": sql
-    for module in (admission, crawlers, depth, forget, lease, read, submit)
+    for module in (admission, crawlers, depth, forget, graph, history, lease, read, schedule, submit)
     for name, sql in vars(module).items()
     if name.isupper()
     and not name.startswith("_")
@@ -68,12 +76,14 @@ STATEMENTS = {
 # scope, the resources of a host that is forgotten; and partial indexes, which are as short as the work at hand.
 READ_AS_A_WHOLE = {
     "read.HOSTS", "crawlers.AT_WORK", "crawlers.LATEST", "depth.NEARER_BY_LINK",
-    "depth.NEARER_BY_REDIRECT",
+    "depth.NEARER_BY_REDIRECT", "graph.RANKED_HOSTS",
 }  # fmt: skip
 
 
-NO_TABLES = {"json_each", "at", "CONSTANT"}  # parameters and numbers
-SHORT_INDEXES = {"resources_leased", "resources_errors", "hosts_free", "hosts_held"}
+NO_TABLES = {"json_each", "at", "there", "CONSTANT"}  # parameters and numbers
+SHORT_INDEXES = {
+    "resources_leased", "resources_seeds", "resources_errors", "hosts_free", "hosts_held", "history_sources",
+}  # fmt: skip
 
 
 def scans(steps: str) -> list[str]:

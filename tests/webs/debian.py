@@ -1,7 +1,8 @@
 """Debian's documentation as test webs, and nginx to serve it: from the system, or unpacked into `.cache/debian`.
 
 As a script (`make test-packages`) it gets what is missing. Packages are unpacked and not installed: that needs no root,
-changes nothing on the machine, and works in container images whose dpkg leaves out /usr/share/doc.
+changes nothing on the machine, and works in container images whose dpkg leaves out /usr/share/doc. Only Chromium is
+installed, and only by root: it needs a hundred libraries of other packages.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ DOCUMENTATION = {
     "postgresql-doc-15": "usr/share/doc/postgresql-doc-15/html",
     "openjdk-17-doc": "usr/share/doc/openjdk-17-jre-headless/api",
 }
-PROGRAMS = {"nginx": "usr/sbin/nginx"}
+# For measuring only: `make test-packages` does not get it.
+MORE = {"cppreference-doc-en-html": "usr/share/cppreference/doc/html/en"}
+PROGRAMS = {"nginx": "usr/sbin/nginx", "chromium": "usr/bin/chromium"}
+INSTALLED = frozenset({"chromium"})
 PACKAGES = DOCUMENTATION | PROGRAMS
 
 
 def find(package: str) -> Path | None:
     """Where the package's folder or program is; None when it is nowhere."""
-    wanted = PACKAGES[package]
-    proof = f"{wanted}/index.html" if package in DOCUMENTATION else wanted
+    wanted = (PACKAGES | MORE)[package]
+    proof = wanted if package in PROGRAMS else f"{wanted}/index.html"
     return next((root / wanted for root in (SYSTEM, CACHE / package) if (root / proof).exists()), None)
 
 
@@ -62,6 +66,17 @@ def fresh_lists() -> list[str]:
     return options
 
 
+def install(packages: list[str]) -> None:
+    """Install packages, with fresh package lists when the system's do not know them."""
+    if not packages or os.geteuid() != 0:
+        return
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    command = ["apt-get", "-qq", "--yes", "--no-install-recommends", "install", *packages]
+    if subprocess.run(command, env=quiet, capture_output=True, check=False).returncode:
+        subprocess.run(["apt-get", "-qq", "update"], env=quiet, check=False)
+        subprocess.run(command, env=quiet, stdout=subprocess.DEVNULL, check=False)
+
+
 def get(packages: list[str]) -> None:
     """Unpack packages with the system's package lists and, when those are missing or stale, with fresh ones."""
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -76,8 +91,9 @@ def main() -> int:
     """Get what is missing; say what could not be had."""
     packages = missing()
     if packages and shutil.which("apt-get") and shutil.which("dpkg-deb"):
-        print(f"Unpacking Debian's {', '.join(packages)} for the tests into {CACHE} ...", file=sys.stderr)
-        get(packages)
+        print(f"Getting Debian's {', '.join(packages)} for the tests (into {CACHE}) ...", file=sys.stderr)
+        install([package for package in packages if package in INSTALLED])
+        get([package for package in packages if package not in INSTALLED])
     left = missing()
     if left:
         print(

@@ -108,6 +108,7 @@ class CrawlSettings(Section, frozen=True, kw_only=True):
     ] = 50
     sitemaps: Annotated[bool, says("Read the sitemaps named in robots.txt.", "--sitemaps")] = True
     links: Annotated[bool, says("Store the links (off: they are followed only).", "--links")] = True
+    index: Annotated[bool, says("Index the pages while they come.", "--index")] = True
     source: Annotated[bool, says("Store the source of every page, compressed.", "--source")] = True
 
 
@@ -187,6 +188,33 @@ class StoreSettings(Section, frozen=True, kw_only=True):
     batch_seconds: Annotated[Seconds, says("Longest time a finished visit waits for its transaction (seconds).")] = 0.5
     min_free: Annotated[Count, says("Pause the crawl when less disk space is free (MiB).")] = 256
     cache: Annotated[Positive, says("Page cache of the database (MiB).")] = 64
+    old_sources: Annotated[
+        Count, says("Room for the sources of pages as they were before they changed (MiB); the oldest go first.")
+    ] = 0
+
+
+class FreshnessSettings(Section, frozen=True, kw_only=True):
+    """When pages are visited again: `gossamer watch` and `gossamer crawl --revisit`."""
+
+    pages_per_hour: Annotated[
+        Positive, says("Pages to visit in an hour, at most, over all crawlers together.", "--pages-per-hour N")
+    ] = 1000
+    host_pages_per_hour: Annotated[
+        Positive | None,
+        says("Pages to visit in an hour on one host, at most (watch).", "--host-pages-per-hour N"),
+    ] = 500
+    shortest_wait: Annotated[Seconds, says("No page is visited again sooner (seconds).")] = 3600.0
+    longest_wait: Annotated[
+        Positive, says("Every page is visited again after this time, if pages_per_hour allow (seconds).")
+    ] = 30 * 86_400
+    sitemap_wait: Annotated[Seconds, says("Between two visits of a sitemap or feed (seconds).")] = 6 * 3600.0
+    confirm_gone: Annotated[
+        Seconds,
+        says(
+            "watch: a page that answers 404 or 410 is asked again after this time before it leaves (seconds). "
+            "crawl asks again when the rest of its host is done."
+        ),
+    ] = 86_400.0
 
 
 class SearchServiceSettings(Section, frozen=True, kw_only=True):
@@ -219,5 +247,6 @@ class Settings(Section, frozen=True, kw_only=True):
     fetch: FetchSettings = FetchSettings()
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
+    freshness: FreshnessSettings = FreshnessSettings()
     search_service: SearchServiceSettings = SearchServiceSettings()
     hosts: dict[str, HostSettings] = {}

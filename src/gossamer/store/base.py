@@ -18,18 +18,23 @@ Who holds what
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import threading
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 import zstandard
 
 from gossamer.errors import StoreCorrupt
-from gossamer.model import Field, State, Value
+from gossamer.model import Field, Kind, Position, State, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
+    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.store.following import AnchorTexts, Changes, Place
+    from gossamer.store.graph import HostRanks, LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
+    from gossamer.store.questions import Question
 
 LEASE_SECONDS = 30.0  # short, so that the work of a crawler that vanished with its machine is soon taken over
 
@@ -206,6 +211,105 @@ class VisitRow(Value, frozen=True, kw_only=True):
     milliseconds: int
 
 
+class LatestVisit(Value, frozen=True, kw_only=True):
+    """A visit that was made just now, for those who watch."""
+
+    url: str
+    title: str
+    visited_at: float
+    crawler: str
+    outcome: str
+    status: int
+    reason: str
+    bytes: int
+    milliseconds: int
+
+
+class DocumentRow(msgspec.Struct, frozen=True):
+    """What a hit of a search shows of a page."""
+
+    id: int
+    url: str
+    host: str
+    title: str
+    description: str
+    visited_at: float | None
+    text: bytes  # packed: see `decode_text`
+
+
+class Bond(Value, frozen=True, kw_only=True):
+    """One bond with both its ends, for exports; what follows `position` is the target's."""
+
+    source: str
+    target: str
+    kind: Kind
+    follow: bool
+    anchor: str
+    weight: int
+    rel: str
+    position: Position
+    state: str
+    outcome: str
+    status: int
+    bytes: int
+
+
+class PageNode(Value, frozen=True, kw_only=True):
+    """What is known of a page in the link graph."""
+
+    title: str
+    status: int
+    media_type: str
+    language: str
+    ranks: Ranks | None
+
+
+class HostNode(Value, frozen=True, kw_only=True):
+    """What is known of a host in the link graph."""
+
+    pages: int  # visited
+    ranks: HostRanks | None
+
+
+class ChangedBond(Value, frozen=True, kw_only=True):
+    """A bond that a page gained or lost."""
+
+    url: str  # of its target
+    kind: str
+    anchor: str
+    weight: int
+
+
+class ChangeRow(Value, frozen=True, kw_only=True):
+    """What a visit found to be different. `status`, `bytes` and `title` are those before, `now_...` those of today."""
+
+    id: int
+    url: str
+    found_at: float  # the visit that found it
+    since: float  # the visit before, which found it as it was
+    event: str  # changed, gone, moved (it redirects), refused (its type), appeared
+    status: int
+    bytes: int
+    title: str
+    parts: tuple[str, ...]  # content (it came or went), text, title, description, language, canonical, ..., links
+    lost: tuple[ChangedBond, ...]
+    gained: tuple[ChangedBond, ...]
+    has_source: bool  # the old source was kept: `Store.old_source(id)`
+    now_title: str
+    now_status: int
+    now_state: str
+
+
+class Freshness(Value, frozen=True, kw_only=True):
+    """How fresh a web is."""
+
+    pages: int  # with content, not being visited just now
+    ages: dict[str, float]  # seconds since the last visit: "50", "90", "99" (percentiles) and "100"
+    out_of_date: float  # share of them expected to have changed since
+    due: int  # resources that should be visited now
+    next_at: float | None  # when the next one will be
+
+
 class Store(Protocol):
     """What is known, durably."""
 
@@ -234,9 +338,28 @@ class Store(Protocol):
         ...
 
     def begin_round(
-        self, settings: str, seeds: Sequence[str], max_pages: int | None, max_per_host: int | None
+        self,
+        settings: str,
+        seeds: Sequence[str],
+        max_pages: int | None,
+        max_per_host: int | None,
+        again: Schedule | Literal["all"] | None = None,
     ) -> Round:
-        """Start a new round; the queue carries over."""
+        """Start a new round; the queue carries over.
+
+        `again` says what a round visits once more: all that is due by a schedule, or everything ("all").
+        """
+        ...
+
+    def keep_fresh(self, schedule: Schedule, budget: Budget, now: float) -> int:
+        """Queue the visits of most worth that a budget allows by now; returns how many.
+
+        Each period of the budget is a round with the budget as its limits, begun here by whoever comes first.
+        """
+        ...
+
+    def paces(self) -> dict[int, int]:
+        """How many resources wait for their next visit, by pace (`gossamer.revisit.pace`)."""
         ...
 
     def finish_round(self, now: float) -> None:
@@ -350,12 +473,159 @@ class Store(Protocol):
         """The visits of a resource, oldest first."""
         ...
 
+    def latest(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
+        """The latest visits that brought a page, or (`faults`) those that failed, newest first; quick at any size."""
+        ...
+
+    def by_second(self, since: float) -> list[tuple[int, int, int]]:
+        """How many visits and bytes there were in each second since a time: second, visits, bytes; oldest first."""
+        ...
+
     def text(self, resource: int) -> list[tuple[Field, str]] | None:
         """The text by field, in reading order; None when there is none."""
         ...
 
+    def documents(self, ids: Sequence[int]) -> dict[int, DocumentRow]:
+        """What a search shows of those of these resources that have a text, by id; one read."""
+        ...
+
     def source(self, resource: int) -> bytes | None:
         """The decoded body as it was; None when it was not kept."""
+        ...
+
+    def ask(self, question: Question, **values: str | float | bytes) -> Iterator[tuple[Any, ...]]:
+        """The answer to a question of a report, streamed, each row in the order of the question's columns."""
+        ...
+
+    # -- all there is, streamed in bounded memory ----------------------------------------------------------------
+
+    def every_link(self) -> Iterator[Bond]:
+        """Every bond, those of a page together and in order of first occurrence."""
+        ...
+
+    def every_visit(self) -> Iterator[VisitRow]:
+        """Every visit, oldest first."""
+        ...
+
+    def every_host(self) -> Iterator[HostRow]:
+        """Every host, by id."""
+        ...
+
+    def every_page(self) -> Iterator[ResourceRow]:
+        """Every resource whose content is known, whatever became of later visits; by id."""
+        ...
+
+    def page_nodes(self, resources: Sequence[int]) -> Iterator[PageNode]:
+        """What is known of pages and what the link graph says of them, in the order asked for."""
+        ...
+
+    def host_nodes(self, hosts: Sequence[int]) -> Iterator[HostNode]:
+        """The same of hosts."""
+        ...
+
+    # -- the link graph ------------------------------------------------------------------------------------------
+
+    def link_changes(self, since: int) -> Iterator[LinkChanges]:
+        """Pages and redirects that changed after a version, with their links, and what is no more; by id, streamed.
+
+        The reads are short, so what changes while they go on may be in them or not: it has a newer version than
+        `version()` told before, and comes again when one asks for what changed since that.
+        """
+        ...
+
+    def places(self, after: int) -> Iterator[Places]:
+        """The hosts of all resources with a greater id, by id, streamed. A resource never changes its host."""
+        ...
+
+    def urls(self, resources: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """The URLs of resources, by id; without those that are no more."""
+        ...
+
+    def seeds(self) -> list[int]:
+        """The DocIDs of the seeds."""
+        ...
+
+    def host_names(self, hosts: Sequence[int]) -> dict[int, str]:
+        """The names of hosts by their id."""
+        ...
+
+    def host_number(self, name: str) -> int | None:
+        """The id of a host; None when it is not known."""
+        ...
+
+    def write_ranks(self, ranking: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
+        """Put new ranks of pages and hosts in place of all old ones."""
+        ...
+
+    def reorder(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
+        """Give queued pages the priority that the order `best` gives to so many backlinks, which need not be whole."""
+        ...
+
+    def ranking(self) -> Ranking | None:
+        """How the ranks were made; None when there are none."""
+        ...
+
+    def ranks(self, resource: int) -> Ranks | None:
+        """The ranks of a page; None when it has none."""
+        ...
+
+    def ranked(self, by: str, limit: int) -> list[RankedPage]:
+        """The first pages by one of the fields of `Ranks`."""
+        ...
+
+    def ranked_hosts(self, limit: int) -> list[RankedHost]:
+        """The first hosts by PageRank."""
+        ...
+
+    # -- what is derived from it -----------------------------------------------------------------------------------
+
+    def changes(self, place: Place, limit: int) -> Changes:
+        """The next stretch of what changed, at most so many resources, with the standing of all that it concerns."""
+        ...
+
+    def relinked(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
+        """The documents whose anchor texts may be others since a version, streamed; some come more than once."""
+        ...
+
+    def anchors(self, targets: Sequence[int], *, most_links: int, most_texts: int) -> list[AnchorTexts]:
+        """What other pages call each of these, also by way of redirects and duplicates; each page's bonds count once.
+
+        At most so many links to one resource are looked at.
+        """
+        ...
+
+    def known_words(self, terms: Sequence[str]) -> dict[str, int]:
+        """The numbers of those terms that have one."""
+        ...
+
+    def every_word(self) -> Iterator[tuple[str, int]]:
+        """Every term and its number, in order, streamed."""
+        ...
+
+    def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> dict[str, int]:
+        """The number (WordID) of each term; new ones get the next, for ever. Stop words have 0. One transaction."""
+        ...
+
+    # -- what changed --------------------------------------------------------------------------------------------
+
+    def freshness(self, schedule: Schedule, now: float) -> Freshness:
+        """How fresh the web is, and what is due."""
+        ...
+
+    def pace(self, resource: int) -> int | None:
+        """How soon a resource deserves a visit (`gossamer.revisit.pace`); None when it has none to come."""
+        ...
+
+    def history(self, resource: int) -> list[ChangeRow]:
+        """What visits of a resource found to be different, oldest first."""
+        ...
+
+    def changed_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
+        """What visits found to be different after a time, oldest first; streamed."""
+        ...
+
+    def old_source(self, change: int) -> bytes | None:
+        """The decoded body as it was until a change (`ChangeRow.id`); None when it was not kept."""
         ...
 
     # -- removing ------------------------------------------------------------------------------------------------
@@ -372,10 +642,21 @@ class Store(Protocol):
 # -- what every back-end stores alike --------------------------------------------------------------------------------
 
 
+class _Zstd(threading.local):
+    """A context is made once per thread, for that takes twice as long as a page; threads must not share it."""
+
+    def __init__(self) -> None:
+        self.context = zstandard.ZstdDecompressor()
+
+
+_ZSTD = _Zstd()
+_TEXT = msgspec.msgpack.Decoder(list[tuple[Field, str]])
+
+
 def decode_text(packed: bytes) -> list[tuple[Field, str]]:
     """The text by field, in reading order, from the form a parser packed it into (`Page.text`)."""
     try:
-        return msgspec.msgpack.decode(decode_source(packed), type=list[tuple[Field, str]])
+        return _TEXT.decode(decode_source(packed))
     except msgspec.DecodeError as error:
         raise StoreCorrupt(f"A stored text cannot be read ({error}).") from error
 
@@ -383,6 +664,6 @@ def decode_text(packed: bytes) -> list[tuple[Field, str]]:
 def decode_source(packed: bytes) -> bytes:
     """The decoded body as it was, from the form a parser packed it into (`Page.source`)."""
     try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(packed)
+        return _ZSTD.context.decompressobj().decompress(packed)
     except zstandard.ZstdError as error:
         raise StoreCorrupt(f"A stored text or source cannot be decompressed ({error}).") from error

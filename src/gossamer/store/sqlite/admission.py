@@ -120,8 +120,9 @@ KNOWN_BY_DIGEST = """
     WITH RECURSIVE at (n) AS (SELECT 1 UNION ALL SELECT n + 16 FROM at WHERE n + 16 < length(?1))
     SELECT digest, id, asked, depth, hops FROM at CROSS JOIN resources ON digest = substr(?1, n, 16)"""
 ROWS = """
-    SELECT id, host, state, role, outcome, depth, hops, asked, priority, tries, kind, follow, seed, reason, backlinks
-    FROM resources WHERE id IN (SELECT value FROM json_each(?))"""
+    SELECT id, host, state, role, outcome, depth, hops, asked, priority, tries, kind, follow, seed, reason,
+        coalesce(number, 0)
+    FROM resources LEFT JOIN backlinks ON resource = id WHERE id IN (SELECT value FROM json_each(?))"""
 HOSTS_BY_NAME = "SELECT name, id FROM hosts WHERE name IN (SELECT value FROM json_each(?))"
 INSERT = """
     INSERT INTO resources (id, digest, host, state, role, depth, hops, asked, priority, kind, follow, seed, url, reason,

@@ -30,8 +30,11 @@ OLD_BACKLINKS = """
 LESS_LINKS = "DELETE FROM links WHERE source IN (SELECT value FROM json_each(?))"
 LESS_TEXTS = "DELETE FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
 LESS_SOURCES = "DELETE FROM sources WHERE resource IN (SELECT value FROM json_each(?))"
-BACKLINKS = "UPDATE resources SET backlinks = backlinks + ?1 WHERE id = ?2"
-BACKLINKS_AND_PRIORITY = "UPDATE resources SET backlinks = backlinks + ?1, priority = priority + ?1 * ?3 WHERE id = ?2"
+BACKLINKS = """
+    INSERT INTO backlinks (resource, number) VALUES (?, ?)
+    ON CONFLICT DO UPDATE SET number = number + excluded.number"""
+PRIORITY = "UPDATE resources SET priority = priority + ?2 * ?3 WHERE id = ?1"
+LESS_BACKLINKS = "DELETE FROM backlinks WHERE resource IN (SELECT value FROM json_each(?))"
 FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
 
 OF_DIGEST = "SELECT id FROM resources WHERE digest = ?"
@@ -40,6 +43,13 @@ OF_HOST = """
 STANDINGS = """
     SELECT id, host, state, role, outcome, reason, EXISTS (SELECT 1 FROM links WHERE target = r.id) FROM resources AS r
     WHERE id IN (SELECT value FROM json_each(?))"""
+RELINKED = """
+    INSERT INTO relinked (target, version)
+    SELECT DISTINCT target, ?1 FROM links WHERE source IN (SELECT value FROM json_each(?2))
+    ON CONFLICT DO UPDATE SET version = excluded.version"""
+OLD_SOURCES = """
+    SELECT coalesce(sum(length(source)), 0) FROM history WHERE resource IN (SELECT value FROM json_each(?))"""
+LESS_HISTORY = "DELETE FROM history WHERE resource IN (SELECT value FROM json_each(?))"
 LESS_VISITS = "DELETE FROM visits WHERE resource IN (SELECT value FROM json_each(?))"
 LESS_RANKS = "DELETE FROM ranks WHERE resource IN (SELECT value FROM json_each(?))"
 LESS_RESOURCES = "DELETE FROM resources WHERE id IN (SELECT value FROM json_each(?))"
@@ -48,8 +58,8 @@ BLANK = f"""
     UPDATE resources SET state = 'known', role = 'page', reason = '{FORGOTTEN}', outcome = '', version = ?, tries = 0,
         visits = 0, outlinks = NULL, visited_at = NULL, visited_by = NULL, status = 0, bytes = 0, media_type = '',
         charset = '', language = '', title = '', description = '', canonical = '', noindex = 0, nofollow = 0, etag = '',
-        last_modified = '', content_digest = x'', text_digest = x'', topic = 0, changes = 0, visit_interval = NULL,
-        next_visit_at = NULL
+        last_modified = '', content_digest = x'', text_digest = x'', topic = 0, changes = 0, told_at = NULL,
+        misled = 0, dated = NULL, found = NULL, gap = NULL, quiet = NULL, pace = NULL
     WHERE id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 EMPTY_HOSTS = "DELETE FROM hosts WHERE id IN (SELECT value FROM json_each(?)) AND known = 0 RETURNING id"
 LESS_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE name = ?)"
@@ -79,11 +89,10 @@ def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
 
 def change_backlinks(db: sqlite3.Connection, changes: Counter[int], gain: float = 0.0) -> None:
     """Add to backlinks; with a gain, to priorities as well: what many pages point at comes sooner."""
-    rows = ((number, resource) for resource, number in changes.items() if number)
+    rows = sorted(change for change in changes.items() if change[1])  # in the order they lie in the file
+    db.executemany(BACKLINKS, rows)
     if gain:
-        db.executemany(BACKLINKS_AND_PRIORITY, ((*row, gain) for row in rows))
-    else:
-        db.executemany(BACKLINKS, rows)
+        db.executemany(PRIORITY, ((*row, gain) for row in rows))
 
 
 # -- resources and hosts -----------------------------------------------------------------------------------------------
@@ -113,7 +122,10 @@ def _forget(tx: Transaction, chunks: Callable[[], Iterator[list[int]]]) -> int:
     tx.meta["version"] += 1
     for ids in chunks():  # all links first: they must not keep one another's ends alive
         listed = as_json(ids)
+        tx.db.execute(RELINKED, (tx.meta["version"], listed))
         change_backlinks(tx.db, clear_contents(tx, ids))
+        tx.meta["old_sources"] -= tx.db.execute(OLD_SOURCES, (listed,)).fetchone()[0]
+        tx.db.execute(LESS_HISTORY, (listed,))
         tx.db.execute(LESS_VISITS, (listed,))
         tx.db.execute(LESS_RANKS, (listed,))
     hosts: set[int] = set()
@@ -139,6 +151,7 @@ def _remove(tx: Transaction, rows: list[tuple[int, int, str, str, str, str, int]
             gone.append(resource)
     version = tx.meta["version"]
     tx.db.execute(BLANK, (version, as_json(linked)))
+    tx.db.execute(LESS_BACKLINKS, (as_json(gone),))
     tx.db.execute(LESS_RESOURCES, (as_json(gone),))
     tx.db.execute(TOMBSTONES, (version, as_json(gone)))
     return len(rows) - before
@@ -149,3 +162,4 @@ def _remove_empty(tx: Transaction, hosts: set[int]) -> None:
     empty = tx.db.execute(EMPTY_HOSTS, (as_json(hosts),)).fetchall()
     tx.meta["hosts"] -= len(empty)
     tx.db.executemany("DELETE FROM robots WHERE host = ?", empty)
+    tx.db.executemany("DELETE FROM host_ranks WHERE host = ?", empty)

@@ -159,7 +159,7 @@ def _next_of(tx: Transaction, host: _Host, urls: int, budget: _Budget) -> list[L
         leases.append(
             Lease(
                 resource=resource, host=host.id, url=url, role=Role(role), depth=depth, hops=hops, tries=tries,
-                etag=etag, last_modified=last_modified,
+                etag=etag, last_modified=last_modified, before=outcome,
             )
         )  # fmt: skip
         tx.ledger.leave(host.id, State.QUEUED, role, outcome)
@@ -212,5 +212,7 @@ def _admit_all(candidates: Sequence[Candidate]) -> list[Admission]:
 
 
 def _claimed(row: tuple[int, int, str, str, str, str, int, int, int]) -> Lease:
-    resource, host, _, _, _, url, depth, hops, tries = row
-    return Lease(resource=resource, host=host, url=url, role=Role.PAGE, depth=depth, hops=hops, tries=tries)
+    resource, host, _, _, outcome, url, depth, hops, tries = row
+    return Lease(
+        resource=resource, host=host, url=url, role=Role.PAGE, depth=depth, hops=hops, tries=tries, before=outcome
+    )

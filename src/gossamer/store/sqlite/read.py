@@ -35,10 +35,11 @@ ALL = -1  # LIMIT -1 is no limit
 _RESOURCE = """
     SELECT r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
         r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.bytes, r.etag, r.last_modified,
-        lower(hex(r.content_digest)) AS content_digest, r.backlinks, r.priority, r.tries, r.visits, r.discovered_at,
+        lower(hex(r.content_digest)) AS content_digest, coalesce(b.number, 0) AS backlinks, r.priority, r.tries,
+        r.visits, r.discovered_at,
         coalesce(d.name, '') AS discovered_by, r.visited_at, coalesce(v.name, '') AS visited_by,
         coalesce(r.version, 0) AS version
-    FROM resources AS r JOIN hosts AS h ON h.id = r.host
+    FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
     LEFT JOIN crawlers AS d ON d.id = r.discovered_by LEFT JOIN crawlers AS v ON v.id = r.visited_by"""
 RESOURCE = f"{_RESOURCE} WHERE r.digest = ?"
 RESOURCES = f"{_RESOURCE} WHERE r.id > ? ORDER BY r.id LIMIT ?"
@@ -46,7 +47,8 @@ RESOURCES_IN_STATE = f"{_RESOURCE} WHERE r.id > ? AND r.state = ? ORDER BY r.id 
 HOSTS = """
     SELECT h.id, h.name, h.known, h.queued_pages + h.queued_others AS queued, h.pages, h.failed, h.ready_at, h.delay,
         h.failures, h.reason, coalesce(c.name, '') AS holder,
-        coalesce((SELECT outcome FROM robots WHERE host = h.id ORDER BY fetched_at DESC LIMIT 1), '') AS robots
+        coalesce((SELECT outcome FROM robots WHERE host = h.id
+            ORDER BY outcome = 'unreachable', fetched_at DESC LIMIT 1), '') AS robots
     FROM hosts AS h LEFT JOIN crawlers AS c ON c.id = h.holder
     ORDER BY h.pages DESC, h.known DESC, h.name LIMIT ?"""
 _LINK = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 READMIT_AT_ONCE = 2_000  # resources asked about together: bounded memory, few calls
 NO_ROUND = 0  # visits made before any round began
+LAST_OF_ALL = -1e9  # a priority after everything else of a host: what answered 404 is asked again then
 
 
 class Limits(NamedTuple):
@@ -32,6 +32,16 @@ class Limits(NamedTuple):
     max_pages_per_host: int | None
     max_depth: int | None
     backlink_gain: float  # what one backlink adds to a resource's priority
+
+
+class _Read(msgspec.Struct):
+    """The part of a round's settings that decides what is read out of a page and kept of it."""
+
+    links: bool = True
+    source: bool = True
+    topic: str = ""
+    query: str = "keep"
+    drop_parameters: tuple[str, ...] = ()
 
 
 class _Acted(msgspec.Struct):
@@ -47,8 +57,8 @@ LAST = """
 JOINED = "SELECT url FROM resources INDEXED BY resources_seeds WHERE seed = 1 ORDER BY id"
 CLAIMS = """
     SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
-        r.depth, r.hops, r.seed, r.backlinks, coalesce(l.anchor, ''), coalesce(s.topic, 0)
-    FROM resources AS r
+        r.depth, r.hops, r.seed, coalesce(b.number, 0), coalesce(l.anchor, ''), coalesce(s.topic, 0)
+    FROM resources AS r LEFT JOIN backlinks AS b ON b.resource = r.id
     LEFT JOIN links AS l ON (l.source, l.seq) = (SELECT source, seq FROM links WHERE target = r.id LIMIT 1)
     LEFT JOIN resources AS s ON s.id = l.source
     WHERE r.id > ? AND r.state IN ('known', 'queued', 'out of scope') AND NOT (r.state = 'known' AND r.reason = ?)
@@ -83,10 +93,11 @@ def limits(db: sqlite3.Connection) -> Limits:
 
 
 def begin(
-    tx: Transaction, settings: str, seeds: Sequence[str], max_pages: int | None, max_pages_per_host: int | None
-) -> Round:
+    tx: Transaction, settings: str, seeds: Sequence[str], max_pages: int | None, max_pages_per_host: int | None,
+    now: float,
+) -> Round:  # fmt: skip
     """Start a round; the one before, if it is under way, ends here."""
-    now = time.time()
+    _read_anew(tx, settings)
     tx.db.execute("UPDATE rounds SET finished_at = ? WHERE finished_at IS NULL", (now,))
     row = (now, settings, max_pages, max_pages_per_host)
     insert = "INSERT INTO rounds (started_at, settings, max_pages, max_pages_per_host) VALUES (?, ?, ?, ?)"
@@ -97,6 +108,17 @@ def begin(
     started = current(tx.db)
     assert started is not None
     return started
+
+
+def _read_anew(tx: Transaction, settings: str) -> None:
+    """If pages are to be read in another way than before, a later visit must not be content with "not modified"."""
+    before = tx.db.execute(LAST).fetchone()
+    if before is not None and _decoded(before[3]) != _decoded(settings):
+        tx.db.execute("UPDATE resources SET etag = '', last_modified = '' WHERE etag <> '' OR last_modified <> ''")
+
+
+def _decoded(settings: str) -> _Read:
+    return msgspec.json.decode(settings, type=_Read)
 
 
 def finish(tx: Transaction, now: float) -> None:
@@ -112,7 +134,10 @@ def requeue(tx: Transaction, now: float) -> int:
     for host, state, role, outcome, times in tx.db.execute(grouped, (now,)).fetchall():
         tx.ledger.leave(host, state, role, outcome, times)
         tx.ledger.enter(host, State.QUEUED, role, outcome, times)
-    update = f"UPDATE resources SET state = 'queued', reason = '', tries = 0 WHERE {which}"  # noqa: S608
+    update = f"""
+        UPDATE resources SET state = 'queued', reason = '', tries = 0,
+            priority = CASE WHEN priority <= {LAST_OF_ALL} THEN -depth ELSE priority END
+        WHERE {which}"""  # noqa: S608
     return tx.db.execute(update, (now,)).rowcount
 
 

@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from gossamer.model import Candidate, Kind, Links, Outcome, Page, Position, Role, State
 from gossamer.store.base import Submitted
-from gossamer.store.sqlite import rounds
+from gossamer.store.sqlite import history, rounds, schedule
 from gossamer.store.sqlite.admission import EVERYTHING, STRENGTHS, Finder, as_json, distance, is_news, recall, settle
 from gossamer.store.sqlite.crawlers import give_back
 from gossamer.store.sqlite.depth import hops_from, pass_on
 from gossamer.store.sqlite.forget import NOT_KEPT, change_backlinks, clear_contents, targets_of
 from gossamer.store.sqlite.ledger import PAGE_OUTCOMES
+from gossamer.store.sqlite.revisits import weigh
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,12 +53,16 @@ INSERT_VISIT = """
     INSERT INTO visits (resource, round, visited_at, crawler, outcome, status, bytes, milliseconds)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 _VISITED = """
-    UPDATE resources SET state = ?, outcome = ?, reason = ?, status = ?, tries = ?, visits = visits + 1, version = ?,
-        visited_at = ?, visited_by = ?"""
-UPDATE_KEPT = f"{_VISITED}, etag = coalesce(?, etag), last_modified = coalesce(?, last_modified) WHERE id = ?"
-UPDATE_REPLACED = f"""{_VISITED}, etag = ?, last_modified = ?, bytes = ?, media_type = ?, charset = ?, language = ?,
-        title = ?, description = ?, canonical = ?, noindex = ?, nofollow = ?, content_digest = ?, text_digest = ?,
-        topic = ?, outlinks = ?, changes = changes + ?
+    UPDATE resources SET state = ?, outcome = ?, reason = ?, status = ?, tries = ?, visits = visits + 1,
+        visited_at = ?, visited_by = ?, dated = ?, found = ?, gap = ?, quiet = ?, misled = ?, pace = ?"""
+# What is derived from the store follows the version, so it moves only with what is derived: contents and links.
+UPDATE_KEPT = f"""{_VISITED}, version = coalesce(version, ?), etag = coalesce(?, etag),
+        last_modified = coalesce(?, last_modified), priority = coalesce(?, priority)
+    WHERE id = ?"""
+UPDATE_SAME = f"{_VISITED}, etag = ?, last_modified = ?, bytes = ?, content_digest = ? WHERE id = ?"
+UPDATE_REPLACED = f"""{_VISITED}, version = ?, etag = ?, last_modified = ?, bytes = ?, media_type = ?, charset = ?,
+        language = ?, title = ?, description = ?, canonical = ?, noindex = ?, nofollow = ?, content_digest = ?,
+        text_digest = ?, topic = ?, outlinks = ?, changes = changes + ?
     WHERE id = ?"""
 ROUND_PAGES = "UPDATE rounds SET pages = pages + ? WHERE id = ?"
 HOST_PAGES = """
@@ -91,12 +96,14 @@ class Finished(NamedTuple):
     visit: Visit
     row: Held
     links: Links
+    kept: bool = False  # it found what was there before
 
     @property
     def replaces(self) -> bool:
         """Whether what was stored of an earlier visit is no more."""
         visit = self.visit
-        return visit.outcome in REPLACING and (visit.outcome is not Outcome.FETCHED or visit.page is not None)
+        has_news = visit.outcome in REPLACING and (visit.outcome is not Outcome.FETCHED or visit.page is not None)
+        return has_news and not self.kept
 
     @property
     def state(self) -> State:
@@ -117,21 +124,28 @@ class Batch(NamedTuple):
 class Submission:
     """One batch on its way into the store."""
 
-    def __init__(self, tx: Transaction, crawler: int, admit: Admit, now: float) -> None:
+    def __init__(self, tx: Transaction, crawler: int, admit: Admit, now: float, old_sources: int = 0) -> None:
+        """`old_sources` is how many bytes of replaced sources are kept."""
         self._tx = tx
         self._db = tx.db
         self._crawler = crawler
         self._finder = Finder(admit, now, crawler)
         self._limits = rounds.limits(tx.db)
         self._version = tx.meta["version"] + 1
+        self._old_sources = old_sources
 
     def write(self, batch: Batch) -> Submitted:
         """Write it all."""
         finished = list(self._held(batch.visits))
         ids, shallower = self._settle_links(finished)
         finished = list(self._without_loops(finished, ids))
+        weighed = weigh(self._db, finished, ids, keep_links=batch.keep_links)
+        finished = weighed.finished
+        if weighed.changes:
+            history.write(self._tx, weighed.changes, self._version, self._old_sources)
         self._write_contents(finished, ids, batch)
-        self._write_rows(finished, batch)
+        self._write_rows(finished, weighed.standings, batch)
+        schedule.tell(self._db, (item.visit for item in finished), ids)
         self._count_pages(finished)
         pass_on(self._tx, shallower + self._came_nearer(finished), self._limits.max_depth, self._finder)
         self._release(batch.released)
@@ -224,8 +238,9 @@ class Submission:
         texts = [(resource, page.text) for resource, page in pages if page.text]
         self._db.executemany("INSERT INTO texts (resource, body) VALUES (?, ?)", texts)
         self._tx.meta["documents"] += len(texts)
+        pages += ((item.row.id, item.visit.page) for item in finished if item.kept and item.visit.page is not None)
         sources = ((resource, page.source) for resource, page in pages if page.source)
-        self._db.executemany("INSERT INTO sources (resource, body) VALUES (?, ?)", sources)
+        self._db.executemany("INSERT OR REPLACE INTO sources (resource, body) VALUES (?, ?)", sources)
 
     def _insert_links(self, kept: Sequence[tuple[Finished, list[int]]]) -> None:
         """The bonds: what is left over of whole statements first, then `LINKS_AT_ONCE` at a time."""
@@ -236,13 +251,23 @@ class Submission:
         self._db.executemany(INSERT_LINKS, zip(*[values] * INSERT_LINKS.count("?"), strict=True))
         self._tx.meta["links"] += number
 
-    def _write_rows(self, finished: Sequence[Finished], batch: Batch) -> None:
+    def _write_rows(
+        self, finished: Sequence[Finished], standings: Mapping[int, schedule.Standing], batch: Batch
+    ) -> None:
         """The resources themselves, and a row for each visit. Batches of host notes alone make no new version."""
         if finished:
             self._tx.meta["version"] = self._version
-        replaced = ((*self._outcome(item), *_content(item, batch)) for item in finished if item.replaces)
+        replaced, same, kept = [], [], []
+        for item in finished:
+            row = (*self._outcome(item), *standings[item.row.id])
+            if item.replaces:
+                replaced.append((*row, self._version, *_content(item, batch)))
+            elif item.kept and item.visit.page is not None:
+                same.append((*row, *_same_content(item, item.visit.page)))
+            else:
+                kept.append((*row, self._version, *_validators(item.visit), _priority(item), item.row.id))
         self._db.executemany(UPDATE_REPLACED, replaced)
-        kept = ((*self._outcome(item), *_validators(item.visit), item.row.id) for item in finished if not item.replaces)
+        self._db.executemany(UPDATE_SAME, same)
         self._db.executemany(UPDATE_KEPT, kept)
         self._db.executemany(INSERT_VISIT, (self._visit_row(item) for item in finished))
         for item in finished:
@@ -254,8 +279,7 @@ class Submission:
         visit, state = item.visit, item.state
         tries = item.row.tries + 1 if visit.state is State.QUEUED else 0
         return (
-            state.value, visit.outcome.value, visit.reason, visit.status, tries, self._version, visit.visited_at,
-            self._crawler,
+            state.value, visit.outcome.value, visit.reason, visit.status, tries, visit.visited_at, self._crawler,
         )  # fmt: skip
 
     def _visit_row(self, item: Finished) -> tuple[object, ...]:
@@ -373,6 +397,18 @@ def _content(item: Finished, batch: Batch) -> tuple[object, ...]:
         page.title, page.description, page.canonical, int(page.noindex), int(page.nofollow), page.content_digest,
         page.text_digest, page.topic, _outlinks(item, batch), int(changed), item.row.id,
     )  # fmt: skip
+
+
+def _same_content(item: Finished, page: Page) -> tuple[object, ...]:
+    """The columns that a content brings which says the same as the one before."""
+    etag, last_modified = _validators(item.visit)
+    return etag or "", last_modified or "", item.visit.bytes, page.content_digest, item.row.id
+
+
+def _priority(item: Finished) -> float | None:
+    """What is not believed to be gone is asked again when the rest of its host is done."""
+    again = item.visit.outcome is Outcome.NOT_FOUND and item.visit.state is State.QUEUED
+    return rounds.LAST_OF_ALL if again else None
 
 
 def _outlinks(item: Finished, batch: Batch) -> int:

@@ -1,0 +1,64 @@
+"""Whether two readings of a page say the same, but for what a server writes anew into every answer.
+
+Time stamps to the second, "generated on ..." lines, "3 hours ago", "in 0.12 seconds" and tokens differ from visit to
+visit though nothing happened. A date in a sentence is content (the concert is on another day now) and counts.
+
+The text is the web's: every pattern is bounded, and none starts inside another's match, so the time grows with the
+length of the text only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.model import Field
+
+LONGEST = 1 << 20  # characters; a longer text that differs has changed
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DATE = (
+    r"\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
+    rf"|\d{{1,2}}\.? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}},? \d{{4}}|{_MONTH} \d{{1,2}}(?= \d\d:)"
+)
+_CLOCK = r"\d{1,2}:\d\d"
+_SECONDS = r":\d\d(?:[.,]\d{1,9})?"
+_ZONE = r"(?: ?[ap]m\b)?(?: ?(?:utc|gmt|z|cet|cest|[ecmp][sd]t)\b| ?[+-]\d\d:?\d\d)?"
+_UNIT = r"(?:ms|milliseconds?|seconds?|secs?|s|minutes?|hours?|days?|weeks?|months?|years?)"
+
+# Each answer has its own.
+_PASSING = re.compile(
+    rf"(?<![\w.:])(?:(?:{_DATE}),?(?:t| at | |  )?)?{_CLOCK}{_SECONDS}{_ZONE}"
+    rf"|(?<![\w.])\d{{1,9}} {_UNIT} ago\b"
+    rf"|(?<![\w.])\d{{1,9}}(?:\.\d{{1,9}} ?{_UNIT}|[ ]?(?:ms|milliseconds))\b"
+    r"|(?<![\w-])(?=[a-z_-]{0,256}\d)(?=[\d_-]{0,256}[a-z])[\w-]{16,}",
+    re.IGNORECASE,
+)
+# Dates and times in a line that speaks of the page itself.
+_SAYS_WHEN = re.compile(
+    r"\b(?:generated|updated|modified|rendered|built|retrieved|printed|accessed|last change|today)\b", re.IGNORECASE
+)
+_WHEN = re.compile(rf"(?<![\w.:])(?:(?:{_DATE})|{_CLOCK}{_ZONE})", re.IGNORECASE)
+
+
+def matter(run: str) -> str:
+    """A run of text without what differs from answer to answer."""
+    run = _PASSING.sub("", run)
+    return _WHEN.sub("", run) if _SAYS_WHEN.search(run) else run
+
+
+def says_the_same(before: Sequence[tuple[Field, str]], now: Sequence[tuple[Field, str]]) -> bool:
+    """Whether two texts by field are the same in all that matters."""
+    if len(before) != len(now) or max(_size(before), _size(now)) > LONGEST:
+        return False
+    return all(
+        old_field == new_field and (old == new or matter(old) == matter(new))
+        for (old_field, old), (new_field, new) in zip(before, now, strict=True)
+    )
+
+
+def _size(runs: Sequence[tuple[Field, str]]) -> int:
+    return sum(len(text) for _, text in runs)

@@ -1,0 +1,190 @@
+"""For the graph room: links as columns, read by what changed, and ranks, written as a whole.
+
+Rows come in big fetches and go into flat arrays: 0.6 µs a link. One read covers a few thousand sources and is closed
+before the next, for a long one would keep the log from being folded into the file. What changes between two reads has a
+newer version and is read again next time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from gossamer.model import Kind
+from gossamer.store.graph import HostRanks, LinkChanges, Places, RankedHost, RankedPage, Ranking, Ranks
+from gossamer.store.sqlite.admission import as_json
+from gossamer.store.sqlite.rounds import LAST_OF_ALL
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gossamer.store.graph import RankColumns
+    from gossamer.store.sqlite.database import Database, Transaction
+
+SOURCES_AT_ONCE = 5_000  # with 60 links each about 10 MB
+ROWS_AT_ONCE = 50_000
+PLACES_AT_ONCE = 100_000
+
+CHANGED = """
+    SELECT id FROM resources WHERE version > ?1
+    UNION ALL SELECT resource FROM forgotten WHERE version > ?1"""
+# A page is what the store has the content of, whatever became of later visits.
+STANDINGS = f"""
+    SELECT id, url FROM resources AS r
+    WHERE id IN (SELECT value FROM json_each(?)) AND (role = 'page' AND length(content_digest) > 0
+        OR EXISTS (SELECT 1 FROM links WHERE source = r.id AND seq = 0 AND kind = {int(Kind.REDIRECT)}))
+    ORDER BY id"""  # noqa: S608
+LINKS = f"""
+    SELECT source, target, CASE kind WHEN {int(Kind.REDIRECT)} THEN 0 ELSE weight END FROM links
+    WHERE source IN (SELECT value FROM json_each(?)) AND follow = 1
+        AND kind IN ({int(Kind.HYPERLINK)}, {int(Kind.REDIRECT)})"""  # noqa: S608
+PLACES = "SELECT id, host FROM resources WHERE id > ? ORDER BY id LIMIT ?"
+URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+SEEDS = "SELECT id FROM resources WHERE seed = 1"
+HOST_NAMES = "SELECT id, name FROM hosts WHERE id IN (SELECT value FROM json_each(?))"
+
+_RANKS = ", ".join(Ranks.__struct_fields__)
+_HOST_RANKS = ", ".join(HostRanks.__struct_fields__)
+INSERT_RANKS = f"INSERT INTO ranks (resource, {_RANKS}) VALUES (?{', ?' * len(Ranks.__struct_fields__)})"  # noqa: S608
+INSERT_HOST_RANKS = f"INSERT INTO host_ranks (host, {_HOST_RANKS}) VALUES (?{', ?' * len(HostRanks.__struct_fields__)})"  # noqa: S608
+FORGOTTEN_SINCE = """
+    DELETE FROM ranks WHERE resource IN (SELECT resource FROM forgotten WHERE version > ?1
+        UNION ALL SELECT id FROM resources WHERE version > ?1 AND visits = 0)"""
+# As `crawl.policy` has it: a backlink is the unit, and a level of depth costs one.
+REORDER = f"""
+    UPDATE resources SET priority = ? - depth
+    WHERE id = ? AND state = 'queued' AND role = 'page' AND priority > {LAST_OF_ALL}"""  # noqa: S608
+RANKS = f"SELECT {_RANKS} FROM ranks WHERE resource = ?"  # noqa: S608
+# The first rows, then their names: joined first, the names of all would be looked up.
+_RANKED = f"""
+    SELECT url, title, {", ".join(f"k.{name}" for name in Ranks.__struct_fields__)}
+    FROM (SELECT * FROM ranks ORDER BY {{by}} DESC, resource LIMIT ?) AS k JOIN resources AS r ON r.id = k.resource
+    ORDER BY k.{{by}} DESC, k.resource"""  # noqa: S608
+RANKED_HOSTS = f"""
+    SELECT name, {", ".join(f"k.{name}" for name in HostRanks.__struct_fields__)}
+    FROM (SELECT * FROM host_ranks ORDER BY pagerank DESC, host LIMIT ?) AS k JOIN hosts AS h ON h.id = k.host
+    ORDER BY k.pagerank DESC, k.host"""  # noqa: S608
+
+T = TypeVar("T")
+
+
+# -- links -------------------------------------------------------------------------------------------------------------
+
+
+def link_changes(database: Database, since: int) -> Iterator[LinkChanges]:
+    """What changed since a version, by id."""
+    with database.reading() as db:
+        changed = sorted(resource for (resource,) in db.execute(CHANGED, (since,)))
+    for start in range(0, len(changed), SOURCES_AT_ONCE):
+        chunk = changed[start : start + SOURCES_AT_ONCE]
+        with database.reading() as db:
+            yield _changes_of(db, chunk)
+
+
+def _changes_of(db: sqlite3.Connection, chunk: Sequence[int]) -> LinkChanges:
+    db.execute("BEGIN")  # both reads see the same state
+    try:
+        rows = db.execute(STANDINGS, (as_json(chunk),)).fetchall()
+        ids = array("q", (resource for resource, _ in rows))
+        links = _flat(db.execute(LINKS, (as_json(ids),)))
+    finally:
+        db.execute("COMMIT")
+    there = set(ids)
+    gone = array("q", (resource for resource in chunk if resource not in there))
+    return LinkChanges(gone=gone, ids=ids, urls=[url for _, url in rows], links=links)
+
+
+def _flat(cursor: sqlite3.Cursor) -> array[int]:
+    """All numbers of all rows, one after the other."""
+    numbers = array("q")
+    while rows := cursor.fetchmany(ROWS_AT_ONCE):
+        numbers.extend(chain.from_iterable(rows))
+    return numbers
+
+
+def places(database: Database, after: int) -> Iterator[Places]:
+    """The hosts of resources found after one, by id."""
+    while True:
+        with database.reading() as db:
+            rows = db.execute(PLACES, (after, PLACES_AT_ONCE)).fetchall()
+        if not rows:
+            return
+        ids, hosts = zip(*rows, strict=True)
+        yield Places(array("q", ids), array("q", hosts))
+        after = ids[-1]
+
+
+def urls(database: Database, wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """The URLs of resources, by id; without those that are no more."""
+    for start in range(0, len(wanted), PLACES_AT_ONCE):
+        with database.reading() as db:
+            rows = db.execute(URLS, (as_json(wanted[start : start + PLACES_AT_ONCE]),)).fetchall()
+        yield from rows
+
+
+def seeds(db: sqlite3.Connection) -> list[int]:
+    """The DocIDs of the seeds."""
+    return [resource for (resource,) in db.execute(SEEDS)]
+
+
+def host_names(db: sqlite3.Connection, wanted: Sequence[int]) -> dict[int, str]:
+    """The names of hosts."""
+    return dict(db.execute(HOST_NAMES, (as_json(wanted),)))
+
+
+def host_number(db: sqlite3.Connection, name: str) -> int | None:
+    """The id of a host."""
+    row = db.execute("SELECT id FROM hosts WHERE name = ?", (name,)).fetchone()
+    return int(row[0]) if row else None
+
+
+# -- ranks -------------------------------------------------------------------------------------------------------------
+
+
+def write_ranks(tx: Transaction, ranking: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
+    """Put new ranks in place of the old ones. What was forgotten in the meantime gets none."""
+    tx.db.execute("DELETE FROM ranks")
+    tx.db.execute("DELETE FROM host_ranks")
+    tx.db.execute("DELETE FROM rankings")
+    tx.db.executemany(INSERT_RANKS, zip(pages.ids, *pages.columns, strict=True))
+    tx.db.executemany(INSERT_HOST_RANKS, zip(hosts.ids, *hosts.columns, strict=True))
+    tx.db.execute(FORGOTTEN_SINCE, (ranking.version,))
+    tx.db.execute("DELETE FROM host_ranks WHERE host NOT IN (SELECT id FROM hosts)")
+    tx.db.execute("INSERT INTO rankings (facts) VALUES (?)", (msgspec.json.encode(ranking).decode(),))
+
+
+def reorder(tx: Transaction, resources: Iterable[object], backlinks: Iterable[object]) -> None:
+    """Give queued pages the priority that the order `best` gives to so many backlinks."""
+    tx.db.executemany(REORDER, zip(backlinks, resources, strict=True))
+
+
+def ranking(db: sqlite3.Connection) -> Ranking | None:
+    """How the ranks were made."""
+    row = db.execute("SELECT facts FROM rankings").fetchone()
+    return msgspec.json.decode(row[0], type=Ranking) if row else None
+
+
+def ranks(db: sqlite3.Connection, resource: int) -> Ranks | None:
+    """The ranks of a page."""
+    row = db.execute(RANKS, (resource,)).fetchone()
+    return _struct(Ranks, row) if row else None
+
+
+def ranked(db: sqlite3.Connection, by: str, limit: int) -> list[RankedPage]:
+    """The first pages by one of the fields of `Ranks`."""
+    rows = db.execute(_RANKED.format(by=by), (limit,))
+    return [RankedPage(url=row[0], title=row[1], ranks=_struct(Ranks, row[2:])) for row in rows]
+
+
+def ranked_hosts(db: sqlite3.Connection, limit: int) -> list[RankedHost]:
+    """The first hosts by PageRank."""
+    rows = db.execute(RANKED_HOSTS, (limit,))
+    return [RankedHost(name=row[0], ranks=_struct(HostRanks, row[1:])) for row in rows]
+
+
+def _struct(type_: type[T], row: Sequence[object]) -> T:
+    return type_(**dict(zip(type_.__struct_fields__, row, strict=True)))  # type: ignore[attr-defined]

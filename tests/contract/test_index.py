@@ -1,0 +1,405 @@
+"""What every index must do: hold what was committed, find it again, say how often and where."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from gossamer.errors import IndexBusy, IndexMissing
+from gossamer.index.base import (
+    STOPS,
+    Anchors,
+    AnyOf,
+    Changed,
+    InUrl,
+    Language,
+    Query,
+    Site,
+    Twin,
+    Type,
+    stop_code,
+)
+from gossamer.model import Field
+from indexes import SEEN, WEIGHTS, Lexicon, documents, fill, in_title, page, phrase, standing, word, words
+
+if TYPE_CHECKING:
+    from contract.conftest import NewIndex
+    from gossamer.index.base import Matches
+
+
+def found(index: NewIndex, query: Query, limit: int = 100) -> list[int]:
+    matches = match(index, query, limit)
+    assert matches.total == len(matches.ids)
+    return sorted(matches.ids.tolist())
+
+
+def match(index: NewIndex, query: Query, limit: int = 100, offset: int = 0) -> Matches:
+    return index.reader().match(query, WEIGHTS, limit=limit, offset=offset)
+
+
+def put(index: NewIndex, *runs: list[tuple[Field, str]]) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, *(standing(number, one) for number, one in enumerate(runs, 1)))
+
+
+# -- what it holds -----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_writer_ever_there_is_no_index(index: NewIndex) -> None:
+    with pytest.raises(IndexMissing):
+        index.reader()
+
+
+def test_a_new_index_is_empty(index: NewIndex) -> None:
+    index.writer().close()
+    reader = index.reader()
+    assert (reader.version, reader.count(), list(reader.ids()), reader.languages()) == (0, 0, [], {})
+    assert match(index, words("egg")).total == 0
+
+
+def test_documents_and_version_are_there_after_a_commit(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, standing(7, page("Egg")), standing(3, page("Ham")), version=42)
+        assert writer.version == 42
+    reader = index.reader()
+    assert (reader.version, reader.count(), sorted(reader.ids())) == (42, 2, [3, 7])
+
+
+def test_what_was_not_committed_was_never_there(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, standing(1, page("Egg")))
+        writer.put(documents(standing(2, page("Egg"))))
+        writer.remove([1])
+    assert found(index, words("egg")) == [1]
+    with closing(index.writer()) as writer:
+        assert writer.version == 1
+        assert writer.signatures([1, 2]).keys() <= {1}
+
+
+def test_a_document_takes_the_place_of_the_one_with_its_id(index: NewIndex) -> None:
+    for version, text in enumerate(("egg", "ham", "spam"), 1):
+        with closing(index.writer()) as writer:
+            fill(writer, standing(1, page("Menu", text)), version=version)
+    assert found(index, words("egg")) == []
+    assert found(index, words("spam")) == [1]
+    assert index.reader().count() == 1
+    assert index.reader().frequency("egg") == 0
+
+
+def test_a_document_put_twice_before_a_commit_is_held_once(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        writer.put(documents(standing(1, page("Egg"))))
+        fill(writer, standing(1, page("Egg", "and ham")))
+    assert index.reader().frequency("egg") == 1
+    assert found(index, words("ham")) == [1]
+
+
+def test_removed_documents_leave(index: NewIndex) -> None:
+    put(index, page("Egg"), page("Egg too"))
+    with closing(index.writer()) as writer:
+        writer.remove([1, 99])
+        writer.commit(2)
+    reader = index.reader()
+    assert (list(reader.ids()), reader.frequency("egg"), reader.count()) == ([2], 1, 1)
+    assert reader.word_sequences([1, 2]).keys() == {2}
+
+
+def test_a_document_that_was_removed_can_come_back(index: NewIndex) -> None:
+    put(index, page("Egg"))
+    with closing(index.writer()) as writer:
+        writer.remove([1])
+        writer.commit(2)
+        assert writer.signatures([1]) == {}
+        fill(writer, standing(1, page("Egg")), version=3)
+    assert found(index, words("egg")) == [1]
+
+
+def test_signatures_tell_what_need_not_be_put_again(index: NewIndex) -> None:
+    (document,) = documents(standing(1, page("Egg")))
+    (other,) = documents(standing(1, page("Ham")))
+    assert document.signature != other.signature
+    with closing(index.writer()) as writer:
+        writer.put([document])
+        assert writer.signatures([1]) == {}, "not before it is committed"
+        writer.commit(1)
+        assert writer.signatures([1]) == {1: document.signature}
+
+
+def test_there_is_one_writer_at_a_time(index: NewIndex) -> None:
+    with closing(index.writer()), pytest.raises(IndexBusy):
+        index.writer()
+    index.writer().close()
+
+
+def test_a_reader_keeps_what_it_was_opened_on_and_knows_that_there_is_more(index: NewIndex) -> None:
+    put(index, page("Egg"))
+    before = index.reader()
+    assert before.is_current()
+    with closing(index.writer()) as writer:
+        fill(writer, standing(2, page("Egg")), version=2)
+    assert not before.is_current()
+    assert before.match(words("egg"), WEIGHTS, limit=9).total == 1
+    assert index.reader().is_current()
+
+
+def test_a_rebuild_takes_the_old_ones_place_when_it_is_complete(index: NewIndex) -> None:
+    put(index, page("Egg"))
+    with closing(index.writer(rebuild=True)) as writer:
+        assert writer.version == 0
+        fill(writer, standing(2, page("Ham")), version=5)
+        assert found(index, words("egg")) == [1], "the old one is read until then"
+        writer.complete()
+    assert found(index, words("egg")) == []
+    assert found(index, words("ham")) == [2]
+
+
+def test_a_rebuild_that_was_not_completed_changes_nothing(index: NewIndex) -> None:
+    put(index, page("Egg"))
+    with closing(index.writer(rebuild=True)) as writer:
+        fill(writer, standing(2, page("Ham")), version=5)
+    with closing(index.writer()) as writer:
+        assert writer.version == 1
+    assert found(index, words("egg")) == [1]
+
+
+def test_languages_are_counted(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(
+            writer, standing(1, page("Egg")), standing(2, page("Eier"), language="de"),
+            standing(3, page("jajko"), language="pl"), standing(4, page("Ham"), language="en-GB"),
+        )  # fmt: skip
+    assert index.reader().languages() == {"english": 2, "german": 1, "": 1}
+
+
+def test_a_document_that_cannot_be_taken_is_named_with_a_reason_and_the_rest_is_taken(index: NewIndex) -> None:
+    good, bad = documents(standing(1, page("Egg")), standing(2, page("Ham")))
+    bad = type(bad)(**{name: getattr(bad, name) for name in bad.__struct_fields__} | {"title": "lone \ud800 surrogate"})
+    with closing(index.writer()) as writer:
+        refused = writer.put([bad, good])
+        assert refused.keys() == {2}
+        writer.set_aside(refused)
+        writer.commit(1)
+    reader = index.reader()
+    assert list(reader.ids()) == [1]
+    assert reader.set_aside() == refused
+    assert "surrogate" in refused[2]
+
+
+def test_a_document_set_aside_is_forgotten_there_when_it_is_taken(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        writer.set_aside({1: "too odd", 2: "odd as well"})
+        writer.commit(1)
+        fill(writer, standing(1, page("Egg")), version=2)
+    assert index.reader().set_aside() == {2: "odd as well"}
+
+
+# -- what it finds -----------------------------------------------------------------------------------------------------
+
+
+def test_any_of_the_words_matches_and_pages_with_all_of_them_come_first(index: NewIndex) -> None:
+    put(index, page("Egg egg egg egg", "egg egg egg"), page("Menu", "ham and then much later an egg"), page("Spam"))
+    matches = match(index, words("egg", "ham"))
+    assert matches.ids.tolist() == [2, 1]
+    assert matches.whole.tolist() == [True, False]
+    assert matches.total == 2
+
+
+def test_forms_of_a_word_find_one_another_whatever_their_case_and_accents(index: NewIndex) -> None:
+    put(index, page("EGGS"), page("A naïve café"))
+    assert found(index, words("egg")) == [1]
+    assert found(index, words("Cafe")) == [2]
+
+
+def test_words_of_the_path_of_a_url_are_found_but_not_those_of_its_host(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(
+            writer,
+            standing(1, page("Menu"), url="https://breakfast.example/boiled%20eggs.html", host="breakfast.example"),
+        )
+    assert found(index, words("egg")) == [1]
+    assert found(index, words("breakfast")) == []
+    assert found(index, Query(required=(InUrl(text="", words=("breakfast", "eggs")),))) == [1]
+    assert found(index, Query(required=(InUrl(text="", words=("breakfast", "ham")),))) == []
+
+
+def test_a_phrase_stands_within_one_run_with_its_stop_words(index: NewIndex) -> None:
+    put(
+        index, page("Menu", "ham and the egg"), page("Menu", "ham the egg"), page("Menu", "ham and", "the egg"),
+        page("ham and", "the egg"), page("Ham and the Eggs"),
+    )  # fmt: skip
+    assert found(index, Query(required=(phrase("ham and the egg"),))) == [1, 5]
+    assert found(index, Query(required=(phrase("ham and the egg", title_only=True),))) == [5]
+
+
+def test_stop_words_count_only_when_nothing_else_is_asked_for(index: NewIndex) -> None:
+    put(index, page("The egg"), page("The ham"), page("Spam"))
+    assert found(index, words("the", "egg")) == [1]
+    assert found(index, words("the")) == [1, 2]
+    assert found(index, Query(required=(phrase("the ham"),), wanted=(word("the"),))) == [2]
+
+
+def test_excluded_nodes_exclude(index: NewIndex) -> None:
+    put(index, page("Egg", "ham"), page("Egg"), page("Ham"))
+    assert found(index, Query(wanted=(word("egg"),), excluded=(word("ham"),))) == [2]
+    assert found(index, Query(excluded=(word("ham"),))) == [2]
+    assert found(index, Query()) == [1, 2, 3]
+
+
+def test_operators_narrow_what_is_found(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(
+            writer,
+            standing(1, page("Egg"), url="https://www.example.org/a/b.html", host="www.example.org"),
+            standing(2, page("Egg"), url="http://localhost:8080/a/c", host="localhost:8080", media_type="text/plain"),
+            standing(3, page("Ei", "egg"), url="https://example.org/ab?q=1", host="example.org", language="de",
+                     last_modified="Tue, 01 Jun 2021 10:00:00 GMT"),
+            standing(4, page("Egg"), url="http://127.0.0.1/a", host="127.0.0.1"),
+        )  # fmt: skip
+
+    def with_(*nodes: object) -> list[int]:
+        return found(index, Query(wanted=(word("egg"),), required=nodes))  # type: ignore[arg-type]
+
+    assert with_(Site(host="example.org")) == [1, 3]
+    assert with_(Site(host="org")) == [1, 3]
+    assert with_(Site(host="WWW.example.org")) == [1]
+    assert with_(Site(host="ample.org")) == []
+    assert with_(Site(host="localhost")) == with_(Site(host="localhost:8080")) == [2]
+    assert with_(Site(host="0.0.1")) == []
+    assert with_(Site(host="example.org", path="/a/")) == [1]
+    assert with_(Site(host="example.org", path="/a/b.html")) == [1]
+    assert with_(in_title("egg")) == [1, 2, 4]
+    assert with_(Language(name="german")) == [3]
+    assert with_(Type(media_type="text/plain")) == [2]
+    assert with_(Changed(until=SEEN)) == [3]
+    assert with_(Changed(since=SEEN)) == [1, 2, 4]
+    assert with_(AnyOf(children=(Type(media_type="text/plain"), Language(name="german")))) == [2, 3]
+
+
+def test_matches_carry_what_the_second_pass_needs(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(
+            writer,
+            standing(1, page("Egg"), url="https://a.example/", host="a.example"),
+            standing(2, page("Egg"), url="https://b.example/x/y?z", host="b.example"),
+            standing(3, page("Egg", "ham"), url="https://a.example/x", host="a.example"),
+        )
+    matches = match(index, words("egg"))
+    by_id = {id_: i for i, id_ in enumerate(matches.ids.tolist())}
+    one, two, three = (by_id[id_] for id_ in (1, 2, 3))
+    assert matches.twins[one] == matches.twins[two] != matches.twins[three]
+    assert matches.hosts[one] == matches.hosts[three] != matches.hosts[two]
+    assert [matches.steps[i] for i in (one, two, three)] == [0, 3, 1]
+    assert matches.changed.tolist() == [SEEN] * 3
+    assert found(index, Query(required=(Twin(value=int(matches.twins[one])),))) == [1, 2]
+
+
+def test_pages_of_matches_are_stretches_of_one_order(index: NewIndex) -> None:
+    put(index, *(page("Egg", "ham " * (number % 7), "egg " * (number % 5)) for number in range(60)))
+    whole = match(index, words("egg", "ham"), limit=60)
+    pieces = [match(index, words("egg", "ham"), limit=7, offset=offset) for offset in range(0, 60, 7)]
+    assert np.concatenate([piece.ids for piece in pieces]).tolist() == whole.ids.tolist()
+    assert {piece.total for piece in pieces} == {60}
+    assert match(index, words("egg"), limit=7, offset=600).ids.tolist() == []
+
+
+def test_scores_of_given_documents_are_those_of_the_match(index: NewIndex) -> None:
+    put(index, *(page("Egg", "egg " * number) for number in range(1, 20)), page("Ham"))
+    whole = match(index, words("egg"))
+    some = index.reader().score(words("egg"), WEIGHTS, [3, 5, 20, 77])
+    assert sorted(some.ids.tolist()) == [3, 5]
+    expected = dict(zip(whole.ids.tolist(), whole.scores.tolist(), strict=True))
+    for id_, score in zip(some.ids.tolist(), some.scores.tolist(), strict=True):
+        assert score == pytest.approx(expected[id_], abs=1e-3)
+
+
+def test_a_word_in_the_title_weighs_more(index: NewIndex) -> None:
+    put(index, page("Menu", "an egg, and a ham"), page("Egg", "some menu and a ham"))
+    assert match(index, words("egg")).ids.tolist() == [2, 1]
+
+
+# -- anchors -----------------------------------------------------------------------------------------------------------
+
+
+def test_anchor_texts_find_their_targets_and_are_replaced(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, standing(1, page("Menu")), standing(2, page("Menu")))
+        writer.put_anchors([Anchors(target=1, texts=("breakfast egg", "egg")), Anchors(target=2, texts=("ham",))])
+        writer.commit_anchors(1)
+    reader = index.reader()
+    assert reader.anchor_scores(words("egg"), 10).keys() == {1}
+    assert reader.anchor_scores(Query(required=(phrase("breakfast egg"),)), 10).keys() == {1}
+    assert reader.anchor_scores(Query(required=(phrase("egg egg"),)), 10) == {}
+    with closing(index.writer()) as writer:
+        assert writer.anchors_version == 1
+        writer.put_anchors([Anchors(target=1, texts=()), Anchors(target=2, texts=("egg",))])
+        writer.commit_anchors(2)
+    reader = index.reader()
+    assert reader.anchor_scores(words("egg"), 10).keys() == {2}
+    assert reader.anchor_scores(words("ham"), 10) == {}
+    assert reader.version == 1, "the documents were not touched"
+
+
+def test_anchor_texts_of_removed_documents_go_with_them(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, standing(1, page("Menu")))
+        writer.put_anchors([Anchors(target=1, texts=("egg",))])
+        writer.commit_anchors(1)
+        writer.remove([1])
+        writer.commit(2)
+        writer.commit_anchors(2)
+    assert index.reader().anchor_scores(words("egg"), 10) == {}
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def test_words_are_kept_in_order_with_their_fields(index: NewIndex) -> None:
+    lexicon = Lexicon()
+    runs = [(Field.PARAGRAPH, "Ham is ham"), (Field.TITLE, "The Egg"), (Field.DESCRIPTION, "no"), (Field.H2, "Eggs")]
+    with closing(index.writer()) as writer:
+        fill(writer, standing(5, runs), lexicon=lexicon)
+    sequence = index.reader().word_sequences([5])[5]
+    egg, ham = lexicon.numbers["egg"], lexicon.numbers["ham"]
+    assert sequence.words.tolist() == [stop_code("the"), egg, ham, stop_code("is"), ham, egg]
+    assert sequence.fields.tolist() == [Field.TITLE, Field.PARAGRAPH, Field.H2]
+    assert sequence.counts.tolist() == [2, 3, 1]
+    assert sequence.language == "english"
+    assert egg < STOPS <= stop_code("the")
+
+
+def test_frequencies_are_exact_and_ordered(index: NewIndex) -> None:
+    often = {1: 3, 2: 1, 3: 700, 4: 3, 5: 41}
+    put(index, *(page("Egg", "egg " * (number - 1), "ham " * 50) for number in often.values()), page("Ham"))
+    reader = index.reader()
+    by_frequency = reader.documents("egg", by_frequency=True, offset=0, limit=10)
+    assert [(one.id, one.frequency) for one in by_frequency] == [(3, 700), (5, 41), (1, 3), (4, 3), (2, 1)]
+    by_id = reader.documents("egg", by_frequency=False, offset=0, limit=10)
+    assert [(one.id, one.frequency) for one in by_id] == list(often.items())
+    assert reader.documents("egg", by_frequency=True, offset=1, limit=2) == by_frequency[1:3]
+    assert reader.documents("egg", by_frequency=False, offset=1, limit=2) == by_id[1:3]
+    assert reader.documents("egg", by_frequency=False, offset=9, limit=2) == []
+    assert reader.documents("spam", by_frequency=True, offset=0, limit=2) == []
+    assert reader.frequency("egg") == 5
+
+
+def test_the_dictionary_is_told_by_prefix(index: NewIndex) -> None:
+    put(index, page("Egg eggnog"), page("Egg ham"))
+    reader = index.reader()
+    assert reader.terms("eg") == [("egg", 2), ("eggnog", 1)]
+    assert {term for term, _ in reader.terms()} == {"egg", "eggnog", "ham"}
+    assert reader.terms("e", limit=1) == [("egg", 2)]
+
+
+def test_words_as_written_are_told_with_about_how_many_documents_hold_them(index: NewIndex) -> None:
+    with closing(index.writer()) as writer:
+        writer.note_forms({("eggs", "egg"): 3, ("egg", "egg"): 1, ("ham", "ham"): 2})
+        writer.note_forms({("egg", "egg"): 4})
+        writer.commit(1)
+    reader = index.reader()
+    assert reader.forms("egg") == ["egg", "eggs"]
+    assert reader.words_like("eg") == [("egg", 5), ("eggs", 3)]
+    assert reader.words_like("", longest=3) == [("egg", 5), ("ham", 2)]
+    assert reader.words_like("", limit=1) == [("egg", 5)]

@@ -1,0 +1,105 @@
+"""All there is, streamed: links with both ends, visits, hosts, pages, and what the graph says of them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from gossamer.model import Kind, Position
+from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
+from storing import Bond, Site, admit_all, fetched, lease_all, leases, seed, start, visit_all
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
+
+A, B, C, GONE = (f"https://{name}.example/" for name in ("a", "b", "c", "gone"))
+SITE: Site = {
+    A: [Bond(B, anchor="to b", weight=3), Bond(C, Kind.IMAGE, anchor="a picture"), GONE],
+    B: [Bond(A, follow=False), C],
+    C: [],
+}
+
+
+def crawled(store: Store) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, SITE)
+    store.leave(crawler)
+
+
+def test_every_link_comes_with_both_its_ends(store: Store) -> None:
+    crawled(store)
+    found = list(store.every_link())
+    assert [(bond.source, bond.target, bond.kind, bond.follow, bond.anchor, bond.weight) for bond in found] == [
+        (A, B, Kind.HYPERLINK, True, "to b", 3),
+        (A, C, Kind.IMAGE, True, "a picture", 1),
+        (A, GONE, Kind.HYPERLINK, True, "", 1),
+        (B, A, Kind.HYPERLINK, False, "", 1),
+        (B, C, Kind.HYPERLINK, True, "", 1),
+    ]
+    assert [(bond.state, bond.outcome, bond.status) for bond in found[:3]] == [
+        ("visited", "fetched", 200), ("visited", "fetched", 200), ("gone", "not found", 404),
+    ]  # fmt: skip
+    assert isinstance(found[0].kind, Kind)
+    assert found[0].position is Position.CONTENT
+    assert found[0].follow is True
+
+
+def test_links_come_whole_though_they_are_read_in_pieces(store: Store) -> None:
+    many = [Bond(f"https://many.example/{n}", anchor=str(n)) for n in range(12_345)]
+    crawler = start(store, A)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    store.submit(crawler, [fetched(lease, *many)], admit_all, now=time.time())
+    assert [bond.anchor for bond in store.every_link()] == [str(n) for n in range(12_345)]
+
+
+def test_every_visit_and_every_host_comes_once(store: Store) -> None:
+    crawled(store)
+    assert [(visit.url, visit.outcome) for visit in store.every_visit()] == [
+        (A, "fetched"), (B, "fetched"), (C, "fetched"), (GONE, "not found"),
+    ]  # fmt: skip
+    hosts = list(store.every_host())
+    assert sorted(hosts, key=lambda host: host.name) == sorted(store.hosts(), key=lambda host: host.name)
+
+
+def test_a_page_is_what_has_content_whatever_became_of_it(store: Store) -> None:
+    crawled(store)
+    assert [page.url for page in store.every_page()] == [A, B, C]
+    store.requeue(time.time())
+    assert [(page.url, page.state) for page in store.every_page()] == [(A, "queued"), (B, "queued"), (C, "queued")]
+
+
+def test_an_empty_web_has_nothing(store: Store) -> None:
+    streams = (store.every_link, store.every_visit, store.every_host, store.every_page)
+    assert [list(stream()) for stream in streams] == [[], [], [], []]
+    assert list(store.page_nodes([])) == []
+    assert list(store.host_nodes([])) == []
+
+
+def test_nodes_come_in_the_order_asked_for_with_their_ranks(store: Store) -> None:
+    crawled(store)
+    ids = {row.url: row.id for row in store.resources()}
+    ranks = Ranks(pagerank=0.75, score=100.0, indegree=1, outdegree=2, in_weight=3, out_weight=4, community=0)
+    host_ranks = HostRanks(pages=1, pagerank=1.0, score=100.0, indegree=0, outdegree=1, in_weight=0, out_weight=3)
+    hosts = {row.name: row.id for row in store.every_host()}
+    ranking = Ranking(
+        made_at=1.0, version=store.version(), pages=3, links=3, hosts=3, visited=3, known=4, measures=(), alpha=0.85,
+        weighted=False, include_unvisited=False, iterations=1,
+    )  # fmt: skip
+    columns = RankColumns([ids[B]], tuple([getattr(ranks, name)] for name in Ranks.__struct_fields__))
+    of_hosts = RankColumns(
+        [hosts["b.example"]], tuple([getattr(host_ranks, name)] for name in HostRanks.__struct_fields__)
+    )
+    store.write_ranks(ranking, columns, of_hosts)
+    found = list(store.page_nodes([ids[B], 999_999, ids[A]]))
+    assert [(node.title, node.status, node.ranks) for node in found] == [
+        ("A title", 200, ranks), ("", 0, None), ("A title", 200, None),
+    ]  # fmt: skip
+    assert [node.ranks for node in store.host_nodes([hosts["a.example"], hosts["b.example"]])] == [None, host_ranks]
+
+
+def test_what_is_added_while_reading_does_not_make_a_row_come_twice(store: Store) -> None:
+    crawled(store)
+    reading = store.every_link()
+    first = next(reading)
+    store.add([seed("https://new.example/")], admit_all)
+    assert [first, *reading] == list(store.every_link())

@@ -1,0 +1,151 @@
+"""Two months of a changing site on a virtual clock: what the schedule makes of 300 visits a day.
+
+The site, the clock and the answers are made up; what to visit is chosen by the store under test, as `gossamer watch`
+has it done. Pages change as a Poisson process: a fifth of them once a day, three tenths once a week, three tenths once
+a month, a fifth never.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.model import Hints, Kind, Lease, Outcome, Role, State, Visit
+from gossamer.revisit.evidence import DAY
+from gossamer.revisit.pace import Budget, Limits, Schedule
+from storing import Policy, candidate, digest, ended, fetched, join
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.store.base import Store
+
+PAGES, DAYS, VISITS_A_DAY = 2_000, 60, 300
+SITEMAPS_A_DAY = 4  # they count as visits too
+STEP = DAY / 4  # how often a crawler looks for work
+LIMITS = Limits(longest=30 * DAY, listings=DAY / SITEMAPS_A_DAY)
+PERIODS = (DAY, 7 * DAY, 30 * DAY, None)  # between two changes
+SHARES = (0.2, 0.3, 0.3, 0.2)
+SITEMAP = "http://site.test/sitemap.xml"
+START = 1_000_000_000.0
+END = START + DAYS * DAY
+
+
+class Site:
+    """Pages and the times at which each of them changes."""
+
+    def __init__(self, seed: int) -> None:
+        chance = random.Random(seed)
+        self.changes: dict[str, list[float]] = {}
+        for number in range(PAGES):
+            period = chance.choices(PERIODS, SHARES)[0]
+            self.changes[f"http://site.test/{number}"] = list(_poisson(chance, period))
+
+    def last_change(self, url: str, now: float) -> float:
+        """When a page changed last; long ago if it never did."""
+        before = bisect_right(self.changes[url], now)
+        return self.changes[url][before - 1] if before else START - 100 * DAY
+
+    def share_up_to_date(self, visits: dict[str, list[float]]) -> float:
+        """The mean share of pages up to date over the whole time: from a visit to the next change."""
+        fresh = 0.0
+        for url, times in visits.items():
+            changes = self.changes[url]
+            for at, later in zip(times, [*times[1:], END], strict=True):
+                index = bisect_right(changes, at)
+                fresh += min(changes[index] if index < len(changes) else END, later) - at
+        return fresh / (PAGES * (END - START))
+
+
+def _poisson(chance: random.Random, period: float | None) -> Sequence[float]:
+    times, at = [], START
+    while period is not None and (at := at + chance.expovariate(1 / period)) < END:
+        times.append(at)
+    return times
+
+
+def in_turn(site: Site) -> dict[str, list[float]]:
+    """Visit all in turn with the same budget."""
+    visits = {url: [START] for url in site.changes}
+    urls = list(visits)
+    for number in range(DAYS * VISITS_A_DAY):
+        visits[urls[number % PAGES]].append(START + (number + 1) * DAY / VISITS_A_DAY)
+    return visits
+
+
+class Keeper:
+    """A crawler on a virtual clock."""
+
+    def __init__(self, store: Store, site: Site, *, sitemap: bool) -> None:
+        self.store, self.site = store, site
+        self.visits: dict[str, list[float]] = {url: [] for url in site.changes}
+        self.asked = 0  # visits of everything, the sitemap too
+        self.crawler = join(store)
+        store.begin_round("{}", [], None, None)
+        store.add([candidate(url, depth=1) for url in site.changes], Policy())
+        if sitemap:
+            store.add([candidate(SITEMAP, kind=Kind.SITEMAP_FILE)], Policy())
+        while self.visit_queued(START):
+            pass
+        self.asked = 0
+
+    def keep_fresh(self) -> None:
+        """Keep the web fresh to the end, evenly over the whole time."""
+        budget = Budget(pages=DAYS * (VISITS_A_DAY - SITEMAPS_A_DAY), seconds=DAYS * DAY)
+        schedule = Schedule(limits=LIMITS)
+        for step in range(1, round(DAYS * DAY / STEP)):
+            now = START + step * STEP
+            self.store.keep_fresh(schedule, budget, now)
+            self.visit_queued(now)
+
+    def visit_queued(self, now: float) -> int:
+        """Visit what is queued."""
+        held = [host.id for host in self.store.hosts()]
+        leased = self.store.lease(self.crawler, hosts=1, urls=PAGES, held=held, now=now)
+        leases = [lease for host in leased for lease in host.leases]
+        self.store.submit(self.crawler, [self.answer(lease, now) for lease in leases], Policy(), now=now)
+        self.asked += len(leases)
+        return len(leases)
+
+    def answer(self, lease: Lease, now: float) -> Visit:
+        """The page if it changed, and that it did not otherwise."""
+        if lease.role is Role.SITEMAP:
+            return self.sitemap(lease, now)
+        times = self.visits[lease.url]
+        changed = not times or self.site.last_change(lease.url, now) > times[-1]
+        times.append(now)
+        if changed:
+            return fetched(lease, body=f"{lease.url} of {now}", at=now)
+        return replace(ended(lease, Outcome.NOT_MODIFIED, State.VISITED, status=304), visited_at=now)
+
+    def sitemap(self, lease: Lease, now: float) -> Visit:
+        urls = list(self.site.changes)
+        modified = [self.site.last_change(url, now) for url in urls]
+        visit = fetched(lease, *urls, body=str(now), at=now)
+        assert visit.page is not None
+        hints = Hints([digest(url) for url in urls], modified, [0.0] * len(urls))
+        return replace(visit, page=replace(visit.page, hints=hints))
+
+
+def longest_wait(visits: dict[str, list[float]]) -> float:
+    return max(later - at for times in visits.values() for at, later in zip(times, [*times[1:], END], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("sitemap", "gain"), [pytest.param(True, 0.15, id="with a sitemap"), pytest.param(False, 0.01, id="told nothing")]
+)
+def test_more_pages_are_up_to_date_than_by_visiting_all_in_turn(store: Store, sitemap: bool, gain: float) -> None:
+    site = Site(1)
+    keeper = Keeper(store, site, sitemap=sitemap)
+    keeper.keep_fresh()
+    ours, theirs = site.share_up_to_date(keeper.visits), site.share_up_to_date(in_turn(site))
+    waited = longest_wait(keeper.visits) / DAY
+    print(f"up to date: {ours:.4f}, in turn {theirs:.4f}: {ours / theirs - 1:+.1%}; longest wait {waited:.1f} days;"
+          f" {keeper.asked} visits")  # fmt: skip
+    assert keeper.asked <= DAYS * VISITS_A_DAY
+    assert waited * DAY <= LIMITS.longest
+    assert ours >= (1 + gain) * theirs

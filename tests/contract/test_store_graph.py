@@ -1,0 +1,250 @@
+"""What the store tells the graph room, and the ranks it gets back."""
+
+from __future__ import annotations
+
+import time
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.errors import StoreError
+from gossamer.model import Kind, Outcome, State
+from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
+from storing import (
+    Bond,
+    Policy,
+    Site,
+    candidate,
+    digest,
+    ended,
+    fetched,
+    gone,
+    lease_all,
+    leases,
+    redirected,
+    start,
+    visit_all,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gossamer.model import Lease
+    from gossamer.store.base import Store
+    from gossamer.store.graph import LinkChanges
+    from storing import Open
+
+A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
+ELSEWHERE = "http://x.test/"
+
+
+def number(store: Store, url: str) -> int:
+    row = store.resource(digest(url))
+    assert row is not None
+    return row.id
+
+
+def told(changes: Iterable[LinkChanges]) -> tuple[dict[int, str], set[int], dict[tuple[int, int], int]]:
+    """URLs by id, ids that are gone, weights by link."""
+    urls: dict[int, str] = {}
+    no_more: set[int] = set()
+    links: dict[tuple[int, int], int] = {}
+    for change in changes:
+        assert sorted(change.ids) == list(change.ids)
+        urls.update(zip(change.ids, change.urls, strict=True))
+        no_more.update(change.gone)
+        flat = list(change.links)
+        for source, target, weight in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+            links[source, target] = links.get((source, target), 0) + weight
+    return urls, no_more, links
+
+
+def claimed(store: Store, crawler: int, url: str) -> Lease:
+    (lease,) = store.claim(crawler, [candidate(url)], time.time())
+    assert lease is not None
+    return lease
+
+
+def test_links_come_with_their_pages_and_targets_visited_or_not(store: Store) -> None:
+    site: Site = {A: [Bond(B, weight=2), Bond(B, anchor="again"), ELSEWHERE], B: [A, B]}
+    visit_all(store, start(store, A), site, admit=Policy(host="a.test"))
+    a, b, x = number(store, A), number(store, B), number(store, ELSEWHERE)
+    urls, no_more, links = told(store.link_changes(0))
+    assert urls == {a: A, b: B}
+    assert no_more == set()
+    assert links == {(a, b): 3, (a, x): 1, (b, a): 1, (b, b): 1}
+
+
+def test_only_followed_hyperlinks_count(store: Store) -> None:
+    bonds = [Bond(B, follow=False), Bond(C, kind=Kind.IMAGE), Bond(D, kind=Kind.CANONICAL), Bond(ELSEWHERE)]
+    visit_all(store, start(store, A), {A: bonds}, admit=Policy(host="a.test"))
+    _, _, links = told(store.link_changes(0))
+    assert links == {(number(store, A), number(store, ELSEWHERE)): 1}
+
+
+def test_a_redirect_comes_with_where_it_leads_and_no_weight(store: Store) -> None:
+    crawler = start(store, A)
+    store.submit(crawler, [redirected(leases(lease_all(store, crawler))[A], B)], Policy(), now=time.time())
+    urls, _, links = told(store.link_changes(0))
+    assert urls == {number(store, A): A}
+    assert links == {(number(store, A), number(store, B)): 0}
+
+
+def test_only_what_changed_since_is_told(store: Store) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: [B], B: []})
+    before = store.version()
+    assert told(store.link_changes(before)) == ({}, set(), {})
+    store.submit(crawler, [fetched(claimed(store, crawler, B), A)], Policy(), now=time.time())
+    urls, _, links = told(store.link_changes(before))
+    assert urls == {number(store, B): B}
+    assert links == {(number(store, B), number(store, A)): 1}
+
+
+def test_what_is_gone_or_forgotten_is_told(store: Store) -> None:
+    crawler = start(store, A, D)
+    visit_all(store, crawler, {A: [B], B: [A], D: []})
+    ids, before = {url: number(store, url) for url in (A, B, D)}, store.version()
+    for _ in range(2):  # it leaves with the second time in a row
+        store.submit(crawler, [gone(claimed(store, crawler, B))], Policy(), now=time.time())
+    store.forget(digest(D))
+    store.forget(digest(A))
+    urls, no_more, _ = told(store.link_changes(before))
+    assert urls == {}
+    assert no_more == set(ids.values())
+
+
+def test_a_page_that_could_not_be_visited_again_stays_one(store: Store) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: [B], B: []})
+    before = store.version()
+    failed = ended(claimed(store, crawler, A), Outcome.TIMEOUT, State.FAILED)
+    store.submit(crawler, [failed], Policy(), now=time.time())
+    assert told(store.link_changes(before)) == ({}, set(), {}), "there is nothing new to tell"
+    urls, no_more, links = told(store.link_changes(0))
+    assert urls == {number(store, A): A, number(store, B): B}
+    assert no_more == set()
+    assert links == {(number(store, A), number(store, B)): 1}
+
+
+def test_many_changes_come_by_id_in_pieces(store: Store) -> None:
+    urls = [f"http://a.test/{n}" for n in range(5_300)]
+    visit_all(store, start(store, A), {A: urls, **{key: [A] for key in urls}}, urls=6_000)
+    pieces = list(store.link_changes(0))
+    assert len(pieces) > 1
+    ids = [resource for piece in pieces for resource in piece.ids]
+    assert ids == sorted(ids)
+    assert len(told(pieces)[2]) == 2 * 5_300
+
+
+def test_places_are_those_of_resources_found_later(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B, ELSEWHERE]}, admit=Policy(host="a.test"))
+    hosts = {host.name: host.id for host in store.hosts()}
+    (places,) = store.places(0)
+    found = dict(zip(places.ids, places.hosts, strict=True))
+    expected = {A: "a.test", B: "a.test", ELSEWHERE: "x.test"}
+    assert found == {number(store, url): hosts[name] for url, name in expected.items()}
+    assert list(store.places(max(found))) == []
+    assert store.host_number("x.test") == hosts["x.test"]
+    assert store.host_number("nobody.test") is None
+    assert store.host_names([hosts["x.test"], 999]) == {hosts["x.test"]: "x.test"}
+
+
+def test_urls_and_seeds_by_id(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B]})
+    a, b = number(store, A), number(store, B)
+    assert list(store.urls([b, a, 999])) == sorted([(a, A), (b, B)])
+    assert store.seeds() == [a]
+
+
+# -- ranks -------------------------------------------------------------------------------------------------------------
+
+
+def ranking(store: Store) -> Ranking:
+    return Ranking(
+        made_at=1.0, version=store.version(), pages=2, links=1, hosts=1, visited=2, known=4, measures=("hits",),
+        alpha=0.85, weighted=False, include_unvisited=False, iterations=7,
+    )  # fmt: skip
+
+
+def columns(type_: type[Ranks | HostRanks], ids: list[int], **given: list[object]) -> RankColumns:
+    required = {"pages", "pagerank", "score", "indegree", "outdegree", "in_weight", "out_weight"}
+    names = type_.__struct_fields__
+    return RankColumns(ids, tuple(given.get(n) or repeat(0 if n in required else None, len(ids)) for n in names))
+
+
+def test_ranks_are_read_as_they_were_written(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B], B: []})
+    a, b, host = number(store, A), number(store, B), store.hosts()[0].id
+    assert store.ranking() is None
+    assert store.ranks(a) is None
+    pages = columns(Ranks, [a, b], pagerank=[0.25, 0.75], hub=[0.5, None], bowtie=["in", "core"])
+    store.write_ranks(ranking(store), pages, columns(HostRanks, [host], pagerank=[1.0]))
+    found = store.ranks(b)
+    assert found is not None
+    assert (found.pagerank, found.hub, found.bowtie) == (0.75, None, "core")
+    made = store.ranking()
+    assert made == ranking(store)
+    assert made.visited_share == 0.5
+    assert [(page.url, page.ranks.pagerank) for page in store.ranked("pagerank", 10)] == [(B, 0.75), (A, 0.25)]
+    assert [page.url for page in store.ranked("hub", 1)] == [A]
+    assert [(one.name, one.ranks.pagerank) for one in store.ranked_hosts(5)] == [("a.test", 1.0)]
+
+
+def test_new_ranks_replace_all_old_ones(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B], B: []})
+    a, b, host = number(store, A), number(store, B), store.hosts()[0].id
+    store.write_ranks(ranking(store), columns(Ranks, [a, b]), columns(HostRanks, [host]))
+    store.write_ranks(ranking(store), columns(Ranks, [b]), columns(HostRanks, []))
+    assert store.ranks(a) is None
+    assert store.ranks(b) is not None
+    assert store.ranked_hosts(5) == []
+
+
+def test_ranks_that_cannot_be_written_leave_the_old_ones(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B], B: []})
+    a, b, host = number(store, A), number(store, B), store.hosts()[0].id
+    store.write_ranks(ranking(store), columns(Ranks, [a, b]), columns(HostRanks, [host]))
+    with pytest.raises(StoreError):
+        store.write_ranks(ranking(store), columns(Ranks, [a], pagerank=[None]), columns(HostRanks, [host]))
+    assert store.ranks(a) is not None
+    assert store.ranks(b) is not None
+    assert store.ranking() is not None
+
+
+def test_what_is_forgotten_has_no_ranks(store: Store) -> None:
+    visit_all(store, start(store, A), {A: [B], B: []})
+    a, b, host = number(store, A), number(store, B), store.hosts()[0].id
+    store.write_ranks(ranking(store), columns(Ranks, [a, b]), columns(HostRanks, [host]))
+    store.forget(digest(B))
+    assert store.ranks(b) is None
+    store.forget(host="a.test")
+    assert store.ranked("pagerank", 9) == []
+    assert store.ranked_hosts(9) == []
+
+
+def test_ranks_of_what_was_forgotten_while_they_were_made_are_not_written(open_store: Open) -> None:
+    store = open_store()
+    visit_all(store, start(store, A, C), {A: [B], B: [], C: []})
+    ids, made = [number(store, url) for url in (A, B, C)], ranking(store)
+    other = open_store()
+    other.forget(digest(B))
+    other.forget(digest(C))
+    store.write_ranks(made, columns(Ranks, ids), columns(HostRanks, [store.hosts()[0].id, 999]))
+    assert [page.url for page in store.ranked("pagerank", 9)] == [A]
+    assert len(store.ranked_hosts(9)) == 1
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+def test_queued_pages_are_visited_in_a_new_order(store: Store) -> None:
+    crawler = start(store, A)
+    store.submit(crawler, [fetched(leases(lease_all(store, crawler))[A], B, C, D)], Policy(), now=time.time())
+    assert list(leases(lease_all(store, crawler, urls=1))) == [B]
+    store.reorder([number(store, url) for url in (A, B, C, D)], [9.0, 9.0, 0.5, 2.5])
+    assert list(leases(lease_all(store, crawler))) == [D, C]
+    row = store.resource(digest(D))
+    assert row is not None
+    assert row.priority == 1.5, "a level of depth costs one"

@@ -1,0 +1,101 @@
+"""What is written down of changes, as rows: no more than needed, and old sources within their room."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import string
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.history import OLDEST_SOURCES
+from storing import Bond, Policy, candidate, digest, fetched, gone, lease_all, leases, start, visit_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.model import Lease
+
+A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
+NOISE = "".join(random.Random(1).choices(string.printable, k=200_000))  # does not compress to nothing
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore.open(tmp_path, create=True, old_sources_mib=1)) as opened:
+        yield opened
+
+
+def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path / "web.db")) as db:
+        return db.execute(sql).fetchall()
+
+
+def again(store: SqliteStore, crawler: int, url: str) -> Lease:
+    (lease,) = store.claim(crawler, [candidate(url)], 1.0)
+    assert lease is not None
+    return lease
+
+
+def test_first_visits_write_nothing_but_themselves(store: SqliteStore, tmp_path: Path) -> None:
+    visit_all(store, start(store, A), {A: [B, C], B: [A], C: []})
+    assert rows(tmp_path, "SELECT * FROM relinked") == rows(tmp_path, "SELECT * FROM history") == []
+
+
+def test_exactly_the_targets_whose_bonds_differ_are_relinked(store: SqliteStore, tmp_path: Path) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: [Bond(B, anchor="b"), Bond(C, anchor="c")], B: [], C: []})
+    store.submit(
+        crawler, [fetched(again(store, crawler, A), Bond(C, anchor="c"), Bond(B, anchor="B"))], Policy(), now=1.0
+    )
+    found = rows(tmp_path, "SELECT url FROM relinked JOIN resources ON id = target")
+    assert found == [(B,)], "C only stands elsewhere on the page"
+
+
+def test_old_sources_are_kept_and_the_oldest_go_first(store: SqliteStore, tmp_path: Path) -> None:
+    crawler = start(store, A)
+    store.submit(crawler, [fetched(leases(lease_all(store, crawler))[A], body=f"0 {NOISE}")], Policy(), now=1.0)
+    for number in range(1, 10):
+        store.submit(crawler, [fetched(again(store, crawler, A), body=f"{number} {NOISE[number:]}")], Policy(), now=1.0)
+    page = store.resource(digest(A))
+    assert page is not None
+    changes = store.history(page.id)
+    kept = [change.has_source for change in changes]
+    assert kept == sorted(kept)
+    assert 1 <= sum(kept) < 9
+    assert (store.old_source(changes[-1].id) or b"").startswith(b"8 ")
+    assert store.old_source(changes[0].id) is None
+    [(counted,)] = rows(tmp_path, "SELECT value FROM meta WHERE key = 'old_sources'")
+    assert [(counted,)] == rows(tmp_path, "SELECT sum(length(source)) FROM history")
+    assert counted <= 1 << 20
+
+
+def test_old_sources_are_found_by_their_own_index(tmp_path: Path) -> None:
+    SqliteStore.open(tmp_path, create=True).close()
+    plan = " ".join(str(row) for row in rows(tmp_path, f"EXPLAIN QUERY PLAN {OLDEST_SOURCES}"))
+    assert "history_sources" in plan
+
+
+def test_forgetting_a_page_forgets_its_history(store: SqliteStore, tmp_path: Path) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: [B], B: []})
+    store.submit(crawler, [fetched(again(store, crawler, A), body="new")], Policy(), now=1.0)
+    store.forget(digest(A))
+    assert rows(tmp_path, "SELECT * FROM history") == []
+    assert rows(tmp_path, "SELECT value FROM meta WHERE key = 'old_sources'") == [(0,)]
+
+
+def test_a_page_that_is_gone_keeps_its_last_source(store: SqliteStore) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: []})
+    for _ in range(2):
+        store.submit(crawler, [gone(again(store, crawler, A))], Policy(), now=1.0)
+    page = store.resource(digest(A))
+    assert page is not None
+    (change,) = store.history(page.id)
+    assert store.old_source(change.id) == f"the body of {A}".encode()
+    assert store.source(page.id) is None
