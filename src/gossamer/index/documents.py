@@ -1,0 +1,241 @@
+"""Pages -> documents: texts analysed, words numbered, a whole batch at a time.
+
+The texts are cut into pieces first; the pieces of the batch that have no number yet are numbered in one call to the
+store; then each page is put together with two look-ups a piece: its terms, and its WordIDs as bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter, defaultdict
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+
+from gossamer.errors import StoreCorrupt
+from gossamer.index.analyze import (
+    BREAK,
+    LONGEST_REMEMBERED,
+    MOST_REMEMBERED,
+    NONE,
+    Analysis,
+    analysis,
+    cut_runs,
+    language_of,
+)
+from gossamer.index.base import Document, stop_code
+from gossamer.model import Field
+from gossamer.store.base import decode_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.index.analyze import PieceWord
+    from gossamer.index.base import WordIds
+    from gossamer.store.following import Standing
+
+HEADINGS = frozenset({Field.H1, Field.H2, Field.H3, Field.H4, Field.H5, Field.H6})
+# How many documents hold a word as it is written is counted in full at first, then on every eighth page, for eight.
+COUNTED_IN_FULL = 2_000  # documents
+COUNTED = 8
+MOST_WORDS = MOST_REMEMBERED  # words in pieces that are remembered
+_NO_WORD = b"\0\0\0\0"  # stands for a break: WordIDs begin at 1
+_PACK = struct.Struct("<I").pack
+
+
+class _Cut(NamedTuple):
+    """A page whose texts are cut into pieces."""
+
+    standing: Standing
+    analysis: Analysis
+    fields: list[Field]  # of its runs, the title first
+    pieces: list[bytes]  # of its runs, a BREAK between each two
+
+
+class Batch(NamedTuple):
+    """The documents of a batch, and what could not be read."""
+
+    documents: list[Document]
+    unreadable: dict[int, str]
+
+
+class _Memo:
+    """What one language's pieces of text are, as far as they were met."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[bytes] = Counter()  # in how many documents, since the forms were last taken
+        self.fresh: list[bytes] = []  # met for the first time since then
+        self.long: list[bytes] = []  # likewise, in the batch at hand
+        self.loose: Counter[tuple[str, str]] = Counter()  # words of pieces that are not remembered
+        self.forget()
+
+    def drop_long(self) -> None:
+        """Long pieces are text without blanks and do not come again; of these only the words are kept."""
+        for piece in self.long:
+            number = self.seen.pop(piece)
+            self.words -= len(self.forms[piece])
+            for form in self.forms.pop(piece):
+                self.loose[form] += number
+            del self.numbers[piece]
+        self.long.clear()
+
+    def forget(self) -> None:
+        self.words = 0  # in all pieces
+        self.numbers: dict[bytes, bytes] = {BREAK: _NO_WORD}  # piece -> the WordIDs of its words
+        self.forms: dict[bytes, list[tuple[str, str]]] = {BREAK: []}  # piece -> its words as written, and their terms
+
+
+class DocumentMaker:
+    """Makes documents; remembers between batches what it met."""
+
+    def __init__(self, words: WordIds) -> None:
+        self._words = words
+        self._memos: defaultdict[Analysis, _Memo] = defaultdict(_Memo)
+        self._made = 0
+
+    def make(self, standings: Iterable[Standing]) -> Batch:
+        """The documents of pages that have text."""
+        cut, unreadable = [], {}
+        for standing in standings:
+            try:
+                cut.append(_cut(standing))
+            except StoreCorrupt as error:
+                unreadable[standing.id] = str(error)
+        self._number(cut)
+        documents = [self._document(page) for page in cut]
+        for memo in self._memos.values():
+            memo.drop_long()
+        return Batch(documents, unreadable)
+
+    def take_forms(self, *, everything: bool = True) -> Counter[tuple[str, str]]:
+        """The words met since the last call with their terms, and in how many documents.
+
+        Unless `everything` is asked for, only those met for the first time: the counts of others can wait.
+        """
+        found: Counter[tuple[str, str]] = Counter()
+        for memo in self._memos.values():
+            found.update(memo.loose)
+            memo.loose.clear()
+            everything |= memo.words > MOST_WORDS
+            taken = memo.seen.items() if everything else [(piece, memo.seen.pop(piece)) for piece in memo.fresh]
+            for piece, number in taken:
+                for form in memo.forms[piece]:
+                    found[form] += number
+            memo.fresh.clear()
+            if everything:
+                memo.seen.clear()
+                if memo.words > MOST_WORDS:
+                    memo.forget()
+        return found
+
+    def _number(self, pages: Iterable[_Cut]) -> None:
+        """Give the words in pieces met for the first time their numbers, all in one step."""
+        met: defaultdict[Analysis, set[bytes]] = defaultdict(set)
+        for page in pages:
+            met[page.analysis].update(page.pieces)
+            self._made += 1
+            if self._made <= COUNTED_IN_FULL:
+                self._memos[page.analysis].seen.update(set(page.pieces))
+            elif self._made % COUNTED == 0:
+                self._memos[page.analysis].seen.update(dict.fromkeys(page.pieces, COUNTED))
+        new = {how: self._new(how, pieces) for how, pieces in met.items()}
+        words = [word for pieces_ in new.values() for found in pieces_.values() for word in found]
+        if not words:
+            return
+        terms = {word.term for word in words if not word.stop}
+        stops = {word.term for word in words if word.stop}
+        ids = self._words.word_ids(sorted(terms), sorted(stops))
+        for how, pieces_ in new.items():
+            memo = self._memos[how]
+            for piece, found in pieces_.items():
+                how.learn(piece, found)
+                memo.words += len(found)
+                memo.seen.setdefault(piece, 1)
+                (memo.long if len(piece) > LONGEST_REMEMBERED else memo.fresh).append(piece)
+                memo.numbers[piece] = b"".join(
+                    [_PACK(stop_code(word.term) if word.stop else ids[word.term]) for word in found]
+                )
+                memo.forms[piece] = [(word.form, word.term) for word in found]
+
+    def _new(self, how: Analysis, met: set[bytes]) -> dict[bytes, list[PieceWord]]:
+        numbers = self._memos[how].numbers
+        return {piece: how.of_piece(piece) for piece in met if piece not in numbers}
+
+    def _document(self, page: _Cut) -> Document:
+        standing, how = page.standing, page.analysis
+        numbers = self._memos[how].numbers.__getitem__
+        terms = how.runs(page.pieces) if page.fields else []
+        words, runs = _in_runs(b"".join(map(numbers, page.pieces)), page.fields)
+        titles = page.fields.count(Field.TITLE)
+        return Document(
+            id=standing.id,
+            language=how.language,
+            title=" ".join(terms[:titles]),
+            body=tuple(terms[titles:]),
+            headings=tuple(term for term, field in zip(terms, page.fields, strict=True) if field in HEADINGS),
+            url_words=url_words(standing.url, how),
+            url=standing.url,
+            host=standing.host,
+            media_type=standing.media_type,
+            changed_at=changed_at(standing.last_modified, standing.seen_at),
+            twin=int.from_bytes(standing.text_digest[:8], "little"),
+            words=words,
+            runs=runs,
+            signature=signature(standing),
+        )
+
+
+def as_indexed(text: bytes) -> list[tuple[Field, str]]:
+    """The runs of a stored text that count: the title first, then the body in order."""
+    runs = decode_text(text)
+    titles = [run for run in runs if run[0] is Field.TITLE]
+    return titles + [run for run in runs if run[0] is not Field.TITLE and run[0] is not Field.DESCRIPTION]
+
+
+def _cut(standing: Standing) -> _Cut:
+    assert standing.text is not None
+    runs = as_indexed(standing.text)
+    texts = [text for _, text in runs]
+    cut = cut_runs(texts)
+    return _Cut(standing, analysis(language_of(standing.language, texts, cut)), [field for field, _ in runs], cut)
+
+
+def _in_runs(numbers: bytes, fields: Sequence[Field]) -> tuple[bytes, bytes]:
+    """`Document.words` and `Document.runs` of numbers with breaks among them."""
+    found = np.frombuffer(numbers, "<u4")
+    is_word = found != 0
+    counts = np.bincount(np.cumsum(~is_word)[is_word], minlength=len(fields))
+    return found[is_word].tobytes(), (counts * 16 + np.array(fields, np.int64)).astype("<u4").tobytes()
+
+
+def url_words(url: str, how: Analysis) -> str:
+    """The words of a URL's path and query, as they are and as terms: a URL is in no language."""
+    text = unquote(url.partition("://")[2].partition("/")[2])
+    return " ".join(dict.fromkeys((*how.terms(text).split(), *analysis(NONE).terms(text).split())))
+
+
+def changed_at(last_modified: str, seen_at: float) -> float:
+    """When a page last changed: by its own word if that can be read and is not in the future, else when it was seen."""
+    told = _told(last_modified)
+    return told if told is not None and 0 <= told <= seen_at else seen_at
+
+
+@lru_cache(maxsize=4_096)  # the files of a site often come from one day
+def _told(last_modified: str) -> float | None:
+    try:
+        return parsedate_to_datetime(last_modified).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def signature(standing: Standing) -> bytes:
+    """Equal for standings that make the same document."""
+    told = (
+        standing.url, standing.host, standing.language, standing.media_type, standing.last_modified,
+        repr(standing.seen_at), standing.text_digest.hex(),
+    )  # fmt: skip
+    return blake2b("\0".join(told).encode("utf-8", "replace"), digest_size=16).digest()

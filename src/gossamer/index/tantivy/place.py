@@ -1,0 +1,122 @@
+"""Where an index lies: one directory per generation, and a file that says which of them counts.
+
+    index/current           {"generation": 2, "format": 1}; replaced in one step
+    index/writer.lock       held by the one writer
+    index/2/pages           Tantivy: the documents
+    index/2/anchors         Tantivy: what others call them
+    index/2/words.db        SQLite: the words of each document in order
+    index/2/attempt         while a writer is at work: where it began
+
+A rebuild makes a new generation beside the old one, which is read until the new one is complete. A generation that does
+not count (a rebuild that was killed) is removed by the next writer.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.errors import IndexBusy, IndexMissing
+from gossamer.model import Value
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT = 1  # counted up when fields or the analysis change: an index of another format is made anew
+
+
+class Current(Value, frozen=True, kw_only=True):
+    """Which generation counts."""
+
+    generation: int
+    format: int
+
+
+class Attempt(Value, frozen=True, kw_only=True):
+    """A writer at work, or one that was killed."""
+
+    commit: int  # the last one when it began: the time of Tantivy's file
+    number: int  # which one in a row that began there
+
+
+class IndexPlace:
+    """The directory of an index."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._current = directory / "current"
+
+    def current(self) -> Path | None:
+        """The directory of the generation that counts; None when there is none of this format."""
+        try:
+            told = msgspec.json.decode(self._current.read_bytes(), type=Current)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+        folder = self.directory / str(told.generation)
+        return folder if told.format == FORMAT and folder.is_dir() else None
+
+    def must(self) -> Path:
+        """The same, where there has to be one."""
+        folder = self.current()
+        if folder is None:
+            raise IndexMissing(f"There is no index in {self.directory} yet: `gossamer index` makes it.")
+        return folder
+
+    def state(self) -> tuple[tuple[int, int], ...]:
+        """Something that is another after every commit: Tantivy puts a new file in the place of the old one."""
+        folder = self.must()
+        files = [self._current, folder / "pages" / "meta.json", folder / "anchors" / "meta.json"]
+        return tuple((told.st_ino, told.st_mtime_ns) for told in map(os.stat, files))
+
+    def new(self) -> Path:
+        """A directory for the next generation."""
+        taken = [int(name.name) for name in self.directory.iterdir() if name.name.isdigit()]
+        folder = self.directory / str(max(taken, default=0) + 1)
+        folder.mkdir()
+        return folder
+
+    def count(self, folder: Path) -> None:
+        """Let this generation count from now on."""
+        told = Current(generation=int(folder.name), format=FORMAT)
+        draft = self.directory / "current.new"
+        with draft.open("wb") as file:
+            file.write(msgspec.json.encode(told))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._current)
+
+    def begin(self, folder: Path) -> int:
+        """Note that a writer begins; returns how many in a row did so and neither ended nor committed anything."""
+        note, commit = folder / "attempt", (folder / "pages" / "meta.json").stat().st_mtime_ns
+        try:
+            before = msgspec.json.decode(note.read_bytes(), type=Attempt)
+        except (FileNotFoundError, msgspec.DecodeError):
+            before = Attempt(commit=commit, number=0)
+        number = before.number + 1 if before.commit == commit else 1
+        note.write_bytes(msgspec.json.encode(Attempt(commit=commit, number=number)))
+        return number
+
+    def end(self, folder: Path) -> None:
+        """Note that a writer ended as it should."""
+        (folder / "attempt").unlink(missing_ok=True)
+
+    def clean(self, but: Path) -> None:
+        """Remove the other generations. Who still reads one keeps what is open of it."""
+        for other in self.directory.iterdir():
+            if other.name.isdigit() and other != but:
+                shutil.rmtree(other)
+
+    def lock(self) -> int:
+        """Be the one writer; a file descriptor to close at the end."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self.directory / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise IndexBusy(f"Another process is writing the index in {self.directory}.") from None
+        return lock

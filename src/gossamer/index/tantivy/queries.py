@@ -1,0 +1,167 @@
+"""The query tree in Tantivy's terms.
+
+A page matches by its own words: those of `body` (the title among them) and of its URL. Title and headings only add to
+the score. Pages with all that is wanted come first because they get a constant on top that no BM25 score reaches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+import tantivy
+from tantivy import Occur
+from tantivy import Query as Tree
+
+from gossamer.index import base
+from gossamer.index.tantivy.schema import VERSION_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+WHOLE = 1024.0  # on top for pages with all that is wanted; a power of two, so that little of the score is rounded away
+
+
+def any_of(queries: Sequence[Tree]) -> Tree:
+    """One of these at least."""
+    if not queries:
+        return Tree.empty_query()
+    return queries[0] if len(queries) == 1 else Tree.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def all_of(queries: Sequence[Tree]) -> Tree:
+    """All of these."""
+    return queries[0] if len(queries) == 1 else Tree.boolean_query([(Occur.Must, query) for query in queries])
+
+
+class Translator:
+    """Makes Tantivy's queries for the index of pages."""
+
+    def __init__(self, schema: tantivy.Schema, weights: base.Weights) -> None:
+        self._schema = schema
+        self._fields = [
+            (name, weight)
+            for name, weight in (
+                ("body", weights.body), ("title", weights.title), ("headings", weights.headings), ("url", weights.url),
+            )
+            if weight > 0 or name in {"body", "url"}
+        ]  # fmt: skip
+        self._body, self._title = weights.body, weights.title
+
+    def whole(self, query: base.Query) -> Tree:
+        """The first pass: what matches, those with all that is wanted on top."""
+        wanted = [self._node(node) for node in telling(query)]
+        clauses = [(Occur.Must, self._node(node)) for node in query.required]
+        clauses += [(Occur.MustNot, self._node(node)) for node in query.excluded]
+        clauses.append((Occur.MustNot, self._term("id", VERSION_ID)))
+        if wanted:
+            clauses.append((Occur.Must, any_of(wanted)))
+            clauses.append((Occur.Should, Tree.const_score_query(all_of(wanted), WHOLE)))
+        else:
+            clauses.append((Occur.Must, Tree.const_score_query(Tree.all_query(), WHOLE)))
+        return Tree.boolean_query(clauses)
+
+    def among(self, query: base.Query, ids: Sequence[int]) -> Tree:
+        """The same, only for these documents."""
+        within = Tree.const_score_query(Tree.term_set_query(self._schema, "id", list(ids)), 0.0)
+        return all_of([self.whole(query), within])
+
+    def _node(self, node: base.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
+        match node:
+            case base.Word(terms=terms):
+                return self._anywhere(terms)
+            case base.Phrase(alternatives=alternatives, title_only=title_only):
+                return self._phrase(alternatives, title_only=title_only)
+            case base.InTitle(terms=terms):
+                return any_of([self._scored("title", term, self._title) for term in terms])
+            case base.InUrl(words=words):
+                return all_of([self._in_url(word) for word in words]) if words else Tree.empty_query()
+            case base.Site(host=host, path=path):
+                found = [self._term("site", host.lower())]
+                if path.strip("/"):
+                    found.append(self._term("path", "/" + path.strip("/")))
+                return unscored(all_of(found))
+            case base.Language(name=name):
+                return unscored(self._term("language", name))
+            case base.Type(media_type=media_type):
+                return unscored(self._term("media_type", media_type))
+            case base.Changed(since=since, until=until):
+                return self._changed(since, until)
+            case base.Twin(value=value):
+                return unscored(self._term("twin", value))
+            case base.AnyOf(children=children):
+                return any_of([self._node(child) for child in children])
+        assert_never(node)
+
+    def _term(self, field: str, value: str | int) -> Tree:
+        return Tree.term_query(self._schema, field, value, index_option="freq" if isinstance(value, str) else "basic")
+
+    def _scored(self, field: str, term: str, weight: float) -> Tree:
+        return Tree.boost_query(self._term(field, term), weight)
+
+    def _anywhere(self, terms: Iterable[str]) -> Tree:
+        return any_of([self._scored(field, term, weight) for term in terms for field, weight in self._fields])
+
+    def _phrase(self, alternatives: Iterable[Sequence[str]], *, title_only: bool) -> Tree:
+        fields = [("title", self._title)] if title_only else [("body", self._body), ("title", self._title)]
+        return any_of(
+            [
+                Tree.boost_query(phrase(self._schema, field, words), weight)
+                for words in alternatives
+                for field, weight in fields
+            ]
+        )
+
+    def _in_url(self, word: str) -> Tree:
+        return unscored(any_of([self._term("url", word), self._term("host_words", word)]))
+
+    def _changed(self, since: float | None, until: float | None) -> Tree:
+        if since is None and until is None:
+            return unscored(Tree.all_query())
+        span = Tree.range_query(
+            self._schema,
+            "changed",
+            tantivy.FieldType.Float,
+            lower_bound=since,
+            upper_bound=until,
+            include_upper=until is None,
+        )
+        return unscored(span)
+
+
+def unscored(query: Tree) -> Tree:
+    """A condition that says nothing about how well a page fits."""
+    return Tree.const_score_query(query, 0.0)
+
+
+def phrase(schema: tantivy.Schema, field: str, words: Sequence[str]) -> Tree:
+    """Words one behind the other; Tantivy takes no phrase of one."""
+    if not words:
+        return Tree.empty_query()
+    if len(words) == 1:
+        return Tree.term_query(schema, field, words[0])
+    return Tree.phrase_query(schema, field, list(words))
+
+
+def telling(query: base.Query) -> list[base.Node]:
+    """The wanted nodes that count: stop words only when no other text is asked for."""
+    words = [node for node in query.wanted if not (isinstance(node, base.Word) and node.stop)]
+    text = any(isinstance(node, base.Word | base.Phrase | base.InTitle | base.AnyOf) for node in query.required)
+    return words if words or text else list(query.wanted)
+
+
+def anchor_tree(schema: tantivy.Schema, query: base.Query) -> Tree:
+    """The wanted words and all phrases, in the index of anchor texts."""
+    return any_of([tree for node in (*telling(query), *query.required) for tree in _names(schema, node)])
+
+
+def _names(schema: tantivy.Schema, node: base.Node) -> list[Tree]:
+    """What others may call a page by; other nodes say nothing about its name."""
+    match node:
+        case base.Word(terms=terms) | base.InTitle(terms=terms):
+            return [Tree.term_query(schema, "text", term, index_option="freq") for term in terms]
+        case base.Phrase(alternatives=alternatives):
+            return [phrase(schema, "text", words) for words in alternatives]
+        case base.AnyOf(children=children):
+            return [tree for child in children for tree in _names(schema, child)]
+        case _:
+            return []

@@ -1,0 +1,197 @@
+"""The last commit of an index, for asking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import tantivy
+from tantivy import Query as Tree
+
+from gossamer.errors import IndexFault
+from gossamer.index.base import Entry, Matches
+from gossamer.index.tantivy.frequencies import frequencies
+from gossamer.index.tantivy.queries import WHOLE, Translator, anchor_tree
+from gossamer.index.tantivy.schema import VERSION_ID
+from gossamer.index.tantivy.sequences import Sequences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from gossamer.index.base import Query, Weights, WordSequence
+    from gossamer.index.tantivy.place import IndexPlace
+
+IDS_AT_ONCE = 50_000
+
+Number = TypeVar("Number", np.int64, np.uint64, np.float64)
+
+
+class TantivyReader:
+    """Documents, anchor texts and word sequences of one generation."""
+
+    def __init__(self, place: IndexPlace) -> None:
+        folder = place.must()
+        self._place = place
+        self._state = place.state()
+        try:
+            self._pages = tantivy.Index.open(str(folder / "pages"))
+            self._anchors = tantivy.Index.open(str(folder / "anchors"))
+        except ValueError as error:
+            raise IndexFault(f"The index in {folder} cannot be read ({error}): `gossamer index --rebuild`.") from error
+        self._schema = self._pages.schema
+        self._searcher = self._pages.searcher()
+        self._calls = self._anchors.searcher()
+        self._sequences = Sequences(folder, read_only=True)
+        self.version = stored_version(self._searcher, self._schema)
+        self.anchors_version = stored_version(self._calls, self._anchors.schema)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._sequences.close()
+
+    def is_current(self) -> bool:
+        """Whether this still is the last commit."""
+        return self._state == self._place.state()
+
+    def count(self) -> int:
+        """Documents; the one that holds the version, if it is there yet, is none."""
+        return int(self._searcher.num_docs) - self._count(Tree.term_query(self._schema, "id", VERSION_ID))
+
+    def ids(self) -> Iterator[int]:
+        """Every DocID held, in order, read in stretches."""
+        first = VERSION_ID + 1
+        while True:
+            stretch = Tree.range_query(self._schema, "id", tantivy.FieldType.Integer, lower_bound=first)
+            found = self._searcher.search(
+                stretch, limit=IDS_AT_ONCE, count=False, order_by_field="id", order=tantivy.Order.Asc
+            ).hits
+            yield from (int(key) for key, _ in found)
+            if len(found) < IDS_AT_ONCE:
+                return
+            first = int(found[-1][0]) + 1
+
+    def languages(self) -> dict[str, int]:
+        """Documents by the analysis they went through."""
+        names = [name for name, _ in self._searcher.terms_with_prefix("language", "")]
+        counts = {name: self._count(Tree.term_query(self._schema, "language", name)) for name in names}
+        counts[""] = self.count() - sum(counts.values())
+        return {name: number for name, number in counts.items() if number > 0}
+
+    # -- matching ------------------------------------------------------------------------------------------------------
+
+    def match(self, query: Query, weights: Weights, *, limit: int, offset: int = 0) -> Matches:
+        """First pass."""
+        return self._matches(Translator(self._schema, weights).whole(query), limit, offset)
+
+    def score(self, query: Query, weights: Weights, ids: Sequence[int]) -> Matches:
+        """The same for those of these documents that match."""
+        return self._matches(Translator(self._schema, weights).among(query, ids), max(len(ids), 1), 0)
+
+    def _matches(self, tree: Tree, limit: int, offset: int) -> Matches:
+        result = self._searcher.search(tree, limit=limit, offset=offset)
+        hits = result.hits
+        where = [address for _, address in hits]
+        scores = np.fromiter((score for score, _ in hits), np.float64, len(hits))
+        ids = self._column("id", where, np.int64)
+        whole = scores >= WHOLE
+        scores -= WHOLE * whole
+        order = np.lexsort((ids, -scores, ~whole))
+        return Matches(
+            _total(result),
+            ids[order],
+            scores[order],
+            whole[order],
+            self._column("twin", where, np.uint64)[order],
+            self._column("host", where, np.int64)[order],
+            self._column("changed", where, np.float64)[order],
+            self._column("steps", where, np.int64)[order],
+        )
+
+    def _column(self, name: str, where: list[tantivy.DocAddress], kind: type[Number]) -> NDArray[Number]:
+        return np.array(self._searcher.fast_field_values(name, where), kind)
+
+    def anchor_scores(self, query: Query, limit: int) -> dict[int, float]:
+        """The targets whose anchor texts fit best."""
+        hits = self._calls.search(anchor_tree(self._anchors.schema, query), limit=limit, count=False).hits
+        targets = self._calls.fast_field_values("id", [address for _, address in hits])
+        return {int(target or 0): float(score) for target, (score, _) in zip(targets, hits, strict=True)}
+
+    # -- words ---------------------------------------------------------------------------------------------------------
+
+    def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
+        """The words of each in order."""
+        return self._sequences.words(ids, whole=whole)
+
+    def forms(self, term: str) -> list[str]:
+        """The words seen that have a term."""
+        return self._sequences.forms(term)
+
+    def words_like(
+        self, prefix: str = "", *, shortest: int = 0, longest: int = 99, limit: int | None = None
+    ) -> list[tuple[str, int]]:
+        """Words as they are written, the most frequent first."""
+        return self._sequences.words_like(prefix, shortest, longest, limit)
+
+    def set_aside(self) -> dict[int, str]:
+        """Documents that could not be taken, and why."""
+        return self._sequences.aside()
+
+    def commonness(self, term: str) -> int:
+        """By Tantivy's own figure, which has those in it that were replaced since the last merge."""
+        return int(self._searcher.doc_freq("body", term))
+
+    def frequency(self, term: str) -> int:
+        """Documents that hold a term. Counted: Tantivy's own figure has those in it that were replaced."""
+        return self._count(self._term(term))
+
+    def _term(self, term: str) -> Tree:
+        return Tree.term_query(self._schema, "body", term, index_option="freq")
+
+    def _count(self, tree: Tree) -> int:
+        # Ordered by a field, nothing is scored.
+        return _total(self._searcher.search(tree, limit=1, order_by_field="id"))
+
+    def documents(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Entry]:
+        """Documents that hold a term, with how often."""
+        tree = self._term(term)
+        if by_frequency:
+            total = self.frequency(term)
+            hits = self._searcher.search(tree, limit=max(total, 1), count=False).hits
+            ids, often = frequencies(self._searcher, tree, hits)
+            order = np.lexsort((ids, -often))[offset : offset + limit]
+            return [Entry(id=int(ids[one]), frequency=int(often[one])) for one in order]
+        found = self._searcher.search(
+            tree, limit=limit, offset=offset, count=False, order_by_field="id", order=tantivy.Order.Asc
+        ).hits
+        if not found:
+            return []
+        within = [int(key) for key, _ in found]
+        chosen = Tree.boolean_query(
+            [(tantivy.Occur.Must, tree), (tantivy.Occur.Must, Tree.const_score_query(self._these(within), 0.0))]
+        )
+        hits = self._searcher.search(chosen, limit=len(within), count=False).hits
+        ids, often = frequencies(self._searcher, tree, hits)
+        return [Entry(id=int(ids[one]), frequency=int(often[one])) for one in np.argsort(ids)]
+
+    def _these(self, ids: list[int]) -> Tree:
+        return Tree.term_set_query(self._schema, "id", ids)
+
+    def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int]]:
+        """The dictionary of title and body."""
+        return [(term, int(number)) for term, number in self._searcher.terms_with_prefix("body", prefix, limit=limit)]
+
+
+def _total(result: tantivy.SearchResult) -> int:
+    number: int = result.count  # type: ignore[attr-defined]  # its stub forgot it
+    return number
+
+
+def stored_version(searcher: tantivy.Searcher, schema: tantivy.Schema) -> int:
+    """The store version of an index, 0 for an empty one."""
+    hits = searcher.search(Tree.term_query(schema, "id", VERSION_ID), limit=1).hits
+    if not hits:
+        return 0
+    (number,) = searcher.fast_field_values("version", [hits[0][1]])
+    return int(number or 0)

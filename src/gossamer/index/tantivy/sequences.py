@@ -1,0 +1,188 @@
+"""words.db: the words of each document in order, for proximity, positions and the word table.
+
+Tantivy does not give its positions out. A list of WordIDs per document, four bytes a word, is read in microseconds.
+
+The two parts of an index are committed one behind the other, and a kill may come between. So `sequences` is written
+before Tantivy's commit and cleared after it: it always holds at least the documents that Tantivy holds. `held` is the
+other way round: a signature in it stands for a document that Tantivy surely holds.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gossamer.errors import IndexFault
+from gossamer.index.base import WordSequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from gossamer.index.base import Document
+
+FILE = "words.db"
+BUSY_SECONDS = 60.0
+FIRST = 4 * 4_096  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
+
+SCHEMA = """
+    CREATE TABLE sequences (
+        doc      INTEGER PRIMARY KEY,
+        language TEXT NOT NULL,
+        runs     BLOB NOT NULL,              -- uint32: number of words * 16 + field
+        words    BLOB NOT NULL,              -- uint32: WordIDs of the first words, stop words 0
+        more     BLOB NOT NULL               -- ... of the others: last, so that it need not be read with them
+    ) STRICT;
+    CREATE TABLE held (
+        doc       INTEGER PRIMARY KEY,
+        signature BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE forms (                     -- the words seen, and their terms (by language there may be several)
+        form      TEXT NOT NULL,
+        term      TEXT NOT NULL,
+        documents INTEGER NOT NULL,          -- about so many; a page that was put again counts again
+        PRIMARY KEY (form, term)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX forms_term ON forms (term);
+    CREATE TABLE set_aside (                 -- documents that could not be taken
+        doc    INTEGER PRIMARY KEY,
+        reason TEXT NOT NULL
+    ) STRICT;
+"""
+_LISTED = "(SELECT value FROM json_each(?))"
+
+
+class Sequences:
+    """An open words.db."""
+
+    def __init__(self, folder: Path, *, read_only: bool) -> None:
+        self._path = folder / FILE
+        with self._translated():
+            mode = "ro" if read_only else "rwc"
+            self._db = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
+                check_same_thread=False,
+            )  # fmt: skip
+            self._lock = Lock()  # readers are used from several threads
+            self._db.execute("PRAGMA mmap_size = 1073741824")
+            if not read_only:
+                self._prepare()
+
+    def _prepare(self) -> None:
+        self._db.execute("PRAGMA page_size = 16384")  # most documents' words lie in one piece
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        if not self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            self._db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        self._db.execute("BEGIN IMMEDIATE")  # the writer is always inside a transaction
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise IndexFault(f"{self._path} cannot be used ({error}).") from error
+
+    def close(self) -> None:
+        """Let go of the file; what was not committed is not there."""
+        self._db.close()
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def put(self, documents: Iterable[Document]) -> None:
+        """Before Tantivy's commit."""
+        rows = [(one.id, one.language, one.runs, one.words[:FIRST], one.words[FIRST:]) for one in documents]
+        with self._translated():
+            self._db.executemany(
+                "REPLACE INTO sequences (doc, language, runs, words, more) VALUES (?, ?, ?, ?, ?)", rows
+            )
+            self._unhold([row[0] for row in rows])
+
+    def leave(self, ids: Sequence[int]) -> None:
+        """Before Tantivy's commit: these will not be held any more."""
+        with self._translated():
+            self._unhold(ids)
+
+    def _unhold(self, ids: Sequence[int]) -> None:
+        self._db.executemany("DELETE FROM held WHERE doc = ?", ((one,) for one in ids))
+        self._db.executemany("DELETE FROM set_aside WHERE doc = ?", ((one,) for one in ids))
+
+    def set_aside(self, reasons: Mapping[int, str]) -> None:
+        """Documents that could not be taken."""
+        with self._translated():
+            self._db.executemany("REPLACE INTO set_aside (doc, reason) VALUES (?, ?)", reasons.items())
+
+    def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:
+        """Words with their terms, and in how many more documents they were seen."""
+        sql = """
+            INSERT INTO forms (form, term, documents) VALUES (?, ?, ?)
+            ON CONFLICT DO UPDATE SET documents = documents + excluded.documents"""
+        with self._translated():
+            self._db.executemany(sql, ((form, term, number) for (form, term), number in sorted(forms.items())))
+
+    def committed(self, signatures: Mapping[int, bytes], gone: Sequence[int]) -> None:
+        """After Tantivy's commit: these are held now, those are not."""
+        with self._translated():
+            self._db.executemany("REPLACE INTO held (doc, signature) VALUES (?, ?)", signatures.items())
+            self._db.executemany("DELETE FROM sequences WHERE doc = ?", ((one,) for one in gone))
+            self.commit()
+
+    def commit(self) -> None:
+        """Make it durable."""
+        with self._translated():
+            self._db.execute("COMMIT")
+            self._db.execute("BEGIN IMMEDIATE")
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        with self._lock, self._translated():
+            return self._db.execute(sql, parameters).fetchall()
+
+    def present(self, ids: Sequence[int]) -> set[int]:
+        """Those that Tantivy may hold."""
+        rows = self._rows(f"SELECT doc FROM sequences WHERE doc IN {_LISTED}", json.dumps(list(ids)))  # noqa: S608
+        return {doc for (doc,) in rows}
+
+    def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Of those that Tantivy surely holds."""
+        sql = f"SELECT doc, signature FROM held WHERE doc IN {_LISTED}"  # noqa: S608
+        return dict(self._rows(sql, json.dumps(list(ids))))
+
+    def words(self, ids: Sequence[int], *, whole: bool) -> dict[int, WordSequence]:
+        """The words in order; with `whole` all of them, else the first."""
+        rest = "more" if whole else "x''"
+        sql = f"SELECT doc, language, words, {rest}, runs FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
+        return {
+            doc: WordSequence(
+                language, np.frombuffer(words + more if more else words, "<u4"), np.frombuffer(runs, "<u4")
+            )
+            for doc, language, words, more, runs in self._rows(sql, json.dumps(list(ids)))
+        }
+
+    def languages(self, ids: Sequence[int]) -> dict[int, str]:
+        """The analysis of each."""
+        sql = f"SELECT doc, language FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
+        return dict(self._rows(sql, json.dumps(list(ids))))
+
+    def forms(self, term: str) -> list[str]:
+        """The words seen that have a term, the most frequent first."""
+        sql = "SELECT form FROM forms WHERE term = ? ORDER BY documents DESC, form"
+        return [form for (form,) in self._rows(sql, term)]
+
+    def words_like(self, prefix: str, shortest: int, longest: int, limit: int | None) -> list[tuple[str, int]]:
+        """Words with about how many documents hold them, the most frequent first."""
+        sql = """
+            SELECT form, sum(documents) AS number FROM forms
+            WHERE form >= ? AND form < ? AND length(form) BETWEEN ? AND ?
+            GROUP BY form ORDER BY number DESC, form LIMIT ?"""
+        return self._rows(sql, prefix, f"{prefix}\U0010ffff", shortest, longest, -1 if limit is None else limit)
+
+    def aside(self) -> dict[int, str]:
+        """Documents that could not be taken."""
+        return dict(self._rows("SELECT doc, reason FROM set_aside ORDER BY doc"))

@@ -1,0 +1,209 @@
+"""Indexing while a crawl runs: a process of its own that follows the store, so that nothing it does can stop the crawl.
+
+    python -P -m gossamer.indexing DIR
+
+The crawl starts it (`IndexFollower`) and holds its standard input open. The process takes what the store says has
+changed, commits every few seconds, and when its input ends it catches up to the last page and ends too, telling how
+far it is, a line of JSON each time. It follows the store, not the crawl: of several crawls on one web, the first one's
+process has the index and takes the pages of all; the others wait for it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.crawl.parsers import ALLOCATOR
+from gossamer.errors import GossamerError, IndexBusy, IndexMissing
+from gossamer.index.progress import Progress
+from gossamer.wiring import open_index, open_index_writer, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gossamer.index.build import Builder
+    from gossamer.store.base import Store
+
+LOOK_SECONDS = 1.0  # between looks at a store that has nothing new
+BUSY_SECONDS = 0.5  # between tries for an index that another process writes
+ANCHORS_SECONDS = 30.0  # a crawl that is done by then gathers anchor texts once, at its end
+ANCHORS_SHARE = 0.05  # of the time that anchor texts may take while the crawl runs; they are complete at its end
+MEMORY = 2 << 30  # bytes of its own that the process may use; Tantivy's buffers take 80 MB, a batch of pages some more
+TELL_SECONDS = 0.2
+WORDS_CHECKED = 100_000  # allocations between looks for cycles: lists of words are none
+
+
+# -- the process -------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Follow the store of the web at the place given until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    gc.set_threshold(WORDS_CHECKED)
+    place = sys.argv[1]
+    store = open_store(place)
+    try:
+        teller = _Teller()
+        builder = _builder(place, store, teller)
+        if builder is not None:
+            try:
+                _follow(builder, teller)
+            finally:
+                builder.close()
+    except GossamerError as fault:
+        sys.exit(str(fault))
+    finally:
+        store.close()
+
+
+def _builder(place: str, store: Store, teller: _Teller) -> Builder | None:
+    """What brings the index up to date; None when another process has done so to where the crawl ended."""
+    from gossamer.index.build import Builder  # noqa: PLC0415 - the crawl, which imports this module, does not need it
+
+    ended_at: int | None = None  # the store's version at the end of the crawl
+    while True:
+        try:
+            return Builder(store, partial(open_index_writer, place), teller.tell)
+        except IndexBusy:
+            if ended_at is not None and _holds(place, ended_at):
+                return None
+            if ended_at is not None:
+                time.sleep(BUSY_SECONDS)
+            elif _ended(BUSY_SECONDS):
+                ended_at = store.version()
+
+
+def _holds(place: str, version: int) -> bool:
+    try:
+        reader = open_index(place)
+    except IndexMissing:
+        return False
+    try:
+        return reader.version >= version
+    finally:
+        reader.close()
+
+
+def _ended(seconds: float) -> bool:
+    """Whether the crawl has ended, looked at for so long."""
+    readable, _, _ = select.select([sys.stdin], [], [], seconds)
+    return bool(readable) and not sys.stdin.read(1)
+
+
+def _follow(builder: Builder, teller: _Teller) -> None:
+    """Take what comes until the crawl ends, then the rest."""
+    complete, anchors_allowed = False, time.monotonic() + ANCHORS_SECONDS
+    while not _ended(LOOK_SECONDS if complete else 0.0):
+        complete = builder.step()
+        if complete and time.monotonic() >= anchors_allowed:
+            started = time.monotonic()
+            builder.catch_up_with_anchors()
+            anchors_allowed = time.monotonic() + (time.monotonic() - started) / ANCHORS_SHARE
+    teller.aloud = True
+    builder.catch_up()
+    builder.catch_up_with_anchors()
+    teller.last(builder.progress)
+
+
+class _Teller:
+    """Tells the crawl how far the index is, once the crawl listens."""
+
+    def __init__(self) -> None:
+        self.aloud = False
+        self._next = 0.0
+
+    def tell(self, progress: Progress) -> None:
+        if self.aloud and time.monotonic() >= self._next:
+            self._next = time.monotonic() + TELL_SECONDS
+            self.last(progress)
+
+    def last(self, progress: Progress) -> None:
+        try:
+            os.write(sys.stdout.fileno(), msgspec.json.encode(progress) + b"\n")
+        except BrokenPipeError:
+            self.aloud = False  # the crawl is gone; the index is finished all the same
+
+
+# -- the crawl's side --------------------------------------------------------------------------------------------------
+
+
+class IndexFollower:
+    """The process, as the crawl that started it sees it."""
+
+    def __init__(self, place: str) -> None:
+        self._log = Path(place) / "logs" / "index.log"
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as log:
+            self._logged = log.tell()
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-P", "-m", "gossamer.indexing", place],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **ALLOCATOR},
+                process_group=0,  # a terminal's Ctrl-C goes to a whole group, and could come before it is ignored
+            )
+
+    def finish(self, tell: Callable[[Progress], None] = lambda _: None) -> str:
+        """Let it catch up, and wait for that; returns why it could not, or nothing."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        with self._process.stdout as lines:
+            for line in lines:
+                tell(msgspec.json.decode(line, type=Progress))
+        return "" if self._process.wait() == 0 else self._last_words()
+
+    def stop(self) -> None:
+        """End it where it is: what is committed stays, and the next one goes on from there."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _last_words(self) -> str:
+        with self._log.open("rb") as log:
+            log.seek(self._logged)
+            said = log.read().decode("utf-8", "replace").strip()
+        return said.rpartition("\n")[2] or f"its process ended with code {self._process.returncode}"
+
+
+@contextmanager
+def indexed(
+    place: str, *, wanted: bool, tell: Callable[[Progress], None] = lambda _: None, hurried: Callable[[], bool] = bool
+) -> Iterator[list[str]]:
+    """While a crawl, or whatever else fills the store, is under way: the index follows, and is complete at the end.
+
+    Gives a list that holds a sentence afterwards if it is not. `hurried` says at the end whether there is no time to
+    wait; `tell` is called while there is.
+    """
+    faults: list[str] = []
+    if not wanted:
+        yield faults
+        return
+    follower = IndexFollower(place)
+    try:
+        yield faults
+        if not hurried() and (fault := follower.finish(tell)):
+            faults.append(fault)
+    finally:
+        follower.stop()
+
+
+if __name__ == "__main__":
+    main()

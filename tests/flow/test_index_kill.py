@@ -1,0 +1,140 @@
+"""The index is killed again and again while it is made: afterwards it holds exactly what the store says."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawling import command, environment, gossamer
+from gossamer import wiring
+from gossamer.index.base import Phrase, Query
+from gossamer.index.documents import DocumentMaker
+from gossamer.store.following import Place
+from gossamer.store.sqlite import SqliteStore
+from indexes import WEIGHTS
+from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gossamer.index.base import Document
+    from gossamer.model import Lease, Visit
+    from gossamer.store.base import Store
+    from gossamer.store.following import Standing
+
+PAGES = 3_000
+WORDS = [f"word{number}" for number in range(400)] + ["the", "eggs", "boiling", "of", "naïve"]
+
+
+def url(number: int) -> str:
+    return f"http://a.test/{number}"
+
+
+def visit_of(lease: Lease, version: int) -> Visit:
+    """A page of random words, others at every version; some are gone at some."""
+    number = int(lease.url.rpartition("/")[2])
+    chosen = random.Random(number * 1_000 + version)
+    if number and chosen.random() < 0.05:
+        return gone(lease)
+    body = " ".join(chosen.choices(WORDS, k=chosen.randrange(5, 400)))
+    links: list[Bond | str] = [Bond(url(chosen.randrange(PAGES)), anchor=f"call {number} {version}") for _ in range(3)]
+    links += [url(one) for one in (2 * number + 1, 2 * number + 2) if one < PAGES]
+    return fetched(lease, *links, body=body, title=f"page {number} version {version}")
+
+
+def crawl(directory: Path, version: int, pages: int) -> None:
+    """Visit so many pages; a new version visits everything again."""
+    with closing(SqliteStore.open(directory, create=True)) as store:
+        crawler = start(store, url(0))
+        if version > 1:
+            store.requeue(time.time())
+        while pages > 0 and (found := leases(lease_all(store, crawler, urls=min(pages, 200)))):
+            pages -= len(found)
+            store.submit(crawler, [visit_of(lease, version) for lease in found.values()], admit_all, now=time.time())
+        store.leave(crawler)
+
+
+def index_killed_after(directory: Path, seconds: float) -> bool:
+    """Run `gossamer index` and kill it; whether it was still at work."""
+    child = subprocess.Popen(
+        command("index", "--store", directory), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(seconds)
+    child.send_signal(signal.SIGKILL)
+    return child.wait() == -signal.SIGKILL
+
+
+def expected(store: Store) -> dict[int, Document]:
+    """The documents that the store says belong in an index."""
+    place = Place()
+    found: dict[int, Standing] = {}
+    while True:
+        changes = store.changes(place, 1_000)
+        found |= {one.id: one for one in changes.standings}
+        place = changes.place
+        if changes.version == changes.latest:
+            break
+    batch = DocumentMaker(store).make([one for one in found.values() if one.text is not None])
+    assert not batch.unreadable
+    return {document.id: document for document in batch.documents}
+
+
+def check(directory: Path) -> int:
+    """Compare the index with the store: which documents, their words one by one, and what is found by them."""
+    with (
+        closing(SqliteStore.open(directory, create=False)) as store,
+        closing(wiring.open_index(str(directory))) as reader,
+    ):
+        documents = expected(store)
+        assert reader.version == reader.anchors_version == store.version()
+        assert sorted(reader.ids()) == sorted(documents)
+        assert reader.count() == len(documents)
+        assert reader.set_aside() == {}
+        for number, sequence in reader.word_sequences(list(documents)).items():
+            assert sequence.words.tobytes() == documents[number].words
+            assert sequence.runs.tobytes() == documents[number].runs
+        holding = [
+            (number, document.title.split() + document.body[0].split()) for number, document in documents.items()
+        ]
+        for term in ("word7", "egg", "the", "naiv", "version"):
+            counted = {number: words.count(term) for number, words in holding if term in words}
+            told = reader.documents(term, by_frequency=True, offset=0, limit=PAGES)
+            assert {one.id: one.frequency for one in told} == counted
+        for number in random.Random(1).sample(sorted(documents), 60):
+            title = tuple(documents[number].title.split())
+            matches = reader.match(Query(required=(Phrase(text="", alternatives=(title,)),)), WEIGHTS, limit=10)
+            assert matches.ids.tolist() == [number], "its title, with page and version, is its alone"
+            (anchors,) = store.anchors([number], most_links=200, most_texts=100)
+            for text, _ in anchors.texts[:3]:
+                asked = Phrase(text="", alternatives=(tuple(text.split()),))
+                assert number in reader.anchor_scores(Query(required=(asked,)), 10)
+        return len(documents)
+
+
+def survive(directory: Path, kills: int) -> None:
+    random_, killed = random.Random(kills), 0
+    for round_ in range(kills):
+        if round_ % 5 == 0:
+            crawl(directory, 1 + round_ // 10, PAGES // 2)
+        killed += index_killed_after(directory, random_.uniform(0.3, 1.6))
+    assert killed > kills // 2, "most of them must have been at work"
+    with closing(SqliteStore.open(directory, create=False)) as store:
+        store.forget(url_digest=digest(url(1)))
+    done = gossamer("index", "--store", directory)
+    assert done.returncode == 0, done.stderr
+    assert check(directory) > PAGES // 3
+
+
+def test_after_kills_index_and_store_agree(tmp_path: Path) -> None:
+    survive(tmp_path / "web", 5)
+
+
+@pytest.mark.full
+def test_after_twenty_kills_index_and_store_agree(tmp_path: Path) -> None:
+    survive(tmp_path / "web", 20)

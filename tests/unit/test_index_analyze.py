@@ -1,0 +1,156 @@
+# ruff: noqa: RUF001 - words of many scripts
+"""What a word is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.index.analyze import (
+    ENGLISH_STOPS,
+    LANGUAGES,
+    LONGEST_TERM,
+    STEMMERS,
+    analysis,
+    cut_runs,
+    language_of,
+)
+from gossamer.index.base import STOPS, stop_code
+
+ENGLISH = analysis("english")
+NONE = analysis("")
+GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund und läuft dann schnell davon."
+PROSE = "The page that you are looking for is not here, but it has been moved to where the others are."
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("The Eggs, boiled!", "the egg boil"),
+        ("os.path.join(a_b)", "os path join a b"),
+        ("Python 3.11 x86-64", "python 3 11 x86 64"),
+        ("don't John's ‘quoted’ it’s", "dont john quot it"),
+        ("naïve CAFÉ Ærø STRASSE straße", "naiv cafe aero strass strass"),
+        ("e\u0301te\u0301 soft\u00adhyphen", "ete softhyphen"),
+        ("ｆｕｌｌ ﬁne x²", "full fine x2"),
+        ("東京都の天気", "東京 京都 都の の天 天気"),
+        ("京 is 京", "京 is 京"),
+        ("Python東京", "python 東京"),
+        ("हिन्दी भाषा", "हिन्दी भाषा"),
+        ("Ёлка й", "елка й"),
+        ("İstanbul ısı", "istanbul isi"),
+        ("zero\u200bwidth no\u00a0break", "zero width no break"),
+        ("'' -- … ''' \x00\x02\x1b[31m", "31m"),
+        ("", ""),
+    ],
+)
+def test_english_words_and_their_terms(text: str, terms: str) -> None:
+    assert ENGLISH.terms(text).split() == terms.split()
+
+
+def test_elided_words_of_other_languages_are_two() -> None:
+    assert analysis("french").terms("l'homme d’État").split() == ["l", "homm", "d", "etat"]
+
+
+def test_each_language_stems_in_its_way() -> None:
+    assert analysis("german").terms("Häuser").split() == analysis("german").terms("Haus").split()
+    assert analysis("spanish").terms("corriendo") != NONE.terms("corriendo")
+    assert NONE.terms("Eggs") == "eggs"
+    assert analysis("cjk").terms("Eggs") == "eggs"
+
+
+@pytest.mark.parametrize("language", sorted(STEMMERS))
+def test_every_stemmer_is_there(language: str) -> None:
+    assert analysis(language).terms("example") != ""
+
+
+def test_accents_do_not_matter() -> None:
+    for language in sorted(STEMMERS):
+        assert analysis(language).terms("résumés") == analysis(language).terms("resumes")
+
+
+def test_very_long_words_are_cut() -> None:
+    assert NONE.terms("x" * 5_000) == "x" * LONGEST_TERM
+
+
+def test_stop_words_stay_and_are_marked() -> None:
+    tokens = ENGLISH.tokens("The egg of THE day")
+    assert [(token.term, token.stop) for token in tokens] == [
+        ("the", True), ("egg", False), ("of", True), ("the", True), ("day", False),
+    ]  # fmt: skip
+    assert [token.stop for token in analysis("german").tokens("das Ei")] == [True, False]
+    assert not any(token.stop for token in NONE.tokens("the egg"))
+
+
+def test_tokens_say_where_words_stand_in_the_text() -> None:
+    text = "Straße, don’t! 東京都 e\u0301te\u0301"
+    spans = [(text[token.start : token.end], token.term) for token in ENGLISH.tokens(text)]
+    assert spans == [
+        ("Straße", "strass"),
+        ("don’t", "dont"),
+        ("東京", "東京"),
+        ("京都", "京都"),
+        ("e\u0301te\u0301", "ete"),
+    ]
+
+
+TEXTS = st.text(st.sampled_from("abzEÉé'’_-. \u0301\u00ad\u200b\u02bc東京かﾞกिंабй²½ﷺ0\x02\ud800🐍"), max_size=40)
+
+
+@given(TEXTS, st.sampled_from(["english", "french", "", "cjk"]))
+def test_the_quick_way_finds_the_same_words_as_the_one_with_places(text: str, language: str) -> None:
+    how = analysis(language)
+    shown = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
+    tokens = how.tokens(shown)
+    assert how.terms(text).split() == [token.term for token in tokens]
+    assert all(0 <= token.start < token.end <= len(shown) for token in tokens)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5))
+def test_a_page_cut_at_once_has_the_words_of_its_runs(texts: list[str]) -> None:
+    assert [run.split() for run in ENGLISH.runs(cut_runs(texts))] == [ENGLISH.terms(text).split() for text in texts]
+
+
+@given(st.text())
+def test_terms_hold_no_blanks_and_come_out_the_same_again(text: str) -> None:
+    for term in NONE.terms(text).split():
+        assert not any(character.isspace() for character in term)
+        assert 0 < len(term) <= LONGEST_TERM
+
+
+@pytest.mark.parametrize(
+    ("declared", "language"),
+    [("en", "english"), ("EN-us", "english"), ("de_AT", "german"), ("nb", "norwegian"), ("zh-Hant", "cjk"), ("pl", ""),
+     ("eng", "english"), (" fr ", "french")],
+)  # fmt: skip
+def test_the_declared_language_counts(declared: str, language: str) -> None:
+    assert language_of(declared, [GERMAN]) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (GERMAN, "german"),
+        (PROSE, "english"),
+        ("Voici la page que vous cherchez, elle n'est plus là depuis longtemps.", "french"),
+        ("これは日本語で書かれたページです。検索エンジンのための文章が続きます。とても長い文章です。", "cjk"),
+        ("Szybki brązowy lis przeskakuje nad leniwym psem i ucieka do lasu przed myśliwymi.", ""),
+        ("42", ""),
+        ("", ""),
+    ],
+)
+def test_without_a_declared_language_it_is_told_from_the_longest_text(text: str, language: str) -> None:
+    assert language_of("", ["Menu", text]) == language
+    assert language_of("x-default", [text]) == language
+
+
+def test_every_language_has_an_analysis() -> None:
+    assert set(LANGUAGES.values()) == STEMMERS | {"cjk"}
+
+
+def test_the_codes_of_stop_words_differ() -> None:
+    codes = {stop_code(word) for word in ENGLISH_STOPS}
+    assert len(codes) == len(ENGLISH_STOPS)
+    assert min(codes) >= STOPS
+    assert max(codes) < 1 << 32

@@ -1,0 +1,251 @@
+"""Following a store: what comes in, what leaves, what is set aside, and what need not be done again."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.errors import IndexBroken
+from gossamer.index import build
+from gossamer.index.build import Builder, bring_up_to_date
+from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
+from gossamer.index.words import WordTable
+from gossamer.store.sqlite import SqliteStore
+from indexes import WEIGHTS, words
+from storing import Bond, admit_all, digest, fetched, lease_all, leases, start, visit_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from gossamer.index.base import Document
+    from gossamer.index.progress import Progress
+
+HOME = "http://a.test/"
+
+
+def pages(number: int) -> dict[str, list[Bond | str]]:
+    """A home page and so many others."""
+    others = [f"{HOME}{one}" for one in range(number)]
+    return {HOME: list(others), **{url: [HOME] for url in others}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+        yield store
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> IndexPlace:
+    return IndexPlace(tmp_path / "index")
+
+
+def catch_up(store: SqliteStore, place: IndexPlace, *, rebuild: bool = False) -> Progress:
+    return bring_up_to_date(store, lambda: TantivyWriter(place, rebuild=rebuild))
+
+
+def held(place: IndexPlace) -> list[int]:
+    with closing(TantivyReader(place)) as reader:
+        return sorted(reader.ids())
+
+
+def killed(place: IndexPlace) -> None:
+    """Leave what a writer leaves that is killed before its first commit."""
+    writer = TantivyWriter(place)
+    note = place.must() / "attempt"
+    left = note.read_bytes()
+    writer.close()
+    note.write_bytes(left)
+
+
+def id_of(store: SqliteStore, url: str) -> int:
+    row = store.resource(digest(url))
+    assert row is not None
+    return row.id
+
+
+def test_what_is_stored_comes_in_and_nothing_is_done_twice(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(20))
+    first = catch_up(store, place)
+    assert (first.put, first.version, first.set_aside) == (21, store.version(), 0)
+    again = catch_up(store, place)
+    assert (again.put, again.unchanged, again.anchors) == (0, 0, 0)
+    with closing(TantivyReader(place)) as reader:
+        assert reader.version == reader.anchors_version == store.version()
+
+
+def test_a_rebuild_makes_the_same(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(20))
+    catch_up(store, place)
+    numbers = store.known_words(["bodi", "titl"])
+    before = held(place)
+    assert catch_up(store, place, rebuild=True).put == 21
+    assert held(place) == before
+    assert store.known_words(["bodi", "titl"]) == numbers, "a word keeps its number"
+
+
+def test_a_forgotten_page_leaves(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(3))
+    catch_up(store, place)
+    number = id_of(store, f"{HOME}1")
+    store.forget(url_digest=digest(f"{HOME}1"))
+    assert catch_up(store, place).removed >= 1
+    assert number not in held(place)
+
+
+def test_a_text_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
+    store: SqliteStore, place: IndexPlace, tmp_path: Path
+) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(5))
+    bad = id_of(store, f"{HOME}3")
+    with closing(sqlite3.connect(tmp_path / "web" / "web.db")) as database, database:
+        database.execute("UPDATE texts SET body = x'00ff' WHERE resource = ?", (bad,))
+    done = catch_up(store, place)
+    assert (done.put, done.set_aside) == (5, 1)
+    assert bad not in held(place)
+    with closing(TantivyReader(place)) as reader:
+        assert "cannot be decompressed" in reader.set_aside()[bad]
+
+
+class Fragile(TantivyWriter):
+    """A writer that some documents break, when they are put or only at the commit."""
+
+    bad: frozenset[int] = frozenset()
+    late = False
+    doomed = False
+
+    def put(self, documents: Sequence[Document]) -> dict[int, str]:
+        self.doomed |= bool(self.bad & {document.id for document in documents})
+        if self.doomed and not self.late:
+            raise IndexBroken("The index writer broke (of a document).")
+        return super().put(documents)
+
+    def commit(self, version: int) -> None:
+        if self.doomed:
+            raise IndexBroken("The index writer broke (of a document).")
+        super().commit(version)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_documents_that_break_the_writer_are_found_and_set_aside(
+    store: SqliteStore, place: IndexPlace, late: bool
+) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(300))
+    bad = frozenset({id_of(store, f"{HOME}7"), id_of(store, f"{HOME}200")})
+
+    def fragile() -> Fragile:
+        writer = Fragile(place)
+        writer.bad, writer.late = bad, late
+        return writer
+
+    bring_up_to_date(store, fragile)
+    everything = {row.id for row in store.resources() if row.state == "visited"}
+    assert set(held(place)) == everything - bad
+    with closing(TantivyReader(place)) as reader:
+        assert reader.set_aside().keys() == bad
+        assert reader.version == store.version()
+        assert all("broke" in reason for reason in reader.set_aside().values())
+
+
+def test_a_document_that_kills_every_writer_is_set_aside_in_the_end(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(3))
+    for _ in range(build.MOST_ATTEMPTS):
+        killed(place)
+    done = catch_up(store, place)
+    assert (done.put, done.set_aside) == (3, 1)
+    with closing(TantivyReader(place)) as reader:
+        assert list(reader.set_aside().values()) == [build.KILLED]
+
+
+def test_one_killed_writer_means_nothing(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(3))
+    killed(place)
+    assert catch_up(store, place).set_aside == 0
+
+
+def test_new_anchor_texts_of_a_thousand_pages_arrive_without_putting_a_document_again(
+    store: SqliteStore, place: IndexPlace
+) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(1_000), urls=2_000)
+    catch_up(store, place)
+    documents = place.state()[1]
+    store.requeue(time.time())
+    found = leases(lease_all(store, crawler, urls=1))
+    calls = [Bond(f"{HOME}{one}", anchor=f"calling {one} zebra") for one in range(1_000)]
+    # The page itself says the same; only what it calls the others is new.
+    store.submit(crawler, [fetched(found[HOME], *calls, body=f"the body of {HOME}")], admit_all, now=time.time())
+    done = catch_up(store, place)
+    assert done.put == 0
+    assert done.anchors >= 1_000
+    with closing(TantivyReader(place)) as reader:
+        assert len(reader.anchor_scores(words("zebra"), 2_000)) == 1_000
+        assert reader.anchor_scores(words("77"), 10).keys() == {id_of(store, f"{HOME}77")}
+        assert reader.match(words("zebra"), WEIGHTS, limit=5).total == 0
+    assert documents != place.state()[1], "only the version in it is new"
+
+
+def test_lost_anchor_texts_are_lost(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    target = f"{HOME}0"
+    visit_all(store, crawler, {HOME: [Bond(target, anchor="zebra")], target: []})
+    catch_up(store, place)
+    store.requeue(time.time())
+    found = leases(lease_all(store, crawler, urls=9))
+    store.submit(crawler, [fetched(found[HOME], body="changed")], admit_all, now=time.time())
+    catch_up(store, place)
+    with closing(TantivyReader(place)) as reader:
+        assert reader.anchor_scores(words("zebra"), 10) == {}
+
+
+def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    found = leases(lease_all(store, crawler, urls=9))
+    store.submit(crawler, [fetched(found[HOME], body="Boil two eggs, or an EGG.")], admit_all, now=time.time())
+    catch_up(store, place)
+    with closing(TantivyReader(place)) as reader:
+        entry = WordTable(store, reader).entry("Egg")
+        assert (entry.word, entry.df, sorted(entry.forms)) == ("egg", 1, ["egg", "eggs"])
+        assert entry.documents[0].url == HOME
+        assert entry.documents[0].positions == [4, 7]
+        assert entry.documents[0].fields == ["text", "text"]
+
+
+def test_a_builder_commits_on_a_rhythm_while_it_follows(
+    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(10))
+    builder = Builder(store, lambda: TantivyWriter(place))
+    assert builder.step()
+    with closing(TantivyReader(place)) as reader:
+        assert reader.count() == 0, "not yet"
+    monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + build.COMMIT_SECONDS)
+    assert builder.step()
+    with closing(TantivyReader(place)) as reader:
+        assert reader.count() == 11
+    builder.close()
+
+
+def test_text_without_blanks_is_not_remembered_but_its_words_are(store: SqliteStore, place: IndexPlace) -> None:
+    crawler = start(store, HOME)
+    found = leases(lease_all(store, crawler, urls=9))
+    store.submit(crawler, [fetched(found[HOME], body="東京都の天気、" * 20)], admit_all, now=time.time())
+    catch_up(store, place)
+    with closing(TantivyReader(place)) as reader:
+        assert reader.forms("東京") == ["東京"]
+        assert reader.documents("天気", by_frequency=True, offset=0, limit=1)[0].frequency == 20
+        entry = WordTable(store, reader).entry("京都")
+        assert entry.documents[0].tf == 20
