@@ -1,0 +1,264 @@
+"""The piece of a page that shows why it was found.
+
+`stretch` says which runs of text hold most words of the question; here the words are found in these runs, and the
+shortest part that holds most of them is grown to the edges of its sentences. What comes out is HTML: escaped, the words
+in `<mark>`, and nothing in it that acts on whoever reads it (control and direction characters are left out).
+
+The text is not taken apart word by word: forms of a word share its beginning, so only what begins alike is analysed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, deque
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.index.analyze import WORD, analysis, folded, is_unspaced
+from gossamer.model import Field
+from gossamer.shown import HIDDEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gossamer.search.stretch import Stretch
+
+LENGTH = 240  # characters of a snippet: two to three lines
+AROUND = 600  # characters of text looked at before and behind the place that the words' numbers tell
+ELLIPSIS = "…"
+
+SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
+PREFIXED = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
+PLAIN = re.compile(r"[ !#-%(-;=?-~]*")  # nothing to escape and nothing hidden
+HEADLINES = frozenset({Field.TITLE, Field.DESCRIPTION})
+JOINERS = "\u200c\u200d"  # part of how Persian, Indic scripts and emoji are written
+
+
+class Place(NamedTuple):
+    """Where a word of the question stands."""
+
+    start: int
+    end: int
+    slot: int
+
+
+class Finder:
+    """Finds the words of one question in texts."""
+
+    def __init__(self, slots: Sequence[Sequence[str]]) -> None:
+        """Of each word, the terms that it may have."""
+        self.slots = slots
+        self._slot = {term: i for i, terms in reversed(list(enumerate(slots))) for term in terms}
+        self._pairs = [term for term in self._slot if is_unspaced(term)]
+        spaced = self._slot.keys() - set(self._pairs)
+        self._starts = sorted({term[: max(2, len(term) - 1)] for term in spaced})
+        self._seen: dict[tuple[str, str], int | None] = {}  # (language, word) -> the word of the question it is
+
+    def places(self, text: str, language: str) -> list[Place]:
+        """Where the words stand, in order and without overlaps."""
+        low = _comparable(text)
+        found = {place.start: place for start in self._starts for place in self._forms(text, low, start, language)}
+        found.update((place.start, place) for term in self._pairs for place in self._exact(low, term))
+        return _without_overlaps(sorted(found.values()))
+
+    def _forms(self, text: str, low: str, start: str, language: str) -> Iterator[Place]:
+        at = low.find(start)
+        while at >= 0:
+            while language in PREFIXED and at and low[at - 1].isalnum():
+                at -= 1
+            word = WORD.match(text, at)
+            if word and not (at and low[at - 1].isalnum()):
+                slot = self._meaning(word[0], language)
+                if slot is not None:
+                    yield Place(at, word.end(), slot)
+            at = low.find(start, word.end() if word else at + 1)
+
+    def _meaning(self, word: str, language: str) -> int | None:
+        """The word of the question that a word is a form of."""
+        if (language, word) not in self._seen:
+            terms = analysis(language).terms(word).split()
+            self._seen[language, word] = next((self._slot[term] for term in terms if term in self._slot), None)
+        return self._seen[language, word]
+
+    def _exact(self, low: str, term: str) -> Iterator[Place]:
+        at = low.find(term)
+        while at >= 0:
+            yield Place(at, at + len(term), self._slot[term])
+            at = low.find(term, at + 1)
+
+
+def _comparable(text: str) -> str:
+    """A text in lower case and without accents, as many characters as before."""
+    low = text.replace("İ", "I").lower()  # the one letter that becomes two in lower case
+    if low.isascii():
+        return low
+    accented, bare = _accents()
+    return accented.sub(lambda match: bare[match[0]], low)
+
+
+@cache
+def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
+    """Letters with accents, and what they are without, where that is one letter."""
+    letters = map(chr, (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000), 0x451))
+    bare = {letter: plain for letter in letters if len(plain := folded(letter)) == 1 and plain != letter}
+    return re.compile(f"[{''.join(bare)}]"), bare
+
+
+def _without_overlaps(places: Sequence[Place]) -> list[Place]:
+    """Places that overlap, as pairs of characters do, become one."""
+    kept: list[Place] = []
+    for place in places:
+        if kept and place.start < kept[-1].end:
+            last = kept.pop()
+            kept.append(Place(last.start, max(last.end, place.end), last.slot))
+        else:
+            kept.append(place)
+    return kept
+
+
+# -- the stretch -------------------------------------------------------------------------------------------------------
+
+
+def snippet(
+    runs: Sequence[tuple[Field, str]], stretch: Stretch | None, finder: Finder, language: str, description: str = ""
+) -> str:
+    """The part of a page's text that shows the most words of the question nearest together, as HTML.
+
+    `runs` is the page's text as it was indexed: the title first, then the body in reading order.
+    """
+    text = _around(runs, stretch) if stretch is not None else ""
+    places = finder.places(text, language)
+    if not places:
+        return _beginning(description or _first_prose(runs))
+    first, last = _shortest(places)
+    start, end = _grown(text, first, last)
+    return _html(text, start, end, [place for place in places if place.start >= start and place.end <= end])
+
+
+def _around(runs: Sequence[tuple[Field, str]], stretch: Stretch) -> str:
+    """The text of a stretch, with what stands before and behind it as far as it may be shown; a run a line."""
+    if stretch.last >= len(runs):  # the page changed since it was indexed
+        return ""
+    text = "\n".join(run for _, run in runs[stretch.run : stretch.last + 1])
+    guess = len(runs[stretch.run][1]) * stretch.words // max(1, stretch.of)
+    text = _window(text, max(0, guess - AROUND), guess + LENGTH + AROUND)
+    before, behind = stretch.run - 1, stretch.last + 1
+    while behind < len(runs) and len(text) < 2 * LENGTH:
+        text += "\n" + runs[behind][1][:LENGTH]
+        behind += 1
+    while before >= 0 and runs[before][0] is not Field.TITLE and len(text) < 2 * LENGTH:
+        text = runs[before][1] + "\n" + text
+        before -= 1
+    return text
+
+
+def _window(text: str, start: int, end: int) -> str:
+    """Part of a text from blank to blank."""
+    start = text.find(" ", start) + 1 if start and " " in text[start:end] else start
+    return text[start : end if end >= len(text) else max(end - LENGTH, text.rfind(" ", start, end))]
+
+
+def _shortest(places: Sequence[Place]) -> tuple[int, int]:
+    """The shortest part that holds most words and fits: one pass, with a queue whose first word occurs in it once."""
+    inside: deque[Place] = deque()
+    count: Counter[int] = Counter()
+    best, best_key = (0, 0), (0, 0)
+    for place in places:
+        inside.append(place)
+        count[place.slot] += 1
+        while len(inside) > 1 and (count[inside[0].slot] > 1 or place.end - inside[0].start > LENGTH):
+            count[inside.popleft().slot] -= 1
+        start = inside[0].start
+        key = (sum(map(bool, count.values())), start - place.end)
+        if best_key == (0, 0) or key > best_key:
+            best, best_key = (start, place.end), key
+    return best
+
+
+def _grown(text: str, first: int, last: int) -> tuple[int, int]:
+    """A stretch with its sentences, as far as there is room; where there is not, up to whole words."""
+    room = max(0, LENGTH - (last - first))
+    edges = [match.end() for match in SENTENCE_END.finditer(text, max(0, first - room), first)]
+    start = edges[-1] if edges else max(0, first - room)
+    if not edges and start:
+        start = _word_start(text, max(start, first - room // 2), first)
+    end = min(len(text), max(last, start + LENGTH))
+    ends = [match.end() for match in SENTENCE_END.finditer(text, last, end)]
+    if end < len(text):
+        end = ends[-1] if ends else _word_end(text, last, end)
+    return start, end
+
+
+def _word_start(text: str, start: int, latest: int) -> int:
+    """The next beginning of a word from `start` on; never inside a character that is made of several."""
+    blank = re.compile(r"\s").search(text, start, latest)
+    if blank:
+        return blank.end()
+    while start < latest and _belongs_to_left(text, start):
+        start += 1
+    return start
+
+
+def _word_end(text: str, earliest: int, end: int) -> int:
+    blank = max(text.rfind(" ", earliest, end), text.rfind("\n", earliest, end))
+    if blank >= 0:
+        return blank
+    while end > earliest and _belongs_to_left(text, end):
+        end -= 1
+    return end
+
+
+def _belongs_to_left(text: str, at: int) -> bool:
+    """Whether a cut before this character would take a mark, a joiner or a modifier from its letter."""
+    if at >= len(text):
+        return False
+    here, before = text[at], text[at - 1]
+    return (
+        unicodedata.category(here).startswith(("M", "Sk"))
+        or here in JOINERS
+        or before in JOINERS
+        or "\U0001f1e6" <= here <= "\U0001f1ff"  # letters of flags come in pairs
+    )
+
+
+# -- HTML --------------------------------------------------------------------------------------------------------------
+
+
+def _html(text: str, start: int, end: int, places: Sequence[Place]) -> str:
+    parts = [ELLIPSIS] if start and text[start - 1] != "\n" else []
+    clean = str if PLAIN.fullmatch(text, start, end) else _clean
+    at = start
+    for place in places:
+        parts += [clean(text[at : place.start]), f"<mark>{clean(text[place.start : place.end])}</mark>"]
+        at = place.end
+    parts.append(clean(text[at:end]))
+    if end < len(text) and not SENTENCE_END.match(text, end - 1) and text[end : end + 1] != "\n":
+        parts.append(ELLIPSIS)
+    return "".join(parts).strip()
+
+
+def _beginning(text: str) -> str:
+    end = len(text) if len(text) <= LENGTH else _word_end(text, 0, LENGTH)
+    return _clean(text[:end]).strip() + (ELLIPSIS if end < len(text) else "")
+
+
+def _first_prose(runs: Sequence[tuple[Field, str]]) -> str:
+    """The first paragraph; without one, the first text that is no title."""
+    texts = [(field is not Field.PARAGRAPH, i) for i, (field, _) in enumerate(runs) if field not in HEADLINES]
+    return runs[min(texts)[1]][1] if texts else ""
+
+
+def _clean(text: str) -> str:
+    return escape(harmless(text), quote=True)
+
+
+def harmless(text: str) -> str:
+    """A text without what is not seen and acts on what is: breaks are spaces, controls and direction marks are gone."""
+    return HIDDEN.sub(_unhidden, text)
+
+
+def _unhidden(match: re.Match[str]) -> str:
+    hidden = match[1]
+    return match[0] if hidden is None else " " if hidden.isspace() else ""

@@ -1,0 +1,216 @@
+"""The query language: what a person typed -> a tree."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.index.base import (
+    AnyOf,
+    Changed,
+    InTitle,
+    InUrl,
+    Language,
+    Phrase,
+    Query,
+    Site,
+    Type,
+    Word,
+)
+from gossamer.search.query import MOST_CHARACTERS, MOST_WORDS, parse
+
+ENGLISH = {"english": 100}
+
+
+def query(text: str) -> Query:
+    return parse(text, ENGLISH).query
+
+
+def word(text: str, term: str | None = None, *, stop: bool = False) -> Word:
+    return Word(text=text, terms=(term or text.lower(),), stop=stop)
+
+
+# -- words and phrases -------------------------------------------------------------------------------------------------
+
+
+def test_words_are_wanted_by_their_terms() -> None:
+    assert query("Crawling spiders").wanted == (word("Crawling", "crawl"), word("spiders", "spider"))
+
+
+def test_a_word_has_a_term_for_each_language_of_the_web() -> None:
+    (node,) = parse("continues", {"english": 5, "german": 9}).query.wanted
+    assert isinstance(node, Word)
+    assert set(node.terms) == {"continu", "continus"}
+
+
+def test_lang_asks_for_that_languages_terms_only() -> None:
+    asked = parse("nationale lang:fr", {"english": 5, "french": 9}).query
+    assert asked.wanted == (word("nationale", "national"),)
+    assert asked.required == (Language(name="french"),)
+
+
+def test_stop_words_are_marked() -> None:
+    assert query("the egg").wanted == (word("the", stop=True), word("egg"))
+
+
+def test_a_word_that_is_a_stop_word_on_few_pages_only_is_none() -> None:
+    (node,) = parse("die", {"english": 90, "german": 10}).query.wanted
+    assert isinstance(node, Word)
+    assert not node.stop
+
+
+def test_quotes_make_a_phrase_with_its_stop_words() -> None:
+    assert query('"to the lighthouse"').required == (
+        Phrase(text="to the lighthouse", alternatives=(("to", "the", "lighthous"),)),
+    )
+
+
+def test_one_quoted_word_is_required_even_if_it_is_a_stop_word() -> None:
+    assert query('"the" egg') == Query(wanted=(word("egg"),), required=(word("the"),))
+
+
+@pytest.mark.parametrize("text", ["“link graph”", "„link graph“", "«link graph»", '"link graph'])
+def test_other_quotes_and_a_missing_one_are_understood(text: str) -> None:
+    assert query(text).required == (Phrase(text="link graph", alternatives=(("link", "graph"),)),)
+
+
+def test_what_is_typed_without_a_blank_belongs_together_or_stands_in_the_url() -> None:
+    (node,) = query("os.path").wanted
+    assert node == AnyOf(
+        children=(
+            Phrase(text="os.path", alternatives=(("os", "path"),)),
+            InUrl(text="os.path", words=("os", "path")),
+        )
+    )
+
+
+def test_words_without_blanks_between_them_are_pairs_of_characters() -> None:
+    (node,) = parse("東京都", {"cjk": 1}).query.wanted
+    assert isinstance(node, AnyOf)
+    assert node.children[0] == Phrase(text="東京都", alternatives=(("東京", "京都"),))
+
+
+# -- excluding and choosing --------------------------------------------------------------------------------------------
+
+
+def test_a_minus_excludes_a_word_a_phrase_or_what_an_operator_says() -> None:
+    assert query('egg -ham -"green eggs" -site:example.org').excluded == (
+        word("ham"),
+        Phrase(text="green eggs", alternatives=(("green", "egg"),)),
+        Site(host="example.org"),
+    )
+
+
+@pytest.mark.parametrize("text", ["well-known", "a - b", "--", "-"])
+def test_a_minus_within_or_without_a_word_excludes_nothing(text: str) -> None:
+    assert query(text).excluded == ()
+
+
+def test_or_joins_its_neighbours() -> None:
+    assert query("fresh cats OR dogs OR birds food") == Query(
+        wanted=(word("fresh"), word("food")),
+        required=(AnyOf(children=(word("cats", "cat"), word("dogs", "dog"), word("birds", "bird"))),),
+    )
+
+
+def test_or_joins_operators_too() -> None:
+    assert query("site:a.org | site:b.org").required == (AnyOf(children=(Site(host="a.org"), Site(host="b.org"))),)
+
+
+@pytest.mark.parametrize("text", ["OR cats", "cats OR", "OR", "cats OR -dogs"])
+def test_or_that_joins_nothing_is_a_word(text: str) -> None:
+    assert not query(text).required
+
+
+# -- operators ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "path"),
+    [
+        ("site:example.org", "example.org", ""),
+        ("site:EXAMPLE.org/", "example.org", ""),
+        ("site:https://example.org/docs/", "example.org", "/docs"),
+        ("site:*.example.org", "example.org", ""),
+        ("site:localhost:8080/a", "localhost:8080", "/a"),
+        ("SITE:example.org", "example.org", ""),
+        ("site:bücher.example", "xn--bcher-kva.example", ""),
+    ],
+)
+def test_site(text: str, host: str, path: str) -> None:
+    assert query(text).required == (Site(host=host, path=path),)
+
+
+def test_intitle_takes_a_word_or_a_phrase() -> None:
+    assert query('intitle:guides intitle:"the guide"').required == (
+        InTitle(text="guides", terms=("guid",)),
+        Phrase(text="the guide", alternatives=(("the", "guid"),), title_only=True),
+    )
+
+
+def test_inurl_takes_words() -> None:
+    assert query("inurl:docs/api").required == (InUrl(text="docs/api", words=("docs", "api")),)
+
+
+@pytest.mark.parametrize("tag", ["en", "EN-gb", "english"])
+def test_lang_takes_tags_and_names(tag: str) -> None:
+    assert query(f"lang:{tag}").required == (Language(name="english"),)
+
+
+def test_type_takes_short_names_and_media_types() -> None:
+    html = AnyOf(children=(Type(media_type="text/html"), Type(media_type="application/xhtml+xml")))
+    assert query("type:pdf").required == (Type(media_type="application/pdf"),)
+    assert query("type:html").required == (html,)
+    assert query("type:text/markdown").required == (Type(media_type="text/markdown"),)
+
+
+def test_dates_are_days_months_or_years() -> None:
+    def day(year: int, month: int, day_: int) -> float:
+        return datetime(year, month, day_, tzinfo=UTC).timestamp()
+
+    assert query("after:2024-05-17 before:2025").required == (
+        Changed(since=day(2024, 5, 17)),
+        Changed(until=day(2025, 1, 1)),
+    )
+    assert query("after:2024-05").required == (Changed(since=day(2024, 5, 1)),)
+
+
+@pytest.mark.parametrize("text", ["colour:red", "site:%%%", "lang:xx", "type:??", "after:tomorrow", "before:2024-99"])
+def test_what_makes_no_sense_as_an_operator_is_read_as_words(text: str) -> None:
+    asked = query(text)
+    assert not asked.required
+    assert asked.wanted
+
+
+# -- nothing typed is an error -----------------------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    ['"', "-", "OR", "|", ":", "site:", "intitle:", "inurl:", "lang:", "type:", "after:", "(", "/"]
+)
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.lists(st.one_of(PIECES, st.text(st.characters(), max_size=8)), max_size=12).map(" ".join))
+def test_nothing_typed_is_an_error(text: str) -> None:
+    asked = parse(text, {"english": 3, "german": 2, "cjk": 1, "": 1})
+    for typed in asked.words:
+        assert asked.text[typed.start : typed.end] == typed.text
+
+
+def test_a_very_long_question_is_cut_with_a_note() -> None:
+    asked = parse("egg " * MOST_CHARACTERS, ENGLISH)
+    assert len(asked.text) <= MOST_CHARACTERS
+    assert any("characters" in note for note in asked.notes)
+
+
+def test_very_many_words_are_cut_with_a_note() -> None:
+    asked = parse(" ".join(f"w{number}" for number in range(MOST_WORDS + 9)), ENGLISH)
+    assert len(asked.query.wanted) == MOST_WORDS
+    assert asked.notes == (f"Only the first {MOST_WORDS} words were looked for.",)
+
+
+def test_a_word_typed_twice_is_looked_for_once() -> None:
+    assert len(query("egg egg egg").wanted) == 1

@@ -1,0 +1,211 @@
+"""The second pass: each part of a score against a plain reckoning of it, and the order that comes of it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.index.base import STOPS, AnyOf, InTitle, Matches, Phrase, Query, Site, Word, WordSequence
+from gossamer.model import Field
+from gossamer.search.rank import (
+    PARTS,
+    Outside,
+    Slot,
+    Words,
+    first_of_twins,
+    in_order,
+    judge,
+    part_weights,
+    proximity_score,
+    slots,
+    text_score,
+    title_score,
+)
+from gossamer.search.weights import SECOND
+
+Run = tuple[Field, list[int]]
+Page = list[Run]
+
+ASKED = [Slot(terms=("a",), words=(1,), idf=2.0), Slot(terms=("b", "c"), words=(2, 3), idf=0.5)]
+IDF = np.array([slot.idf for slot in ASKED])
+SLOT = {1: 0, 2: 1, 3: 1}
+
+runs = st.tuples(
+    st.sampled_from([Field.H1, Field.H6, Field.PARAGRAPH, Field.TEXT]), st.lists(st.integers(0, 6), max_size=8)
+)
+pages = st.lists(
+    st.tuples(st.lists(st.integers(0, 6), max_size=5), st.lists(runs, max_size=4)).map(
+        lambda both: [(Field.TITLE, both[0]), *both[1]] if both[0] else both[1]
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def words_of(made: list[Page]) -> Words:
+    return Words([sequence(page) for page in made], ASKED)
+
+
+def sequence(page: Page) -> WordSequence:
+    words = np.array([word or STOPS for _, run in page for word in run], np.uint32)  # 0 is a stop word here
+    return WordSequence("", words, np.array([len(run) * 16 + field for field, run in page], np.uint32))
+
+
+# -- the parts ---------------------------------------------------------------------------------------------------------
+
+
+def plain_text_score(made: list[Page], page: Page) -> float:
+    lengths = [sum(len(run) for _, run in each) for each in made]
+    long = sum(len(run) for _, run in page) / max(1.0, sum(lengths) / len(lengths))
+    norm = 1 - SECOND.length + SECOND.length * long
+    frequency = [0.0, 0.0]
+    for field, run in page:
+        weight = SECOND.title if field is Field.TITLE else (SECOND.heading if field <= Field.H6 else 1.0) / norm
+        for word in run:
+            if word in SLOT:
+                frequency[SLOT[word]] += weight
+    return sum(float(idf) * f / (SECOND.saturation + f) for idf, f in zip(IDF, frequency, strict=True)) / float(
+        IDF.sum()
+    )
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(pages)
+def test_a_word_counts_once_over_all_fields(made: list[Page]) -> None:
+    expected = [plain_text_score(made, page) for page in made]
+    assert text_score(words_of(made), IDF, SECOND) == pytest.approx(expected)
+
+
+def plain_proximity(page: Page) -> float:
+    places = [(at, SLOT[word]) for at, word in enumerate(word for _, run in page for word in run) if word in SLOT]
+    pull = [0.0, 0.0]
+    for (here, one), (there, other) in pairwise(places):
+        if one != other:
+            for slot in (one, other):
+                pull[slot] += 1 / (there - here) ** 2
+    return sum(float(idf) * p / (SECOND.nearness + p) for idf, p in zip(IDF, pull, strict=True)) / float(IDF.sum())
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(pages)
+def test_words_pull_by_how_near_they_stand_to_others(made: list[Page]) -> None:
+    assert proximity_score(words_of(made), IDF, SECOND) == pytest.approx([plain_proximity(page) for page in made])
+
+
+def plain_title_score(page: Page) -> float:
+    title = [word for field, run in page if field is Field.TITLE for word in run]
+    there = [SLOT[word] for word in title if word in SLOT]
+    asked = sum(float(IDF[slot]) for slot in set(there)) / float(IDF.sum())
+    return float((asked * min(1.0, len(there) / max(1, sum(word != 0 for word in title)))) ** 2)
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(pages)
+def test_a_title_counts_as_far_as_it_is_the_question(made: list[Page]) -> None:
+    assert title_score(words_of(made), IDF) == pytest.approx([plain_title_score(page) for page in made])
+
+
+def test_a_title_that_is_the_question_counts_whole_stop_words_aside() -> None:
+    made: list[Page] = [[(Field.TITLE, [0, 1, 0, 3])], [(Field.TITLE, [1, 2, 6])], [(Field.PARAGRAPH, [1, 2])]]
+    assert title_score(words_of(made), IDF) == pytest.approx([1.0, 4 / 9, 0.0])
+
+
+def outside(count: int, **columns: list[float]) -> Outside:
+    given_ = {name: np.array(columns.get(name, [0.0] * count)) for name in Outside.__struct_fields__}
+    return Outside(**given_)
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(pages)
+def test_every_part_lies_between_0_and_1_and_the_score_is_their_weighted_sum(made: list[Page]) -> None:
+    count = len(made)
+    judged = judge(
+        words_of(made), ASKED, outside(count, anchors=[9.0] * count, pagerank=[0.7] * count), SECOND, now=1e9
+    )
+    assert set(judged.parts) == set(PARTS)
+    assert all(np.all((part >= 0) & (part <= 1)) for part in judged.parts.values())
+    weights = part_weights(SECOND)
+    assert judged.scores == pytest.approx(sum(weights[name] * part for name, part in judged.parts.items()))
+
+
+def test_without_words_to_judge_by_the_first_pass_decides() -> None:
+    words = Words([sequence([(Field.TEXT, [0, 0])])] * 2, [])
+    judged = judge(words, [], outside(2, first=[3.0, 6.0]), SECOND, now=0)
+    assert judged.parts["text"].tolist() == [0.5, 1.0]
+
+
+def test_home_pages_new_pages_and_important_pages_are_worth_more() -> None:
+    page: list[Page] = [[(Field.PARAGRAPH, [1, 2])]] * 2
+    for better in ({"steps": [0.0, 3.0]}, {"changed": [9e8, 1e8]}, {"pagerank": [0.9, 0.1]}, {"anchors": [5.0, 0.0]}):
+        scores = judge(words_of(page), ASKED, outside(2, **better), SECOND, now=1e9).scores
+        assert scores[0] > scores[1]
+
+
+# -- the question ------------------------------------------------------------------------------------------------------
+
+
+def test_words_of_phrases_titles_and_choices_are_judged_by_but_neither_stop_words_nor_words_of_no_page() -> None:
+    asked = Query(
+        wanted=(Word(text="the", terms=("the",), stop=True), Word(text="eggs", terms=("egg",))),
+        required=(
+            Phrase(text="of war", alternatives=(("of", "war"), ("of", "warre"))),
+            AnyOf(children=(InTitle(text="x", terms=("x",)), Site(host="h"))),
+            Word(text="unknown", terms=("unknown",)),
+            Word(text="eggs", terms=("egg",)),
+        ),
+    )
+    known = {"the": 0, "of": 0, "egg": 4, "war": 5, "warre": 6, "x": 7}
+    frequency = {"egg": 10, "war": 3, "warre": 1, "x": 99}
+    found = slots(
+        asked, 100, lambda term: frequency.get(term, 0), lambda terms: {t: known[t] for t in terms if t in known}
+    )
+    assert [(slot.terms, slot.words) for slot in found] == [
+        (("egg",), (4,)),
+        (("war", "warre"), (5, 6)),
+        (("x",), (7,)),
+    ]
+    assert found[0].idf == pytest.approx(math.log(1 + 90.5 / 10.5))
+
+
+# -- the order ---------------------------------------------------------------------------------------------------------
+
+
+def matches(count: int, **columns: list[int]) -> Matches:
+    filled = {name: columns.get(name, [0] * count) for name in Matches.__struct_fields__ if name != "total"}
+    arrays = {name: np.array(values) for name, values in filled.items()}
+    arrays["ids"] = np.arange(count)
+    arrays["whole"] = arrays["whole"].astype(bool)
+    return Matches(count, **arrays)
+
+
+def test_pages_with_all_that_is_wanted_come_first_then_the_score_decides() -> None:
+    found = matches(4, whole=[0, 1, 0, 1])
+    assert in_order(found, np.array([0.9, 0.2, 0.5, 0.3]), spread=1.0)[0].tolist() == [3, 1, 0, 2]
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.lists(st.integers(0, 9).map(lambda tenths: tenths / 10), min_size=1, max_size=30))
+def test_hits_of_one_host_alone_stay_in_the_order_of_their_scores(values: list[float]) -> None:
+    scores = np.array(values)
+    assert (
+        in_order(matches(len(values)), scores, spread=0.9)[0].tolist()
+        == in_order(matches(len(values)), scores, spread=1.0)[0].tolist()
+    )
+
+
+def test_hits_of_one_host_are_spread_but_none_is_lost() -> None:
+    found = matches(5, hosts=[1, 1, 1, 1, 2])
+    order = in_order(found, np.array([1.0, 0.99, 0.98, 0.97, 0.9]), spread=0.9)[0].tolist()
+    assert order == [0, 4, 1, 2, 3]
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.lists(st.integers(0, 5), max_size=40))
+def test_exact_duplicates_fold_into_the_first_of_them(twins: list[int]) -> None:
+    kept = first_of_twins(np.array(twins, np.uint64)).tolist()
+    assert kept == [at for at, twin in enumerate(twins) if twin not in twins[:at]]

@@ -1,0 +1,187 @@
+"""Snippets: the shortest stretch with most of the words, marked, escaped, never cut where it hurts."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.index.analyze import analysis
+from gossamer.index.base import WordSequence
+from gossamer.model import Field
+from gossamer.search.rank import Slot, Words
+from gossamer.search.snippet import LENGTH, Finder, harmless, snippet
+from gossamer.search.stretch import stretches
+from gossamer.shown import HIDDEN
+
+Runs = list[tuple[Field, str]]
+
+
+def made(runs: Runs, look: Finder, language: str, description: str = "") -> str:
+    """A snippet by way of the words' numbers, as a search makes it."""
+    numbers: dict[str, int] = {}
+    terms = [analysis(language).terms(text).split() for _, text in runs]
+    words = [numbers.setdefault(term, len(numbers) + 1) for run in terms for term in run]
+    packed = [len(run) * 16 + field for (field, _), run in zip(runs, terms, strict=True)]
+    sequence = WordSequence(language, np.array(words, np.uint32), np.array(packed, np.uint32))
+    slots = [
+        Slot(terms=tuple(of), words=tuple(numbers.get(term, 0) for term in of), idf=1.0)
+        for of in look.slots
+        if any(term in numbers for term in of)
+    ]
+    (stretch,) = stretches(Words([sequence], slots), [sequence])
+    return snippet(runs, stretch, look, language, description)
+
+
+def finder(*words: str, language: str = "english") -> Finder:
+    return Finder([tuple(analysis(language).terms(word).split()) for word in words])
+
+
+def shown(text: str, *words: str, language: str = "english") -> str:
+    return made([(Field.PARAGRAPH, text)], finder(*words, language=language), language)
+
+
+def marked(text: str) -> list[str]:
+    return [html.unescape(word) for word in re.findall("<mark>(.*?)</mark>", text)]
+
+
+# -- finding words -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "text", "found"),
+    [
+        ("english", "crawl", "Crawlers crawled; crawling CRAWLS, scrawl.", ["crawled", "crawling", "CRAWLS"]),
+        ("english", "happy", "Happiness, HAPPY, happening.", ["Happiness", "HAPPY"]),
+        ("english", "cafe", "A café, a Cafe\u0301 and a cafeteria.", ["café", "Cafe\u0301"]),
+        ("german", "häuser", "Das Haus, die Häuser, das HÄUSCHEN.", ["Haus", "Häuser"]),
+        ("russian", "книга", "Книги и книгу, книжный.", ["Книги", "книгу"]),
+        ("french", "homme", "L\u2019homme et les hommes.", ["homme", "hommes"]),
+        ("", "हिन्दी", "हिन्दी में हिन्द", ["हिन्दी"]),
+        ("arabic", "كتاب", "الكتاب كتاب", ["الكتاب", "كتاب"]),
+        ("cjk", "東京", "私は東京に住む。京都ではない。", ["東京"]),
+        ("", "Łódź", "łódź i Lodz", ["łódź", "Lodz"]),
+    ],
+)
+def test_every_form_of_a_word_is_marked_whatever_its_case_and_accents(
+    language: str, word: str, text: str, found: list[str]
+) -> None:
+    assert marked(shown(text, word, language=language)) == found
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.text(st.sampled_from("Crawling crawler egg'eggs\u2019_the.,\nÀéİß\u0301\xad 東京"), max_size=80))
+def test_the_quick_way_finds_what_analysing_every_word_finds(text: str) -> None:
+    look = finder("crawl", "egg")
+    quick = {(place.start, place.slot) for place in look.places(text, "english")}
+    slow = {
+        (token.start, place)
+        for token in analysis("english").tokens(text)
+        for place, terms in enumerate(look.slots)
+        if token.term in terms
+    }
+    assert quick == slow
+
+
+# -- the stretch -------------------------------------------------------------------------------------------------------
+
+FILLER = "Nothing of interest stands in this sentence at all. " * 20
+
+
+def test_the_stretch_with_most_words_wins_over_an_earlier_one() -> None:
+    text = f"An egg alone. {FILLER} Green eggs and ham. {FILLER}"
+    assert marked(shown(text, "green", "egg", "ham")) == ["Green", "eggs", "ham"]
+
+
+def test_the_shortest_of_such_stretches_wins() -> None:
+    text = f"Green grass, and later on some eggs in it. {FILLER} The green eggs came. {FILLER}"
+    assert "The <mark>green</mark> <mark>eggs</mark> came." in shown(text, "green", "egg")
+
+
+def test_a_paragraph_wins_over_a_menu() -> None:
+    runs: Runs = [
+        (Field.TEXT, "egg"),
+        (Field.PARAGRAPH, FILLER),
+        (Field.PARAGRAPH, "What an egg is."),
+        (Field.TEXT, FILLER),
+    ]
+    assert "What an <mark>egg</mark> is." in made(runs, finder("egg"), "english")
+
+
+def test_it_grows_to_whole_sentences_where_there_is_room() -> None:
+    text = f"{FILLER}This is the sentence before. Here an egg lies. {FILLER}"
+    found = shown(text, "egg")
+    assert found.startswith("…")
+    assert "Here an <mark>egg</mark> lies." in found
+    assert found.removeprefix("…").split()[0][0].isupper()
+
+
+def test_a_short_text_is_shown_whole_and_without_an_ellipsis() -> None:
+    assert shown("An egg.", "egg") == "An <mark>egg</mark>."
+
+
+def test_a_page_found_by_its_title_or_url_shows_its_description_or_its_beginning() -> None:
+    runs: Runs = [
+        (Field.TITLE, "Egg"),
+        (Field.TEXT, "Home"),
+        (Field.PARAGRAPH, "About us & them."),
+        (Field.TEXT, "End"),
+    ]
+    assert made(runs, finder("egg"), "english") == "About us &amp; them."
+    assert made(runs, finder("egg"), "english", "What we do") == "What we do"
+
+
+def test_a_title_is_not_part_of_a_snippet() -> None:
+    runs: Runs = [(Field.TITLE, "Egg egg egg"), (Field.PARAGRAPH, "One egg.")]
+    assert made(runs, finder("egg"), "english") == "One <mark>egg</mark>."
+
+
+# -- harmless ----------------------------------------------------------------------------------------------------------
+
+HOSTILE = "<script>alert('egg')</script> \x1b[31mred\x1b[0m \u202etxt.exe\u202c \u2066x\u2069 & \x00\x9b egg"
+
+
+def test_nothing_in_a_snippet_acts_on_who_reads_it() -> None:
+    found = shown(HOSTILE, "egg")
+    assert marked(found) == ["egg", "egg"]
+    plain = found.replace("<mark>", "").replace("</mark>", "")
+    assert "<" not in plain
+    assert not re.search("&(?!(?:amp|lt|gt|quot|#x27);)", plain)
+    assert all(unicodedata.category(character) not in {"Cc", "Cf", "Zl", "Zp"} for character in plain)
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.text())
+def test_harmless_text_has_nothing_hidden_in_it(text: str) -> None:
+    assert all(match[1] is None for match in HIDDEN.finditer(harmless(text)))
+
+
+CLUSTERS = ["egg ", "e\u0301", "👩\u200d👩\u200d👧", "🇩🇪", "क्षि", "東", "a", " ", ". ", "&", "<"]
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.lists(st.sampled_from(CLUSTERS), min_size=1, max_size=600))
+def test_no_character_and_no_entity_is_cut(clusters: list[str]) -> None:
+    text = "".join(clusters)
+    found = shown(text, "egg")
+    plain = html.unescape(re.sub("</?mark>", "", found)).strip("…").strip()
+    at = text.find(plain)
+    assert at >= 0
+    edges = {0}
+    for cluster in clusters:
+        edges.add(max(edges) + len(cluster))
+    stripped = edges | {edge + 1 for edge in edges if text[edge : edge + 1] == " "}
+    starts = [match.start() for match in re.finditer(re.escape(plain), text)]
+    assert any(start in stripped and (start + len(plain)) in edges | {edge - 1 for edge in edges} for start in starts)
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.lists(st.sampled_from(["egg", "ham", "x", "a long word here", "and so on.", "東京都"]), max_size=300))
+def test_a_snippet_is_never_much_longer_than_wanted(words: list[str]) -> None:
+    plain = html.unescape(re.sub("</?mark>", "", shown(" ".join(words), "egg", "ham")))
+    assert len(plain) <= LENGTH + 2
