@@ -1,0 +1,214 @@
+"""Arrays in files: written as they come, published whole or not at all, read by mapping them into memory.
+
+A part (`bonds`, `visited` ...) is a folder of raw arrays and a small manifest that names it. A new folder is written
+and flushed to disk first, then the manifest is renamed into place: who reads sees the old part or the new one, also
+after a power cut. Nothing is written through a mapping: on a full disk that would kill the process instead of raising.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+import numpy as np
+
+from gossamer.model import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+FORMAT = 2  # of the files; another one is made anew
+FOLDER, DRAFT = re.compile(r"[a-z]+-[0-9a-f]{8}"), re.compile(r"[a-z]+\.json\.[0-9a-f]{8}")
+TRIES = 5  # to open a part that others replace at that very moment
+
+
+@contextmanager
+def graph_directory(place: str) -> Iterator[Path]:
+    """Where the link graph of a web is kept: beside its store, or, where nothing can be written, for this once."""
+    web = Path(place)
+    if os.access(web, os.W_OK):
+        yield web / "graph"
+    else:
+        with tempfile.TemporaryDirectory(prefix="gossamer-") as scratch:
+            yield Path(scratch)
+
+
+class Stored(Value, frozen=True, kw_only=True):
+    """How an array is stored."""
+
+    dtype: str
+    length: int
+
+
+class Manifest(Value, frozen=True, kw_only=True):
+    """A part: where it is, and what it reflects."""
+
+    format: int
+    version: int  # the store version that is in it
+    folder: str
+    arrays: dict[str, Stored]
+    facts: dict[str, int]
+
+
+class Part:
+    """A part that was published, its arrays mapped into memory."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        self.version = manifest.version
+        self.facts = manifest.facts
+        folder = directory / manifest.folder
+        self._arrays = {name: _mapped(folder / name, stored) for name, stored in manifest.arrays.items()}
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+
+def _mapped(path: Path, stored: Stored) -> Array:
+    if not stored.length:
+        return np.empty(0, stored.dtype)  # nothing cannot be mapped
+    return np.asarray(np.memmap(path, stored.dtype, mode="r", shape=(stored.length,)))
+
+
+def load_part(directory: Path, name: str) -> Part | None:
+    """The part as it was last published; None when there is none, or none that can be read: it is made anew then."""
+    for _ in range(TRIES):
+        try:
+            manifest = load_manifest(directory / f"{name}.json")
+            return Part(directory, manifest) if manifest is not None else None
+        except FileNotFoundError:  # it was replaced between two looks
+            continue
+        except ValueError:  # a file that is shorter than it should be
+            return None
+    return None
+
+
+def load_manifest(path: Path) -> Manifest | None:
+    """What was published; None when there is nothing, or nothing that means something."""
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return manifest if manifest.format == FORMAT else None
+
+
+class Writer:
+    """A new version of a part on its way to the disk, for who is `alone_in` the directory.
+
+    Leave the `with` without `publish`, and nothing has happened.
+    """
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self._directory = directory
+        self._name = name
+        self._folder = directory / f"{name}-{secrets.token_hex(4)}"
+        self._columns: dict[str, _Column] = {}
+        self._published = False
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True)
+        return self
+
+    def append(self, name: str, values: Array) -> None:
+        """Add to an array. Its type is that of the first values."""
+        if name not in self._columns:
+            self._columns[name] = _Column(self._folder / name, values.dtype.str)
+        self._columns[name].append(values)
+
+    def publish(self, version: int, facts: dict[str, int] | None = None) -> None:
+        """Put the new version in place of the old one."""
+        arrays = {name: column.finished() for name, column in self._columns.items()}
+        manifest = Manifest(
+            format=FORMAT, version=version, folder=self._folder.name, arrays=arrays, facts=facts or {}
+        )  # fmt: skip
+        _flush(self._folder)
+        replace_file(self._directory / f"{self._name}.json", msgspec.json.encode(manifest))
+        self._published = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for column in self._columns.values():
+            column.close()
+        if not self._published:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class _Column:
+    """A file that an array goes into."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self._file = path.open("wb")
+        self._dtype = dtype
+        self._length = 0
+
+    def append(self, values: Array) -> None:
+        self._file.write(np.ascontiguousarray(values, self._dtype).data)
+        self._length += len(values)
+
+    def finished(self) -> Stored:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return Stored(dtype=self._dtype, length=self._length)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def replace_file(path: Path, content: bytes | memoryview) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    _flush(path.parent)
+
+
+def _flush(directory: Path) -> None:
+    """Make the names in a directory as durable as the files."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def alone_in(directory: Path) -> Iterator[None]:
+    """Keep out other processes that would write parts, and take away what nobody needs any more."""
+    directory.mkdir(parents=True, exist_ok=True)
+    handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+        _tidy(directory)
+    finally:
+        os.close(handle)
+
+
+def _tidy(directory: Path) -> None:
+    """Take away what was replaced, and what a killed writer left. Who still reads it keeps its mapping."""
+    parts = (load_manifest(path) for path in directory.glob("*.json"))
+    needed = {part.folder for part in parts if part is not None}
+    for path in directory.iterdir():
+        if DRAFT.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+        elif FOLDER.fullmatch(path.name) and path.name not in needed:
+            shutil.rmtree(path, ignore_errors=True)

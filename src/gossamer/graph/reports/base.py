@@ -1,0 +1,111 @@
+"""What a report is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from gossamer.model import Value
+from gossamer.store.questions import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gossamer.store.base import Store
+
+Row = tuple[Any, ...]
+ColumnType = Literal["text", "integer", "number", "flag", "time"]
+
+# Columns that are no text; a name means the same in every report.
+TYPES: dict[ColumnType, frozenset[str]] = {
+    "integer": frozenset(
+        {
+            "answers", "backlinks", "bytes", "bytes_before", "canonicals", "characters", "copies", "count", "depth",
+            "equal_pages", "external", "final_status", "hops", "indexable", "inlinks", "line", "links", "links_out",
+            "max", "nofollow", "other_pages", "p50", "p90", "p95", "p99", "pages", "resources", "status",
+            "status_before", "targets", "texts", "weight",
+        }
+    ),
+    "number": frozenset({"share", "similarity"}),
+    "flag": frozenset({"follow"}),
+    "time": frozenset({"visited_at", "visited_before"}),
+}  # fmt: skip
+
+
+class Severity(StrEnum):
+    """How bad it is that a report has rows."""
+
+    ERROR = "error"  # readers meet it, or a search engine does
+    WARNING = "warning"  # costs visitors or rank
+    NOTICE = "notice"  # worth a look
+    INFO = "info"  # an overview: no finding at all
+
+    @property
+    def rank(self) -> int:
+        """0 is worst."""
+        return list(Severity).index(self)
+
+
+def _silently(_: str) -> None:
+    """Nobody wants to know."""
+
+
+class Options(Value, frozen=True, kw_only=True):
+    """What a report is asked about, where it is asked about something."""
+
+    resource: int | None = None  # its DocID
+    since: float = 0.0  # Unix time
+    tell: Callable[[str], None] = _silently  # told again and again how far a long report is
+
+
+class Report(Value, frozen=True, kw_only=True):
+    """A report: what it finds, why that matters, and how its rows come about."""
+
+    code: str  # for ever the same
+    name: str
+    severity: Severity
+    finds: str  # what a row is, as a title
+    why: str
+    fix: str
+    columns: tuple[str, ...]
+    rows: Callable[[Store, Options], Iterator[Row]]
+    needs: tuple[Literal["links", "source"], ...] = ()  # what a crawl may leave out, and this needs
+    takes: tuple[Literal["url", "since"], ...] = ()
+
+
+def column_type(name: str) -> ColumnType:
+    """What the values of a column are."""
+    return next((kind for kind, names in TYPES.items() if name in names), "text")
+
+
+def asking(question: Question, **values: str | float | bytes) -> Callable[[Store, Options], Iterator[Row]]:
+    """The rows of a report that is one question to the store."""
+
+    def rows(store: Store, options: Options) -> Iterator[Row]:
+        own = {"resource": options.resource or 0, "since": options.since}
+        asked = {name: own[name] for name in question.values if name in own}
+        return store.ask(question, **values, **asked)
+
+    return rows
+
+
+class Lack(Value, frozen=True, kw_only=True):
+    """Why a report is incomplete, or cannot be made at all."""
+
+    reason: str
+    wholly: bool  # of all pages, so that an empty report would mean nothing
+
+
+def lacks(store: Store, reports: Sequence[Report]) -> dict[str, Lack]:
+    """What stored parts the reports miss, by code; without those that miss none."""
+    if not any(report.needs for report in reports):
+        return {}
+    pages, *without = next(store.ask(Question.KEPT))
+    missing = dict(zip(("links", "source"), without, strict=True))
+    found: dict[str, Lack] = {}
+    for report in reports:
+        part = max(report.needs, key=missing.__getitem__, default=None)
+        if part and missing[part]:
+            said = f"{missing[part]:,} of {pages:,} pages were stored without their {part} (--no-{part})"
+            found[report.code] = Lack(reason=said, wholly=missing[part] == pages)
+    return found

@@ -1,0 +1,135 @@
+"""Looking into stored pages, in processes with limited memory and time: pages are hostile, whenever they are parsed.
+
+The store is read here, in order; each page goes to a process (`inspector`) that is free, and comes back as what was
+found in it or as why nothing could be. A process that dies or takes too long is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.errors import ParserFault
+from gossamer.graph.reports.inspector import HEADER, MEMORY_MIB, SECONDS, Found, Job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from concurrent.futures import Future
+
+AHEAD = 4  # pages read ahead for each process
+_LAST_BREATH = 2.0  # seconds a process has to end by itself
+
+
+def inspected(jobs: Iterable[Job], processes: int | None = None) -> Iterator[Found]:
+    """What was found in each page, in the order of the jobs."""
+    many = processes or os.cpu_count() or 1
+    free: queue.SimpleQueue[_Inspector] = queue.SimpleQueue()
+    inspectors = [_Inspector() for _ in range(many)]
+    for inspector in inspectors:
+        free.put(inspector)
+    try:
+        with ThreadPoolExecutor(many) as threads:
+            yield from _in_order(threads, free, jobs, many * AHEAD)
+    finally:
+        for inspector in inspectors:
+            inspector.end()
+
+
+def _in_order(
+    threads: ThreadPoolExecutor, free: queue.SimpleQueue[_Inspector], jobs: Iterable[Job], most: int
+) -> Iterator[Found]:
+    ahead: deque[Future[Found]] = deque()
+    try:
+        for job in jobs:
+            ahead.append(threads.submit(_one, free, job))
+            if len(ahead) > most:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:  # when nobody wants the rest, what is being looked into still is, for some milliseconds
+        for future in ahead:
+            future.cancel()
+
+
+def _one(free: queue.SimpleQueue[_Inspector], job: Job) -> Found:
+    inspector = free.get()
+    try:
+        return inspector.look_into(job)
+    finally:
+        free.put(inspector)
+
+
+class _Inspector:
+    """One process, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._decode = msgspec.msgpack.Decoder(Found).decode
+
+    def look_into(self, job: Job) -> Found:
+        process = self._process = self._process or _start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        message = msgspec.msgpack.encode(job)
+        try:
+            process.stdin.write(len(message).to_bytes(HEADER, "big") + message)
+            process.stdin.flush()
+            size = process.stdout.read(HEADER)
+            answer = process.stdout.read(int.from_bytes(size, "big"))
+        except BrokenPipeError:
+            size = answer = b""
+        if len(size) == HEADER and len(answer) == int.from_bytes(size, "big"):
+            return self._decode(answer)
+        return Found(job.page, (), _last_word(self.end()))
+
+    def end(self) -> int:
+        """Let the process end, or make it; gives its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.close()
+        with suppress(BrokenPipeError):  # it is dead, and what was left to write with it
+            process.stdin.close()
+        try:
+            return process.wait(_LAST_BREATH)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    try:
+        process = subprocess.Popen(
+            # -P: what lies in the working directory must not be imported
+            [sys.executable, "-P", "-m", "gossamer.graph.reports.inspector"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C is for the command
+        )
+    except OSError as error:
+        raise ParserFault(f"No process could be started to look into pages ({error.strerror}).") from error
+    assert process.stdout is not None
+    if len(process.stdout.read(HEADER)) < HEADER:  # it says so when it is ready
+        process.communicate()
+        raise ParserFault(
+            "Processes to look into pages do not start: try `python -m gossamer.graph.reports.inspector`."
+        )
+    return process
+
+
+def _last_word(code: int) -> str:
+    if code == -signal.SIGALRM:
+        return f"it takes longer than {SECONDS:.0f} s"
+    return f"the process that looked into it ended with {code} (it may use {MEMORY_MIB} MiB)"

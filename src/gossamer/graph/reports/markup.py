@@ -1,0 +1,126 @@
+"""What is wrong with the markup of a page: what the HTML standard's own parser stumbles over, and ids used twice.
+
+html5ever (by markupever) is the parser of a browser engine, and tells the parse errors of the standard in a twelfth of
+the time that html5lib takes, which also tells where (bench/reports.py --libraries). Its words are put into ours here,
+so that they stay the same when a later version of it says something else. The line is found by halving: where is the
+shortest beginning of the page that has the error already?
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from markupever import QUIRKS_MODE_FULL, HtmlOptions, Parser
+from selectolax.lexbor import LexborHTMLParser
+
+from gossamer.crawl.charset import as_utf8
+from gossamer.store.base import decode_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gossamer.graph.reports.inspector import Job
+
+    Fault = tuple[str, int, int | None, str]  # fault, how often, line of the first, detail
+
+MOST_IDS = 5  # named in a row
+LONGEST_ID = 40  # characters shown of one
+LONGEST_DETAIL = 100  # characters
+NO_DOCTYPE = "no doctype, or an outdated one"
+OTHER = "syntax error"
+# What a message of html5ever means: the first that is found in it.
+_MEANINGS = tuple(
+    (re.compile(pattern), meaning)
+    for pattern, meaning in (
+        (r"DOCTYPE|insertion mode Initial", NO_DOCTYPE),
+        (r"Unexpected open (?:tag|element)", "element not closed"),
+        (r"Formatting element", "elements not nested"),
+        (r"nested forms|nested heading", "element in one of its kind"),
+        (r"table text|in table$|insertion mode In(?:Table|Row|Cell|Caption|Column)", "misplaced in a table"),
+        (r"while closing|to close|on </form>|kind: EndTag", "end tag without a start"),
+        (r"insertion mode After", "content after the end of the page"),
+        (r"kind: StartTag", "element where it may not be"),
+        (r"Duplicate attribute", "attribute given twice"),
+        (r"self-closing", "element closed like XML"),
+        (r"[Cc]haracter reference", "faulty character reference"),
+        (r"EOF in state", "cut short"),
+        (r"\? in state TagOpen", "XML declaration or instruction"),
+        (r"in state TagOpen", "a < that begins no tag"),
+        (r"in state (?:MarkupDeclaration|Comment|BogusComment)", "faulty comment or declaration"),
+    )
+)
+_LONGER = ("Unexpected token", "Unexpected open tag", "Unexpected open element", "Invalid character reference")
+# The part of a message that names what it is about, and how that is written.
+_NAMES = (
+    (re.compile(r"kind: StartTag, name: Atom\(\W*([\w:-]+)"), "<{}>"),
+    (re.compile(r"kind: EndTag, name: Atom\(\W*([\w:-]+)"), "</{}>"),
+    (re.compile(r"open tag \{[^}]*\}:([\w:-]+)"), "<{}>"),
+    (re.compile(r"closing Atom\(\W*([\w:-]+)"), "before </{}>"),
+    (re.compile(r"(&\S+)$"), "{}"),
+)
+
+
+def faults_in(job: Job) -> Iterator[Fault]:
+    """The faults of a page, each kind once."""
+    html, _ = as_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
+    parser = _parsed(html)
+    if parser.quirks_mode == QUIRKS_MODE_FULL:
+        yield NO_DOCTYPE, 1, 1, ""
+    if messages := parser.errors():
+        yield from _faults(html, messages, _with_names(html, messages))
+    yield from _repeated_ids(html)
+
+
+def _parsed(html: bytes, *, exact: bool = False) -> Parser:
+    return Parser(HtmlOptions(exact_errors=exact)).process(html).finish()
+
+
+def _with_names(html: bytes, messages: list[str]) -> list[str]:
+    """The same messages with the names of what they are about; to get these takes twice as long, so not at first.
+
+    Exact messages are some more, so they are told by how they begin.
+    """
+    exact = _parsed(html, exact=True).errors()
+    longer = {begin: iter([message for message in exact if message.startswith(begin)]) for begin in _LONGER}
+    begins = (next((begin for begin in _LONGER if message.startswith(begin)), "") for message in messages)
+    return [next(longer[begin], message) if begin else message for begin, message in zip(begins, messages, strict=True)]
+
+
+def _faults(html: bytes, messages: list[str], named: list[str]) -> Iterator[Fault]:
+    kinds = [_meaning(message) for message in named]
+    for kind, count in Counter(kinds).items():
+        if kind != NO_DOCTYPE:
+            first = kinds.index(kind)
+            yield kind, count, _line(html, messages[: first + 1]), _detail(messages[first], named[first])
+
+
+def _meaning(message: str) -> str:
+    return next((meaning for pattern, meaning in _MEANINGS if pattern.search(message)), OTHER)
+
+
+def _detail(message: str, named: str) -> str:
+    names = ((pattern.search(named), form) for pattern, form in _NAMES)
+    return next((form.format(name[1]) for name, form in names if name), message)[:LONGEST_DETAIL]
+
+
+def _line(html: bytes, messages: list[str]) -> int:
+    """The line with which the last of these messages comes."""
+    lines = html.splitlines(keepends=True)
+    least, most = 1, len(lines)
+    while least < most:
+        middle = (least + most) // 2
+        if _parsed(b"".join(lines[:middle])).errors()[: len(messages)] == messages:
+            most = middle
+        else:
+            least = middle + 1
+    return least
+
+
+def _repeated_ids(html: bytes) -> Iterator[Fault]:
+    ids = Counter(node.attributes.get("id") for node in LexborHTMLParser(html).css("[id]"))
+    repeated = [str(name)[:LONGEST_ID] for name, count in ids.items() if name and count > 1]
+    if repeated:
+        more = f" and {len(repeated) - MOST_IDS} more" if len(repeated) > MOST_IDS else ""
+        yield "id used twice", len(repeated), None, ", ".join(repeated[:MOST_IDS]) + more

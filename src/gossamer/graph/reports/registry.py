@@ -1,0 +1,46 @@
+"""All reports, and how a person names them: by name, by code, by the theme they stand under, or `all`."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from gossamer.errors import UsageError
+from gossamer.graph.reports import directives, duplicates, links, overview, pages, redirects, titles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gossamer.graph.reports.base import Report
+
+# In the order they are listed in.
+THEMES: dict[str, tuple[Report, ...]] = {
+    "overview": overview.REPORTS,
+    "links": links.REPORTS,
+    "redirection": redirects.REPORTS,
+    "titles": titles.REPORTS,
+    "copies": duplicates.REPORTS,
+    "directives": directives.REPORTS,
+    "markup": pages.REPORTS,
+}
+REPORTS = tuple(report for reports in THEMES.values() for report in reports)
+
+
+def chosen(names: Iterable[str]) -> list[Report]:
+    """The reports that these names mean, each once. Themes and `all` are without those that are about one URL."""
+    found: dict[str, Report] = {}
+    for name in names:
+        found |= {report.code: report for report in _meant(name)}
+    return list(found.values())
+
+
+def _meant(name: str) -> Iterable[Report]:
+    wanted = name.strip().lower()
+    by_name = {report.name: report for report in REPORTS} | {report.code.lower(): report for report in REPORTS}
+    if wanted in by_name:
+        return (by_name[wanted],)
+    if wanted == "all" or wanted in THEMES:
+        return (report for report in THEMES.get(wanted, REPORTS) if "url" not in report.takes)
+    near = difflib.get_close_matches(wanted, [*by_name, *THEMES], n=1)
+    hint = f' Did you mean "{near[0]}"?' if near else ""
+    raise UsageError(f'There is no report "{name}".{hint} `gossamer report --list` lists them.')

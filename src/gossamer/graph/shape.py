@@ -1,0 +1,136 @@
+"""The shape of a web told in numbers, and a site among its neighbours: what `gossamer shape` shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gossamer.graph.paths import UNREACHED, depths
+from gossamer.graph.snapshot import EDGES_AT_ONCE, is_redirect, leads_to
+from gossamer.graph.structure import BOWTIE, Undirected, bow_tie, components
+from gossamer.model import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gossamer.graph.arrays import Array
+    from gossamer.graph.bonds import Bonds, Tell
+    from gossamer.graph.snapshot import Graph
+    from gossamer.store.base import Store
+
+EXAMPLES = 3  # pages that a community is shown by
+
+
+class Community(Value, frozen=True, kw_only=True):
+    """Pages that link more among themselves than one would expect."""
+
+    pages: int
+    examples: tuple[str, ...]  # the most linked to of them
+
+
+class Shape(Value, frozen=True, kw_only=True):
+    """What hangs together, and how far it is."""
+
+    version: int  # of the store
+    pages: int
+    links: int
+    hosts: int
+    visited: int
+    known: int
+    components: int  # strong ones
+    biggest_component: int
+    bowtie: dict[str, int]
+    depths: dict[int, int]  # clicks from the seeds -> pages
+    unreached: int  # pages to which no way of links leads from a seed
+    modularity: float
+    communities: tuple[Community, ...]
+    deepest_core: int  # the greatest k such that there is a k-core
+    deepest_core_pages: int
+
+
+class Neighbour(Value, frozen=True, kw_only=True):
+    """A host that links to a site or is linked to from it."""
+
+    host: str
+    links_out: int  # pairs of pages linked from the site to it
+    weight_out: int  # times
+    links_in: int
+    weight_in: int
+
+
+class Site(Value, frozen=True, kw_only=True):
+    """A host with its first-level neighbours: the minimum web structure."""
+
+    host: str
+    pages: int
+    links: int  # pairs of its own pages that are linked
+    weight: int
+    neighbours: tuple[Neighbour, ...]  # those with most links first
+
+
+def shape(graph: Graph, seeds: Sequence[int], communities: int = 10, tell: Tell = lambda _: None) -> Shape:
+    """The shape of a web."""
+    links = graph.pages
+    tell("components")
+    strong = components(links)
+    parts = np.bincount(bow_tie(links, strong.of), minlength=len(BOWTIE)).tolist()
+    clicks = depths(links, graph.pages_of(seeds))
+    levels = np.bincount(clicks[clicks != UNREACHED]).tolist()
+    tell("communities and cores")
+    undirected = Undirected(links)
+    found, cores = undirected.communities(), undirected.cores()
+    deepest = int(cores.max()) if len(cores) else 0
+    return Shape(
+        version=graph.version, pages=links.nodes, links=links.edges, hosts=graph.hosts.nodes, visited=graph.visited,
+        known=graph.known, components=strong.number, biggest_component=int((strong.of == 0).sum()),
+        bowtie=dict(zip(BOWTIE, parts, strict=True)), depths=dict(enumerate(levels)),
+        unreached=int((clicks == UNREACHED).sum()), modularity=found.modularity,
+        communities=tuple(_community(graph, found.of, i) for i in range(min(communities, found.number))),
+        deepest_core=deepest, deepest_core_pages=int((cores == deepest).sum()),
+    )  # fmt: skip
+
+
+def _community(graph: Graph, of: Array, number: int) -> Community:
+    pages = np.flatnonzero(of == number)
+    linked = np.diff(graph.pages.in_starts)[pages]
+    first = pages[np.argsort(-linked, kind="stable")][:EXAMPLES]
+    return Community(pages=len(pages), examples=tuple(graph.url(page) for page in first.tolist()))
+
+
+# -- a site among its neighbours ---------------------------------------------------------------------------------------
+
+
+def site(store: Store, bonds: Bonds, host: int) -> Site:
+    """A host with all hosts that it links to or that link to it, visited or not."""
+    most = int(bonds.hosts.max()) + 1
+    sums = {name: np.zeros(most, np.int64) for name in ("links_out", "weight_out", "links_in", "weight_in")}
+    for source, target, weight in _between_hosts(bonds):
+        for name, ours, theirs in (("out", source, target), ("in", target, source)):
+            at = ours == host
+            sums[f"links_{name}"] += np.bincount(theirs[at], minlength=most)
+            sums[f"weight_{name}"] += np.bincount(theirs[at], weight[at], minlength=most).astype(np.int64)
+    both = sums["weight_out"] + sums["weight_in"]
+    others = [int(i) for i in np.argsort(-both, kind="stable")[: np.count_nonzero(both)] if i != host]
+    names = store.host_names([host, *others])
+    visited = bonds.rows.ids[~is_redirect(bonds.rows)]
+    return Site(
+        host=names[host], pages=int((bonds.hosts[visited] == host).sum()), links=int(sums["links_out"][host]),
+        weight=int(sums["weight_out"][host]),
+        neighbours=tuple(
+            Neighbour(host=names[other], **{name: int(values[other]) for name, values in sums.items()})
+            for other in others
+            if other in names
+        ),
+    )  # fmt: skip
+
+
+def _between_hosts(bonds: Bonds) -> Iterator[tuple[Array, Array, Array]]:
+    """Of every link the hosts of its ends and its weight, some at a time."""
+    rows, final = bonds.rows, leads_to(bonds)
+    source = np.repeat(np.where(is_redirect(rows), 0, bonds.hosts[rows.ids]), np.diff(rows.starts))
+    for start in range(0, len(rows.targets), EDGES_AT_ONCE):
+        block = slice(start, start + EDGES_AT_ONCE)
+        linked = source[block] > 0
+        target = bonds.hosts[final[rows.targets[block][linked]]]
+        yield source[block][linked], target, rows.weights[block][linked]

@@ -1,0 +1,163 @@
+"""The shape of a web: what hangs together, what is near what, and a site among its neighbours.
+
+Pure functions over `Links`. Communities and cores come from NetworKit, whose import takes longer than most answers
+here: it is loaded when they are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from gossamer.graph.bonds import spread
+from gossamer.graph.paths import UNREACHED, reach
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from gossamer.graph.arrays import Array
+    from gossamer.graph.snapshot import Links
+
+    Numbers = npt.NDArray[np.int32]
+
+# The parts of a bow-tie (Broder et al., Graph structure in the web, 2000), by number.
+BOWTIE = ("core", "in", "out", "tube", "tendril", "apart")
+CORE, IN, OUT, TUBE, TENDRIL, APART = range(6)
+
+LEIDEN_ROUNDS = (5, 50)  # at least, at most; it ends by itself when nothing moves any more, on webs soon
+LEIDEN_WORK = 20_000_000  # links times rounds that it takes when something always moves: half a minute
+SEED = 1
+CITING_AT_MOST = 10_000  # pages looked at for what else they link to; the home page of a site has more
+
+
+class Components(NamedTuple):
+    """Groups of pages that all reach one another."""
+
+    of: Numbers  # number of the component of each node, by size: 0 is the biggest
+    number: int
+
+
+class Communities(NamedTuple):
+    """Groups of pages that link more among themselves than one would expect."""
+
+    of: Numbers  # by size: 0 is the biggest
+    number: int
+    modularity: float
+
+
+class Related(NamedTuple):
+    """A page that is linked from the same pages as another one."""
+
+    page: int
+    together: int  # pages that link to both
+    similarity: float  # cosine of their inlinks, 0..1
+
+
+def components(links: Links) -> Components:
+    """Strong components."""
+    if not links.nodes:
+        return Components(np.empty(0, np.int32), 0)
+    count, labels = csgraph.connected_components(_plain(links), directed=True, connection="strong")
+    return Components(by_size(labels), int(count))
+
+
+def _plain(links: Links) -> sparse.csr_array:
+    """The graph as csgraph wants it: float64, or it would be copied once more."""
+    starts = links.starts.astype(np.int32) if links.edges < 2**31 else links.starts
+    return sparse.csr_array((np.ones(links.edges), links.targets, starts), shape=(links.nodes, links.nodes))
+
+
+def by_size(labels: Array) -> Numbers:
+    """Labels numbered anew, the most frequent first; among equals the one that comes first."""
+    _, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    order = np.lexsort((first, -counts))
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order))
+    return number[inverse]
+
+
+def bow_tie(links: Links, of: Numbers) -> npt.NDArray[np.int8]:
+    """The part that each node is in: the biggest strong component, what leads to it, what it leads to, and the rest."""
+    part = np.full(links.nodes, APART, np.int8)
+    if not links.nodes:
+        return part
+    core = np.flatnonzero(of == 0)
+    forth = reach(links.starts, links.targets, core) != UNREACHED
+    back = reach(links.in_starts, links.sources, core) != UNREACHED
+    joined = csgraph.connected_components(_plain(links), directed=True, connection="weak")[1]
+    from_in = reach(links.starts, links.targets, np.flatnonzero(back)) != UNREACHED
+    to_out = reach(links.in_starts, links.sources, np.flatnonzero(forth)) != UNREACHED
+    part[joined == joined[core[0]]] = TENDRIL
+    part[from_in & to_out] = TUBE
+    part[forth] = OUT
+    part[back] = IN
+    part[core] = CORE
+    return part
+
+
+# -- communities and cores ---------------------------------------------------------------------------------------------
+
+
+class Undirected:
+    """The graph with a link counting the same in both directions, as communities and cores want it."""
+
+    def __init__(self, links: Links) -> None:
+        self._nodes, self._edges = links.nodes, links.edges
+        if not links.edges:
+            return
+        import networkit  # noqa: PLC0415 - see the top
+
+        edges = both_ways(links)
+        ends = edges.row.astype(np.uint64), edges.col.astype(np.uint64)  # it crashes on numbers of 32 bits
+        self._kit = networkit
+        self._graph = networkit.GraphFromCoo((edges.data, ends), n=links.nodes, weighted=True, directed=False)
+
+    def communities(self) -> Communities:
+        """Communities by the Leiden method."""
+        if not self._edges:
+            return Communities(np.arange(self._nodes, dtype=np.int32), self._nodes, 0.0)
+        # One thread: with several the communities are others every time, and it is no faster.
+        self._kit.setNumberOfThreads(1)
+        self._kit.setSeed(SEED, True)
+        least, most = LEIDEN_ROUNDS
+        rounds = min(max(LEIDEN_WORK // self._edges, least), most)
+        leiden = self._kit.community.ParallelLeiden(self._graph, iterations=rounds)
+        leiden.run()
+        found = leiden.getPartition()
+        modularity = self._kit.community.Modularity().getQuality(found, self._graph)
+        of = by_size(np.array(found.getVector(), np.int64))
+        return Communities(of, int(of.max()) + 1, float(modularity))
+
+    def cores(self) -> Numbers:
+        """For each node the greatest k such that it is in a group whose members all have k neighbours in the group."""
+        if not self._edges:
+            return np.zeros(self._nodes, np.int32)
+        decomposition = self._kit.centrality.CoreDecomposition(self._graph)
+        decomposition.run()
+        return np.array(decomposition.scores(), np.int32)
+
+
+def both_ways(links: Links) -> sparse.coo_array:
+    """The upper half of a symmetric matrix: an entry where there is a link, 2 where there is one either way."""
+    matrix = _plain(links)
+    return sparse.triu(matrix + matrix.T, k=1, format="coo")
+
+
+# -- what is near a page -----------------------------------------------------------------------------------------------
+
+
+def related(links: Links, page: int, limit: int = 10) -> list[Related]:
+    """Pages that are linked from the same pages as this one (co-citation), the most similar first.
+
+    Cosine, not plain counts: what every page links to is related to nothing.
+    """
+    citing = links.into(page)[0][:CITING_AT_MOST]
+    cited = links.targets[spread(links.starts, citing)[1]]
+    others, together = np.unique(cited[cited != page], return_counts=True)
+    indegree = np.diff(links.in_starts)
+    similarity = together / np.sqrt(len(citing) * indegree[others].astype(np.float64))
+    best = np.lexsort((others, -together, -similarity))[:limit]
+    return [Related(int(others[i]), int(together[i]), float(similarity[i])) for i in best]

@@ -1,0 +1,63 @@
+"""warcio's own test files: the good ones are taken, of the broken ones all that is not broken, and the rest is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.config import Settings
+from gossamer.files.archive import Taking, pages_in_archive
+from gossamer.files.page import FilePage, Skipped
+from gossamer.model import Outcome
+from suites import suite
+
+pytestmark = pytest.mark.shared
+
+REVISIT = "a revisit record: its content is in another one"
+NO_URL = "its target is not a URL to visit"
+TITLE = "Examples%20From%20The%20Live%20Web"
+JSON = "its type is not to be parsed: application/json"
+
+# file -> what is taken (URL, status), and what is told of the rest
+EXPECTED: dict[str, tuple[list[tuple[str, int]], list[str]]] = {
+    "example.warc": ([("http://example.com/", 200)], [REVISIT]),
+    "example.warc.gz": ([("http://example.com/", 200)], [REVISIT]),
+    "example.arc": ([("http://example.com/", 200)], []),
+    "example.arc.gz": ([("http://example.com/", 200)], []),
+    "example-iana.org-chunked.warc": ([("http://www.iana.org/", 200)], []),
+    "example-resource.warc.gz": ([("http://example.com/", 200)], []),
+    "example-wget-bad-target-uri.warc.gz": ([("http://example.com/", 200)], [NO_URL, NO_URL]),
+    "example-space-in-target-uri.warc.gz": ([], [NO_URL]),
+    "example-digest.warc": ([], []),  # requests only
+    "post-test.warc.gz": ([], [JSON, JSON, JSON]),
+    # broken in one way or another
+    "example-bad-non-chunked.warc.gz": ([("http://example.com/", 200)], [REVISIT]),
+    "example-bad.warc.gz.bad": (
+        [("http://example.com/?example=1", 200), ("http://www.iana.org/domains/example", 302)], [REVISIT],
+    ),
+    "example-wrong-chunks.warc.gz": ([("http://example.com/", 200)], []),
+    "example-space-in-url.arc": (
+        [(f"http://example.com/index.cfm?FuseAction=Email&EmailTitle={TITLE}&IsPopUp=False", 200)],
+        [],
+    ),
+    "example-trunc.warc": ([], ["broken record: it does not end where the next one begins"]),
+    "bad.arc": (
+        [], ["broken record: its header makes no sense", "broken archive: no record begins where one should",
+             "broken record: it does not end where the next one begins"],
+    ),
+}  # fmt: skip
+
+
+def test_every_file_of_the_suite_is_expected() -> None:
+    assert {path.name for path in (suite("warc-warcio") / "test/data").iterdir()} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_all_that_is_good_is_taken_and_the_rest_is_told(name: str) -> None:
+    settings = Settings()
+    taking = Taking(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    found = list(pages_in_archive(suite("warc-warcio") / "test/data" / name, taking))
+    pages = [each for each in found if isinstance(each, FilePage)]
+    taken = [(page.url, page.fetched.status) for page in pages]
+    assert (taken, [each.reason for each in found if isinstance(each, Skipped)]) == EXPECTED[name]
+    assert all(page.at is not None for page in pages)
+    assert all(len(page.fetched.body) > 500 for page in pages if page.fetched.outcome is Outcome.FETCHED)

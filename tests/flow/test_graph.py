@@ -1,0 +1,218 @@
+"""The link graph of a real crawl, beside what other people's code says of the same links read with plain SQL."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import subprocess
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+
+from crawling import FAST, command, gossamer, query
+from gossamer.graph.rank import load_pagerank
+from webs import debian
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webs.nginx import Nginx
+
+LINKS = """
+    SELECT source, target, sum(weight) FROM links JOIN resources s ON s.id = source JOIN resources t ON t.id = target
+    WHERE links.kind = 1 AND links.follow = 1 AND source <> target AND s.outcome = 'fetched' AND t.outcome = 'fetched'
+    GROUP BY 1, 2"""
+
+
+class Web:
+    """Debian's three documentation sites, crawled and ranked by the commands."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        pages = query(store, "SELECT id FROM resources WHERE outcome = 'fetched' AND role = 'page'")
+        self.graph: Any = nx.DiGraph()
+        self.graph.add_nodes_from(page for (page,) in pages)
+        self.graph.add_weighted_edges_from(query(store, LINKS))
+
+    def ranks(self, column: str) -> dict[int, Any]:
+        return dict(query(self.store, f"SELECT resource, {column} FROM ranks"))
+
+
+@pytest.fixture(scope="module")
+def web(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Web:
+    store = tmp_path_factory.mktemp("documentation") / "web"
+    urls = [documentation_webs.url(site, "/index.html") for site in debian.DOCUMENTATION]
+    crawled = gossamer("crawl", *urls, "--store", store, *FAST)
+    assert crawled.returncode == 0, crawled.stderr
+    ranked = gossamer("rank", "--store", store, "--json")
+    assert ranked.returncode == 0, ranked.stderr
+    assert not query(store, "SELECT 1 FROM links JOIN resources ON id = target WHERE outcome = 'redirected'"), (
+        "there are no redirects in these sites, so the links above are the graph"
+    )
+    return Web(store)
+
+
+def near(found: dict[int, float], expected: dict[int, float]) -> None:
+    """Equal to 1e-6, page by page."""
+    assert found.keys() == expected.keys()
+    worst = max(found, key=lambda page: abs(found[page] - expected[page]))
+    assert found[worst] == pytest.approx(expected[worst], abs=1e-6)
+
+
+def test_the_graph_is_all_followed_hyperlinks_between_visited_pages(web: Web) -> None:
+    assert web.ranks("indegree") == dict(web.graph.in_degree())
+    assert web.ranks("outdegree") == dict(web.graph.out_degree())
+    assert web.ranks("in_weight") == dict(web.graph.in_degree(weight="weight"))
+    assert web.ranks("out_weight") == dict(web.graph.out_degree(weight="weight"))
+    assert len(web.graph) > 11_000
+
+
+def test_pagerank_is_that_of_networkx(web: Web) -> None:
+    near(web.ranks("pagerank"), nx.pagerank(web.graph, weight=None, tol=1e-12, max_iter=500))
+
+
+def test_pagerank_is_that_of_a_plain_power_iteration(web: Web) -> None:
+    pages = list(web.graph)
+    targets = {page: list(web.graph[page]) for page in pages}
+    values = dict.fromkeys(pages, 1 / len(pages))
+    for _ in range(60):  # 0.85 ** 60 < 1e-4, shared by thousands of pages
+        given = dict.fromkeys(pages, 0.0)
+        lost = 0.0
+        for page, value in values.items():
+            if not targets[page]:
+                lost += value
+            for target in targets[page]:
+                given[target] += value / len(targets[page])
+        values = {page: (0.15 + 0.85 * lost) / len(pages) + 0.85 * got for page, got in given.items()}
+    near(web.ranks("pagerank"), values)
+
+
+def test_hubs_and_authorities_are_those_of_networkx(web: Web) -> None:
+    plain = nx.DiGraph(web.graph.edges)
+    plain.add_nodes_from(web.graph)
+    hubs, authorities = nx.hits(plain, max_iter=1000, tol=1e-14)
+    near(web.ranks("hub"), hubs)
+    near(web.ranks("authority"), authorities)
+
+
+def test_strong_components_are_those_of_networkx(web: Web) -> None:
+    found: dict[int, set[int]] = {}
+    for page, component in web.ranks("component").items():
+        found.setdefault(component, set()).add(page)
+    expected = [set(each) for each in nx.strongly_connected_components(web.graph)]
+    assert sorted(map(sorted, found.values())) == sorted(map(sorted, expected))
+    assert [len(found[i]) for i in range(len(found))] == sorted(map(len, expected), reverse=True)
+
+
+def test_the_bow_tie_is_what_is_reached_from_the_biggest_component(web: Web) -> None:
+    core = max(nx.strongly_connected_components(web.graph), key=len)
+    page = next(iter(core))
+    forth, back = nx.descendants(web.graph, page), nx.ancestors(web.graph, page)
+    found = web.ranks("bowtie")
+    assert {one for one, part in found.items() if part == "core"} == core
+    assert {one for one, part in found.items() if part == "out"} == forth - core - {page}
+    assert {one for one, part in found.items() if part == "in"} == back - core - {page}
+
+
+def test_depth_is_the_number_of_clicks_from_the_nearest_seed(web: Web) -> None:
+    seeds = {seed for (seed,) in query(web.store, "SELECT id FROM resources WHERE seed = 1")}
+    expected = nx.multi_source_dijkstra_path_length(web.graph, seeds, weight=None)
+    assert {page: depth for page, depth in web.ranks("depth").items() if depth is not None} == expected
+
+
+def test_harmonic_centrality_is_exact_at_this_size(web: Web) -> None:
+    found = web.ranks("harmonic")
+    some = random.Random(4).sample(sorted(found), 20)
+    expected = nx.harmonic_centrality(web.graph, nbunch=some)
+    assert {page: found[page] for page in some} == pytest.approx(expected, rel=1e-9)
+
+
+def test_cores_and_communities_are_as_good_as_those_of_igraph(web: Web) -> None:
+    pages = sorted(web.graph)
+    number = {page: i for i, page in enumerate(pages)}
+    edges = {tuple(sorted((number[a], number[b]))) for a, b in web.graph.edges}
+    weights = [web.graph.has_edge(pages[a], pages[b]) + web.graph.has_edge(pages[b], pages[a]) for a, b in edges]
+    other = igraph.Graph(n=len(pages), edges=list(edges))
+    core, community = web.ranks("core"), web.ranks("community")
+    assert [core[page] for page in pages] == other.coreness()
+    random.seed(1)  # igraph asks Python for its random numbers
+    leiden = other.community_leiden(objective_function="modularity", weights=weights, n_iterations=-1)
+    found = other.modularity([community[page] for page in pages], weights=weights)
+    assert found >= 0.98 * other.modularity(leiden.membership, weights=weights)
+    (facts,) = query(web.store, "SELECT facts FROM rankings")[0]
+    assert json.loads(facts)["modularity"] == pytest.approx(found, abs=1e-9)
+
+
+def test_search_finds_the_scores_by_docid(web: Web) -> None:
+    scores = load_pagerank(web.store / "graph")
+    assert scores is not None
+    expected = np.zeros(len(scores), np.float32)
+    for page, score in web.ranks("score").items():
+        expected[page] = score / 100
+    assert scores.tolist() == expected.tolist()
+    assert (min(web.ranks("score").values()), max(web.ranks("score").values())) == (0, 100)
+
+
+def test_ranking_again_after_a_change_reads_only_the_change(web: Web, tmp_path: Path) -> None:
+    """Two pages lose their links behind the store's back: only the one that is told as changed is read again."""
+    copy = tmp_path / "web"
+    copy.mkdir()
+    first, second = sorted(degrees := web.ranks("outdegree"), key=degrees.__getitem__)[-2:]
+    with closing(sqlite3.connect(web.store / "web.db")) as old, closing(sqlite3.connect(copy / "web.db")) as new:
+        old.backup(new)
+        assert gossamer("rank", "--store", copy, "--only", "pagerank").returncode == 0
+        new.execute("DELETE FROM links WHERE source IN (?, ?)", (first, second))
+        new.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
+        version = "SELECT value FROM meta WHERE key = 'version'"
+        new.execute(f"UPDATE resources SET version = ({version}) WHERE id = ?", (first,))
+        new.commit()
+        assert gossamer("rank", "--store", copy, "--only", "pagerank").returncode == 0
+        now = dict(new.execute("SELECT resource, outdegree FROM ranks"))
+    assert now[first] == 0
+    assert now[second] == degrees[second] > 0
+
+
+def test_a_rank_that_is_killed_changes_nothing_and_the_next_one_is_right(web: Web, tmp_path: Path) -> None:
+    copy = tmp_path / "web"
+    copy.mkdir()
+    with closing(sqlite3.connect(web.store / "web.db")) as old, closing(sqlite3.connect(copy / "web.db")) as new:
+        old.backup(new)
+        new.execute("UPDATE ranks SET pagerank = -1")
+        new.execute("DELETE FROM rankings")
+        new.commit()
+    killed = 0
+    for delay in (0.6, 0.9, 1.2, 1.6, 2.0):
+        process = subprocess.Popen(command("rank", "--store", copy, "--only", "hits"), stdout=subprocess.DEVNULL)
+        try:
+            process.wait(delay)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+            assert query(copy, "SELECT DISTINCT pagerank < 0 FROM ranks") in ([(0,)], [(1,)]), "all of one run"
+    assert killed
+    assert gossamer("rank", "--store", copy, "--only", "hits").returncode == 0
+    assert dict(query(copy, "SELECT resource, pagerank FROM ranks")) == web.ranks("pagerank")
+    assert len([path for path in (copy / "graph").iterdir() if path.is_dir()]) == 3, "no leftovers"
+
+
+def test_two_at_once_are_no_trouble(web: Web, tmp_path: Path) -> None:
+    copy = tmp_path / "web"
+    copy.mkdir()
+    with closing(sqlite3.connect(web.store / "web.db")) as old, closing(sqlite3.connect(copy / "web.db")) as new:
+        old.backup(new)
+    both = [
+        subprocess.Popen(
+            command("rank", "--store", copy, "--only", one), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        for one in ("hits", "depth")
+    ]
+    for process in both:
+        _, complaints = process.communicate(timeout=120)
+        assert process.returncode == 0, complaints
+    assert dict(query(copy, "SELECT resource, pagerank FROM ranks")) == web.ranks("pagerank")

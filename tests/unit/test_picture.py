@@ -1,0 +1,284 @@
+"""Pictures of the link graph: what is chosen, where it stands, and that no text from the web spoils them."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from gossamer.errors import UsageError
+from gossamer.graph import draw, plots
+from gossamer.graph.layout import apart, evened, force_layout
+from gossamer.graph.picture import (
+    NAME_LENGTH,
+    Picture,
+    best_level,
+    clicks_of,
+    picture_of,
+    place_in,
+    readable,
+    shortened,
+    telling_parts,
+)
+from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.snapshot import open_graph
+from gossamer.store.sqlite import SqliteStore
+from storing import start, visit_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.store.base import Store
+
+HOSTILE = [
+    "$\\frac{1}{0}$",
+    "<b>&\"'</b>",
+    "\u202egpj.exe",
+    "\x00\x1b[31m",
+    "日本語",
+    "שלום",
+    "\U0001f600",
+    "%s {0}",
+    "",
+    " ",
+]
+
+
+def two_groups(nodes: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Two groups of nodes that link among themselves, and one link between them."""
+    half = nodes // 2
+    pairs = [(i, j) for i in range(nodes) for j in range(nodes) if i != j and (i < half) == (j < half)]
+    source, target = np.array([*pairs, (0, half)], np.int32).T
+    groups = (np.arange(nodes) >= half).astype(np.int32)
+    return groups, source, target, np.ones(len(source), np.float32), np.ones(nodes, np.float32)
+
+
+def picture(names: list[str], scores: list[float] | None = None) -> Picture:
+    """A ring of nodes with these names."""
+    count = len(names)
+    source = np.arange(count, dtype=np.int32)
+    return Picture(
+        names=[(name, f"fallback {number}") for number, name in enumerate(names)],
+        scores=np.array(scores or range(count), float), groups=(source % 3).astype(np.int32), source=source,
+        target=np.roll(source, 1), strength=np.ones(count), drawn=np.ones(count, bool), level="pages", known=count,
+    )  # fmt: skip
+
+
+def drawn(made: Picture, title: str = "A web", form: str = "svg") -> bytes:
+    out = io.BytesIO()
+    draw.draw_graph(made, title, out, form)
+    return out.getvalue()
+
+
+def texts(svg: bytes) -> list[str]:
+    return [element.text or "" for element in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_links_together_stands_together() -> None:
+    groups, *rest = two_groups()
+    places = force_layout(groups, *rest)
+    middles = [places[groups == group].mean(0) for group in (0, 1)]
+    spread = max(np.linalg.norm(places[groups == group] - middles[group], axis=1).max() for group in (0, 1))
+    assert np.linalg.norm(middles[0] - middles[1]) > 1.2 * spread
+
+
+def test_the_same_graph_has_the_same_places() -> None:
+    assert np.array_equal(force_layout(*two_groups()), force_layout(*two_groups()))
+
+
+def test_links_do_what_groups_alone_would_not() -> None:
+    groups, source, target, weight, mass = two_groups()
+    places = force_layout(np.zeros_like(groups), source, target, weight, mass)  # nobody tells it of the groups
+    middles = [places[groups == group].mean(0) for group in (0, 1)]
+    own = np.linalg.norm(places - np.array(middles)[groups], axis=1)
+    other = np.linalg.norm(places - np.array(middles)[1 - groups], axis=1)
+    assert (own < other).all()
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3])
+def test_small_graphs_have_places_too(nodes: int) -> None:
+    none = np.empty(0, np.int32)
+    places = force_layout(np.zeros(nodes, np.int32), none, none, np.empty(0, np.float32), np.ones(nodes, np.float32))
+    assert places.shape == (nodes, 2)
+    assert np.isfinite(places).all()
+
+
+def test_discs_that_are_moved_apart_do_not_overlap() -> None:
+    chance = np.random.default_rng(1)
+    places, radii = chance.normal(size=(80, 2)).astype(np.float32) * 20, chance.uniform(1, 5, 80).astype(np.float32)
+    moved = apart(places, radii, rounds=500)
+    distance = np.linalg.norm(moved[:, None] - moved[None], axis=2) + np.eye(80) * 100
+    assert (distance > radii[:, None] + radii[None] - 0.2).all()
+
+
+def test_crowds_are_thinned_out_and_the_order_stays() -> None:
+    places = np.array([[0, 0], [1, 0], [2, 0], [100, 0]], np.float32)
+    across = evened(places)[:, 0]
+    assert (np.diff(across) > 0).all()
+    assert across[1] - across[0] > 10
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def test_titles_lose_what_they_share() -> None:
+    titles = [f"{name} — Python 3.11 documentation" for name in ("os", "sys", "json", "csv")]
+    assert telling_parts(titles) == ["os", "sys", "json", "csv"]
+    assert telling_parts(["Site: a", "Site: b", "Site: c", "Site: d"]) == ["a", "b", "c", "d"]
+    assert telling_parts(["A (v1)", "B (v1)", "C (v1)", "D (v1)"]) == ["A", "B", "C", "D"]
+    assert telling_parts(["same", "same", "same"]) == ["same", "same", "same"]
+    assert telling_parts(["one - two", "", "three"]) == ["one", "", "three"]
+
+
+def test_names_are_short_and_on_one_line() -> None:
+    assert readable(" a\n\tb\x00c\u202e ") == "a b c"
+    assert shortened("x" * 100) == "x" * (NAME_LENGTH - 1) + "…"
+    assert place_in("https://example.org/docs/os.html?x=1") == "os.html?x=1"
+    assert place_in("https://example.org/") == "example.org"
+
+
+# -- choice ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Store]:
+    urls = [f"https://h{number % 15}.example/{number}" for number in range(60)]
+    site = {url: [urls[(i * 7 + step) % 60] for step in range(1, 4)] + [urls[0]] for i, url in enumerate(urls)}
+    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+        crawler = start(store, urls[0])
+        visit_all(store, crawler, site)
+        store.leave(crawler)
+        yield store
+
+
+@pytest.mark.parametrize("with_ranks", [False, True])
+def test_the_best_nodes_are_shown(web: Store, tmp_path: Path, with_ranks: bool) -> None:
+    if with_ranks:
+        rank(web, tmp_path / "graph", RankOptions())
+    graph = open_graph(web, tmp_path / "graph")
+    made = picture_of(web, graph, "pages", 10)
+    assert len(made.names) <= 10
+    assert made.known == graph.pages.nodes
+    assert made.scores.max() == 100
+    assert set(made.groups) == set(range(made.groups.max() + 1))
+    assert len(made.source) == len(made.target) == len(made.strength)
+    assert ((made.source >= 0) & (made.source < len(made.names))).all()
+    assert set(made.source) | set(made.target) == set(range(len(made.names)))  # nothing hangs in the air
+
+
+def test_pages_of_the_same_title_are_named_by_their_urls(web: Store, tmp_path: Path) -> None:
+    made = picture_of(web, open_graph(web, tmp_path / "graph"), "pages", 10)
+    assert all(names[0].isdecimal() and names[1] == "A title" for names in made.names)
+
+
+def test_hosts_are_shown_where_there_are_many(web: Store, tmp_path: Path) -> None:
+    graph = open_graph(web, tmp_path / "graph")
+    assert best_level(graph) == "hosts"
+    made = picture_of(web, graph, "hosts")
+    assert ("h0.example",) in made.names
+
+
+def test_a_web_without_links_is_no_picture(tmp_path: Path) -> None:
+    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+        graph = open_graph(store, tmp_path / "graph")
+        with pytest.raises(UsageError, match="nothing to draw"):
+            picture_of(store, graph, "pages")
+        with pytest.raises(UsageError, match="no seed"):
+            clicks_of(store, graph)
+
+
+def test_clicks_are_counted_from_the_seeds(web: Store, tmp_path: Path) -> None:
+    clicks = clicks_of(web, open_graph(web, tmp_path / "graph"))
+    assert clicks[0] == 1
+    assert clicks[1] == 3
+    assert clicks.sum() == 60
+
+
+# -- drawing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["svg", "png"])
+def test_the_same_graph_makes_the_same_bytes(form: str) -> None:
+    assert drawn(picture(["a", "b", "c"]), form=form) == drawn(picture(["a", "b", "c"]), form=form)
+
+
+def test_a_png_is_a_png() -> None:
+    assert drawn(picture(["a", "b", "c"]), form="png").startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_labels_legend_and_caption_say_what_is_seen() -> None:
+    said = texts(drawn(picture(["first", "second", "third", "fourth"]), "My web"))
+    assert {"My web", "Communities", "first", "fourth", "2 pages"} <= set(said)
+    assert "4 pages and 4 links between them. Size: PageRank. Colour: community." in said
+
+
+def test_no_text_from_the_web_spoils_a_picture() -> None:
+    said = texts(drawn(picture(HOSTILE), " ".join(HOSTILE)))
+    assert {"$\\frac{1}{0}$", "<b>&\"'</b>", "%s {0}"} <= set(said)
+    assert "fallback 4" in said  # letters that the font does not have
+    assert "fallback 5" in said  # letters that run from right to left
+    assert not any(set("\x00\x1b\u202e日ש") & set(text) for text in said)
+    assert drawn(picture(HOSTILE), form="png")
+
+
+def test_labels_do_not_cover_one_another() -> None:
+    names = [f"a rather long name {number}" for number in range(300)]
+    chance = np.random.default_rng(2)
+    made = picture(names, chance.uniform(0, 100, 300).tolist())
+    boxes = label_boxes(made)
+    assert len(boxes) > 20
+    assert not any(one.meets(other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def label_boxes(made: Picture) -> list[draw.Box]:
+    svg = ET.fromstring(drawn(made))
+    labels = [
+        element
+        for element in svg.iter("{http://www.w3.org/2000/svg}text")
+        if (element.text or "").startswith("a rather")
+    ]
+    boxes = []
+    for label in labels:
+        size = float((label.get("style") or "").split("font-size: ")[1].split("px")[0])
+        left, bottom = float(label.get("x", "nan")), -float(label.get("y", "nan"))
+        if left < draw.LEGEND_LEFT:
+            boxes.append(draw.Box(left, bottom, left + 0.45 * size * len(label.text or ""), bottom + 0.5 * size))
+    return boxes
+
+
+def test_degrees_and_depths_are_drawn() -> None:
+    out = io.BytesIO()
+    plots.draw_degrees(np.array([0, 1, 1, 5]), np.array([2, 2, 0, 3]), "A web: links", out, "svg")
+    assert "4 pages, 1 with no links in, 1 with no links out." in texts(out.getvalue())
+    out = io.BytesIO()
+    plots.draw_depths(np.array([1, 3, 2]), 4, "A web: click depth", out, "svg")
+    said = texts(out.getvalue())
+    assert "6 pages, and 4 that no click leads to." in said
+    assert {"1", "3", "2", "A web: click depth"} <= set(said)
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install() -> None:
+    code = (
+        "import sys, io; sys.modules['matplotlib'] = None\n"
+        "import numpy as np\nfrom gossamer.errors import UsageError\nfrom gossamer.graph.plots import draw_depths\n"
+        "try: draw_depths(np.array([1]), 0, '', io.BytesIO(), 'svg')\n"
+        "except UsageError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "Pictures need matplotlib: pip install 'gossamer[pictures]'.\n"
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_a_tiny_web_is_drawn_too(nodes: int) -> None:
+    said = texts(drawn(picture([f"page {number}" for number in range(nodes)], [50.0] * nodes)))
+    assert {f"page {number}" for number in range(nodes)} <= set(said)
