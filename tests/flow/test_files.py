@@ -41,6 +41,12 @@ def answer(*arguments: str) -> Any:
     return json.loads(gossamer(*arguments, "--json").stdout)
 
 
+@pytest.fixture(autouse=True)
+def without_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not what these tests are about, and takes longer than all the rest."""
+    monkeypatch.setenv("GOSSAMER_CRAWL_INDEX", "false")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, body in PAGES.items():

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.files.folder import FilePage, Skipped, media_type_of, pages_in
+from gossamer.files.folder import media_type_of, pages_in
 from gossamer.files.manifest import Entry
+from gossamer.files.page import FilePage, Skipped, page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,10 +50,8 @@ def test_a_manifest_tells_what_a_file_alone_cannot(folder: Path) -> None:
     )  # fmt: skip
     listed(folder, msgspec.to_builtins(entry))
     ((page,), skipped) = split(folder)
-    assert page == FilePage(
-        url="https://example.org/a", body=b"\xe4", media_type="text/plain", charset="windows-1252", status=203,
-        last_modified="Sun, 06 Nov 1994 08:49:37 GMT",
-    )  # fmt: skip
+    headers = {"content-type": "text/plain; charset=windows-1252", "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT"}
+    assert page == page_of("https://example.org/a", b"\xe4", 203, headers)
     assert skipped == {}
 
 
@@ -61,7 +60,7 @@ def test_names_lead_to_urls_without_a_manifest(folder: Path) -> None:
     put(folder, "https/example.org/docs^", b"%PDF-1.7")
     put(folder, "notes.txt")
     pages, skipped = split(folder)
-    assert [(page.url, page.media_type) for page in pages] == [
+    assert [(page.url, page.fetched.headers.get("content-type", "")) for page in pages] == [
         ("https://example.org/docs", ""),
         ("https://example.org/docs/", "text/html"),
     ]
@@ -89,7 +88,7 @@ def test_the_time_of_a_file_is_when_its_page_was_modified(folder: Path) -> None:
     put(folder, "a.html")
     os.utime(folder / "a.html", (784111777, 784111777))
     ((page,), _) = split(folder, "https://example.org/")
-    assert page.last_modified == "Sun, 06 Nov 1994 08:49:37 GMT"
+    assert page.fetched.headers["last-modified"] == "Sun, 06 Nov 1994 08:49:37 GMT"
 
 
 @pytest.mark.parametrize(

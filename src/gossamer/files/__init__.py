@@ -1,5 +1,6 @@
-"""Pages as files and back: a stored web goes out as a folder that people and other tools can read, and comes in again.
+"""What goes out of a web and into it, other than over the network.
 
-`names` maps a URL to a file's name and back, `export` writes the folder, `take` reads one (any folder of files will do)
-and puts its pages through the same parsers and store as a crawl.
+Out: `everything` makes tables of what is stored and `tables` writes them, `export` writes pages as files, `warc` as a
+web archive. In: `folder` finds pages in files (`names` maps URLs to names and back), `records` and `archive` in web
+archives, and `take` puts them through the same parsers and store as a crawl.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gossamer.errors import UsageError
 from gossamer.files import manifest
 from gossamer.files.names import path_of
-from gossamer.model import Outcome, State, Value
+from gossamer.model import Outcome, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def export_files(store: Store, folder: Path) -> Iterator[Exported]:
         raise UsageError(f"{folder} is not an empty directory; give another place for the files.")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / manifest.NAME).open("xb") as lines:
-        for row in store.resources(State.VISITED):
+        for row in store.every_page():
             source = store.source(row.id)
             if source is None:
                 yield Exported(url=row.url, why_not="no source stored")
@@ -59,9 +59,14 @@ def _entry(row: ResourceRow) -> manifest.Entry:
         path=path_of(row.url),
         media_type=row.media_type,
         charset=row.charset,
-        status=200 if row.outcome == Outcome.NOT_MODIFIED else row.status,  # of the answer that brought the source
+        status=status_of(row),
         last_modified=row.last_modified,
     )
+
+
+def status_of(row: ResourceRow) -> int:
+    """The status of the answer that brought the source: a later visit may have brought none, and another status."""
+    return row.status if row.outcome == Outcome.FETCHED else 200
 
 
 def _write(path: Path, source: bytes) -> None:

@@ -21,28 +21,12 @@ from gossamer.crawl.urls import canonical
 from gossamer.errors import UsageError
 from gossamer.files import manifest
 from gossamer.files.names import url_of
-from gossamer.model import Value
+from gossamer.files.page import Skipped, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-class FilePage(Value, frozen=True, kw_only=True):
-    """A page in a file."""
-
-    url: str
-    body: bytes
-    media_type: str  # "": the parser tells by the bytes
-    charset: str
-    status: int
-    last_modified: str
-
-
-class Skipped(Value, frozen=True, kw_only=True):
-    """A file that is no page, and why."""
-
-    path: str
-    reason: str
+    from gossamer.files.page import FilePage
 
 
 class Refusal(Exception):
@@ -111,14 +95,13 @@ def _url(path: str, base: str | None) -> str | None:
 
 def _page(root: Path, entry: manifest.Entry, max_bytes: int) -> FilePage:
     body, modified = _read(root, entry.path, max_bytes)
-    return FilePage(
-        url=entry.url,
-        body=body,
-        media_type=entry.media_type or media_type_of(entry.path),
-        charset=entry.charset,
-        status=200 if entry.status == 304 else entry.status,  # 304 says that nothing came: but here it is
-        last_modified=entry.last_modified or formatdate(modified, usegmt=True),
-    )
+    media_type = entry.media_type or media_type_of(entry.path)
+    headers = {
+        "content-type": f"{media_type}; charset={entry.charset}" if entry.charset else media_type,
+        "last-modified": entry.last_modified or formatdate(modified, usegmt=True),
+    }
+    status = 200 if entry.status == 304 else entry.status  # 304 says that nothing came: but here it is
+    return page_of(entry.url, body, status, headers)
 
 
 def _read(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]:

@@ -1,4 +1,4 @@
-"""Pages from files instead of the network, through the same parsers and into the same store as a crawl's.
+"""Pages from files and archives instead of the network, through the same parsers and into the same store as a crawl's.
 
 An import is a crawler of its own: it has a name, holds the hosts whose pages it brings, and can be asked to stop. The
 resources of a batch are claimed just before the batch is submitted, so a kill leaves at most that one claimed and not
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.policy import verdict
 from gossamer.crawl.urls import UrlRules, authority, digest
-from gossamer.files.folder import Skipped
-from gossamer.model import Admission, Candidate, Kind, Outcome, ParseJob, Role, State, Value, Visit
+from gossamer.crawl.visits import media_type, parse_job, redirect_candidate, visit_of
+from gossamer.files.page import Skipped
+from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value
 from gossamer.store.base import Report
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from gossamer.config import CrawlSettings
     from gossamer.crawl.parsers import ParserPool
-    from gossamer.files.folder import FilePage
-    from gossamer.model import Lease, Page
+    from gossamer.files.page import FilePage
+    from gossamer.model import Lease, Page, Visit
     from gossamer.store.base import Store
 
 BATCH_VISITS = 256
@@ -38,11 +38,11 @@ LOOK_SECONDS = 0.1  # between looks at parsers that may hang
 
 
 class Taken(Value, frozen=True, kw_only=True):
-    """What has become of one file."""
+    """What has become of one file or record."""
 
-    name: str  # its URL, or its path when it was skipped
+    name: str  # its URL, or its place when it was skipped
     bytes: int = 0
-    failed: str = ""  # why its bytes could not be parsed
+    outcome: Outcome | None = None  # of its visit, as it was stored
     skipped: str = ""  # why it was not taken at all
 
 
@@ -81,7 +81,8 @@ class _Import:
         self._crawler = crawler
         self._rules = UrlRules(query=parts.crawl.query, drop_parameters=frozenset(parts.crawl.drop_parameters))
         self._parsing: dict[int, FilePage] = {}
-        self._parsed: dict[bytes, tuple[FilePage, Page]] = {}  # by digest: of two files for one URL the later counts
+        self._parsed: dict[bytes, tuple[int, FilePage, Page | None]] = {}  # by the URL's digest, with its number
+        self._size = 0  # bytes of the bodies in it
         self._started = time.time()
         self._pages = self._bytes = 0
         self._stopped = False
@@ -90,18 +91,27 @@ class _Import:
         for number, page in enumerate(pages, 1):
             if isinstance(page, Skipped):
                 yield Taken(name=page.path, skipped=page.reason)
-            elif page.media_type and page.media_type not in self._crawl.accept:
-                yield _unaccepted(page, page.media_type)
             else:
-                self._parsing[number] = page
-                self._pool.submit(_job(number, page))
+                yield from self._accept(number, page)
             while len(self._parsing) >= self._pool.processes * AHEAD:
                 yield from self._collect()
+            if self._size >= BATCH_BYTES or len(self._parsed) >= BATCH_VISITS:
+                yield from self._store_batch()
             if self._stopped:
                 break
         while self._parsing:
             yield from self._collect()
         yield from self._store_batch()
+
+    def _accept(self, number: int, page: FilePage) -> Iterator[Taken]:
+        declared = media_type(page.fetched.headers.get("content-type", ""))
+        if page.fetched.outcome is not Outcome.FETCHED:
+            yield from self._keep(number, page, None)
+        elif declared and declared not in self._crawl.accept:
+            yield _unaccepted(page, declared)
+        else:
+            self._parsing[number] = page
+            self._pool.submit(msgspec.structs.replace(parse_job(page.fetched), id=number))
 
     def _collect(self) -> Iterator[Taken]:
         for key, mask in self._selector.select(LOOK_SECONDS):
@@ -112,10 +122,16 @@ class _Import:
             if parsed.outcome is Outcome.FETCHED and parsed.media_type not in self._crawl.accept:
                 yield _unaccepted(page, parsed.media_type)
             else:
-                self._parsed[digest(page.url, self._rules)] = page, parsed
-        size = sum(len(page.body) for page, _ in self._parsed.values())
-        if len(self._parsed) >= BATCH_VISITS or size >= BATCH_BYTES:
-            yield from self._store_batch()
+                yield from self._keep(parsed.id, page, parsed)
+
+    def _keep(self, number: int, page: FilePage, parsed: Page | None) -> Iterator[Taken]:
+        """Put a page into the batch; of several for one URL the last one stays."""
+        key, new = digest(page.url, self._rules), (number, page, parsed)
+        old = self._parsed.get(key)
+        self._parsed[key] = new if old is None or number > old[0] else old
+        self._size += len(page.fetched.body)
+        if old is not None:
+            yield Taken(name=page.url, skipped="there is a later one for the same URL")
 
     def _store_batch(self) -> Iterator[Taken]:
         if not self._parsed:
@@ -123,21 +139,30 @@ class _Import:
         now = time.time()
         batch = list(self._parsed.items())
         self._parsed.clear()
+        self._size = 0
         candidates = [
-            Candidate(url=page.url, digest=key, kind=Kind.HYPERLINK, follow=True, depth=0) for key, (page, _) in batch
+            Candidate(url=page.url, digest=key, kind=Kind.HYPERLINK, follow=True, depth=0)
+            for key, (_, page, _) in batch
         ]
         leases = self._store.claim(self._crawler, candidates, now)
         visits = []
-        for lease, (_, (page, parsed)) in zip(leases, batch, strict=True):
+        for lease, (_, (_, page, parsed)) in zip(leases, batch, strict=True):
             if lease is None:
                 yield Taken(name=page.url, skipped=f"another crawler is visiting {authority(page.url)}")
             else:
-                visits.append(_visit(lease, page, parsed, now))
+                visits.append(self._visit(lease, page, parsed, now))
         self._store.submit(self._crawler, visits, _linked, now=now, keep_links=self._crawl.links)
         self._count(visits, now)
         for visit in visits:
-            failed = "" if visit.outcome is Outcome.FETCHED else visit.reason or str(visit.outcome)
-            yield Taken(name=visit.lease.url, bytes=visit.bytes, failed=failed)
+            yield Taken(name=visit.lease.url, bytes=visit.bytes, outcome=visit.outcome)
+
+    def _visit(self, lease: Lease, page: FilePage, parsed: Page | None, now: float) -> Visit:
+        redirect = None
+        if page.fetched.outcome is Outcome.REDIRECTED:
+            redirect = redirect_candidate(lease, page.fetched.location, self._rules)
+            redirect = msgspec.structs.replace(redirect, seed=False)  # nobody asked to start there
+        at = now if page.at is None else min(page.at, now)
+        return visit_of(lease, page.fetched, parsed, now=at, retries=1, redirect=redirect)
 
     def _count(self, visits: Sequence[Visit], now: float) -> None:
         """Tell others how it goes, and learn whether to stop. A pause is not for us: we bother nobody."""
@@ -154,29 +179,8 @@ class _Import:
         self._stopped = self._store.beat(self._crawler, report, now) == "stop"
 
 
-def _unaccepted(page: FilePage, media_type: str) -> Taken:
-    return Taken(name=page.url, skipped=f"its type is not to be parsed: {media_type or 'unknown'}")
-
-
-def _job(number: int, page: FilePage) -> ParseJob:
-    content_type = f"{page.media_type}; charset={page.charset}" if page.charset else page.media_type
-    return ParseJob(number, Role.PAGE, page.url, page.body, content_type, "", "", "", "", "")
-
-
-def _visit(lease: Lease, page: FilePage, parsed: Page, now: float) -> Visit:
-    return Visit(
-        lease=lease,
-        outcome=parsed.outcome,
-        state=verdict(parsed.outcome, page.status, lease.tries, retries=1).state,
-        reason=parsed.reason,
-        status=page.status,
-        visited_at=now,
-        bytes=parsed.size,
-        milliseconds=0,
-        last_modified=page.last_modified,
-        media_type=parsed.media_type or page.media_type,
-        page=parsed if parsed.outcome is Outcome.FETCHED else None,
-    )
+def _unaccepted(page: FilePage, declared: str) -> Taken:
+    return Taken(name=page.url, skipped=f"its type is not to be parsed: {declared or 'unknown'}")
 
 
 def _linked(candidates: Sequence[Candidate]) -> list[Admission]:

@@ -1,0 +1,163 @@
+"""Tables as files: rows go out as CSV, JSON lines or Parquet, in chunks, so that ten million of them need no memory.
+
+Text from the web is hostile, and each format is made safe in its own way. A CSV is opened in spreadsheets, which take a
+cell that begins with `=`, `+`, `-` or `@` for a formula, and by programs that count a line as a row: such cells get an
+apostrophe in front, control characters become blanks, and what turns the direction of writing is left out. JSON lines
+and Parquet carry every text exactly as it is stored.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from gossamer.errors import UsageError
+from gossamer.model import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import IO
+
+CHUNK = 8_192  # rows in memory at a time
+CHUNKS_IN_GROUP = 16  # of a Parquet row group: large enough to compress well, small enough to be read alone
+# What a spreadsheet takes for the start of a formula (OWASP, CSV injection), full-width forms as well.
+FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+SUSPECT = FORMULA | {" "}  # first letters of a cell that needs a closer look
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+TURNS = re.compile(r"[\u202a-\u202e\u2066-\u2069]+")  # they would make a cell read as another one
+
+
+class Column(Value, frozen=True):
+    """A column of a table, and what its values are; None is an empty cell everywhere.
+
+    text: str; integer: int; number: float; flag: bool; time: Unix time (float), 0 is none as well
+    """
+
+    name: str
+    type: Literal["text", "integer", "number", "flag", "time"] = "text"
+
+
+class Table(Value, frozen=True, kw_only=True):
+    """Rows to write, as they come, each a sequence in the order of the columns."""
+
+    columns: Sequence[Column]
+    rows: Iterable[Sequence[Any]]
+
+
+def safe_cell(text: str) -> str:
+    """A text as a CSV cell that no spreadsheet computes and that stays on its line."""
+    if not text.isprintable():
+        text = TURNS.sub("", CONTROLS.sub(" ", text))
+    first = text.lstrip()[:1]
+    return f"'{text}" if first in FORMULA else text
+
+
+def time_text(moment: float, precision: Literal["milliseconds", "microseconds"] = "milliseconds") -> str:
+    """A Unix time as `2026-11-15T06:55:11.250Z`."""
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+
+def write_csv(table: Table, out: IO[bytes]) -> int:
+    """Write a table as CSV (RFC 4180, UTF-8, with a header); returns how many rows there were."""
+    lines = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=False)
+    try:
+        writer = csv.writer(lines)
+        writer.writerow(column.name for column in table.columns)
+        count = 0
+        for size, columns in _chunks(table, _CSV):
+            writer.writerows(zip(*columns, strict=True))
+            count += size
+        return count
+    finally:
+        lines.detach()  # flushes, and leaves the stream open
+
+
+def write_jsonl(table: Table, out: IO[bytes]) -> int:
+    """Write a table as JSON lines: an object a row, every column in each; returns how many rows there were."""
+    names = [column.name for column in table.columns]
+    encode = msgspec.json.Encoder().encode_lines
+    count = 0
+    for size, columns in _chunks(table, _JSON):
+        out.write(encode([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]))
+        count += size
+    return count
+
+
+def write_parquet(table: Table, out: IO[bytes]) -> int:
+    """Write a table as Parquet (zstd, typed columns); returns how many rows there were."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - heavy, and for those who want Parquet
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError as error:
+        raise UsageError("Parquet needs pyarrow: pip install 'gossamer[parquet]'.") from error
+    types = {
+        "text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "flag": pa.bool_(),
+        "time": pa.timestamp("ms", tz="UTC"),
+    }  # fmt: skip
+    schema = pa.schema([pa.field(column.name, types[column.type]) for column in table.columns])
+    batches = (
+        pa.record_batch(
+            [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)], schema
+        )
+        for _, columns in _chunks(table, _PARQUET)
+    )
+    count = 0
+    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+        while group := list(islice(batches, CHUNKS_IN_GROUP)):  # as Arrow holds them they are small
+            rows = pa.Table.from_batches(group)
+            writer.write_table(rows, row_group_size=len(rows))
+            count += len(rows)
+    return count
+
+
+WRITERS: dict[str, Callable[[Table, IO[bytes]], int]] = {
+    "csv": write_csv,
+    "jsonl": write_jsonl,
+    "parquet": write_parquet,
+}
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+# For each type of column what a format makes of its values; a type that is not named goes as it is. Whole columns at a
+# time: a call for each cell would be most of the work.
+
+
+def _cells(texts: Sequence[str | None]) -> list[str | None]:
+    return [
+        text if text is None or (text[:1] not in SUSPECT and text.isprintable()) else safe_cell(text) for text in texts
+    ]
+
+
+def _words(flags: Sequence[bool | None]) -> list[str | None]:
+    return [None if flag is None else "true" if flag else "false" for flag in flags]
+
+
+def _times(moments: Sequence[float | None]) -> list[str | None]:
+    return [time_text(moment) if moment else None for moment in moments]
+
+
+def _milliseconds(moments: Sequence[float | None]) -> list[int | None]:
+    return [round(moment * 1000) if moment else None for moment in moments]
+
+
+Make = dict[str, "Callable[[Sequence[Any]], Sequence[Any]]"]
+_CSV: Make = {"text": _cells, "flag": _words, "time": _times}
+_JSON: Make = {"time": _times}
+_PARQUET: Make = {"time": _milliseconds}
+
+
+def _chunks(table: Table, make: Make) -> Iterator[tuple[int, list[Sequence[Any]]]]:
+    """The rows as columns, so many at a time, with their values as the format wants them."""
+    rows = iter(table.rows)
+    while chunk := list(islice(rows, CHUNK)):
+        columns = zip(table.columns, zip(*chunk, strict=True), strict=True)
+        yield len(chunk), [make[column.type](values) if column.type in make else values for column, values in columns]

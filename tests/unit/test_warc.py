@@ -1,0 +1,103 @@
+"""A web as a WARC archive: headers made of what is stored, and of nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from gossamer.files.export import Exported
+from gossamer.files.warc import export_warc
+from gossamer.model import Outcome, State
+from gossamer.store.sqlite import SqliteStore
+from storing import admit_none, ended, fetched, lease_all, leases, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.store.base import Store
+
+URL = "https://example.org/"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(SqliteStore.open(tmp_path / "web", create=True)) as web:
+        yield web
+
+
+def archive(store: Store) -> str:
+    out = io.BytesIO()
+    assert [page.url for page in export_warc(store, out, "gossamer/test", "web.warc.gz")] == [URL]
+    return gzip.decompress(out.getvalue()).decode("latin-1")
+
+
+def test_the_header_holds_what_is_stored(store: Store) -> None:
+    crawler = start(store, URL)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    store.submit(crawler, [fetched(lease, body="words", at=1582977600.25)], admit_none, now=time.time())
+    _, _, response = archive(store).partition("WARC-Type: response\r\n")
+    assert "WARC-Date: 2020-02-29T12:00:00.250000Z\r\n" in response
+    assert f"WARC-Target-URI: {URL}\r\n" in response
+    assert response.endswith(
+        "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\nContent-Length: 5\r\n"
+        "Content-Language: en\r\n"
+        'ETag: "e"\r\nLast-Modified: yesterday\r\n\r\nwords\r\n\r\n'
+    )
+
+
+def test_no_stored_value_can_add_a_line_to_a_header(store: Store) -> None:
+    crawler = start(store, URL)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    visit = msgspec.structs.replace(
+        fetched(lease), etag='"a"\r\nSet-Cookie: evil\r\n\r\n<script>', last_modified="\x00\n"
+    )
+    store.submit(crawler, [visit], admit_none, now=time.time())
+    made = archive(store)
+    assert 'ETag: "a" Set-Cookie: evil <script>\r\n' in made
+    assert "\r\nSet-Cookie" not in made
+
+
+def test_the_archive_says_that_headers_are_reconstructed(store: Store) -> None:
+    crawler = start(store, URL)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    store.submit(crawler, [fetched(lease)], admit_none, now=time.time())
+    made = archive(store)
+    assert made.startswith("WARC/1.1\r\nWARC-Type: warcinfo\r\n")
+    assert "software: gossamer/test\r\nformat: WARC File Format 1.1\r\n" in made
+    assert "HTTP headers are reconstructed" in made
+
+
+def test_a_page_that_failed_later_has_the_status_it_came_with(store: Store) -> None:
+    crawler = start(store, URL)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    store.submit(crawler, [fetched(lease)], admit_none, now=time.time())
+    store.requeue(time.time())
+    (lease,) = leases(lease_all(store, crawler)).values()
+    failed = ended(lease, Outcome.HTTP_ERROR, State.FAILED, status=500)
+    store.submit(crawler, [failed], admit_none, now=time.time())
+    assert "HTTP/1.1 200 OK\r\n" in archive(store)
+
+
+def test_the_same_web_makes_the_same_responses(store: Store) -> None:
+    crawler = start(store, URL)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    store.submit(crawler, [fetched(lease)], admit_none, now=time.time())
+    one, two = (archive(store).partition("WARC-Type: response\r\n")[2] for _ in range(2))
+    assert one == two
+
+
+def test_pages_without_a_source_are_told(store: Store) -> None:
+    crawler = start(store, URL)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    visit = fetched(lease)
+    assert visit.page is not None
+    page = msgspec.structs.replace(visit.page, source=b"")
+    store.submit(crawler, [msgspec.structs.replace(visit, page=page)], admit_none, now=time.time())
+    assert list(export_warc(store, io.BytesIO(), "")) == [Exported(url=URL, why_not="no source stored")]
