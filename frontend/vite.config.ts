@@ -1,0 +1,15 @@
+// Builds the explorer and the live charts into the Python package; the server reads the manifest to find the files.
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  base: "/static/dist/",
+  build: {
+    outDir: "../src/gossamer/web/static/dist",
+    emptyOutDir: true,
+    manifest: true,
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0, // the content security policy allows files of this server only
+    rollupOptions: { input: ["src/graph.ts", "src/crawl.ts"] },
+  },
+});

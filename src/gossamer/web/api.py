@@ -1,0 +1,117 @@
+"""The API: what pages show, as JSON. Every route is thin: it takes a desk and hands on what was asked."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.responses import Response
+
+from gossamer.index.words import WordEntry
+from gossamer.web import answers, examples
+from gossamer.web.facets import Filters
+from gossamer.web.openapi import answers as answering
+from gossamer.web.wire import Told, is_known
+
+router = APIRouter(prefix="/api", default_response_class=Told)
+
+PER_PAGE = 10  # hits, when nothing else is said
+NOT_FOUND, BAD = HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST
+
+Words = Annotated[str, Query(max_length=2_000, description="What is searched for.", examples=["link graph"])]
+Url = Annotated[str, Query(max_length=4_096, description="A URL of this web.", examples=["https://example.org/"])]
+PageNumber = Annotated[int, Query(ge=1, le=10_000, description="The page of the answer, from 1 on.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="At most so many.")]
+Short = Annotated[str, Query(max_length=300)]
+Date = Annotated[str, Query(max_length=10, pattern=r"^(\d{4}(-\d{2}(-\d{2})?)?)?$", description="YYYY[-MM[-DD]]")]
+
+
+async def filters(
+    host: Short = "",
+    language: Short = "",
+    type: Short = "",  # noqa: A002 - the name of the parameter
+    since: Date = "",
+    until: Date = "",
+) -> Filters:
+    """The filters that a query names. Not in a thread of its own, as FastAPI would do without `async`."""
+    return Filters(host=host, language=language, type=type, since=since, until=until)
+
+
+async def question(
+    by: Annotated[Filters, Depends(filters)],
+    q: Words = "",
+    page: PageNumber = 1,
+    limit: Annotated[int, Query(ge=1, le=100)] = PER_PAGE,
+    explain: bool = False,
+) -> answers.Question:
+    """The question that a query asks."""
+    return answers.Question(q=q, page=page, limit=limit, explain=explain, filters=by)
+
+
+Question = Annotated[answers.Question, Depends(question)]
+
+
+@router.get("/search", responses=answering(answers.SearchAnswer, examples.SEARCH), tags=["search"])
+def search(request: Request, asked: Question, facets: bool = False) -> Response:
+    """Find pages by their words, in the language of `gossamer search`."""
+    with request.app.state.remembered.lane, request.app.state.desks.open() as desk:
+        tag = f'W/"{desk.state}"'
+        if is_known(tag, request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers={"ETag": tag})
+        return Told(request.app.state.remembered.search(desk, asked, with_facets=facets), headers={"ETag": tag})
+
+
+@router.get("/complete", responses=answering(answers.Completions, examples.COMPLETE), tags=["search"])
+def complete(request: Request, q: Words = "", limit: Annotated[int, Query(ge=1, le=50)] = 8) -> Response:
+    """How the last word of what was typed may go on."""
+    with request.app.state.desks.open() as desk:
+        return Told(answers.complete(desk, q, limit))
+
+
+@router.get("/page", responses=answering(answers.PageAnswer, examples.PAGE, NOT_FOUND, BAD), tags=["pages"])
+def page(request: Request, url: Url, limit: Limit = 50) -> Response:
+    """All that is known of a URL, with its links in and out."""
+    with request.app.state.desks.open() as desk:
+        return Told(answers.page(desk, url, limit))
+
+
+@router.get("/text", responses=answering(answers.TextAnswer, examples.TEXT, NOT_FOUND, BAD), tags=["pages"])
+def text(request: Request, url: Url) -> Response:
+    """The text of a page by field, in reading order."""
+    with request.app.state.desks.open() as desk:
+        return Told(answers.text(desk, url))
+
+
+@router.get("/word/{word}", responses=answering(WordEntry, examples.WORD, BAD), tags=["search"])
+def word(
+    request: Request,
+    word: Annotated[str, Path(max_length=200, description="A word, as a person types it.", examples=["graph"])],
+    page: PageNumber = 1,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+    order: Literal["frequency", "document"] = "frequency",
+) -> Response:
+    """The word table's entry: the documents that hold a word, and every position in them."""
+    with request.app.state.desks.open() as desk:
+        return Told(answers.word(desk, word, order, page, limit))
+
+
+@router.get("/status", responses=answering(answers.Status, examples.STATUS), tags=["crawl"])
+def status(request: Request) -> Response:
+    """What is there, and what is going on now."""
+    with request.app.state.desks.open() as desk:
+        return Told(answers.status(desk))
+
+
+@router.get("/hosts", responses=answering(answers.Hosts, examples.HOSTS), tags=["crawl"])
+def hosts(request: Request, limit: Limit = 50) -> Response:
+    """The hosts, those with most pages first, and what each waits for."""
+    with request.app.state.desks.open() as desk:
+        return Told(answers.hosts(desk, limit))
+
+
+@router.get("/errors", responses=answering(answers.Errors, examples.ERRORS), tags=["crawl"])
+def errors(request: Request, outcome: Short = "", limit: Limit = 50, page: PageNumber = 1) -> Response:
+    """What was not visited as it should have been, and why."""
+    with request.app.state.desks.open() as desk:
+        return Told(answers.errors(desk, outcome, limit, page))

@@ -1,0 +1,275 @@
+"""What changes something: crawlers are paused, resumed, stopped and started, seeds added, pages and hosts forgotten.
+
+Crawlers are steered through the store, wherever they run; a start is on this machine. Every action is one POST, from a
+form of the crawl's page (`/control/...`) or as JSON (`/api/...`), and needs the token (`security`).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import closing
+from http import HTTPStatus
+from typing import IO, TYPE_CHECKING, Annotated
+from urllib.parse import parse_qsl, quote
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+
+from gossamer.crawl.urls import digest, from_input
+from gossamer.errors import UsageError
+from gossamer.lookup import url_rules
+from gossamer.web import answers
+from gossamer.web.api import BAD, NOT_FOUND
+from gossamer.web.openapi import answers as answering
+from gossamer.web.problems import NotKnown, Refused
+from gossamer.web.security import cookie_name, has_token, is_token, must_control
+from gossamer.web.wire import Told
+from gossamer.wiring import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gossamer.store.base import Store
+
+router = APIRouter(tags=["control"])
+
+WANTED = {"pause": "pause", "resume": "run", "stop": "stop"}
+SAID = {"pause": "will pause", "resume": "will go on", "stop": "will stop"}
+MOST_STARTED = 4  # crawlers at work that were started from here
+START_SECONDS = 2.0  # in which a crawl that cannot begin has ended
+END_SECONDS = 5.0  # for crawlers started here to finish, when the server ends
+FAULTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, NOT_FOUND, BAD, HTTPStatus.CONFLICT)
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done."""
+
+    done: str  # a sentence
+
+
+class Busy(Refused):
+    """It cannot be done just now."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, HTTPStatus.CONFLICT)
+
+
+class Control:
+    """Does what was asked for."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+        self.most_parsers = 2 * (os.cpu_count() or 1)
+
+    def do(self, path: str, fields: Mapping[str, str]) -> str:
+        """Do what a path names; a sentence says what was done."""
+        match path.split("/"):
+            case ["crawlers", name, ("pause" | "resume" | "stop") as verb]:
+                return self._want(name, verb)
+            case ["crawlers"]:
+                return self._start(fields.get("url", ""), fields.get("parsers", ""))
+            case ["seeds"]:
+                if not fields.get("url", "").strip():
+                    raise UsageError("Which URL is to be added?")
+                return self._start(fields["url"], "")
+            case ["forget"]:
+                return self._forget(fields.get("url", "").strip(), fields.get("host", "").strip())
+        raise NotKnown("There is nothing of that name to be done.")
+
+    def close(self) -> None:
+        """Stop the crawlers that were started from here; what they have is committed."""
+        with self._lock:
+            running = [process for process in self._started if process.poll() is None]
+            for process in running:
+                process.terminate()
+            until = time.monotonic() + END_SECONDS
+            for process in running:
+                try:
+                    process.wait(max(0.0, until - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+    # -- crawlers ------------------------------------------------------------------------------------------------------
+
+    def _want(self, name: str, verb: str) -> str:
+        with closing(open_store(self._place)) as store:
+            at_work = {each.name.casefold(): each.name for each in answers.crawlers(store) if each.at_work}
+            known = at_work.get(name.casefold())
+            if known is None or not store.want(known, WANTED[verb]):
+                raise NotKnown(f"No crawler called {name} is at work.")
+        return f"{known} {SAID[verb]} within a few seconds."
+
+    def _start(self, url: str, parsers: str) -> str:
+        urls = (
+            [from_input(url.strip())[0] and url.strip()] if url.strip() else []
+        )  # says what is wrong with it, if anything
+        number = self._parsers(parsers)
+        with self._lock:
+            self._started = [process for process in self._started if process.poll() is None]
+            if len(self._started) >= MOST_STARTED:
+                raise Busy(f"{MOST_STARTED} crawlers that were started from here are at work already.")
+            with tempfile.TemporaryFile() as said:
+                process = self._run([*(["--parsers", str(number)] if number else []), "--", *urls], said)
+                self._started.append(process)
+                return _how_it_began(process, said)
+
+    def _run(self, arguments: list[str], said: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and command; what was typed stands behind `--`
+            [sys.executable, "-P", "-m", "gossamer", "crawl", "--quiet", "--store", self._place, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,  # a Ctrl-C for the server is not for them: `close` tells them
+        )
+
+    def _parsers(self, text: str) -> int:
+        if not text.strip():
+            return 0
+        if not text.strip().isdecimal() or not 1 <= int(text) <= self.most_parsers:
+            raise UsageError(f"The number of parsers is from 1 to {self.most_parsers} here.")
+        return int(text)
+
+    # -- forgetting ----------------------------------------------------------------------------------------------------
+
+    def _forget(self, url: str, host: str) -> str:
+        if bool(url) == bool(host):
+            raise UsageError("Give a URL or a host to forget.")
+        with closing(open_store(self._place)) as store:
+            if url:
+                row = answers.resource(store, url)
+                store.forget(url_digest=digest(row.url, url_rules(store)))
+                return f"Forgot {row.url}."
+            return _forget_host(store, host)
+
+
+def _forget_host(store: Store, name: str) -> str:
+    known = next((each for each in store.every_host() if each.name == name.lower()), None)
+    if known is None:
+        raise NotKnown(f"{name} is no host of this web.")
+    at_work = {each.name for each in answers.crawlers(store) if each.at_work}
+    if known.holder in at_work:
+        raise Busy(f"{known.name} is being visited by {known.holder}: stop it first.")
+    return f"Forgot {known.name} and {store.forget(host=known.name):,} resources."
+
+
+def _how_it_began(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
+    """Wait a moment: what cannot begin ends at once, and says why."""
+    try:
+        code = process.wait(START_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "A crawler was started on this machine."
+    said.seek(0)
+    lines = said.read().decode("utf-8", "replace").strip().splitlines()
+    last = next((line for line in reversed(lines) if line.strip()), "It ended at once.").removeprefix("gossamer: ")
+    if code:
+        raise UsageError(last)
+    return f"The crawl ended at once. {last}"
+
+
+# -- the token ---------------------------------------------------------------------------------------------------------
+
+
+@router.get("/control", include_in_schema=False)
+def enter(request: Request, token: Annotated[str, Query(max_length=500)] = "") -> Response:
+    """Let a browser in: the token becomes a cookie that only our own pages send."""
+    rules = request.app.state.rules
+    if not token and not has_token(request, rules):
+        answer: Response = request.app.state.look.page(request, "control.html")
+        return answer
+    if token and not is_token(token, rules):
+        raise Refused("That is not the token.", HTTPStatus.UNAUTHORIZED)
+    response = RedirectResponse("/crawl", HTTPStatus.SEE_OTHER)
+    if token:
+        secure = request.url.scheme == "https"
+        response.set_cookie(cookie_name(request), token, httponly=True, samesite="strict", secure=secure)
+    return response
+
+
+@router.post("/control/{path:path}", include_in_schema=False)
+async def by_form(request: Request, path: str) -> Response:
+    """An action from a form; back to the crawl's page, which says what was done."""
+    must_control(request, request.app.state.rules)
+    fields = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=20))
+    done = await run_in_threadpool(request.app.state.control.do, path, fields)
+    return RedirectResponse(f"/crawl?done={quote(done[:400])}", HTTPStatus.SEE_OTHER)
+
+
+# -- the API -----------------------------------------------------------------------------------------------------------
+
+Name = Annotated[str, Path(max_length=100, description="The crawler's name.", examples=["Naiad"])]
+Url = Annotated[str, Field(max_length=4_096, description="A URL, with or without a scheme.")]
+
+
+class Start(BaseModel):
+    """A crawler to start on the serving machine."""
+
+    url: Url = ""
+    parsers: Annotated[int | None, Field(ge=1, le=1_000, description="Parser processes; default: one per core.")] = None
+
+
+class Seed(BaseModel):
+    """A URL to crawl from as well."""
+
+    url: Url
+
+
+class Forget(BaseModel):
+    """A page or a host to remove, with all that hangs on it."""
+
+    url: Url = ""
+    host: Annotated[str, Field(max_length=300)] = ""
+
+
+PAUSED = {"done": "Naiad will pause within a few seconds."}
+
+
+def _do(request: Request, path: str, fields: Mapping[str, str]) -> Response:
+    must_control(request, request.app.state.rules)
+    return Told(Done(done=request.app.state.control.do(path, fields)))
+
+
+@router.post("/api/crawlers/{name}/pause", responses=answering(Done, PAUSED, *FAULTS))
+def pause(request: Request, name: Name) -> Response:
+    """Ask a crawler to finish what is in flight and start nothing new."""
+    return _do(request, f"crawlers/{name.replace('/', '')}/pause", {})
+
+
+@router.post("/api/crawlers/{name}/resume", responses=answering(Done, PAUSED, *FAULTS))
+def resume(request: Request, name: Name) -> Response:
+    """Ask a paused crawler to go on."""
+    return _do(request, f"crawlers/{name.replace('/', '')}/resume", {})
+
+
+@router.post("/api/crawlers/{name}/stop", responses=answering(Done, PAUSED, *FAULTS))
+def stop(request: Request, name: Name) -> Response:
+    """Ask a crawler to finish what is in flight and end."""
+    return _do(request, f"crawlers/{name.replace('/', '')}/stop", {})
+
+
+@router.post("/api/crawlers", responses=answering(Done, {"done": "A crawler was started on this machine."}, *FAULTS))
+def start(request: Request, body: Start) -> Response:
+    """Start a crawler on the serving machine: it goes on with the web, or from a new URL as well."""
+    return _do(request, "crawlers", {"url": body.url, "parsers": str(body.parsers or "")})
+
+
+@router.post("/api/seeds", responses=answering(Done, {"done": "A crawler was started on this machine."}, *FAULTS))
+def add_seed(request: Request, body: Seed) -> Response:
+    """Crawl from a further URL."""
+    return _do(request, "seeds", {"url": body.url})
+
+
+@router.post("/api/forget", responses=answering(Done, {"done": "Forgot https://example.org/gone."}, *FAULTS))
+def forget(request: Request, body: Forget) -> Response:
+    """Remove a page or a host with all that hangs on it: text, source, links, visits."""
+    return _do(request, "forget", {"url": body.url, "host": body.host})

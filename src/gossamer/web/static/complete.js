@@ -1,0 +1,60 @@
+/** The search box of every page: `/` goes to it, and it completes as one types. */
+
+import { combobox } from "./combobox.js";
+
+const input = document.getElementById("q");
+const list = document.getElementById("completions");
+
+if (input instanceof HTMLInputElement) {
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    event.preventDefault();
+    input.focus();
+    input.select();
+  });
+  const path = input.dataset.complete;
+  if (list && path) offer(input, list, path);
+}
+
+/** @param {EventTarget | null} target */
+function isTyping(target) {
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}
+
+/**
+ * @param {HTMLInputElement} box
+ * @param {HTMLElement} options
+ * @param {string} path
+ */
+function offer(box, options, path) {
+  combobox({
+    input: box,
+    list: options,
+    find: async (text, signal) => {
+      const response = await fetch(`${path}?${new URLSearchParams({ q: text, limit: "8" })}`, { signal });
+      if (!response.ok) return [];
+      /** @type {{completions: string[]}} */
+      const answer = await response.json();
+      return answer.completions;
+    },
+    show: (completion) => typed(box.value, completion),
+    choose: (completion) => {
+      box.value = completion;
+      box.form?.requestSubmit();
+    },
+  });
+}
+
+/**
+ * A completion, with what it adds to what was typed in bold.
+ * @param {string} text
+ * @param {string} completion
+ */
+function typed(text, completion) {
+  if (!completion.toLowerCase().startsWith(text.toLowerCase())) return [completion];
+  const rest = document.createElement("b");
+  rest.textContent = completion.slice(text.length);
+  return [completion.slice(0, text.length), rest];
+}

@@ -1,0 +1,155 @@
+"""Search and reports in a real browser, as people use them; the pictures of the README are taken here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browsing import axe, looking, picture
+from demo_app import demo_app
+from webapp import App, served_app, site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+PHONE = {"width": 390, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    with served_app(tmp_path_factory.mktemp("seen"), site()) as found:
+        yield found
+
+
+def ask(page: Page, words: str) -> None:
+    page.fill("#q", words)
+    page.press("#q", "Enter")
+    page.wait_for_selector("#hits, .help")
+
+
+def test_a_question_is_asked_paged_through_and_a_result_is_followed(app: App, browser: Browser) -> None:
+    with looking(browser, app.url) as page:
+        ask(page, "gossamer")
+        assert "14 pages" in page.inner_text(".sum")
+        first = page.locator(".hit-title").all_inner_texts()
+        page.click("#pages a[rel=next]")
+        second = page.locator(".hit-title").all_inner_texts()
+        assert len(first) == 10
+        assert len(second) == 4
+        assert not {*first} & {*second}
+        page.go_back()
+        assert page.locator(".hit-title").all_inner_texts() == first
+        ask(page, "intitle:silk gossamer")
+        assert page.locator(".hit mark").count() > 1
+        page.locator(".hit-more a").first.click()
+        assert page.inner_text("h1") == "The silk"
+        page.click("text=Stored source")
+        assert page.frame_locator("iframe").locator("h1").inner_text() == "The silk"
+
+
+def test_a_slip_of_the_pen_is_put_right(app: App, browser: Browser) -> None:
+    with looking(browser, app.url) as page:
+        ask(page, "gosamer")
+        page.click("#suggestion a")
+        assert page.input_value("#q") == "gossamer"
+        assert "14 pages" in page.inner_text(".sum")
+
+
+def test_what_is_typed_is_completed_and_taken_with_the_keyboard(app: App, browser: Browser) -> None:
+    with looking(browser, app.url) as page:
+        page.focus("#q")
+        page.keyboard.type("goss", delay=30)
+        page.wait_for_selector("#completions li:visible")
+        assert "gossamer" in page.inner_text("#completions")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#hits")
+        assert page.input_value("#q") == "gossamer"
+
+
+def test_filters_narrow_and_can_be_taken_off_again(app: App, browser: Browser) -> None:
+    with looking(browser, f"{app.url}search?q=gossamer") as page:
+        page.click("#facets a:has-text('Text')")
+        assert page.locator(".hit").count() == 1
+        assert page.locator(".hit-url").inner_text().endswith("notes.txt")
+        page.click("#facets a[aria-current=true]")
+        assert "14 pages" in page.inner_text(".sum")
+
+
+def test_nothing_found_helps_and_scores_are_explained(app: App, browser: Browser) -> None:
+    with looking(browser, f"{app.url}search?q=zzzzqqqq") as page:
+        assert page.locator(".help li").count() >= 3
+        ask(page, "silk")
+        page.click("text=Explain scores")
+        rows = page.locator(".explain").first.locator("tbody tr").count()
+        assert rows >= 5
+
+
+def test_a_report_is_sorted_by_a_click_on_its_column(app: App, browser: Browser) -> None:
+    with looking(browser, f"{app.url}reports") as page:
+        page.click(".cards a:has-text('most-linked')")
+        column = page.locator("#rows thead th").all_inner_texts().index("url")
+        for order in ("ascending", "descending"):
+            page.locator("#rows thead th").nth(column).locator("a, button").first.click()
+            page.wait_for_selector(f"th[aria-sort={order}]")
+            shown = page.locator(f"#rows tbody tr > td:nth-child({column + 1})").all_inner_texts()
+            assert shown == sorted(shown, reverse=order == "descending")
+        with page.expect_download() as download:
+            page.click("text=CSV")
+        assert (
+            Path(download.value.path()).read_text("utf-8-sig").splitlines()[0].startswith(("url", "target", "inlinks"))
+        )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_serious_accessibility_fault(app: App, browser: Browser, scheme: str) -> None:
+    paths = ("", "search?q=gossamer", "search?q=silk&explain=true", f"page?url={app.web}", "word/gossamer", "reports",
+             "reports/depth", "hosts", "errors", "control", "api", f"source?url={app.web}")  # fmt: skip
+    with looking(browser, app.url, color_scheme=scheme) as page:
+        for path in paths:
+            page.goto(app.url + path)
+            assert axe(page) == [], path
+
+
+def test_pages_fit_on_a_phone(app: App, browser: Browser) -> None:
+    with looking(browser, app.url, viewport=PHONE) as page:
+        for path in ("", "search?q=gossamer", f"page?url={app.web}", "reports", "reports/status", "crawl", "graph"):
+            page.goto(app.url + path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+
+
+def test_everything_but_the_explorer_and_the_charts_works_without_scripts(app: App, browser: Browser) -> None:
+    with looking(browser, app.url, java_script_enabled=False) as page:
+        ask_plainly(page, "silk")
+        assert page.locator(".hit").count() == 3  # its own page, the one before it, the home page
+        page.goto(f"{app.url}reports/most-linked")
+        page.click("#rows thead th a >> nth=0")
+        assert page.locator("th[aria-sort]").count() == 1
+        page.goto(f"{app.url}graph?level=pages")
+        assert page.locator("#graph-table tbody tr").count() == 14
+
+
+def ask_plainly(page: Page, words: str) -> None:
+    page.fill("#q", words)
+    page.click("button:has-text('Search')")
+    page.wait_for_selector("#hits")
+
+
+def test_the_demo_web_looks_as_the_documentation_shows(browser: Browser, tmp_path: Path) -> None:
+    size = {"width": 1200, "height": 760}
+    with demo_app(tmp_path / "demo") as app:
+        question = "search?q=read+lines+from+a+file"
+        for name, path, scheme in (
+            ("search", question, "light"),
+            ("search-dark", question, "dark"),
+            ("page", f"page?url={app.web}pathlib.html", "light"),
+            ("reports", "reports", "light"),
+        ):
+            with looking(browser, app.url + path, color_scheme=scheme, viewport=size) as page:
+                assert page.inner_text("h1")
+                picture(page, name)

@@ -1,0 +1,299 @@
+"""The graph explorer in a real browser: it opens, finds, expands, comes back from its URL, and is saved as files."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+import networkx as nx
+import pytest
+from lxml import etree
+from playwright.sync_api import expect
+
+from browsing import PICTURED, Serving, axe, looking, picture, until
+from crawling import gossamer
+from webs.served import Served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+HOSTS = 16  # more than enough for a graph of hosts to say something
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnp.exe"
+
+
+@pytest.fixture(scope="module")
+def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    """Hosts in a ring that link to each other, and to one of them above all."""
+    store = tmp_path_factory.mktemp("neighbours")
+    with ExitStack() as stack:
+        sites = [stack.enter_context(Served({})) for _ in range(HOSTS)]
+        for number, site in enumerate(sites):
+            others = (sites[0], sites[(number + 1) % HOSTS])
+            links = "".join(f'<a href="{other.url}">other</a> <a href="{other.url}p">more</a>' for other in others)
+            site.pages["/"] = f"<title>{HOSTILE} {number}</title><a href=/p>p</a> {links}"
+            site.pages["/p"] = f"<title>Page of {number}</title><a href=/>start</a>"
+        done = gossamer("crawl", *(site.url for site in sites), "--quiet", "--store", store)
+        assert done.returncode == 0, done.stderr
+    assert gossamer("rank", "--store", store).returncode == 0
+    with Serving(store) as server:
+        yield server
+
+
+def ready(page: Page) -> dict[str, str]:
+    """What the explorer says of itself when it has shown what was asked for."""
+    page.wait_for_selector("#graph[data-state=ready]")
+    found: dict[str, str] = page.eval_on_selector("#graph", "graph => ({...graph.dataset})")
+    return found
+
+
+def count(page: Page) -> int:
+    return int(ready(page)["nodes"])
+
+
+def choose(page: Page, row: int) -> str:
+    """Select a node by the list; gives its key."""
+    page.click(f"#graph-table tbody tr:nth-child({row}) button")
+    page.wait_for_selector("#node-panel h2")
+    until(lambda: "z" in query(page))  # the camera came to rest
+    return ready(page)["selected"]
+
+
+def query(page: Page) -> dict[str, list[str]]:
+    return parse_qs(page.evaluate("location.search.slice(1)"))
+
+
+def test_a_web_of_one_host_opens_on_its_pages(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph", viewport=PICTURED) as page:
+        state = ready(page)
+        assert (state["level"], state["nodes"]) == ("pages", "300")
+        assert 0 < int(state["edges"]) <= 10_000
+        assert page.locator("#graph-table tbody tr").count() == 300
+        assert page.inner_text("#graph-status").startswith("Pages: 300 of 5")
+        picture(page, "explorer")
+        webgl = "canvas => ['webgl2', 'webgl'].some(kind => canvas.getContext(kind))"
+        assert page.eval_on_selector("#graph canvas.sigma-nodes", webgl)
+
+
+def test_a_web_of_many_hosts_opens_on_the_hosts(browser: Browser, neighbours: Serving) -> None:
+    with looking(browser, f"{neighbours.url}graph") as page:
+        state = ready(page)
+        assert (state["level"], state["nodes"]) == ("hosts", str(HOSTS))
+        choose(page, 1)
+        page.click("#node-panel a", timeout=5000)
+        page.wait_for_url(re.compile("level=pages&host="))
+        assert ready(page)["level"] == "pages"
+        assert count(page) == 2
+
+
+def test_a_search_goes_to_a_node(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph") as page:
+        ready(page)
+        page.fill("#focus", "Python Module Index")
+        page.wait_for_selector("#focus-options li")
+        page.press("#focus", "ArrowDown")
+        assert page.get_attribute("#focus", "aria-activedescendant") == "focus-options-0"
+        page.press("#focus", "Enter")
+        page.wait_for_selector("#node-panel h2")
+        assert ready(page)["selected"].endswith("/py-modindex.html")
+        assert page.inner_text("#node-panel h2") == "Python Module Index"
+
+
+def test_what_is_typed_and_sent_off_goes_to_the_best_that_is_found(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=50") as page:
+        ready(page)
+        page.fill("#focus", "colorsys")
+        page.press("#focus", "Enter")
+        page.wait_for_selector("#graph[data-focus$='colorsys.html'][data-state=ready]")
+        page.fill("#focus", "")
+        page.press("#focus", "Enter")
+        page.wait_for_selector("#graph[data-focus=''][data-state=ready]")
+        page.fill("#focus", "zzzzqqqq")
+        page.press("#focus", "Enter")
+        expect(page.locator("#graph-status")).to_contain_text("zzzzqqqq")
+
+
+def test_what_is_not_in_the_picture_is_shown_with_its_surroundings(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=5") as page:
+        assert count(page) <= 5
+        page.fill("#focus", "colorsys")
+        page.click("#focus-options li")
+        page.wait_for_selector("#graph[data-focus$='colorsys.html'][data-state=ready]")
+        assert page.inner_text("#node-panel h2") == "colorsys"
+        page.go_back()
+        page.wait_for_selector("#graph[data-focus=''][data-state=ready]")
+
+
+def test_a_node_is_expanded_and_the_back_button_undoes_it(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=60") as page:
+        before = count(page)
+        key = choose(page, 2)
+        page.click("#expand")
+        until(lambda: count(page) > before)
+        after = count(page)
+        assert query(page)["expanded"] == [key]
+        assert page.locator("#graph-table tbody tr").count() == after
+        page.go_back()
+        page.wait_for_selector(f"#graph[data-nodes='{before}'][data-state=ready]")
+        page.go_forward()
+        page.wait_for_selector(f"#graph[data-nodes='{after}'][data-state=ready]")
+
+
+def test_a_click_selects_a_node_and_another_click_expands_it(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=60") as page:
+        before = count(page)
+        key = choose(page, 3)  # it stands in the middle now
+        page.click("#node-panel [aria-label='Close the details']")
+        page.wait_for_selector("#graph[data-selected=''][data-state=ready]")
+        box = page.locator(".graph-canvas").bounding_box()
+        assert box
+        middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.move(*middle)
+        page.mouse.click(*middle)
+        page.wait_for_selector("#node-panel h2")
+        assert ready(page)["selected"] == key
+        page.wait_for_timeout(500)  # not a double click, which zooms
+        page.mouse.click(*middle)
+        until(lambda: count(page) > before)
+
+
+def test_a_shared_url_shows_the_same_view(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=80&colour=depth") as page:
+        ready(page)
+        choose(page, 4)
+        page.click("#expand")
+        page.wait_for_selector("#expand[disabled]")
+        page.click("#legend button[data-class='1']")
+        until(lambda: ready(page)["hidden"] != "0")
+        state, address = ready(page), page.evaluate("location.href")
+        with looking(browser, address) as other:
+            assert ready(other) == state
+            assert query(other) == query(page)
+            assert other.inner_text("#graph-status") == page.inner_text("#graph-status")
+            assert other.input_value("#colour") == "depth"
+            assert other.get_attribute("#legend button[data-class='1']", "aria-pressed") == "false"
+
+
+def test_classes_are_coloured_and_switched_off_by_the_legend(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=100") as page:
+        nodes = count(page)
+        for colouring in ("host", "community", "depth", "status"):
+            page.select_option("#colour", colouring)
+            page.wait_for_selector(f"#graph[data-colour={colouring}][data-state=ready]")
+            counts = page.locator("#legend .graph-count").all_inner_texts()
+            assert sum(map(int, counts)) == nodes
+            page.click("#legend button >> nth=0")
+            page.wait_for_selector(f"#graph[data-hidden='{counts[0]}']")
+            page.click("#legend .graph-all")
+            page.wait_for_selector("#graph[data-hidden='0']")
+
+
+def test_the_view_is_saved_as_files(browser: Browser, documentation: Serving, tmp_path: Path) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=50") as page:
+        ready(page)
+        choose(page, 1)
+        page.click("#expand")
+        page.wait_for_selector("#expand[disabled]")
+        state = ready(page)
+        nodes, edges = int(state["nodes"]), int(state["edges"])
+        files = {}
+        for form in ("png", "svg", "gexf"):
+            with page.expect_download() as download:
+                page.click(f"#save-{form}")
+            files[form] = tmp_path / download.value.suggested_filename
+            download.value.save_as(files[form])
+    assert files["png"].read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    drawing = etree.parse(files["svg"]).getroot()
+    names = [etree.QName(element).localname for element in drawing.iter()]
+    assert (names.count("circle"), names.count("line")) == (nodes, edges)
+    assert names.count("text") > 5
+    graph = nx.read_gexf(files["gexf"])
+    assert (graph.number_of_nodes(), graph.number_of_edges()) == (nodes, edges)
+    assert all(attributes["score"] >= 0 and attributes["host"] for _, attributes in graph.nodes(data=True))
+
+
+def test_the_explorer_works_by_keyboard(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=40") as page:
+        before = count(page)
+        page.focus(".graph-canvas")
+        page.keyboard.press("n")
+        page.wait_for_selector("#node-panel h2")
+        first = ready(page)["selected"]
+        assert page.get_attribute("#graph-table tbody tr[aria-current]", "data-key") == first
+        page.keyboard.press("Enter")
+        until(lambda: count(page) > before)
+        page.keyboard.press("n")
+        until(lambda: ready(page)["selected"] != first)
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#graph[data-selected=''][data-state=ready]")
+        page.keyboard.press("f")
+        until(lambda: "z" not in query(page))
+        page.keyboard.press("+")
+        until(lambda: float(query(page).get("z", ["1"])[0]) < 1)
+
+
+def test_pointing_at_a_link_tells_its_weight(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=30") as page:
+        ready(page)
+        choose(page, 1)
+        box = page.locator(".graph-canvas").bounding_box()
+        assert box
+        across, along = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        tip = page.locator(".graph-tip")
+        for step in range(120):  # around the node, which stands in the middle: its links lead out of there
+            angle = math.tau * step / 120
+            page.mouse.move(across + 60 * math.cos(angle), along + 60 * math.sin(angle))
+            page.wait_for_timeout(30)
+            if tip.is_visible():
+                break
+        assert re.fullmatch(r".+ \u2192 .+: [\d,]+ links?", tip.inner_text())
+
+
+def test_weights_are_told_in_the_panel(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=100") as page:
+        ready(page)
+        choose(page, 1)
+        assert re.search(r"\u00d7\d", page.inner_text("#node-panel"))  # times
+        name = page.inner_text("#node-panel .graph-link >> nth=0")
+        page.click("#node-panel .graph-link >> nth=0")
+        expect(page.locator("#node-panel h2")).to_have_text(name)
+
+
+def test_an_unknown_node_is_told(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?focus=http://nowhere.example/", expected=("404",)) as page:
+        page.wait_for_selector("#graph[data-state=error]")
+        told = page.inner_text("#graph-status")
+        assert "nowhere.example" in told
+        assert page.inner_text(".graph-notice") == told
+
+
+def test_names_from_the_web_do_nothing(browser: Browser, neighbours: Serving) -> None:
+    with looking(browser, f"{neighbours.url}graph?level=pages") as page:
+        ready(page)
+        choose(page, 1)
+        assert "<script>alert(1)</script>" in page.inner_text("#graph-table")
+        assert "\u202e" not in page.inner_text("main")
+        assert page.locator("main script, main img[src=x]").count() == 0
+
+
+def test_a_browser_without_webgl_gets_the_list(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}hosts") as page:
+        page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
+        page.goto(f"{documentation.url}graph")
+        page.wait_for_selector("#graph[data-state=error]")
+        assert "WebGL" in page.inner_text("#graph-status")
+        assert page.locator("#graph-table tbody tr").count() >= 50
+
+
+def test_everybody_can_use_the_explorer_by_day_and_by_night(browser: Browser, documentation: Serving) -> None:
+    with looking(browser, f"{documentation.url}graph?nodes=40") as page:
+        ready(page)
+        choose(page, 2)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert axe(page) == []

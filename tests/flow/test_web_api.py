@@ -1,0 +1,333 @@
+"""The web app's API over HTTP: what it answers, how it refuses, what it lets nobody do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import httpx
+import pytest
+import zstandard
+
+from browsing import TOKEN, Serving
+from crawling import gossamer
+from webapp import App, served_app, site
+from webs.served import Served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+PAGES = ("/", "/search?q=gossamer", "/page?url={web}", "/word/gossamer", "/source?url={web}", "/hosts", "/errors",
+         "/graph", "/crawl", "/reports", "/reports/broken", "/reports/depth", "/api", "/control")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    with served_app(tmp_path_factory.mktemp("app"), site()) as found:
+        yield found
+
+
+# -- what it answers ---------------------------------------------------------------------------------------------------
+
+
+def test_search_answers_in_the_agreed_shape(app: App) -> None:
+    told = app.get("/api/search", params={"q": "spider gossamer", "limit": 3}).json()
+    assert {"query", "total", "page", "limit", "took_ms", "suggestion", "hits"} <= told.keys()
+    assert (told["query"], told["page"], told["limit"], len(told["hits"])) == ("spider gossamer", 1, 3, 3)
+    assert told["hits"][0].keys() >= {"url", "title", "snippet", "score", "host", "visited_at"}
+    assert told["hits"][0]["title"] == "The spider"
+
+
+def test_pages_of_an_answer_do_not_overlap(app: App) -> None:
+    urls = [
+        hit["url"]
+        for page in (1, 2, 3, 4)
+        for hit in app.get("/api/search", params={"q": "gossamer", "limit": 4, "page": page}).json()["hits"]
+    ]
+    assert len(urls) == len(set(urls)) == 14
+
+
+def test_filters_narrow_and_facets_say_to_how_many(app: App) -> None:
+    every = app.get("/api/search", params={"q": "gossamer", "facets": True}).json()
+    counts = {choice["value"]: choice["count"] for choice in every["facets"]["type"]}
+    assert counts == {"html": 13, "text": 1}
+    for kind, count in counts.items():
+        assert app.get("/api/search", params={"q": "gossamer", "type": kind}).json()["total"] == count
+    hosts = every["facets"]["host"]
+    assert app.get("/api/search", params={"q": "gossamer", "host": hosts[0]["value"]}).json()["total"] == 14
+
+
+def test_the_same_question_is_answered_the_same_with_and_without_memory(app: App) -> None:
+    first, second = (app.get("/api/search", params={"q": "silk thread"}).json() for _ in range(2))
+    assert {**first, "took_ms": 0} == {**second, "took_ms": 0}
+
+
+def test_completion_goes_on_with_words_of_the_web(app: App) -> None:
+    told = app.get("/api/complete", params={"q": "autumn goss"}).json()
+    assert "autumn gossamer" in told["completions"]
+    assert app.get("/api/suggest", params={"q": "goss"}).json()[0] == "goss"
+
+
+def test_a_word_has_its_documents_and_positions(app: App) -> None:
+    told = app.get("/api/word/Funnel").json()
+    assert told.keys() >= {"word", "word_id", "df", "idf", "documents", "next", "forms"}
+    assert told["df"] == len(told["documents"]) == 3  # its own page, the one before it, the home page
+    assert all(len(each["positions"]) == each["tf"] for each in told["documents"])
+
+
+def test_a_page_has_its_links_ranks_and_visits(app: App) -> None:
+    told = app.get("/api/page", params={"url": f"{app.web}silk"}).json()
+    assert told["title"] == "The silk"
+    assert {link["anchor"] for link in told["inlinks"]} == {"silk", "on to silk"}
+    assert {link["url"] for link in told["outlinks"]} == {app.web, f"{app.web}orb"}
+    assert told["ranks"]["indegree"] == 2
+    assert len(told["visits"]) == 1
+
+
+def test_what_is_not_known_is_a_problem_with_a_sentence(app: App) -> None:
+    answer = app.get("/api/page", params={"url": "https://example.org/nowhere"})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert answer.json()["detail"] == "https://example.org/nowhere is not known in this web."
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/api/page?url=", 400), ("/api/page", 422), ("/api/search?page=0", 422), ("/api/search?limit=9999", 422),
+        ("/api/nothing", 404), ("/api/reports/nothing", 404), ("/api/word/two%20words", 400),
+        ("/api/graph?focus=https://example.org/", 404), ("/api/reports/inlinks", 400),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_in_one_shape(app: App, path: str, status: int) -> None:
+    answer = app.get(path)
+    assert answer.status_code == status, answer.text
+    assert answer.json().keys() == {"type", "title", "status", "detail"}
+    assert answer.json()["status"] == status
+
+
+def test_status_and_hosts_and_errors_tell_what_the_commands_tell(app: App) -> None:
+    for name, command_line in (("status", ["status"]), ("hosts", ["hosts"]), ("errors", ["errors"])):
+        told = json.loads(gossamer(*command_line, "--json", "--store", app.store).stdout)
+        answered = app.get(f"/api/{name}").json()
+        told.pop("freshness", None)
+        assert {key: answered[key] for key in told} == told
+
+
+def test_reports_have_rows_in_order_and_a_csv(app: App) -> None:
+    told = app.get("/api/reports/broken").json()
+    assert [row["url"] for row in told["rows"]] == [f"{app.web}missing"]
+    rows = app.get("/api/reports/most-linked", params={"sort": "url", "order": "desc"}).json()["rows"]
+    assert [row["url"] for row in rows] == sorted((row["url"] for row in rows), reverse=True)
+    table = app.get("/api/reports/broken.csv")
+    assert table.headers["content-type"].startswith("text/csv")
+    assert f"{app.web}missing" in table.text
+
+
+def test_the_graph_is_chosen_by_rank_and_laid_out(app: App) -> None:
+    told = app.get("/api/graph", params={"nodes": 5}).json()
+    nodes, edges = told["nodes"], told["edges"]
+    assert nodes["key"][0] == app.web
+    assert told["known"]["nodes"] == 14
+    assert len(nodes["id"]) == len(nodes["x"]) == len(set(zip(nodes["x"], nodes["y"], strict=True))) == 5
+    assert all(0 <= end < 5 for end in (*edges["source"], *edges["target"]))
+    assert told == app.get("/api/graph", params={"nodes": 5}).json()
+
+
+def test_a_node_is_found_and_its_neighbours_are_those_of_the_links(app: App) -> None:
+    found = app.get("/api/graph/find", params={"q": "silk", "level": "pages"}).json()["nodes"]
+    assert found[0]["key"] == f"{app.web}silk"
+    around = app.get("/api/graph", params={"focus": f"{app.web}silk", "level": "pages"}).json()
+    assert set(around["nodes"]["key"]) == {f"{app.web}{path}" for path in ("", "silk", "spider", "orb")}
+    assert around["focus"] == found[0]["id"]
+    more = app.post("/api/graph/neighbours", {"level": "pages", "id": found[0]["id"], "limit": 2}, token=None).json()
+    assert len(more["nodes"]["id"]) == 3  # itself, and two of its three neighbours
+    assert more["omitted"] == 1
+    assert {*more["edges"]["source"], *more["edges"]["target"]} <= {*more["nodes"]["id"]}
+
+
+def test_a_view_goes_out_as_svg_and_gexf(app: App) -> None:
+    svg = ET.fromstring(app.get("/api/graph.svg").text)
+    assert len(svg.findall(".//{http://www.w3.org/2000/svg}circle")) == 14
+    gexf = ET.fromstring(app.get("/api/graph.gexf").content)
+    assert len(gexf.findall(".//{http://gexf.net/1.3}node")) == 14
+
+
+def test_related_pages_are_linked_from_the_same_pages(app: App) -> None:
+    told = app.get("/api/related", params={"url": f"{app.web}silk"}).json()
+    assert told["related"]
+    assert all(each["together"] >= 1 for each in told["related"])
+
+
+def test_results_are_a_feed_and_the_search_can_be_added_to_a_browser(app: App) -> None:
+    feed = ET.fromstring(app.get("/search.atom", params={"q": "silk"}).text)
+    entries = feed.findall(f"{ATOM}entry")
+    assert entries[0].findtext(f"{ATOM}title") == "The silk"
+    described = ET.fromstring(app.get("/opensearch.xml").text)
+    templates = [each.get("template", "") for each in described if each.tag.endswith("Url")]
+    assert any(each.startswith(f"{app.url}search?q={{searchTerms}}") for each in templates)
+
+
+def test_metrics_are_in_the_text_format_of_prometheus(app: App) -> None:
+    lines = app.get("/metrics").text.splitlines()
+    assert 'gossamer_resources{state="visited"} 14' in lines
+    assert any(line.startswith('gossamer_http_requests_total{route="/api/search",status="200"} ') for line in lines)
+    assert app.get("/healthz").json()["status"] == "ok"
+
+
+def test_every_page_works_without_scripts_and_says_its_name(app: App) -> None:
+    for path in PAGES:
+        answer = app.get(path.format(web=app.web))
+        assert answer.status_code == 200, path
+        assert "<h1" in answer.text, path
+
+
+# -- over the wire -----------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_tagged_and_not_sent_again(app: App) -> None:
+    for path in ("/api/search?q=gossamer", "/api/page?url=" + app.web, "/static/app.css"):
+        first = app.get(path)
+        again = app.get(path, headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b""), path
+
+
+@pytest.mark.parametrize(("encoding", "decode"), [("gzip", gzip.decompress), ("zstd", zstandard.decompress)])
+def test_answers_are_compressed_for_those_who_take_it(app: App, encoding: str, decode: object) -> None:
+    plain = app.get("/api/reports", headers={"Accept-Encoding": "identity"})
+    with app.client.stream("GET", "/api/reports", headers={"Accept-Encoding": encoding}) as answer:
+        packed = b"".join(answer.iter_raw())
+    assert answer.headers["content-encoding"] == encoding
+    assert len(packed) < len(plain.content) / 2
+    assert decode(packed) == plain.content  # type: ignore[operator]
+
+
+def test_head_is_answered_like_get_without_the_body(app: App) -> None:
+    answer = app.client.head("/api/status")
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_what_goes_on_comes_as_events(app: App) -> None:
+    with app.client.stream("GET", "/api/live") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        event = next(line for line in lines if line.startswith("event:"))
+        data = json.loads(next(line for line in lines if line.startswith("data:")).removeprefix("data: "))
+    assert event == "event: live"
+    assert data["resources"]["visited"] == 14
+    assert data["pages"][0]["url"].startswith(app.web)
+
+
+# -- who may do what ---------------------------------------------------------------------------------------------------
+
+
+def test_every_answer_forbids_foreign_scripts_frames_and_sniffing(app: App) -> None:
+    for path in ("/", "/api/status", "/api/nothing", "/static/app.css"):
+        headers = app.get(path).headers
+        assert "script-src 'self'" in headers["content-security-policy"], path
+        assert "'unsafe" not in headers["content-security-policy"], path
+        assert headers["x-content-type-options"] == "nosniff", path
+        assert headers["referrer-policy"] == "no-referrer", path
+
+
+def test_a_foreign_name_for_this_machine_is_refused(app: App) -> None:
+    assert app.get("/", headers={"Host": "evil.example"}).status_code == 421
+    assert app.get("/", headers={"Host": f"localhost:{app.serving.port}"}).status_code == 200
+
+
+def test_control_needs_the_token(app: App) -> None:
+    for token in (None, "", "wrong"):
+        answer = app.post("/api/forget", {"url": f"{app.web}dew"}, token=token)
+        assert answer.status_code == 401, token
+    assert app.client.post("/control/forget", data={"url": f"{app.web}dew"}).status_code == 401
+    assert app.get("/api/page", params={"url": f"{app.web}dew"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}]
+)
+def test_control_is_refused_to_foreign_pages_even_with_the_token(app: App, headers: dict[str, str]) -> None:
+    assert app.post("/api/crawlers/Naiad/stop", **headers).status_code == 403
+
+
+def test_the_token_in_the_printed_link_becomes_a_cookie_for_our_own_pages_only(app: App) -> None:
+    with httpx.Client(base_url=app.url) as client:
+        assert client.get("/control", params={"token": "wrong"}).status_code == 401
+        answer = client.get("/control", params={"token": TOKEN})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/crawl")
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert 'data-control="on"' in client.get("/crawl").text
+        origin = {"Origin": app.url.rstrip("/")}
+        assert client.post("/api/crawlers/Naiad/stop", headers=origin).status_code == 404  # allowed, but it ended
+
+
+def test_beyond_loopback_nothing_is_changed_without_a_chosen_token(app: App) -> None:
+    with Serving(app.store, token="", host="0.0.0.0") as everywhere:
+        url = f"http://127.0.0.1:{everywhere.port}/"
+        answer = httpx.post(f"{url}api/forget", json={"url": app.web}, headers={"Authorization": "Bearer x"})
+        assert (answer.status_code, "Control is off" in answer.json()["detail"]) == (403, True)
+        assert httpx.get(f"{url}api/status").status_code == 200
+
+
+def test_queries_and_bodies_have_a_size(app: App) -> None:
+    assert app.get("/api/search", params={"q": "x" * 9_000}).status_code == 414
+    assert app.post("/api/forget", {"url": "x" * 70_000}).status_code == 413
+    chunked = app.client.post("/api/forget", content=iter([b"{}"]), headers={"Authorization": f"Bearer {TOKEN}"})
+    assert chunked.status_code == 413
+
+
+def test_the_stored_source_stands_in_a_sandbox(app: App) -> None:
+    answer = app.get("/source/raw", params={"url": app.web})
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none'")
+    assert "script" not in policy
+    text = app.get("/source/raw", params={"url": f"{app.web}notes.txt"})
+    assert text.headers["content-disposition"] == "attachment"
+
+
+# -- control -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_crawler_is_started_with_a_new_seed_paused_resumed_and_stopped(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    slow = {f"/{number}": f'<title>{number}</title><a href="/{number + 1}">on</a>' for number in range(400)}
+    with served_app(tmp_path_factory.mktemp("control"), site()) as app, Served({"/": slow["/0"], **slow}) as other:
+        assert app.post("/api/seeds", {"url": "not a url"}).status_code == 400
+        done = app.post("/api/seeds", {"url": other.url})
+        assert done.json() == {"done": "A crawler was started on this machine."}, done.text
+        name = _at_work(app)[0]["name"]
+        for verb, state in (("pause", {"paused"}), ("resume", {"running", "waiting"})):
+            assert app.post(f"/api/crawlers/{name}/{verb}").status_code == 200
+            _until(lambda state=state: any(each["state"] in state for each in _at_work(app)))
+        assert app.post(f"/api/crawlers/{name}/stop").status_code == 200
+        _until(lambda: not _at_work(app))
+        assert app.get("/api/page", params={"url": f"{other.url}1"}).status_code == 200
+
+
+def test_a_page_and_a_host_are_forgotten(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with served_app(tmp_path_factory.mktemp("forget"), site()) as app:
+        host = app.get("/api/page", params={"url": app.web}).json()["host"]
+        assert app.post("/api/forget", {"url": f"{app.web}dew"}).json() == {"done": f"Forgot {app.web}dew."}
+        assert app.get("/api/text", params={"url": f"{app.web}dew"}).status_code == 404
+        assert app.post("/api/forget", {"host": "nowhere.example"}).status_code == 404
+        assert app.post("/api/forget", {}).status_code == 400
+        assert app.post("/api/forget", {"host": host}).json()["done"].startswith(f"Forgot {host} and ")
+        assert app.get("/api/status").json()["documents"] == 0
+
+
+def _at_work(app: App) -> list[dict[str, str]]:
+    crawlers: list[dict[str, str]] = app.get("/api/status").json()["crawlers"]
+    return crawlers
+
+
+def _until(condition: object, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, "It did not happen in time."
+        time.sleep(0.2)

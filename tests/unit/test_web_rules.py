@@ -1,0 +1,134 @@
+"""The rules of the web app that need no server: names, rates, encodings, tags, what is shown of hostile text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.answers import pace
+from gossamer.web.facets import Filters, with_filters
+from gossamer.web.look import Scripts, href, link, marked, place
+from gossamer.web.marks import asked_terms, marked_runs
+from gossamer.web.security import BURST_SECONDS, Access, Rates, access, answers_to
+from gossamer.web.wire import best_encoding, is_known
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gossamer.store.base import Store
+
+
+@pytest.mark.parametrize(
+    ("host", "listening", "answered"),
+    [
+        ("127.0.0.1:8080", "127.0.0.1", True),
+        ("localhost", "127.0.0.1", True),
+        ("LOCALHOST.:80", "127.0.0.1", True),
+        ("[::1]:8080", "127.0.0.1", True),
+        ("192.168.1.5", "127.0.0.1", False),
+        ("evil.example:8080", "127.0.0.1", False),
+        ("", "127.0.0.1", False),
+        ("192.168.1.5:8080", "0.0.0.0", True),
+        ("evil.example", "0.0.0.0", False),
+        ("search.example", "0.0.0.0", True),
+    ],
+)
+def test_only_names_of_ours_are_answered_to(host: str, listening: str, answered: bool) -> None:
+    assert answers_to(host, Access(host=listening, names=frozenset({"search.example"}))) is answered
+
+
+def test_a_token_is_made_up_on_loopback_only() -> None:
+    made = [access(host, None, frozenset(), 0).token for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0")]
+    assert [len(token) > 20 for token in made] == [True, True, True, False]
+    assert made[0] != made[1]
+    assert access("0.0.0.0", "chosen", frozenset(), 0).token == "chosen"
+
+
+def test_an_address_beyond_loopback_has_a_rate_that_refills() -> None:
+    rates = Rates(10)
+    burst = int(10 * BURST_SECONDS)
+    assert [rates.allow("192.0.2.1", 0.0) for _ in range(burst + 1)] == [True] * burst + [False]
+    assert rates.allow("192.0.2.2", 0.0)
+    assert rates.allow("192.0.2.1", 0.1)
+    assert not rates.allow("192.0.2.1", 0.1)
+    assert all(rates.allow("127.0.0.1", 0.0) for _ in range(1000))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "chosen"),
+    [("gzip, deflate, br, zstd", "zstd"), ("gzip", "gzip"), ("zstd;q=0, gzip", "gzip"), ("br", None), ("", None)],
+)
+def test_the_quickest_encoding_that_is_accepted_is_taken(accepted: str, chosen: str | None) -> None:
+    assert best_encoding(accepted) == chosen
+
+
+def test_tags_are_compared_weakly() -> None:
+    assert is_known('W/"a"', '"b", "a"')
+    assert is_known('"a"', "*")
+    assert not is_known('W/"a"', 'W/"b"')
+    assert not is_known('W/"a"', "")
+
+
+@given(st.text())
+def test_a_snippet_lets_nothing_but_marks_through(text: str) -> None:
+    shown = str(marked(text))
+    assert "<" not in shown.replace("<mark>", "").replace("</mark>", "")
+    assert shown == str(marked(shown.replace("&#39;", "'").replace("&#34;", '"')))
+
+
+@given(st.text(), st.text())
+def test_marked_text_is_escaped_and_whole(text: str, question: str) -> None:
+    [(_, shown)] = marked_runs([("text", text)], asked_terms(question, {"english": 1}))
+    assert "<" not in str(shown).replace("<mark>", "").replace("</mark>", "")
+
+
+def test_words_of_a_question_are_marked_in_all_their_forms() -> None:
+    [(field, shown)] = marked_runs([("h1", "Spiders & a <b>spider's</b> web")], asked_terms("spider", {"english": 1}))
+    assert field == "h1"
+    assert str(shown) == ("<mark>Spiders</mark> &amp; a &lt;b&gt;<mark>spider&#39;s</mark>&lt;/b&gt; web")
+
+
+def test_hrefs_lead_to_http_only() -> None:
+    assert [href(url) for url in ("https://a/", "http://a/", "javascript:alert(1)", "data:,x")] == [
+        "https://a/", "http://a/", "about:blank", "about:blank",
+    ]  # fmt: skip
+
+
+def test_places_and_links_are_escaped() -> None:
+    assert "<b>" not in str(place("https://example.org/<b>/\u202ex"))
+    assert link("/search", q="a&b", page=2, host="", explain=False) == "/search?q=a%26b&page=2"
+
+
+def test_filters_become_operators_and_cannot_break_out_of_their_quotes() -> None:
+    filters = Filters(host='example.org" -silk', since="2024-05")
+    assert with_filters("silk", filters) == 'silk site:"example.org -silk" after:"2024-05"'
+
+
+def test_scripts_come_from_the_manifest_with_their_styles(tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.json"
+    entries = {
+        "src/graph.ts": {"file": "graph-1.js", "imports": ["_shared.js"], "css": ["graph-1.css"]},
+        "_shared.js": {"file": "shared-2.js", "css": ["shared-2.css"]},
+    }
+    manifest.write_text(json.dumps(entries))
+    scripts = Scripts(manifest)
+    assert scripts.of("src/graph.ts") == "/static/dist/graph-1.js"
+    assert scripts.styles("src/graph.ts") == ["/static/dist/graph-1.css", "/static/dist/shared-2.css"]
+    assert Scripts(tmp_path / "none.json").missing
+
+
+class Visited:
+    """A store that was visited in two seconds."""
+
+    def by_second(self, since: float) -> list[tuple[int, int, int]]:
+        return [row for row in ((103, 7, 700), (105, 2, 50)) if row[0] >= since]
+
+
+def test_the_pace_has_every_second_also_those_without_visits() -> None:
+    store: Store = Visited()  # type: ignore[assignment]
+    told = pace(store, 4, 106.5)
+    assert (told.seconds, told.pages, told.bytes) == ([102, 103, 104, 105], [0, 7, 0, 2], [0, 700, 0, 50])
