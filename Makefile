@@ -8,17 +8,32 @@ LOCKED := $(PIP) --require-hashes
 COMPILE = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url $(ARGS)
 
-.PHONY: help go test test-full test-packages check format bench lock clean
+# The link-graph explorer and the live charts are built where there is Node, 20.19 or newer; all else works without.
+NODE := $(shell node -p 'const [major, minor] = process.versions.node.split(".").map(Number); \
+	major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19) ? "here" : ""' 2>/dev/null)
+BUILT := src/gossamer/web/static/dist/.vite/manifest.json
+MODULES := frontend/node_modules/.ready
+IF_NODE = $(if $(NODE),$(1))
+
+.PHONY: help go frontend wheel test test-full test-packages check format bench lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
 
-go: .venv/.ready ## Crawl URL=… (without one: a demo web on this machine).
+go: .venv/.ready $(call IF_NODE,$(BUILT)) ## Crawl URL=… (without one: a demo web on this machine).
 	@.venv/bin/gossamer go $(if $(URL),'$(URL)') $(ARGS)
 
+frontend: ## Build the link-graph explorer and the live charts (with Node).
+	@test -n '$(NODE)' || { echo 'Node 20.19 or newer is needed to build the explorer and the live charts.' >&2; exit 2; }
+	@$(MAKE) --no-print-directory $(BUILT)
+
+wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer and the live charts in it.
+	.venv/bin/hatchling build
+
 # Tests that measure or kill processes have the machine for themselves; the others share its cores.
-test: .venv/.ready-dev test-packages ## Run the tests, everything real, in less than 15 minutes on two cores.
+test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests, in 15 minutes on two cores.
+	$(call IF_NODE,cd frontend && npm run --silent test)
 	.venv/bin/pytest -m 'not full' -n 2 --dist loadfile --ignore tests/flow $(ARGS)
 	.venv/bin/pytest -m 'not full' tests/flow $(ARGS)
 
@@ -28,28 +43,31 @@ test-full: test ## Run the tests, then the long ones: kills, sizes, soaks.
 test-packages: .venv/.ready-dev
 	@.venv/bin/python tests/webs/debian.py
 
-check: .venv/.ready-dev ## Lint, check the format, the types and the imports between rooms.
+check: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Lint; check format, types and the imports between rooms.
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	$(call IF_NODE,cd frontend && npm run --silent check)
 
-format: .venv/.ready-dev ## Format the code and mend what the linter can mend.
+format: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Format the code and mend what the linter can mend.
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
+	$(call IF_NODE,cd frontend && npm run --silent format)
 
 bench: .venv/.ready-dev .venv-bench/.ready test-packages ## Measure the crawl beside Scrapy's.
 	.venv/bin/python bench/crawl.py $(ARGS)
 
 lock: .venv/.ready-dev ## Write the lock files anew from pyproject.toml (ARGS=--upgrade for newer versions).
 	.venv/bin/python $(PIP) 'uv>=0.8'
-	$(COMPILE) --group build --group dev pyproject.toml -o requirements/dev.lock
-	$(COMPILE) -c requirements/dev.lock pyproject.toml -o requirements/run.lock
+	$(COMPILE) --all-extras --group build --group dev pyproject.toml -o requirements/dev.lock
+	$(COMPILE) --all-extras -c requirements/dev.lock pyproject.toml -o requirements/run.lock
 	$(COMPILE) -c requirements/dev.lock --group pyproject.toml:build -o requirements/build.lock
 	$(COMPILE) --group pyproject.toml:bench -o requirements/bench.lock
 
 clean: ## Remove what the targets made; webs stay.
-	rm -rf .venv .venv-bench .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .venv-bench .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist \
+		frontend/node_modules src/gossamer/web/static/dist
 
 .venv/bin/python:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer with venv and pip is needed.' >&2; exit 2; }
@@ -63,6 +81,17 @@ clean: ## Remove what the targets made; webs stay.
 
 .venv/.ready-dev: .venv/.ready requirements/dev.lock
 	@.venv/bin/python $(LOCKED) -r requirements/dev.lock
+	@touch $@
+
+# Not `npm ci`: it refuses a lock without the binaries of other systems, which not every registry has.
+$(MODULES): frontend/package.json frontend/package-lock.json frontend/.npmrc
+	@echo 'Setting up frontend/node_modules ...' >&2
+	@cd frontend && npm install --no-save --silent
+	@touch $@
+
+$(BUILT): $(MODULES) frontend/vite.config.ts src/gossamer/web/static/combobox.js \
+		$(shell find frontend/src -type f 2>/dev/null)
+	@cd frontend && npm run --silent build -- --logLevel warn
 	@touch $@
 
 .venv-bench/.ready: requirements/bench.lock

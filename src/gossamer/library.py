@@ -14,15 +14,18 @@ from __future__ import annotations
 import os
 import queue
 import threading
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
+import msgspec
 import zstandard
 
 from gossamer import config, start, wiring
 from gossamer.crawl.urls import digest, from_input
 from gossamer.errors import SeedUnreachable, UsageError
+from gossamer.indexing import IndexFollower
 from gossamer.lookup import find, url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
 
@@ -32,8 +35,13 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.crawler import CrawlLoop
     from gossamer.crawl.progress import Progress
+    from gossamer.graph.snapshot import Graph
+    from gossamer.index.base import IndexReader
+    from gossamer.index.words import Order, WordEntry
     from gossamer.model import Visit
+    from gossamer.search.service import Answer, Searcher
     from gossamer.store.base import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, Store, VisitRow
+    from gossamer.store.graph import Ranking, Ranks
 
 PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
 AHEAD = 512  # visited pages that wait for the program before the crawl holds off
@@ -108,7 +116,7 @@ class Crawler:
 
     Settings are given by their names (`max_pages=100, delay=0.5, scope="domain"`); see docs/reference/settings.md.
     `query` gives words to start from what a search service finds for them (so the setting `crawl.query` is called
-    `url_query` here, like its flag), `revisit` visits again what was visited before. The crawl runs in a thread of its
+    `url_query` here, like its flag), `revisit` visits again what is "due", or "all". The crawl runs in a thread of its
     own, so that a slow loop body does not let transfers run into their time limits; leaving the loop stops it.
     """
 
@@ -118,7 +126,7 @@ class Crawler:
         store: str | Path = "web",
         config_file: str | Path | None = None,
         query: str = "",
-        revisit: bool = False,
+        revisit: Literal["", "due", "all"] = "",
         **settings: object,
     ) -> None:
         self._ask = start.Ask(
@@ -131,12 +139,14 @@ class Crawler:
             environ=os.environ,
         )
         self._loop: CrawlLoop | None = None
+        self.index_fault = ""  # why the index could not follow the crawl; the pages are stored all the same
 
     def __iter__(self) -> Iterator[VisitedPage]:
         loop = start.prepare(self._ask)
         if isinstance(loop, start.Complete):
             return
         self._loop = loop
+        follower = IndexFollower(self._ask.store) if loop.wants_index else None
         pages: queue.Queue[VisitedPage | BaseException | None] = queue.Queue()
         thread = threading.Thread(target=_run, args=(loop, pages), name="crawl", daemon=True)
         thread.start()
@@ -151,6 +161,8 @@ class Crawler:
             loop.hold(on=False)
             thread.join()
             self._loop = None
+            if follower is not None:
+                self.index_fault = follower.finish()
 
     def stop(self) -> None:
         """Finish what is in flight and end the iteration."""
@@ -192,8 +204,10 @@ def _dotted(settings: dict[str, object]) -> dict[str, object]:
 class Web:
     """A stored web, for reading."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, place: str) -> None:
         self._store = store
+        self._place = place
+        self._reader: IndexReader | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -204,7 +218,10 @@ class Web:
         self.close()
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Let go of store and index."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
         self._store.close()
 
     def counts(self) -> Counts:
@@ -241,6 +258,15 @@ class Web:
         """Bonds of a page."""
         return self._store.outlinks(self._id(url))
 
+    def report(self, name: str, *, url: str = "", since: float = 0.0) -> Iterator[dict[str, object]]:
+        """The rows of a report (docs/reference/reports.md) by its name or code.
+
+        `url`: for those about one; `since`: for changes (Unix time).
+        """
+        from gossamer.graph.reports import made  # noqa: PLC0415  many programs never ask for one
+
+        return made(self._store, name, resource=self._id(url) if url else None, since=since)
+
     def visits(self, url: str) -> list[VisitRow]:
         """The history of a resource."""
         return self._store.visits(self._id(url))
@@ -253,10 +279,63 @@ class Web:
         """A page's stored source."""
         return self._store.source(self._id(url))
 
+    # -- the link graph ------------------------------------------------------------------------------------------------
+
+    def rank(self, **options: object) -> Ranking:
+        """Compute ranks and write them to the store: `measures`, `alpha`, `weighted`, `include_unvisited`."""
+        from gossamer.graph import arrays, ranking  # noqa: PLC0415 - numpy and scipy are loaded only when needed
+
+        wanted = msgspec.convert(options, ranking.RankOptions)
+        with closing(wiring.open_store(self._place)) as store, arrays.graph_directory(self._place) as directory:
+            return ranking.rank(store, directory, wanted)
+
+    def ranking(self) -> Ranking | None:
+        """How the ranks were made; None when there are none."""
+        return self._store.ranking()
+
+    def ranks(self, url: str) -> Ranks | None:
+        """What the link graph says of a page; None when it was not ranked."""
+        return self._store.ranks(self._id(url))
+
+    def graph(self, *, include_unvisited: bool = False) -> Graph:
+        """The links between visited pages as memory-mapped arrays."""
+        from gossamer.graph import arrays, snapshot  # noqa: PLC0415
+
+        with arrays.graph_directory(self._place) as directory:
+            return snapshot.open_graph(self._store, directory, include_unvisited=include_unvisited)
+
+    # -- the index -----------------------------------------------------------------------------------------------------
+
+    def word(self, word: str, *, order: Order = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
+        """The word table's entry: where a word stands, with one page of its documents."""
+        from gossamer.index.words import WordTable  # noqa: PLC0415 - numpy and Tantivy are loaded only when needed
+
+        return WordTable(self._store, self._index()).entry(word, order=order, page=page, limit=limit)
+
+    def search(self, text: str, *, page: int = 1, limit: int = 10, explain: bool = False) -> Answer:
+        """Answer a question in the query language; pages count from 1."""
+        return self._searcher().search(text, page=page, limit=limit, explain=explain)
+
+    def complete(self, text: str, limit: int = 8) -> list[str]:
+        """What was typed, with its last word as it may go on."""
+        return self._searcher().complete(text, limit)
+
+    def _searcher(self) -> Searcher:
+        return wiring.searcher(self._store, self._index(), self._place)
+
+    def _index(self) -> IndexReader:
+        """The index as it was last committed."""
+        if self._reader is not None and not self._reader.is_current():
+            self._reader.close()
+            self._reader = None
+        if self._reader is None:
+            self._reader = wiring.open_index(self._place)
+        return self._reader
+
     def _id(self, url: str) -> int:
         return find(self._store, url).id
 
 
 def open_web(place: str | Path = "web") -> Web:
     """Open a stored web for reading."""
-    return Web(wiring.open_store(str(place), read_only=True))
+    return Web(wiring.open_store(str(place), read_only=True), str(place))

@@ -6,10 +6,11 @@ import os
 import selectors
 import shutil
 import socket
+import time
 from collections.abc import Mapping  # noqa: TC003 - msgspec looks at annotations
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -24,8 +25,10 @@ from gossamer.crawl.scope import Scope
 from gossamer.crawl.searching import result_links
 from gossamer.crawl.urls import UrlRules, authority, digest, from_input
 from gossamer.crawl.visits import seed_candidate
+from gossamer.crawl.writer import Watch
 from gossamer.errors import UsageError
 from gossamer.model import State, Value
+from gossamer.revisit.pace import Budget, Schedule, limits_of, schedule_of
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
@@ -42,7 +45,8 @@ class Ask(Value, frozen=True, kw_only=True):
     store: str = "web"
     urls: tuple[str, ...] = ()  # as typed
     query: str = ""  # words to get seeds by
-    revisit: bool = False
+    revisit: Literal["", "due", "all"] = ""  # visit again what is due, or everything
+    watch: bool = False  # keep the web fresh, for ever
     flags: Mapping[str, object] = {}  # settings given directly, by dotted key
     config_file: Path | None = None
     log_file: Path | None = None
@@ -54,6 +58,8 @@ class Complete(Value, frozen=True, kw_only=True):
 
     pages: int
     known: int
+    next_at: float | None = None  # when the next visit is due
+    wants_index: bool = True
 
 
 def prepare(ask: Ask) -> CrawlLoop | Complete:
@@ -129,11 +135,12 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         if ask.query:
             found = result_links(settings.search_service.url, ask.query, fetcher, pool, selector)
             seeds = msgspec.structs.replace(seeds, found=tuple(found))
-        current = _open_round(store, before, settings.crawl, seeds, revisit=ask.revisit)
+        again = _again(ask, store, settings)
+        current = _open_round(store, before, settings.crawl, seeds, again=again, watch=ask.watch)
         if current is None:
             fetcher.close()
             pool.close()
-            return _complete(store)
+            return _complete(store, settings)
         identity = store.join(socket.gethostname(), os.getpid())
         log = CrawlLog(ask.log_file or Path(ask.store) / "logs" / f"{identity.name.lower()}.jsonl", identity.name)
         log.write("start", seeds=current.seeds, settings=msgspec.to_builtins(settings.crawl))
@@ -143,6 +150,7 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
             admissions=partial(_admissions, settings.crawl),
             product=settings.fetch.product,
             fallbacks=seeds.fallbacks,
+            watch=_watch(settings) if ask.watch else None,
         )
         free = partial(_free_space, Path(ask.store))
         parts = Parts(
@@ -176,12 +184,31 @@ def url_rules(crawl: CrawlSettings) -> UrlRules:
     return UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
 
 
+def _again(ask: Ask, store: Store, settings: Settings) -> Schedule | Literal["all"] | None:
+    """What is to be visited again."""
+    if ask.revisit == "all":
+        return "all"
+    return schedule_of(settings.freshness, store.paces()) if ask.revisit else None
+
+
+def _watch(settings: Settings) -> Watch:
+    freshness = settings.freshness
+    budget = Budget(pages=freshness.pages_per_hour, per_host=freshness.host_pages_per_hour, )
+    return Watch(schedule=Schedule(limits=limits_of(freshness)), budget=budget)
+
+
 def _admissions(crawl: CrawlSettings, seeds: tuple[str, ...]) -> Admit:
     return Admissions(crawl, Scope(crawl, seeds))
 
 
 def _open_round(
-    store: Store, before: Round | None, crawl: CrawlSettings, seeds: Seeds, *, revisit: bool
+    store: Store,
+    before: Round | None,
+    crawl: CrawlSettings,
+    seeds: Seeds,
+    *,
+    again: Schedule | Literal["all"] | None,
+    watch: bool,
 ) -> Round | None:
     """Join the round under way, or begin one if something new is asked for; None when there is nothing to do."""
     asked = msgspec.json.encode(crawl).decode()
@@ -192,27 +219,33 @@ def _open_round(
         raise UsageError("There is nothing to crawl in this web yet: give a URL to start from.")
     every = tuple(dict.fromkeys((*earlier, *seeds.typed)))
     admit = _admissions(crawl, (*every, *joined, *seeds.found))
-    if before is None or new or revisit or asked != before.settings:
-        current = store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host)
-        if revisit:
-            store.requeue(current.started_at)
-        if before is not None:
+    other = before is None or bool(new) or asked != before.settings
+    if other or again is not None or (not watch and not _has_limits(before, crawl)):
+        store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host, again)
+        if before is not None and other:
             store.readmit(admit)  # after that: what is queued again may be out of a narrower scope
     # An http form that stood in for its https form before is tried again like one that was typed.
     others = [http for url in seeds.typed if (http := seeds.fallbacks.get(url, "")) in joined]
     start = (*seeds.typed, *seeds.found, *others)
     store.add([seed_candidate(url, url_rules(crawl)) for url in start], admit)
     resources = store.counts().resources
-    if not resources.get(State.QUEUED) and not resources.get(State.LEASED):
+    if not resources.get(State.QUEUED) and not resources.get(State.LEASED) and not watch:
         return None
     return store.current_round()  # what was just added has joined it
 
 
-def _complete(store: Store) -> Complete:
+def _has_limits(current: Round | None, crawl: CrawlSettings) -> bool:
+    """Whether a round has the limits asked for; those of `watch` are its own."""
+    limits = (crawl.max_pages, crawl.max_pages_per_host)
+    return current is None or (current.max_pages, current.max_pages_per_host) == limits
+
+
+def _complete(store: Store, settings: Settings) -> Complete:
     known = sum(store.counts().resources.values())
     pages = sum(host.pages for host in store.hosts())
+    next_at = store.freshness(schedule_of(settings.freshness, store.paces()), time.time()).next_at
     store.close()
-    return Complete(pages=pages, known=known)
+    return Complete(pages=pages, known=known, next_at=next_at, wants_index=settings.crawl.index)
 
 
 def _free_space(directory: Path) -> int:

@@ -266,7 +266,10 @@ def test_everything_public_of_the_library_is_explained(name: str) -> None:
 
 def test_the_readme_opens_with_a_picture_and_exactly_two_commands() -> None:
     opening = (ROOT / "README.md").read_text().partition("\n## ")[0]
-    assert re.findall(r"^!\[.+\]\((.+)\)$", opening, re.MULTILINE) == ["docs/pictures/crawl.svg"]
+    assert re.findall(r"^!\[.+\]\((.+)\)$", opening, re.MULTILINE) == [
+        "docs/pictures/crawl.svg",
+        "docs/pictures/search.png",
+    ]
     commands = [
         line.partition("#")[0].strip()
         for text in re.findall(r"```sh\n(.*?)```", opening, re.DOTALL)

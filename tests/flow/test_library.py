@@ -84,7 +84,7 @@ def test_a_settings_file_may_be_named_by_a_text(site: Served, tmp_path: Path) ->
 def test_a_web_is_visited_again_when_asked(site: Served, tmp_path: Path) -> None:
     list(Crawler(site.url, store=tmp_path / "web"))
     assert list(Crawler(site.url, store=tmp_path / "web")) == []
-    assert len(list(Crawler(store=tmp_path / "web", revisit=True))) == 3
+    assert len(list(Crawler(store=tmp_path / "web", revisit="all"))) == 3
 
 
 def test_a_crawl_starts_from_words(site: Served, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_a_seed_without_a_scheme_is_tried_over_https_and_then_http(tmp_path: Pat
     with Served({"/": links("a"), "/a": ""}) as site:
         summary = crawl(site.place, tmp_path / "web")
         assert summary["pages"] == 2
-        again = gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--json")
+        again = gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--all", "--json")
         assert json.loads(again.stdout)["pages"] == 2, again.stderr
 
 
@@ -160,7 +160,7 @@ def test_the_https_form_of_a_seed_that_answers_over_http_is_no_error(tmp_path: P
         assert crawl(site.place, web)["failed"] == 0
         state, reason = query(web, "SELECT state, reason FROM resources WHERE url = ?", f"https://{site.place}/")[0]
         assert (state, "http is tried instead" in reason) == ("known", True)
-        gossamer("crawl", "--store", web, "--revisit")
+        gossamer("crawl", "--store", web, "--revisit", "--all")
     assert json.loads(gossamer("errors", "--json", "--store", web).stdout) == {"errors": []}
     assert [host["robots"] for host in hosts(web)] == ["unavailable"]
 
@@ -189,7 +189,7 @@ def test_a_seed_cannot_lead_to_a_private_host_by_redirect_even_after_a_new_start
         with Served({"/": links("in"), "/in": Answer("", 302, {"Location": secret.url})}) as site:
             crawl(site.url, tmp_path / "web")
             gossamer("crawl", f"{site.url}in", "--store", tmp_path / "web")
-            gossamer("crawl", "--store", tmp_path / "web", "--revisit")
+            gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--all")
         assert secret.requests == []
 
 
@@ -397,7 +397,7 @@ def test_a_revisit_asks_with_conditions_and_keeps_what_is_unchanged(tmp_path: Pa
         crawl(site.url, tmp_path / "web")
         site.pages["/"] = Answer("", 304, {"ETag": '"1"'})
         site.pages["/a"] = "<title>New A</title>"
-        done = gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--json")
+        done = gossamer("crawl", "--store", tmp_path / "web", "--revisit", "--all", "--json")
         assert json.loads(done.stdout)["pages"] == 2
         assert [request.headers.get("if-none-match") for request in site.requests if request.path == "/"] == [
             None,
@@ -428,7 +428,7 @@ def test_what_a_search_service_finds_on_a_private_host_is_refused_even_after_a_n
     with Served({"/": "secret"}) as secret:
         with Served({"/find?q=silk": links(secret.url)}) as service:
             config.write_text(f'[search_service]\nurl = "{service.url}find?q={{query}}"\n')
-            for what in (("--query", "silk"), ("--revisit",), ("--query", "silk")):
+            for what in (("--query", "silk"), ("--revisit", "--all"), ("--query", "silk")):
                 done = gossamer("crawl", *what, "--store", web, "--config", config)
                 assert (done.returncode, "loopback" in done.stderr) == (2, True), done.stderr
         assert secret.requests == []
@@ -479,14 +479,14 @@ def test_a_crawl_without_a_url_says_where_it_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_demo_goes_on_with_the_demo_and_what_can_be_done_next_stands_in_columns(tmp_path: Path) -> None:
-    done = gossamer("go", "--store", tmp_path / "web", "--max-pages", 1)
+    done = gossamer("go", "--no-serve", "--store", tmp_path / "web", "--max-pages", 1)
     assert f"Go on with: gossamer go --store {tmp_path / 'web'}" in done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith("  gossamer ")]
     where = {line.index(what) for line, what in zip(told, NEXT, strict=True)}
     assert len(where) == 1, done.stderr
 
 
-NEXT = ("what is there", "the hosts", "broken links", "all that is known", "the pages as files")
+NEXT = ("find pages", "search, look", "what is there", "broken links", "all that is known", "what is wrong")
 
 
 def test_a_page_not_modified_is_told_and_exported_as_what_it_is(tmp_path: Path) -> None:
@@ -494,7 +494,7 @@ def test_a_page_not_modified_is_told_and_exported_as_what_it_is(tmp_path: Path) 
     with Served({"/": links("a"), "/a": Answer("", headers={"Content-Type": "text/html", "ETag": '"1"'})}) as site:
         crawl(site.url, web)
         site.pages["/a"] = Answer("", 304, {"ETag": '"1"'})
-        gossamer("crawl", "--revisit", "--store", web)
+        gossamer("crawl", "--revisit", "--all", "--store", web)
         assert query(web, "SELECT status FROM resources WHERE url = ?", f"{site.url}a") == [(304,)]
         assert "visited 304" not in gossamer("page", site.url, "--store", web).stdout
     gossamer("export", "files", "--out", out, "--store", web)

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from gossamer.cli.main import INDEX, app, run
-from gossamer.cli.reference import commands_text
+from gossamer.cli.reference import commands_text, reports_text
 from gossamer.config.describe import reference_text
 
 if TYPE_CHECKING:
@@ -114,6 +114,9 @@ def test_nothing_heavy_is_imported_before_the_first_output(arguments: list[str])
     assert json.loads(done.stdout.splitlines()[-1]) == []
 
 
-@pytest.mark.parametrize(("page", "text"), [("commands.md", commands_text), ("settings.md", reference_text)])
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [("commands.md", commands_text), ("settings.md", reference_text), ("reports.md", reports_text)],
+)
 def test_the_reference_pages_are_up_to_date(page: str, text: Callable[[], str]) -> None:
     assert (REFERENCE / page).read_text() == text(), "run: python -m gossamer.cli.reference docs/reference"

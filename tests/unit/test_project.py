@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -50,3 +51,18 @@ def test_every_locked_package_has_hashes(lock: Path) -> None:
     entries = re.split(r"^(?=[\w.-]+==)", lock.read_text(), flags=re.MULTILINE)[1:]
     assert entries
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_the_lock_of_the_frontend_names_no_registry_and_has_checksums() -> None:
+    packages = json.loads((ROOT / "frontend/package-lock.json").read_text())["packages"]
+    installed = {name: package for name, package in packages.items() if name}
+    assert installed
+    assert [name for name, package in installed.items() if "resolved" in package] == []
+    assert [name for name, package in installed.items() if "integrity" not in package] == []
+
+
+def test_the_scripts_that_need_no_build_import_nothing_that_does() -> None:
+    scripts = (ROOT / "src/gossamer/web/static").glob("*.js")
+    imported = [name for script in scripts for name in re.findall(r'from "(.*)"', script.read_text())]
+    assert imported
+    assert [name for name in imported if not (ROOT / "src/gossamer/web/static" / name).is_file()] == []

@@ -1,4 +1,4 @@
-"""`crawl` and `go`: the commands that make a web."""
+"""`crawl` and `watch`: the commands that make a web and keep it fresh."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.cli.index import followed_by_the_index
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
 from gossamer.cli.output import human_bytes, human_duration, many, printable
-from gossamer.errors import SeedUnreachable
+from gossamer.errors import SeedUnreachable, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,88 +26,98 @@ if TYPE_CHECKING:
     from gossamer.store.base import Waiting
 
 HARD_STOP = 2  # the second Ctrl-C
+STOPPED = "stopped"  # `CrawlLoop.ending` after Ctrl-C
 LOOK_SECONDS = 0.1
 
 
-def crawl_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What `crawl` and `go` share."""
-    for option in reversed(
-        (
-            click.argument("urls", nargs=-1, metavar="[URL]..."),
-            store_option,
-            config_option,
-            json_option,
-            click.option("--query", "words", metavar="WORDS", help="Start from what a search service finds."),
-            click.option("--revisit", is_flag=True, help="Visit again what was visited before."),
-            click.option("--log-file", envvar="GOSSAMER_LOG_FILE", type=click.Path(path_type=Path), metavar="FILE",
-                         help="The JSON log; default: DIR/logs/NAME.jsonl."),
-            click.option("--quiet", is_flag=True, help="No progress, only messages."),
-            settings_flags,
-        )
-    ):  # fmt: skip
-        command = option(command)
-    return command
+START_OPTIONS = (
+    click.argument("urls", nargs=-1, metavar="[URL]..."),
+    click.option("--query", "words", metavar="WORDS", help="Start from what a search service finds."),
+    click.option("--revisit", is_flag=True, help="Visit again what is due."),
+    click.option("--all", "everything", is_flag=True, help="With --revisit: visit everything again."),
+)
+RUN_OPTIONS = (
+    store_option,
+    config_option,
+    json_option,
+    click.option("--log-file", envvar="GOSSAMER_LOG_FILE", type=click.Path(path_type=Path), metavar="FILE",
+                 help="The JSON log; default: DIR/logs/NAME.jsonl."),
+    click.option("--quiet", is_flag=True, help="No progress, only messages."),
+    settings_flags,
+)  # fmt: skip
+
+
+def with_options(
+    *options: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Options that several commands share, in the order in which they are shown."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 @click.command()
-@crawl_options
+@with_options(*START_OPTIONS, *RUN_OPTIONS)
 def crawl(**options: Any) -> None:
     """Crawl from URLs, or go on where the last crawl stopped.
 
     Without a URL the crawl of this web goes on. With a new URL the web is extended. Several `crawl` commands on one web
     share the work.
     """
-    _crawl(**options)
+    run_crawl(**options)
 
 
 @click.command()
-@crawl_options
-def go(urls: tuple[str, ...], **options: Any) -> None:
-    """Crawl and show the result; without a URL, a demo web: Python's own documentation, served on this machine."""
-    with _demo_or(urls) as start:
-        _crawl(start, go_on="crawl" if urls else "go", **options)
-    _what_next(options["store"])
+@with_options(*RUN_OPTIONS)
+def watch(**options: Any) -> None:
+    """Keep the web fresh: visit what is due, for ever, until it is told to stop.
+
+    The visits that bring most come first, as many as --pages-per-hour allow. New pages are visited too, and count.
+    """
+    run_crawl((), words=None, revisit=False, everything=False, watch=True, go_on="watch", **options)
 
 
-@contextlib.contextmanager
-def _demo_or(urls: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    if urls:
-        yield urls
-        return
-    _say("Serving Python's own documentation as a demo web on this machine ...")
-    from gossamer.demo import DemoWeb
-
-    with DemoWeb() as demo:
-        yield (demo.url,)
-
-
-def _crawl(
+def run_crawl(
     urls: tuple[str, ...], *, store: str, config: Path | None, as_json: bool, words: str | None, revisit: bool,
-    log_file: Path | None, quiet: bool, flags: Mapping[str, object], go_on: str = "crawl",
-) -> None:  # fmt: skip
+    everything: bool, log_file: Path | None, quiet: bool, flags: Mapping[str, object], go_on: str = "crawl",
+    watch: bool = False, begin: Callable[[], None] = lambda: None,
+) -> bool:  # fmt: skip
+    """Crawl and say how it went; `begin` is called when the web is there. Returns whether somebody stopped it."""
+    if everything and not revisit:
+        raise UsageError("--all goes with --revisit.")
+    again = "Visiting again all that is" if everything else "Visiting again what is due" if revisit else (
+        "Keeping fresh what is" if watch else "Going on where the last crawl stopped"
+    )  # fmt: skip
     starts = [*urls, *([f"what is found for {words}"] if words else [])]
-    again = "Visiting again what is" if revisit else "Going on where the last crawl stopped"
     place = f"{store.rstrip('/')}/"
     _say(f"Crawling {', '.join(starts)} into {place} ..." if starts else f"{again} in {place} ...")
     from gossamer.start import Ask, Complete, prepare
 
     ask = Ask(
-        store=store, urls=urls, query=words or "", revisit=revisit, flags=flags, config_file=config, log_file=log_file,
-        environ=os.environ,
+        store=store, urls=urls, query=words or "", revisit="all" if everything else "due" if revisit else "",
+        watch=watch, flags=flags, config_file=config, log_file=log_file, environ=os.environ,
     )  # fmt: skip
     loop = prepare(ask)
+    begin()
     if isinstance(loop, Complete):
-        _already_complete(loop, ask, as_json=as_json)
-        return
+        with followed_by_the_index(store, wanted=loop.wants_index):
+            _already_complete(loop, ask, as_json=as_json)
+        return False
     started = time.monotonic()
-    _run(loop, quiet=quiet)
-    seconds = time.monotonic() - started
-    if loop.failure:
-        _tell_what_is_left(loop.leftovers)
-        raise SeedUnreachable(loop.failure)
-    _summarise(loop, seconds, f"gossamer {go_on} --store {store}", as_json=as_json)
-    if loop.progress().failed or loop.progress().refused:
-        _say(f"What went wrong and why: gossamer errors --store {store}")
+    with followed_by_the_index(store, wanted=loop.wants_index, hurried=lambda: loop.is_dropping):
+        _run(loop, quiet=quiet)
+        seconds = time.monotonic() - started
+        if loop.failure:
+            _tell_what_is_left(loop.leftovers)
+            raise SeedUnreachable(loop.failure)
+        _summarise(loop, seconds, f"gossamer {go_on} --store {store}", as_json=as_json)
+        if loop.progress().failed or loop.progress().refused:
+            _say(f"What went wrong and why: gossamer errors --store {store}")
+    return loop.ending == STOPPED
 
 
 def _run(loop: CrawlLoop, *, quiet: bool) -> None:
@@ -192,21 +203,15 @@ def _already_complete(complete: Complete, ask: Ask, *, as_json: bool) -> None:
         _print_json(
             pages=0, bytes=0, failed=0, refused=0, known=complete.known, queued=0, seconds=0.0, pages_per_second=0.0
         )
+    if ask.revisit:
+        _say(f"Nothing is due{_when(complete.next_at)}. Visit everything: --revisit --all.")
+        return
     _say(f"This web is complete: {many(complete.pages, 'page')} visited, nothing queued.")
-    _say(f"Visit it again: gossamer crawl --revisit --store {ask.store}. Extend it: give another URL.")
+    _say(f"Visit it again: gossamer crawl --revisit --all --store {ask.store}. Extend it: give another URL.")
 
 
-def _what_next(store: str) -> None:
-    commands = (
-        ("status", "what is there"),
-        ("hosts", "the hosts"),
-        ("errors", "broken links and other failures, with the page that points at them"),
-        ("page URL", "all that is known of a page: text, links in and out"),
-        ("export files --out DIR", "the pages as files"),
-    )
-    width = max(len(command) for command, _ in commands)
-    for command, what in commands:
-        _say(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {what}")
+def _when(next_at: float | None) -> str:
+    return f"; the next visit is, in {human_duration(max(0.0, next_at - time.time()))}" if next_at else ""
 
 
 def _print_json(**values: float) -> None:

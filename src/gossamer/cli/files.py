@@ -1,142 +1,92 @@
-"""Commands that move pages out of a web and into it: `export` and `import`."""
+"""`gossamer import`: pages from elsewhere than the network."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.index import followed_by_the_index
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import (
     human_bytes,
     human_duration,
-    is_terminal,
     json_text,
     many,
-    printable,
     say,
-    shortened,
     show,
 )
+from gossamer.cli.ticker import Ticker
+from gossamer.errors import UsageError
 from gossamer.lookup import crawl_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gossamer.config import Settings
-    from gossamer.files.folder import FilePage, Skipped
+    from gossamer.files.page import FilePage, Skipped
     from gossamer.files.take import Taken
     from gossamer.store.base import Store
 
 REASONS_SHOWN = 20  # skipped files told one by one; the rest is counted
-
-
-class Ticker:
-    """How far a long command is, on stderr: a line that changes on a terminal, one every 5 seconds elsewhere."""
-
-    def __init__(self) -> None:
-        self._live = is_terminal(sys.stderr)
-        self._pause = 0.1 if self._live else 5.0
-        self._next = time.monotonic() + self._pause
-
-    def tell(self, text: str) -> None:
-        """Show how far it is, if it is time to."""
-        if time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + self._pause
-        sys.stderr.write(f"\r{shortened(printable(text), 79)}\x1b[K" if self._live else f"{printable(text)}\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Take the line away."""
-        if self._live:
-            sys.stderr.write("\r\x1b[K")
-
-
-# -- export ----------------------------------------------------------------------------------------------------------
-
-
-@click.group(invoke_without_command=True)
-@click.pass_context
-def export(ctx: click.Context) -> None:
-    """Write the web out in other forms."""
-    if ctx.invoked_subcommand is None:
-        show(ctx.get_help())
-
-
-@export.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="An empty or new directory.")
-@store_option
-@json_option
-def files(out: Path, store: str, as_json: bool) -> None:
-    """Write the pages as files, under names that lead back to their URLs, with a manifest.
-
-    The files hold the stored sources byte for byte; manifest.jsonl tells the URL, type, charset, status and time of
-    change of each. `gossamer import DIR` takes such a folder back in.
-
-    \b
-    JSON: {"pages", "bytes", "skipped": {reason: count}, "seconds"}
-    """
-    from gossamer.files.export import export_files
-
-    started, ticker = time.monotonic(), Ticker()
-    pages = size = 0
-    skipped: Counter[str] = Counter()
-    with opened(store) as web:
-        for one in export_files(web, out):
-            if one.why_not:
-                skipped[one.why_not] += 1
-            else:
-                pages, size = pages + 1, size + one.bytes
-            ticker.tell(f"{pages:,} pages, {human_bytes(size)}: {one.url}")
-    ticker.close()
-    seconds = time.monotonic() - started
-    if as_json:
-        show(json_text({"pages": pages, "bytes": size, "skipped": skipped, "seconds": round(seconds, 3)}))
-    say(f"Wrote {many(pages, 'page')} ({human_bytes(size)}) to {out} in {human_duration(seconds)}.")
-    for reason, count in skipped.items():
-        say(f"{count:,} visited resources are not there: {reason}.")
-
-
-# -- import ----------------------------------------------------------------------------------------------------------
+REASONS_COUNTED = 100  # kinds of them: a hostile archive may have a media type of its own in each record
+# Outcomes of bytes that were there and could not be read; the others are what the server answered at the time.
+UNPARSED = frozenset({"parser crashed", "parser timeout", "parser out of memory", "bad encoding", "too big"})
 
 
 @click.command(name="import")
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--base", metavar="URL", help="The URL that the folder stands for: DIR/a/b.html becomes URL/a/b.html.")
+@click.argument("places", type=click.Path(path_type=Path), metavar="FILE...", nargs=-1, required=True)
+@click.option("--base", metavar="URL", help="The URL that a folder stands for: DIR/a/b.html becomes URL/a/b.html.")
 @store_option
 @config_option
 @json_option
-def import_(folder: Path, base: str | None, store: str, config: Path | None, as_json: bool) -> None:
-    """Take pages from a folder of files instead of the network.
+def import_(places: tuple[Path, ...], base: str | None, store: str, config: Path | None, as_json: bool) -> None:
+    """Take pages from archives or folders instead of the network.
 
-    The folder is one that `gossamer export files` wrote, or any other with --base URL. The pages go through the same
-    parsers and into the same store as those of a crawl; links out of them are recorded, and a later crawl may follow
-    them. A page that is known already is replaced. Files that are no pages are counted, with the reason.
+    An archive is a WARC or ARC file, gzipped or not, as Common Crawl, wget or Browsertrix make them. A folder is one
+    that `gossamer export files` wrote, or any other with --base URL. The pages go through the same parsers and into the
+    same store as those of a crawl; links out of them are recorded, and a later crawl may follow them. A page that is
+    known already is replaced. What is no page, or broken, is counted and told, with the reason; the rest is taken.
 
     \b
-    JSON: {"pages", "bytes", "failed", "skipped": {reason: count}, "seconds"}
+    JSON: {"pages", "bytes", "redirects", "errors", "failed",
+           "skipped": {reason: count}, "seconds"}
     """
-    from gossamer.crawl.urls import from_input
-    from gossamer.files.folder import pages_in
     from gossamer.wiring import open_store
 
     settings = load_settings(store, config, {}).settings
-    pages = pages_in(folder, from_input(base)[0] if base else None, settings.fetch.max_bytes)
+    for place in places:
+        _pages(place, base, settings)  # what holds no pages is seen before a store is made for them
     web = open_store(store, create=True, settings=settings.store)
     try:
         stored = load_settings(store, config, {}, crawl_settings(web)).settings
-        _report(_take(web, stored, pages), as_json=as_json)
+        with followed_by_the_index(store, wanted=stored.crawl.index):
+            pages = chain.from_iterable(_pages(place, base, stored) for place in places)
+            _report(_take(web, stored, pages), as_json=as_json)
     finally:
         web.close()
 
 
-def _take(web: Store, settings: Settings, pages: Iterator[FilePage | Skipped]) -> Iterator[Taken]:
+def _pages(place: Path, base: str | None, settings: Settings) -> Iterator[FilePage | Skipped]:
+    """The pages at a place; whether there can be any is seen at once."""
+    if place.is_dir():
+        from gossamer.crawl.urls import from_input
+        from gossamer.files.folder import pages_in
+
+        return pages_in(place, from_input(base)[0] if base else None, settings.fetch.max_bytes)
+    from gossamer.files.archive import Taking, pages_in_archive
+
+    if base:
+        raise UsageError(f"--base is for folders: the records of {place} have URLs of their own.")
+    taking = Taking(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    return pages_in_archive(place, taking)
+
+
+def _take(web: Store, settings: Settings, pages: Iterable[FilePage | Skipped]) -> Iterator[Taken]:
     import os
     import selectors
 
@@ -154,29 +104,52 @@ def _take(web: Store, settings: Settings, pages: Iterator[FilePage | Skipped]) -
         selector.close()
 
 
+class Sum:
+    """What became of all that was there."""
+
+    def __init__(self) -> None:
+        self.pages = self.bytes = self.redirects = self.errors = self.failed = 0
+        self.skipped: Counter[str] = Counter()
+        self.told: list[str] = []
+
+    def add(self, one: Taken) -> None:
+        """Count one."""
+        from gossamer.model import Outcome
+
+        match one.outcome:
+            case None:
+                known = one.skipped in self.skipped or len(self.skipped) < REASONS_COUNTED
+                self.skipped[one.skipped if known else "other reasons"] += 1
+                if len(self.told) < REASONS_SHOWN:
+                    self.told.append(f"Skipped {one.name}: {one.skipped}")
+            case Outcome.FETCHED:
+                self.pages, self.bytes = self.pages + 1, self.bytes + one.bytes
+            case Outcome.REDIRECTED:
+                self.redirects += 1
+            case outcome if outcome in UNPARSED:
+                self.failed += 1
+            case _:
+                self.errors += 1
+
+
 def _report(taken: Iterator[Taken], *, as_json: bool) -> None:
-    started, ticker = time.monotonic(), Ticker()
-    pages = failed = size = 0
-    skipped: Counter[str] = Counter()
-    told: list[str] = []
+    started, ticker, total = time.monotonic(), Ticker(), Sum()
     for one in taken:
-        if one.skipped:
-            skipped[one.skipped] += 1
-            told.append(f"{one.name}: {one.skipped}")
-            del told[REASONS_SHOWN:]
-        elif one.failed:
-            failed += 1
-        else:
-            pages, size = pages + 1, size + one.bytes
-        ticker.tell(f"{pages:,} pages, {human_bytes(size)}: {one.name}")
+        total.add(one)
+        ticker.tell(f"{total.pages:,} pages, {human_bytes(total.bytes)}: {one.name}")
     ticker.close()
     seconds = time.monotonic() - started
     if as_json:
-        numbers = {"pages": pages, "bytes": size, "failed": failed, "skipped": skipped, "seconds": round(seconds, 3)}
-        show(json_text(numbers))
-    for line in told:
-        say(f"Skipped {line}")
-    if skipped.total() > len(told):
-        say(f"... and {skipped.total() - len(told):,} more.")
-    took = f"Took {many(pages, 'page')} ({human_bytes(size)}) in {human_duration(seconds)}"
-    say(f"{took}; {failed:,} could not be parsed.")
+        names = ("pages", "bytes", "redirects", "errors", "failed", "skipped")
+        show(json_text({name: getattr(total, name) for name in names} | {"seconds": round(seconds, 3)}))
+    for line in total.told:
+        say(line)
+    if total.skipped.total() > len(total.told):
+        say(f"... and {total.skipped.total() - len(total.told):,} more. By reason:")
+        for reason, count in total.skipped.most_common():
+            say(f"{count:>9,} {reason}")
+    besides = [many(total.redirects, "redirect")] if total.redirects else []
+    besides += [many(total.errors, "error")] if total.errors else []
+    more = f" and {' and '.join(besides)}" if besides else ""
+    took = f"Took {many(total.pages, 'page')} ({human_bytes(total.bytes)}){more} in {human_duration(seconds)}"
+    say(f"{took}; {total.failed:,} could not be parsed.")

@@ -10,7 +10,7 @@ import click
 from gossamer.cli.lookup import is_at_work, opened
 from gossamer.cli.options import store_option
 from gossamer.cli.output import printable, say
-from gossamer.errors import UsageError
+from gossamer.errors import IndexBusy, UsageError
 from gossamer.lookup import find, url_rules
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @store_option
 def forget(what: str, yes: bool, store: str) -> None:
-    """Remove a page or a host with all that hangs on it: text, source, links, visits.
+    """Remove a page or a host with all that hangs on it: text, source, links, visits, and its place in the index.
 
     A URL (https://example.org/page) is one resource; a bare name (example.org, localhost:8080) is a host with all its
     resources. What pages that stay link to is still known, as forgotten; it is visited again only when you give its URL
@@ -33,6 +33,20 @@ def forget(what: str, yes: bool, store: str) -> None:
             _forget_page(web, what, yes=yes)
         else:
             _forget_host(web, what, yes=yes)
+        _leave_the_index(web, store)
+
+
+def _leave_the_index(web: Store, place: str) -> None:
+    from gossamer.wiring import has_index, open_index_writer
+
+    if not has_index(place):
+        return
+    from gossamer.index.build import bring_up_to_date
+
+    try:
+        bring_up_to_date(web, lambda: open_index_writer(place))
+    except IndexBusy:
+        say("The index is being written just now, and will drop it too.")
 
 
 def _forget_page(web: Store, text: str, *, yes: bool) -> None:

@@ -23,15 +23,23 @@ if TYPE_CHECKING:
 INDEX = {
     "Make a web": (
         ("crawl", "gossamer.cli.crawl", "Crawl from URLs, or go on where the last crawl stopped."),
-        ("go", "gossamer.cli.crawl", "Crawl and show the result; without a URL, a demo web."),
-        ("import", "gossamer.cli.files", "Take pages from a folder of files instead of the network."),
+        ("go", "gossamer.cli.go", "Crawl, rank and serve at once; without a URL, a demo web."),
+        ("watch", "gossamer.cli.crawl", "Keep the web fresh: visit what is due, for ever."),
+        ("import", "gossamer.cli.files", "Take pages from archives or a folder of files instead of the network."),
     ),
     "Read it": (
+        ("search", "gossamer.cli.search", "Find pages by their words."),
         ("status", "gossamer.cli.read", "What is there, and what is going on now."),
+        ("word", "gossamer.cli.word", "Where a word stands: documents and positions."),
         ("page", "gossamer.cli.page", "All that is known of one URL, with its links in and out."),
         ("hosts", "gossamer.cli.read", "The hosts, how far each of them is, and what it waits for."),
         ("errors", "gossamer.cli.read", "What was not visited as it should have been, and why."),
-        ("export", "gossamer.cli.files", "Write the web out in other forms."),
+        ("report", "gossamer.cli.report", "What is wrong with a site, or worth knowing: --list lists the reports."),
+        ("rank", "gossamer.cli.rank", "Compute how important pages are by their links."),
+        ("shape", "gossamer.cli.rank", "What hangs together, how deep it is; a site and its neighbours."),
+        ("related", "gossamer.cli.rank", "Pages that are linked from the same pages as one."),
+        ("serve", "gossamer.cli.serve", "The web app and API: search, pages, the graph, the crawl, reports."),
+        ("export", "gossamer.cli.export", "Write the web out in other forms."),
     ),
     "Steer crawlers": (
         ("crawlers", "gossamer.cli.crawlers", "Who is at work here, and who was."),
@@ -40,6 +48,7 @@ INDEX = {
         ("stop", "gossamer.cli.crawlers", "Ask crawlers to finish what is in flight and end."),
     ),
     "Look after it": (
+        ("index", "gossamer.cli.index", "Bring the index up to date with the store, or make it anew."),
         ("forget", "gossamer.cli.forget", "Remove a page or a host with all that hangs on it."),
         ("config", "gossamer.cli.settings", "The settings: a file with all of them, and which hold."),
     ),

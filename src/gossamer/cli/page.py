@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from gossamer.cli.freshness import next_visit, next_visit_shown, show_history
 from gossamer.cli.lookup import opened
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
@@ -18,6 +19,7 @@ from gossamer.cli.output import (
     human_bytes,
     is_terminal,
     json_text,
+    many,
     printable,
     printable_lines,
     rows_wanted,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.store.base import LinkRow, ResourceRow, Store
+    from gossamer.store.graph import Ranks
 
 LINKS_ON_A_TERMINAL = 20  # each way, when --limit is not given
 
@@ -51,7 +54,7 @@ def page(url: str, what: str | None, limit: int | None, store: str, as_json: boo
 
     \b
     JSON: the resource's columns and {"inlinks": [{"url", "anchor", "weight", ...}],
-          "outlinks": [...], "ranks", "visits": [...]}
+          "outlinks": [...], "ranks", "visits": [...], "history": [...], "next_visit_at"}
     JSON with --text: {"url", "text": [{"field", "text"}]}
     """
     with opened(store) as web:
@@ -61,9 +64,9 @@ def page(url: str, what: str | None, limit: int | None, store: str, as_json: boo
         elif what == "source":
             _page_source(web, row)
         elif as_json:
-            _page_json(web, row, limit or None)
+            _page_json(web, row, limit or None, next_visit(web, store, row))
         else:
-            _page_shown(web, row, rows_wanted(limit, LINKS_ON_A_TERMINAL))
+            _page_shown(web, row, rows_wanted(limit, LINKS_ON_A_TERMINAL), next_visit(web, store, row))
 
 
 def _page_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
@@ -91,23 +94,27 @@ def _page_source(web: Store, row: ResourceRow) -> None:
         sys.stdout.buffer.write(source)
 
 
-def _page_json(web: Store, row: ResourceRow, limit: int | None) -> None:
+def _page_json(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
     told = msgspec.to_builtins(row) | {
         "inlinks": web.inlinks(row.id, limit),
         "outlinks": web.outlinks(row.id, limit),
-        "ranks": None,
+        "ranks": web.ranks(row.id),
         "visits": web.visits(row.id),
+        "history": web.history(row.id),
+        "next_visit_at": next_at,
     }
     show(json_text(told, indent=2))
 
 
-def _page_shown(web: Store, row: ResourceRow, limit: int | None) -> None:
+def _page_shown(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
     heading(printable(row.url))
-    told = [(name, value) for name, value in _facts(row) if value]
+    soon = ("next visit", next_visit_shown(next_at))
+    told = [(name, value) for name, value in (*_facts(row), soon, *_rank_facts(web.ranks(row.id))) if value]
     width = max(len(name) for name, _ in told)
     for name, value in told:
         show(f"  {styled(f'{name:<{width}}', DIM, sys.stdout)}  {printable(value)}")
     _show_visits(web, row)
+    show_history(web, row)
     _show_links("Links in", web.inlinks(row.id, limit and limit + 1), limit, row.url)
     _show_links("Links out", web.outlinks(row.id, limit and limit + 1), limit, row.url)
 
@@ -137,6 +144,14 @@ def _facts(row: ResourceRow) -> list[tuple[str, str]]:
         ("found", f"{at(row.discovered_at)}" + (f" by {row.discovered_by}" if row.discovered_by else "")),
         ("number", str(row.id)),
     ]
+
+
+def _rank_facts(ranks: Ranks | None) -> list[tuple[str, str]]:
+    if ranks is None:
+        return []
+    linked = f"from {many(ranks.indegree, 'page')}, to {many(ranks.outdegree, 'page')}"
+    clicks = "" if ranks.depth is None else f"{ranks.depth} from the seeds"
+    return [("rank", f"{ranks.score:.1f} of 100"), ("linked", linked), ("clicks", clicks)]
 
 
 def _show_visits(web: Store, row: ResourceRow) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from gossamer.cli.freshness import freshness, show_freshness
 from gossamer.cli.lookup import is_at_work, opened
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
@@ -49,18 +50,22 @@ def status(store: str, as_json: bool) -> None:
 
     \b
     JSON: {"resources": {state: count}, "hosts", "links", "documents",
-           "crawlers": [...], "rate", "round", "version"}
+           "crawlers": [...], "rate", "round", "version",
+           "freshness": {"pages", "ages": {percentile: seconds}, "out_of_date", "due", "next_at"}}
     """
     with opened(store) as web:
-        counts, current, version = web.counts(), web.current_round(), web.version()
+        counts, current, version, fresh = web.counts(), web.current_round(), web.version(), freshness(web, store)
         crawlers = [crawler for crawler in web.crawlers() if is_at_work(crawler)]
     rate = sum(crawler.pages_per_second for crawler in crawlers)
     if as_json:
-        told = {"crawlers": crawlers, "rate": rate, "round": _round(current), "version": version}
+        told = {
+            "crawlers": crawlers, "rate": rate, "round": _round(current), "version": version, "freshness": fresh,
+        }  # fmt: skip
         show(json_text(msgspec.to_builtins(counts) | told, indent=2))
         return
     _show_counts(counts)
     _show_round(current)
+    show_freshness(fresh)
     show()
     _show_crawlers(crawlers, rate)
 

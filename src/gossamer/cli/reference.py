@@ -1,4 +1,4 @@
-"""The reference pages of the documentation, made of what they describe: the commands and the settings.
+"""The reference pages of the documentation, made of what they describe: the commands, the settings, the reports.
 
 `python -m gossamer.cli.reference docs/reference` writes them; a test fails when they are out of date.
 """
@@ -79,11 +79,56 @@ def _prose(text: str) -> str:
     )
 
 
+# -- reports -----------------------------------------------------------------------------------------------------------
+
+REPORTS_HEAD = """\
+# Reports
+
+<!-- Written by `python -m gossamer.cli.reference docs/reference`; do not edit. -->
+
+`gossamer report NAME` takes a report's name, its code (which stays the same for ever), the group it stands under here,
+or `all`. [How to use them](../how-to/audit-a-site.md).
+
+- *Severity*: an `error` is met by readers or search engines, a `warning` costs visitors or rank, a `notice` is worth a
+  look. An `info` is an overview, no finding: `--fail-on` never fails on it.
+- *Could be listed* means: fetched, not marked `noindex`, and not giving up its place to a canonical page that was
+  visited and could be listed itself.
+- What a crawl did not store cannot be reported: without links (`--no-links`) or sources (`--no-source`) the reports
+  that need them say so.
+- Links in HTTP headers and sitemaps can say `hreflang` too; the `hreflang` reports read it from the head of pages only.
+- `near-duplicates` compares the whole text of pages, the menu included, and estimates: 0.9 may be 0.87 or 0.93.
+- `html` tells what the parser of the HTML standard stumbles over. `line` is where it first noticed.
+"""
+
+
+def reports_text() -> str:
+    """The page of all reports, in Markdown."""
+    from gossamer.graph.reports.registry import THEMES
+
+    parts = [REPORTS_HEAD]
+    for theme, reports in THEMES.items():
+        parts.append(f"\n## {theme}\n")
+        parts += [
+            f"\n### {each.code} {each.name}\n\n*{each.severity}.* {_escaped(each.finds)}.\n\n"
+            f"- Why it matters: {_escaped(each.why)}\n- What to do: {_escaped(each.fix)}\n"
+            f"- Columns: {', '.join(f'`{name}`' for name in each.columns)}\n"
+            + (f"- Needs the stored {' and '.join(each.needs)}\n" if each.needs else "")
+            for each in reports
+        ]
+    return "".join(parts)
+
+
+def _escaped(text: str) -> str:
+    """Markup that is talked about, not used."""
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
 def main() -> None:
     """Write the pages into the directory that is given."""
     directory = Path(sys.argv[1])
     (directory / "commands.md").write_text(commands_text())
     (directory / "settings.md").write_text(settings_text())
+    (directory / "reports.md").write_text(reports_text())
 
 
 if __name__ == "__main__":

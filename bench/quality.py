@@ -1,0 +1,187 @@
+"""How good answers are, for any weights: Cranfield, titles and held-out anchor texts, through the real path.
+
+python bench/quality.py                        what `gossamer.search.weights` gives, beside the aims
+python bench/quality.py titles=.4 titles=.6    the same with a weight changed, one line each
+python bench/quality.py --sweep                the neighbourhood of every weight
+
+Cranfield needs the outside test data beside the project (../shared/suites); titles and anchors need Debian's
+documentation packages (`make test-packages`). Webs are made once and kept under .cache/quality; remove that to make
+them anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))  # what judges answers in tests and here is the same
+
+import judging  # noqa: E402
+from gossamer.search.weights import SECOND, Blend  # noqa: E402
+from suites import SUITES  # noqa: E402
+from webs import debian  # noqa: E402
+from webs.nginx import Nginx, Site  # noqa: E402
+
+CACHE = HERE.parent / ".cache" / "quality"
+ITEMS = 400  # titles, and anchor texts
+FAST = ("--delay", "0", "--connections", "16", "--no-source")
+
+# The aims of issue 3.
+LEAST_MAP, LEAST_NDCG10 = 0.315, 0.40
+LEAST_FIRST, LEAST_TEN = 0.90, 0.98
+LEAST_ANCHOR_GAIN = 1.15
+
+SWEEP = {
+    "proximity": (0.0, 0.1, 0.4),
+    "titles": (0.0, 0.4, 1.2),
+    "anchors": (0.0, 0.25, 1.0),
+    "pagerank": (0.0, 0.2),
+    "saturation": (1.2, 3.0),
+    "length": (0.5, 0.9),
+    "title": (1.0, 5.0),
+    "heading": (2.0,),
+    "nearness": (0.5, 2.0),
+    "calls": (0.5, 2.0),
+    "spread": (1.0, 0.8),
+}
+
+
+class Row(NamedTuple):
+    """Weights and how good answers are with them."""
+
+    weights: str
+    cranfield: judging.Figures
+    titles: judging.Found
+    anchors: judging.Found
+    deaf: judging.Found  # the same without anchor texts
+
+    @property
+    def gain(self) -> float:
+        """What anchor texts bring."""
+        return self.anchors.mrr / self.deaf.mrr
+
+
+def gossamer(*arguments: str) -> None:
+    subprocess.run([str(Path(sys.executable).with_name("gossamer")), *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def nginx() -> Path:
+    binary = debian.find("nginx")
+    if binary is None or any(debian.find(package) is None for package in debian.DOCUMENTATION):
+        sys.exit("nginx or Debian's documentation is not here: run `make test-packages`")
+    return binary
+
+
+def cranfield_web() -> tuple[judging.Collection, Path, str]:
+    """The collection, its web, and where its pages were."""
+    collection, web, root = judging.cranfield(SUITES / "ir-cranfield"), CACHE / "cranfield", CACHE / "root"
+    told = CACHE / "cranfield.url"
+    if not told.exists():
+        shutil.rmtree(web, ignore_errors=True)
+        root.mkdir(parents=True, exist_ok=True)
+        for path, page in collection.pages.items():
+            (root / (path.removeprefix("/") or "index.html")).write_text(page)
+        with Nginx(nginx(), {"cranfield": Site(root)}, log=False) as served:
+            gossamer("crawl", served.url("cranfield"), "--store", str(web), *FAST)
+            told.write_text(served.url("cranfield").rstrip("/"))
+    return collection, web, told.read_text()
+
+
+def documentation_web() -> tuple[Path, list[judging.Item], list[judging.Item]]:
+    """The web of Debian's documentation, its titles, and the anchor texts held out of its index."""
+    web, told = CACHE / "documentation", CACHE / "items.json"
+    if not told.exists():
+        shutil.rmtree(web, ignore_errors=True)
+        sites = {package: Site(root) for package in debian.DOCUMENTATION if (root := debian.find(package))}
+        with Nginx(nginx(), sites, log=False) as served:
+            urls = [served.url(site, "/index.html") for site in sites]
+            gossamer("crawl", *urls, "--store", str(web), "--no-index", *FAST)
+        items = [judging.titles(web, ITEMS), judging.hold_out_anchors(web, ITEMS)]
+        gossamer("rank", "--store", str(web))
+        gossamer("index", "--store", str(web))
+        told.write_bytes(msgspec.json.encode(items))
+    titles, anchors = msgspec.json.decode(told.read_bytes(), type=list[list[judging.Item]])
+    return web, titles, anchors
+
+
+def judge(weights: str, blend: Blend) -> Row:
+    """How good answers are with these weights."""
+    collection, cranfield, site = cranfield_web()
+    with judging.searcher_of(cranfield, blend) as searcher:
+        figures = judging.ask(collection, searcher, site)
+    web, titles, anchors = documentation_web()
+
+    def found(items: list[judging.Item], with_: Blend) -> judging.Found:
+        with judging.searcher_of(web, with_) as searcher:
+            return judging.find(items, searcher)
+
+    without = msgspec.structs.replace(blend, anchors=0.0)
+    return Row(weights, figures, found(titles, blend), found(anchors, blend), found(anchors, without))
+
+
+def variants(arguments: argparse.Namespace) -> list[tuple[str, Blend]]:
+    """The weights to judge."""
+    asked = arguments.weights or (
+        [f"{name}={value}" for name in SWEEP for value in SWEEP[name]] if arguments.sweep else []
+    )
+    changed = [(each, *each.split("=", 1)) for each in asked]
+    return [("as they are", SECOND)] + [
+        (each, msgspec.structs.replace(SECOND, **{name: float(value)})) for each, name, value in changed
+    ]
+
+
+def told(row: Row) -> dict[str, object]:
+    """A row as JSON."""
+    return {
+        "weights": row.weights,
+        "cranfield": row.cranfield._asdict(),
+        "titles": row.titles._asdict(),
+        "anchors": row.anchors._asdict(),
+        "without_anchors": row.deaf._asdict(),
+        "anchor_gain": row.gain,
+    }
+
+
+def line(row: Row) -> str:
+    """A row for people."""
+    figures = (*row.cranfield[:3], row.titles.first, row.titles.ten, row.anchors.mrr, row.gain)
+    return f"{row.weights:16}" + "".join(f"{figure:9.4f}" for figure in figures)
+
+
+def is_enough(row: Row) -> bool:
+    """Whether the aims are reached."""
+    return (
+        row.cranfield.map >= LEAST_MAP
+        and row.cranfield.ndcg10 >= LEAST_NDCG10
+        and row.titles.first >= LEAST_FIRST
+        and row.titles.ten >= LEAST_TEN
+        and row.gain >= LEAST_ANCHOR_GAIN
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("weights", nargs="*", metavar="NAME=VALUE", help="a weight to change")
+    parser.add_argument("--sweep", action="store_true", help="judge the neighbourhood of every weight")
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
+    arguments = parser.parse_args()
+    if not arguments.json:
+        columns = ("MAP", "nDCG@10", "MRR", "title@1", "title@10", "anchors", "gain")
+        print("weights".ljust(16) + "".join(f"{column:>9}" for column in columns))
+    rows = []
+    for name, blend in variants(arguments):
+        rows.append(judge(name, blend))
+        print(json.dumps(told(rows[-1])) if arguments.json else line(rows[-1]), flush=True)
+    return 0 if is_enough(rows[0]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

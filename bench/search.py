@@ -1,0 +1,212 @@
+"""How fast answers are: 1,000 mixed questions on 16,000 real pages, and SQLite's FTS5 over the same text beside it.
+
+The web is Debian's documentation of Java, Python, PostgreSQL and C++ (the last is fetched for this alone), crawled from
+nginx on this machine, ranked and indexed. Questions are made from the pages' own words by a fixed seed: one, two and
+three words, phrases, exclusion, site: and whole titles. Each is answered as `gossamer search` does it, with the second
+pass and ten snippets, in one process. FTS5 only has to retrieve the first ten, and so does the index then.
+
+The web is kept under .cache/search; remove that to make it anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))  # the webs for tests and for measuring are the same
+
+from gossamer.index.analyze import analysis  # noqa: E402
+from gossamer.index.documents import as_indexed  # noqa: E402
+from gossamer.search.query import parse  # noqa: E402
+from gossamer.search.weights import FIRST  # noqa: E402
+from gossamer.wiring import open_index, open_searcher, open_store  # noqa: E402
+from webs import debian  # noqa: E402
+from webs.nginx import Nginx, Site  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gossamer.index.base import IndexReader
+    from gossamer.store.base import Store
+
+CACHE = HERE.parent / ".cache" / "search"
+QUESTIONS = 1_000
+SEED = 7
+DEEP = 500  # the page that shows whether deep pages stay quick
+
+# The aims of issue 3.
+LEAST_PAGES = 15_000
+MOST_MEDIAN, MOST_99 = 3.0, 25.0  # milliseconds
+LEAST_RATIO = 8.0
+
+
+class Aim(NamedTuple):
+    """Something measured, and what it has to be."""
+
+    name: str
+    measured: float
+    wanted: str
+    reached: bool
+
+
+def make_web() -> Path:
+    """The web of all documentation, made once."""
+    web, ready = CACHE / "web", CACHE / "ready"
+    if ready.exists():
+        return web
+    shutil.rmtree(CACHE, ignore_errors=True)
+    CACHE.mkdir(parents=True)
+    debian.get([package for package in debian.MORE if debian.find(package) is None])
+    sites = {package: Site(root) for package in (*debian.DOCUMENTATION, *debian.MORE) if (root := debian.find(package))}
+    binary = debian.find("nginx")
+    if binary is None or len(sites) < len(debian.DOCUMENTATION) + len(debian.MORE):
+        sys.exit("nginx or Debian's documentation is not here: run `make test-packages`")
+    gossamer = str(Path(sys.executable).with_name("gossamer"))
+    with Nginx(binary, sites, log=False) as nginx:
+        urls = [nginx.url(site, "/index.html") for site in sites]
+        fast = ("--delay", "0", "--connections", "16", "--no-source")
+        subprocess.run([gossamer, "crawl", *urls, "--store", str(web), *fast], check=True)
+    subprocess.run([gossamer, "rank", "--store", str(web)], check=True, stdout=subprocess.DEVNULL)
+    ready.touch()
+    return web
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+def make_questions(texts: dict[int, str], titles: list[str], hosts: list[str]) -> list[str]:
+    """Questions as people ask them, out of what stands in the pages: neighbouring words, so that most have answers."""
+    lot = random.Random(SEED)
+    pages = sorted(texts)
+
+    def words(count: int) -> list[str]:
+        while True:
+            page = texts[lot.choice(pages)].split()
+            if len(page) > count:
+                start = lot.randrange(len(page) - count)
+                if all(word.isalnum() for word in page[start : start + count]):
+                    return page[start : start + count]
+
+    kinds: list[Callable[[], str]] = [
+        lambda: words(1)[0],
+        lambda: words(1)[0],
+        lambda: " ".join(words(2)),
+        lambda: " ".join(words(2)),
+        lambda: " ".join(words(3)),
+        lambda: " ".join(words(1) + words(1)),
+        lambda: f'"{" ".join(words(2))}"',
+        lambda: f"{words(1)[0]} -{words(1)[0]}",
+        lambda: f"{words(1)[0]} site:{lot.choice(hosts)}",
+        lambda: lot.choice(titles),
+    ]
+    return [kinds[number % len(kinds)]() for number in range(QUESTIONS)]
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
+
+
+def milliseconds(call: Callable[[], object]) -> float:
+    """How long a call takes."""
+    started = time.perf_counter()
+    call()
+    return (time.perf_counter() - started) * 1000
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which a share of them lies."""
+    return sorted(values)[min(len(values) - 1, round(share * len(values)))]
+
+
+def full_text_search(texts: dict[int, str]) -> sqlite3.Connection:
+    """FTS5 with the very terms that the index holds, in memory, optimised."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE pages USING fts5 (body, content = '')")
+    how = analysis("english")
+    terms = ((id_, how.terms(text)) for id_, text in texts.items())
+    database.executemany("INSERT INTO pages (rowid, body) VALUES (?, ?)", terms)
+    database.execute("INSERT INTO pages (pages) VALUES ('optimize')")
+    database.commit()
+    return database
+
+
+def first_ten(index: IndexReader, database: sqlite3.Connection, words: Sequence[str]) -> tuple[float, float]:
+    """Median times of one-word questions: the index, and FTS5."""
+    languages = index.languages()
+    queries = [(parse(word, languages).query, analysis("english").terms(word)) for word in words]
+    best = "SELECT rowid FROM pages WHERE pages MATCH ? ORDER BY rank LIMIT 10"
+    ours = [milliseconds(lambda: index.match(query, FIRST, limit=10)) for query, _ in queries]  # noqa: B023 - called at once
+    theirs = [milliseconds(lambda: database.execute(best, (f'"{terms}"',)).fetchall()) for _, terms in queries]  # noqa: B023
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def prepare(store: Store, index: IndexReader) -> tuple[list[str], sqlite3.Connection]:
+    """The questions, and FTS5 over the same text; the pages are let go of, for a search does not hold them either."""
+    ids = list(index.ids())
+    rows = {id_: row for at in range(0, len(ids), 500) for id_, row in store.documents(ids[at : at + 500]).items()}
+    texts = {id_: _text(row.text) for id_, row in rows.items()}
+    titles, hosts = ({getattr(row, name) for row in rows.values()} for name in ("title", "host"))
+    return make_questions(texts, sorted(titles - {""}), sorted(hosts)), full_text_search(texts)
+
+
+def measure(web: Path) -> list[Aim]:
+    """All of it."""
+    place = str(web)
+    with closing(open_store(place, read_only=True)) as store, closing(open_index(place)) as index:
+        questions, database = prepare(store, index)
+        with closing(open_searcher(store, place)) as searcher:
+            for question in questions[:50]:
+                searcher.search(question)  # what is read for the first time comes from the disk
+            times = [milliseconds(lambda: searcher.search(question)) for question in questions]  # noqa: B023 - called at once
+            deep = milliseconds(lambda: searcher.search("string class method", page=DEEP))
+        with closing(database):
+            one_word = [question for question in questions if question.isalnum()]
+            ours, theirs = first_ten(index, database, one_word)
+        pages = index.count()
+    median, slowest = statistics.median(times), percentile(times, 0.99)
+    return [
+        Aim("pages", pages, f">= {LEAST_PAGES:,}", pages >= LEAST_PAGES),
+        Aim("median of 1,000 answers (ms)", median, f"<= {MOST_MEDIAN:g}", median <= MOST_MEDIAN),
+        Aim("99 % of them within (ms)", slowest, f"<= {MOST_99:g}", slowest <= MOST_99),
+        Aim(f"page {DEEP} (ms)", deep, "", True),
+        Aim("first ten of a word, index (ms)", ours, "", True),
+        Aim("first ten of a word, FTS5 (ms)", theirs, "", True),
+        Aim("FTS5 to index", theirs / ours, f">= {LEAST_RATIO:g}", theirs / ours >= LEAST_RATIO),
+    ]
+
+
+def _text(packed: bytes) -> str:
+    return "\n".join(run for _, run in as_indexed(packed))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    arguments = parser.parse_args()
+    aims = measure(make_web())
+    if arguments.json:
+        print(json.dumps({aim.name: {"measured": aim.measured, "reached": aim.reached} for aim in aims}))
+    else:
+        table = Table("aim", "measured", "wanted", "")
+        for aim in aims:
+            told = ("reached" if aim.reached else "MISSED") if aim.wanted else ""
+            table.add_row(aim.name, f"{aim.measured:,.2f}", aim.wanted, told)
+        Console().print(table)
+    return 0 if all(aim.reached for aim in aims) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

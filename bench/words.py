@@ -1,0 +1,63 @@
+"""How quickly the word table answers: the first documents of words that stand in many, with every position.
+
+Needs a web with an index, such as `gossamer crawl` of openjdk-17-doc leaves: `bench/words.py WEB`. The figures are
+medians over the most frequent words, stop words among them, in one process; the first look at each is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from gossamer import open_web
+
+if TYPE_CHECKING:
+    from gossamer import Web
+
+LEAST_DOCUMENTS = 4_000
+WORDS = 30
+AIMS = {20: 20.0, 100: 80.0}  # documents -> milliseconds
+
+
+def milliseconds(web: Web, word: str, documents: int) -> float:
+    """The quickest of five: the machine may have other things to do."""
+    times = []
+    for _ in range(6):
+        started = time.perf_counter()
+        web.word(word, limit=documents)
+        times.append((time.perf_counter() - started) * 1e3)
+    return min(times[1:])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("web", help="a web with an index")
+    parser.add_argument("--least", type=int, default=LEAST_DOCUMENTS, help="documents that a word must stand in")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    with open_web(arguments.web) as web:
+        frequent = [word for word, number in web._index().terms(limit=10 * WORDS) if number >= arguments.least]  # noqa: SLF001
+        words = [word for word in frequent if web.word(word, limit=1).df >= arguments.least][:WORDS]
+        if not words:
+            sys.exit(f"No word stands in {arguments.least:,} documents.")
+        found = {number: [milliseconds(web, word, number) for word in words] for number in AIMS}
+    told = {
+        f"first {number} documents (ms)": {
+            "median": round(statistics.median(times), 1), "worst": round(max(times), 1), "aim": AIMS[number],
+        }
+        for number, times in found.items()
+    }  # fmt: skip
+    if arguments.json:
+        print(json.dumps({"words": len(words), **told}))
+    else:
+        for what, figures in told.items():
+            print(f"{what}: median {figures['median']}, worst {figures['worst']}, aim {figures['aim']}")
+    return 0 if all(statistics.median(times) <= AIMS[number] for number, times in found.items()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""`gossamer export graph` and `gossamer export picture`: the link graph for other programs, and for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from gossamer.cli.lookup import opened
+from gossamer.cli.options import json_option, store_option
+from gossamer.cli.out import STDOUT, Told, ending, out_option, place_for
+from gossamer.cli.output import many, say
+from gossamer.cli.ticker import Ticker
+from gossamer.errors import UsageError
+from gossamer.files.tables import WRITERS, Column, Table
+
+if TYPE_CHECKING:
+    from gossamer.graph.export import Level
+    from gossamer.graph.snapshot import Graph
+    from gossamer.store.base import Store
+    from gossamer.store.graph import Ranking
+
+GRAPH_FORMATS = ("gexf", "graphml", "commoncrawl", "csv", "jsonl", "parquet")
+level_option = click.option(
+    "--level", type=click.Choice(("pages", "hosts")), default="pages", show_default=True, help="What the nodes are."
+)
+unvisited_option = click.option(
+    "--include-unvisited", is_flag=True, help="Also what is only linked to; by default exactly the ranked graph."
+)
+
+
+@click.command()
+@click.option("--format", "form", type=click.Choice(GRAPH_FORMATS), help="Default: as FILE ends, else gexf.")
+@level_option
+@unvisited_option
+@out_option
+@store_option
+@json_option
+def graph(form: str | None, level: str, include_unvisited: bool, out: Path, store: str, as_json: bool) -> None:
+    """Write the link graph, with ranks and communities as attributes.
+
+    Its nodes are the visited pages, its edges the followed hyperlinks between them; weights say how many. GEXF is for
+    Gephi, GraphML for yEd, igraph, networkx and others; csv, jsonl and parquet are lists of edges. With commoncrawl,
+    FILE is a new directory for the files of Common Crawl's web graphs (vertices, edges, ranks). Ranks are those of the
+    last `gossamer rank`.
+
+    \b
+    JSON: {"out", "format", "level", "nodes", "edges", "ranked", "bytes", "seconds"}
+    """
+    from gossamer.graph.arrays import graph_directory
+    from gossamer.graph.export import host_level, page_level
+    from gossamer.graph.snapshot import open_graph
+
+    form = form or ending(out, GRAPH_FORMATS)
+    told, ticker = Told(out, as_json=as_json), Ticker()
+    with opened(store) as web, graph_directory(store) as directory:
+        found = open_graph(web, directory, include_unvisited=include_unvisited, tell=ticker.tell)
+        ranking = web.ranking()
+        ranked = ranking is not None
+        if form == "commoncrawl":
+            ranked = _common_crawl(web, found, out, hosts=level == "hosts")
+        else:
+            with place_for(out, binary=form == "parquet") as stream:
+                _write_graph((host_level if level == "hosts" else page_level)(web, found), form, stream)
+    ticker.close()
+    links = found.hosts if level == "hosts" else found.pages
+    sentence = f"{many(links.nodes, level.removesuffix('s'))} and {many(links.edges, 'edge')}"
+    told.tell(sentence, format=form, level=level, nodes=links.nodes, edges=links.edges, ranked=ranked)
+    if form in {"gexf", "graphml", "commoncrawl"}:
+        _tell_of_ranks(ranking, ranked=ranked, version=found.version)
+
+
+def _tell_of_ranks(ranking: Ranking | None, *, ranked: bool, version: int) -> None:
+    if not ranked:
+        say("There are no ranks in it: `gossamer rank` computes them.")
+    elif ranking is not None and ranking.version != version:
+        say("The web changed after it was ranked: `gossamer rank` brings the ranks up to date.")
+
+
+def _write_graph(level: Level, form: str, stream: IO[bytes]) -> None:
+    from importlib.metadata import version
+
+    from gossamer.graph.export import edge_rows, write_gexf, write_graphml
+
+    creator = f"Gossamer {version('gossamer')}"
+    if form == "gexf":
+        write_gexf(level, stream, creator)
+    elif form == "graphml":
+        write_graphml(level, stream, creator)
+    else:
+        columns = (Column("source"), Column("target"), Column("weight", "integer"))
+        WRITERS[form](Table(columns=columns, rows=edge_rows(level)), stream)
+
+
+def _common_crawl(web: Store, found: Graph, out: Path, *, hosts: bool) -> bool:
+    from gossamer.graph.commoncrawl import write_common_crawl
+
+    if out == STDOUT or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+        raise UsageError("The files of Common Crawl's layout need a new or empty directory: --out DIR.")
+    out.mkdir(parents=True, exist_ok=True)
+    return write_common_crawl(web, found, out, hosts=hosts)
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+
+PICTURES = ("svg", "png")
+
+
+@click.command()
+@click.option("--show", "what", type=click.Choice(("graph", "degrees", "depths")), default="graph", show_default=True,
+              help="The graph laid out, how links are spread, or how far pages are from the seeds.")  # fmt: skip
+@click.option(
+    "--level", type=click.Choice(("pages", "hosts")), help="What the nodes are; default: hosts if there are many."
+)
+@click.option("--nodes", type=click.IntRange(2, 2000), default=300, show_default=True, help="How many, the best first.")
+@unvisited_option
+@click.option("--title", metavar="TEXT", help="What to write on top; default: the host, or how many there are.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A .svg or .png file.")
+@store_option
+@json_option
+def picture(
+    what: str, level: str | None, nodes: int, include_unvisited: bool, title: str | None, out: Path, store: str,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Draw the link graph: coloured by community, sized by PageRank, labelled.
+
+    The best pages or hosts are chosen, and the most telling links between them; the caption says of how many. The same
+    web makes the same picture. SVG stays sharp at every size.
+
+    \b
+    JSON: {"out", "show", "bytes", "seconds"}
+    """
+    from gossamer.graph.arrays import graph_directory
+    from gossamer.graph.snapshot import open_graph
+
+    form = ending(out, PICTURES)
+    if out.suffix.lower() not in {".svg", ".png"}:
+        raise UsageError(f"{out} is neither .svg nor .png; those can be drawn.")
+    told, ticker = Told(out, as_json=as_json), Ticker()
+    with opened(store) as web, graph_directory(store) as directory:
+        found = open_graph(web, directory, include_unvisited=include_unvisited, tell=ticker.tell)
+        with place_for(out) as stream:
+            _draw(web, found, what, level, nodes, title or _title(found), stream, form)
+    ticker.close()
+    told.tell("a picture", show=what)
+
+
+def _title(found: Graph) -> str:
+    if found.hosts.nodes > 3:
+        return f"{found.hosts.nodes:,} hosts"
+    return ", ".join(found.host(number).removeprefix("www.") for number in range(found.hosts.nodes))
+
+
+def _draw(
+    web: Store, found: Graph, what: str, level: str | None, nodes: int, title: str, stream: IO[bytes], form: str
+) -> None:
+    from numpy import diff
+
+    from gossamer.graph import draw, plots
+    from gossamer.graph.picture import best_level, clicks_of, picture_of
+
+    if what == "graph":
+        draw.draw_graph(picture_of(web, found, level or best_level(found), nodes), title, stream, form)
+    elif what == "degrees":
+        plots.draw_degrees(diff(found.pages.in_starts), diff(found.pages.starts), f"{title}: links", stream, form)
+    else:
+        clicks = clicks_of(web, found)
+        plots.draw_depths(clicks, found.pages.nodes - int(clicks.sum()), f"{title}: click depth", stream, form)

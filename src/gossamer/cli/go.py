@@ -1,0 +1,162 @@
+"""The command `go`: crawl and serve at once, so that results are seen as they arrive.
+
+The web app runs in a process of its own, for a crawl leaves no time for it. The socket is opened here, before that
+process is ready: whoever opens the page at once waits a moment instead of meeting a closed door.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, run_crawl, with_options
+from gossamer.cli.output import many, say
+from gossamer.cli.serve import MISSING, PORT, address_of
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+
+HOST = "127.0.0.1"
+END_SECONDS = 10.0  # for the web app to end
+
+
+@click.command()
+@with_options(
+    *START_OPTIONS,
+    click.option("--serve/--no-serve", "serving", default=True, show_default=True, help="Serve the web app meanwhile."),
+    click.option("--port", type=click.IntRange(0, 65535), metavar="N", help=f"Of the web app; {PORT} if it is free."),
+    *RUN_OPTIONS,
+)
+def go(urls: tuple[str, ...], serving: bool, port: int | None, **options: Any) -> None:
+    """Crawl, rank and serve at once; without a URL, a demo web: Python's own documentation, served on this machine.
+
+    The web app shows results as they arrive, and goes on until Ctrl-C when the crawl is done.
+    """
+    store = options["store"]
+    with _demo_or(urls) as start, contextlib.ExitStack() as stack:
+        shown: list[subprocess.Popen[bytes]] = []
+
+        def begin() -> None:
+            if serving and (app := _web_app(store, port)):
+                shown.append(stack.enter_context(app))
+
+        stopped = run_crawl(start, go_on="crawl" if urls else "go", begin=begin, **options)
+        if stopped:
+            return
+        _rank(store)
+        if not shown:
+            _what_next(store)
+            return
+        _wait(shown[0])
+
+
+@contextlib.contextmanager
+def _demo_or(urls: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if urls:
+        yield urls
+        return
+    say("Serving Python's own documentation as a demo web on this machine ...")
+    from gossamer.demo import DemoWeb
+
+    with DemoWeb() as demo:
+        yield (demo.url,)
+
+
+def _rank(store: str) -> None:
+    from gossamer.library import open_web
+
+    with open_web(store) as web:
+        if web.counts().links:
+            ranking = web.rank()
+            say(f"Ranked {many(ranking.pages, 'page')} by {many(ranking.links, 'link')}.")
+
+
+# -- the web app -------------------------------------------------------------------------------------------------------
+
+
+def _web_app(store: str, port: int | None) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]] | None:
+    """The web app in a process of its own, if it can be; says where it is, or what is missing."""
+    if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
+        say(MISSING)
+        return None
+    listener = _listen(port)
+    url = address_of(HOST, listener.getsockname()[1])
+    token = os.environ.get("GOSSAMER_TOKEN") or secrets.token_urlsafe(18)
+    say(f"See what is found: {url}")
+    if "GOSSAMER_TOKEN" not in os.environ:
+        say(f"With control of the crawl: {url}control?token={token}")
+    return _running(store, listener, token)
+
+
+def _listen(port: int | None) -> socket.socket:
+    from gossamer.cli.serve import listen
+    from gossamer.errors import UsageError
+
+    try:
+        return listen(HOST, PORT if port is None else port)
+    except UsageError:
+        if port is not None:
+            raise
+        return listen(HOST, 0)
+
+
+@contextlib.contextmanager
+def _running(store: str, listener: socket.socket, token: str) -> Iterator[subprocess.Popen[bytes]]:
+    with listener:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
+            [sys.executable, "-P", "-m", "gossamer", "serve", "--store", store, "--socket", str(listener.fileno())],
+            stdin=subprocess.PIPE,  # closed when we end, however we end: then it ends too
+            stdout=subprocess.DEVNULL,
+            pass_fds=(listener.fileno(),),
+            env={**os.environ, "GOSSAMER_TOKEN": token},
+            process_group=0,  # Ctrl-C first of all ends the crawl
+        )
+    try:
+        yield process
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait(app: subprocess.Popen[bytes]) -> None:
+    """Until Ctrl-C, or until somebody asks this process to end."""
+
+    def end(_signal: int, _frame: object) -> None:
+        assert app.stdin is not None
+        app.stdin.close()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        say("Ctrl-C ends the web app; `gossamer serve` starts it again.")
+        app.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _what_next(store: str) -> None:
+    commands = (
+        ("search WORDS", "find pages by their words"),
+        ("serve", "search, look and watch in a browser"),
+        ("status", "what is there"),
+        ("errors", "broken links and other failures, with the page that points at them"),
+        ("page URL", "all that is known of a page: text, links in and out"),
+        ("report --list", "what is wrong with a site, or worth knowing"),
+    )
+    width = max(len(command) for command, _ in commands)
+    for command, what in commands:
+        say(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {what}")

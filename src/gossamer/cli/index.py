@@ -1,0 +1,87 @@
+"""The command `index`: bring the index up to date with the store, or make it anew."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.lookup import opened
+from gossamer.cli.options import json_option, store_option
+from gossamer.cli.output import human_duration, json_text, many, say, show
+from gossamer.cli.ticker import Ticker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gossamer.index.progress import Progress
+
+SHOWN = 10  # documents set aside that are told one by one
+
+
+@click.command()
+@click.option(
+    "--rebuild", is_flag=True, help="Make the index anew from the store; the old one is used until it is done."
+)
+@store_option
+@json_option
+def index(rebuild: bool, store: str, as_json: bool) -> None:
+    """Bring the index up to date with the store.
+
+    A crawl does this by itself unless told --no-index. Pages that changed are put in again, those that are gone or say
+    noindex leave.
+
+    \b
+    JSON: {"documents", "version", "put", "removed", "unchanged", "anchors", "seconds",
+           "set_aside": [{"url", "doc_id", "reason"}]}
+    """
+    from gossamer.index.build import bring_up_to_date
+    from gossamer.wiring import open_index, open_index_writer
+
+    started, ticker = time.monotonic(), Ticker()
+    with opened(store, write=True) as web:
+        done = bring_up_to_date(
+            web, lambda: open_index_writer(store, rebuild=rebuild), lambda now: ticker.tell(_how_far(now))
+        )
+        ticker.close()
+        reader = open_index(store)
+        try:
+            aside, documents = reader.set_aside(), reader.count()
+        finally:
+            reader.close()
+        urls = dict(web.urls(list(aside)))
+    seconds = time.monotonic() - started
+    refused = [{"url": urls.get(doc, ""), "doc_id": doc, "reason": reason} for doc, reason in aside.items()]
+    if as_json:
+        numbers = {name: getattr(done, name) for name in ("version", "put", "removed", "unchanged", "anchors")}
+        show(json_text({"documents": documents, **numbers, "seconds": round(seconds, 3), "set_aside": refused}))
+    say(f"{many(documents, 'document')} in the index; {done.put:,} put in, {done.removed:,} left out or taken out, "
+        f"in {human_duration(seconds)}.")  # fmt: skip
+    if refused:
+        say(f"{many(len(refused), 'document')} could not be taken:")
+        for one in refused[:SHOWN]:
+            say(f"  {one['url']}: {one['reason']}")
+
+
+@contextmanager
+def followed_by_the_index(store: str, *, wanted: bool, hurried: Callable[[], bool] = bool) -> Iterator[None]:
+    """While the store is filled, the index follows; at the end people see how far it is."""
+    from gossamer.indexing import indexed
+
+    ticker, behind = Ticker(), f"The index is behind; catch up with: gossamer index --store {store}"
+    with indexed(
+        store, wanted=wanted, tell=lambda now: ticker.tell(f"Indexing: {_how_far(now)}"), hurried=hurried
+    ) as faults:
+        yield
+    ticker.close()
+    if faults:
+        say(f"The index could not follow: {faults[0].rstrip('.')}. {behind}")
+    elif wanted and hurried():
+        say(behind)
+
+
+def _how_far(now: Progress) -> str:
+    share = now.version / now.latest if now.latest else 1.0
+    return f"{now.put:,} documents, {share:.0%} of the changes; {now.anchors:,} with anchor texts"

@@ -1,0 +1,81 @@
+"""The command `serve`: the web app and its API."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import click
+
+from gossamer.cli.lookup import opened
+from gossamer.cli.options import store_option
+from gossamer.cli.output import say
+from gossamer.errors import UsageError
+
+PORT = 8080
+BACKLOG = 512  # connections that may wait
+MISSING = "The web app needs the extra `web`: pip install 'gossamer[web]'."
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, metavar="N", help="0: any that is free."
+)
+@click.option("--name", "names", multiple=True, metavar="NAME", help="A host name to answer to. Can be given again.")
+@click.option(
+    "--rate", type=click.FloatRange(min=0), default=20.0, show_default=True, metavar="N",
+    help="Requests a second from one address beyond this machine; 0: any number.",
+)  # fmt: skip
+@click.option("--socket", "inherited", type=int, hidden=True, help="A listening socket, from `go`; ends with stdin.")
+@store_option
+def serve(host: str, port: int, names: tuple[str, ...], rate: float, inherited: int | None, store: str) -> None:
+    """Serve the web app: search, pages, the link graph, the crawl, reports; and the API at /api.
+
+    Everybody who reaches the address may read. To change something (stop crawlers, add seeds, forget pages) the token
+    is needed that is printed at the start, or the one in GOSSAMER_TOKEN. On other addresses than those of this machine
+    nothing can be changed unless GOSSAMER_TOKEN is set.
+    """
+    if inherited is None:
+        say(f"Serving {store.rstrip('/')}/ ...")
+    with opened(store):  # says what is wrong, if anything is
+        pass
+    listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)
+    # Requests are answered in several threads already; more for one layout only get in each other's way.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        from gossamer.web.security import access
+        from gossamer.web.serving import serve as run
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{MISSING} ({error.name} is not there.)") from error
+    token = os.environ.get("GOSSAMER_TOKEN")
+    rules = access(host, token, frozenset(name.lower() for name in names), rate)
+
+    def started() -> None:
+        if inherited is None:
+            _tell(address_of(host, listener.getsockname()[1]), "" if token else rules.token, control=bool(rules.token))
+
+    run(store, rules, listener, started, with_stdin=inherited is not None)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise UsageError(f"Cannot listen on {host} port {port}: {error.strerror}. `--port` chooses another.") from error
+
+
+def address_of(host: str, port: int) -> str:
+    """The URL to open."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _tell(url: str, made_token: str, *, control: bool) -> None:
+    say(f"Ready: {url}")
+    if not control:
+        say("Control is off: set GOSSAMER_TOKEN to switch it on.")
+    elif made_token:
+        say(f"With control of the crawl: {url}control?token={made_token}")
+    say("Ctrl-C ends it.")

@@ -1,0 +1,85 @@
+"""The command `word`: the word table's entry, documents and positions."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from gossamer.cli.lookup import opened
+from gossamer.cli.options import json_option, store_option
+from gossamer.cli.output import DIM, Column, heading, json_text, many, printable, say, show, styled, write_table
+
+if TYPE_CHECKING:
+    from gossamer.index.words import WordEntry
+
+PLACES_SHOWN = 12  # positions of one document on a terminal
+
+
+@click.command()
+@click.argument("word")
+@click.option(
+    "--order",
+    type=click.Choice(["frequency", "document"]),
+    default="frequency",
+    show_default=True,
+    help="Documents that hold it most often first, or by their number.",
+)
+@click.option(
+    "--page", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Which page of documents."
+)
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="Documents a page."
+)
+@store_option
+@json_option
+def word(
+    word: str, order: Literal["frequency", "document"], page: int, limit: int, store: str, as_json: bool
+) -> None:  # fmt: skip
+    """The word table's entry: where a word stands, document by document, position by position.
+
+    Case, accents and endings do not matter: eggs finds egg. Positions count the words of a document from 0, the title
+    first, then the text in reading order; each is in a field: title, h1 to h6, text. Stop words have the number 0.
+
+    \b
+    JSON: {"word", "word_id", "df", "idf", "forms",
+           "documents": [{"url", "doc_id", "tf", "positions", "fields"}], "next"}
+    """
+    from gossamer.index.words import WordTable
+    from gossamer.wiring import open_index
+
+    with opened(store) as web:
+        reader = open_index(store)
+        try:
+            entry = WordTable(web, reader).entry(word, order=order, page=page, limit=limit)
+        finally:
+            reader.close()
+    if as_json:
+        show(json_text(entry))
+    else:
+        _show(entry, page)
+
+
+def _show(entry: WordEntry, page: int) -> None:
+    heading(printable(entry.word))
+    number = {None: "none", 0: "0 (a stop word)"}.get(entry.word_id, f"{entry.word_id:,}" if entry.word_id else "")
+    told = [("number", number), ("documents", f"{entry.df:,}"), ("idf", f"{entry.idf:.3f}"),
+            ("forms", ", ".join(entry.forms))]  # fmt: skip
+    for name, value in told:
+        if value:
+            show(f"  {styled(f'{name:<9}', DIM, sys.stdout)}  {printable(value)}")
+    if entry.documents:
+        show()
+        columns = [Column("times", align="right"), Column("url", cut="middle"), Column("positions", cut="end")]
+        write_table(columns, ((one.tf, one.url, _places(one.positions, one.fields)) for one in entry.documents))
+    if entry.next:
+        say(f"Page {page}; {many(entry.df, 'document')} in all. More: --page {entry.next}")
+
+
+def _places(positions: list[int], fields: list[str]) -> str:
+    """Positions with the field they stand in where that is not the text."""
+    shown = [f"{at}" if field == "text" else f"{at} {field}" for at, field in zip(positions, fields, strict=True)]
+    more = len(shown) - PLACES_SHOWN
+    return ", ".join(shown[:PLACES_SHOWN]) + (f" and {more:,} more" if more > 0 and sys.stdout.isatty() else
+                                              "".join(f", {one}" for one in shown[PLACES_SHOWN:]))  # fmt: skip

@@ -1,0 +1,273 @@
+"""The command `report`: how reports are named, in which forms they come, and with which exit code it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer import open_web
+from gossamer.cli import report as command
+from gossamer.cli.main import run
+from gossamer.errors import UsageError
+from gossamer.graph.reports.base import TYPES, Severity
+from gossamer.graph.reports.registry import REPORTS, THEMES
+from gossamer.store.sqlite import SqliteStore
+from smallweb import SEED, build
+from storing import Bond, start, visit_all
+from terminal import gossamer_on_terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "=cmd|' /C calc'!A0"
+
+
+@pytest.fixture
+def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The small web in ./web."""
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path / "web").close()
+    return tmp_path / "web"
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    with pytest.raises(SystemExit) as end:
+        run(["report", *arguments])
+    answer = capsys.readouterr()
+    assert end.value.code == code, answer.err
+    return answer.err if code == 2 else answer.out
+
+
+def told_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(told(capsys, *arguments, "--json"))
+
+
+# -- what there is -----------------------------------------------------------------------------------------------------
+
+
+def test_codes_and_names_are_used_once_and_never_for_a_group() -> None:
+    names = [name for report in REPORTS for name in (report.code.lower(), report.name)]
+    assert len({*names, *THEMES, "all"}) == len(names) + len(THEMES) + 1
+    assert all(re.fullmatch(r"[A-Z]{3}\d{3}", report.code) for report in REPORTS)
+
+
+# A code means the same for ever: this list only grows.
+CODES = """
+    CAN001 CAN002 CAN003 DSC001 DSC002 DSC003 DUP001 DUP002 DUP003 HDG001 HDG002 HDG003 HDG004 HRL001 HRL002 HRL003
+    HRL004 HTM001 LNK001 LNK002 LNK003 LNK010 LNK011 LNK012 LNK013 LNK020 LNK021 LNK022 LNK023 LNK030 MAP001 MAP002
+    MAP003 MAP004 RED001 RED002 RED003 RED004 RED005 ROB001 TTL001 TTL002 TTL003 WEB001 WEB002 WEB003 WEB004 WEB005
+    WEB006 WEB007
+"""
+
+
+def test_no_code_goes_away() -> None:
+    assert {report.code for report in REPORTS} >= set(CODES.split())
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.code)
+def test_every_report_says_in_sentences_why_it_matters_and_what_to_do(report: Any) -> None:
+    assert all(re.fullmatch(r"[A-Z`].*\.", text) for text in (report.why, report.fix))
+    assert not report.finds.endswith(".")
+    assert len(report.finds) <= 100
+
+
+def test_every_column_that_is_no_text_is_one_of_a_report() -> None:
+    columns = {column for report in REPORTS for column in report.columns}
+    assert {name for names in TYPES.values() for name in names} <= columns
+
+
+def test_all_reports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys, "--list").splitlines()
+    assert len(lines) == len(REPORTS) + 1
+    assert told(capsys).splitlines() == lines
+    assert [each["code"] for each in told_json(capsys, "--list")["reports"]] == [report.code for report in REPORTS]
+
+
+def test_a_code_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = told(capsys, "--explain", "lnk001")
+    for line in ("LNK001 broken (error)", "Why it matters: Readers", "What to do: Correct the link", "Columns: source"):
+        assert line in answer
+    (report,) = told_json(capsys, "--explain", "LNK001")["reports"]
+    assert report.keys() == {"code", "report", "severity", "finds", "why", "fix", "columns", "needs"}
+
+
+@pytest.mark.parametrize("name", ["brokn", "LNK0001"])
+@pytest.mark.usefixtures("web")
+def test_a_name_that_is_none_brings_up_one_that_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Did you mean" in told(capsys, name, code=2)
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("web")
+def test_a_report_comes_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = told_json(capsys, "broken")
+    assert {name: answer[name] for name in ("report", "code", "severity")} == {
+        "report": "broken", "code": "LNK001", "severity": "error",
+    }  # fmt: skip
+    assert [row["url"] for row in answer["rows"]] == [f"{SEED}missing", f"{SEED}slow"]
+    assert answer["rows"][0] == {
+        "source": SEED, "url": f"{SEED}missing", "status": 404, "outcome": "not found", "anchor": "a broken\tlink",
+        "position": "content", "kind": "hyperlink", "weight": 1, "reason": "Not Found",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("web")
+def test_a_report_without_rows_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told_json(capsys, "redirect-loops")["rows"] == []
+
+
+@pytest.mark.usefixtures("web")
+def test_several_reports_come_in_one_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = told_json(capsys, "LNK001", "orphans", "broken")
+    assert [each["code"] for each in answer["reports"]] == ["LNK001", "WEB004"]
+    assert answer["unavailable"] == {}
+
+
+@pytest.mark.usefixtures("web")
+def test_a_group_and_all_are_without_those_about_one_url(capsys: pytest.CaptureFixture[str]) -> None:
+    links = [each["report"] for each in told_json(capsys, "links")["reports"]]
+    assert "broken" in links
+    assert "inlinks" not in links
+    assert len(told_json(capsys, "all")["reports"]) == len(REPORTS) - 2
+
+
+@pytest.mark.usefixtures("web")
+def test_a_report_in_a_pipe_is_a_table_between_tabs(capsys: pytest.CaptureFixture[str]) -> None:
+    head, first, second = told(capsys, "broken").splitlines()
+    assert head.split("\t")[:4] == ["source", "url", "status", "outcome"]
+    assert first.split("\t")[4] == "a broken\\tlink"
+    assert "\\x1b]0;owned" in second
+
+
+@pytest.mark.usefixtures("web")
+def test_a_report_on_a_terminal_says_what_it_is_and_what_to_do() -> None:
+    answer = gossamer_on_terminal("report", "broken", "--limit", "1", columns=120)
+    assert answer.code == 0
+    assert "LNK001 broken (error): Links that lead nowhere: more than 1\n" in answer.shown
+    assert "Only the first 1 shown; --limit 0 shows all." in answer.shown
+    assert "gossamer report --explain LNK001" in answer.shown
+
+
+@pytest.mark.parametrize(("limit", "rows"), [("1", 1), ("0", 2)])
+@pytest.mark.parametrize("form", ["--json", "--csv", "--table"])
+@pytest.mark.usefixtures("web")
+def test_a_limit_holds_in_every_form(limit: str, rows: int, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = told(capsys, "broken", "--limit", limit, form)
+    assert answer.count(f"{SEED}missing") + answer.count(f"{SEED}slow") == rows
+
+
+def test_no_cell_of_a_csv_is_a_formula(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStore.open(tmp_path / "web", create=True)
+    a = "http://a.test/"
+    texts = [HOSTILE, "+1", "-1", "@SUM(A1)", "\tx", "fine, thanks"]
+    visit_all(store, start(store, a), {a: [Bond(f"{a}{n}", anchor=text) for n, text in enumerate(texts)]})
+    store.close()
+    rows = list(csv.DictReader(io.StringIO(told(capsys, "broken", "--csv"))))
+    assert [row["anchor"].strip() for row in rows] == [
+        f"'{HOSTILE}", "'+1", "'-1", "'@SUM(A1)", "x", "fine, thanks",
+    ]  # fmt: skip
+    assert all(row["status"] == "404" for row in rows)
+
+
+@pytest.mark.usefixtures("web")
+def test_a_csv_holds_one_report(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "CSV holds one report" in told(capsys, "broken", "orphans", "--csv", code=2)
+
+
+# -- exit codes --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "severity", "code"),
+    [
+        (("broken",), "error", 1),
+        (("broken",), "warning", 1),
+        (("broken",), "notice", 1),
+        (("redirect-loops",), "error", 0),  # nothing found
+        (("descriptions-missing",), "warning", 0),  # found, but not that bad
+        (("descriptions-missing",), "notice", 1),
+        (("status", "depth"), "notice", 0),  # overviews are no findings
+        (("redirect-loops", "broken", "depth"), "error", 1),
+    ],
+)
+@pytest.mark.usefixtures("web")
+def test_it_fails_on_findings_of_a_severity(
+    names: tuple[str, ...], severity: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(capsys, *names, "--fail-on", severity, code=code)
+    assert severity in {each.value for each in Severity}
+
+
+@pytest.mark.usefixtures("web")
+def test_it_does_not_fail_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "broken")
+
+
+# -- what a report is about --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("web")
+def test_links_of_one_url_are_asked_for_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = told_json(capsys, "inlinks", "--url", "example.org/a")["rows"]
+    assert [(row["source"], row["anchor"], row["weight"], row["follow"]) for row in rows] == [(SEED, "to a", 2, True)]
+    assert "Give it with --url" in told(capsys, "inlinks", code=2)
+    assert "is not known in this web" in told(capsys, "outlinks", "--url", "https://nowhere.example/", code=2)
+
+
+@pytest.mark.parametrize(
+    ("written", "moment"),
+    [
+        ("90s", 1_000_000 - 90), ("1.5h", 1_000_000 - 5_400), ("2w", 1_000_000 - 1_209_600),
+        ("1970-01-02", 86_400.0), ("1970-01-01T01:00+01:00", 0.0),
+    ],
+)  # fmt: skip
+def test_a_moment_can_be_written_in_several_ways(written: str, moment: float) -> None:
+    assert command._moment(written, 1_000_000) == moment
+
+
+@pytest.mark.usefixtures("web")
+def test_what_is_no_moment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is no moment" in told(capsys, "changes", "--since", "yesterday", code=2)
+
+
+# -- what was not kept -------------------------------------------------------------------------------------------------
+
+
+def test_a_report_that_needs_sources_says_when_there_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path / "web", source=False).close()
+    assert "2 of 2 pages were stored without their source (--no-source)" in told(capsys, "html", "--json", code=2)
+    assert "could not be looked for" in told(capsys, "html", "redirect-loops", "--fail-on", "warning", code=2)
+    told(capsys, "html", "redirect-loops", "--fail-on", "error")  # malformed pages are a warning
+    told(capsys, "html", "broken", "--fail-on", "warning", code=1)
+    answer = told_json(capsys, "html", "broken")
+    assert [each["code"] for each in answer["reports"]] == ["LNK001"]
+    assert list(answer["unavailable"]) == ["HTM001"]
+
+
+# -- in programs -------------------------------------------------------------------------------------------------------
+
+
+def test_a_program_gets_rows_by_column(web: Path) -> None:
+    with open_web(str(web)) as stored:
+        assert [row["url"] for row in stored.report("LNK001")] == [f"{SEED}missing", f"{SEED}slow"]
+        (row,) = stored.report("inlinks", url=f"{SEED}a")
+    assert (row["source"], row["follow"]) == (SEED, True)
+
+
+@pytest.mark.parametrize("name", ["links", "inlinks", "nonsense"])
+def test_a_program_that_asks_wrongly_is_told_so(name: str, web: Path) -> None:
+    with open_web(str(web)) as stored, pytest.raises(UsageError):
+        stored.report(name)
