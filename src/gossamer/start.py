@@ -193,7 +193,10 @@ def _again(ask: Ask, store: Store, settings: Settings) -> Schedule | Literal["al
 
 def _watch(settings: Settings) -> Watch:
     freshness = settings.freshness
-    budget = Budget(pages=freshness.pages_per_hour, per_host=freshness.host_pages_per_hour, )
+    budget = Budget(
+        pages=freshness.pages_per_hour,
+        per_host=freshness.host_pages_per_hour,
+    )
     return Watch(schedule=Schedule(limits=limits_of(freshness)), budget=budget)
 
 

@@ -15,7 +15,7 @@ import zstandard
 from browsing import TOKEN, Serving
 from crawling import gossamer
 from webapp import App, served_app, site
-from webs.served import Served
+from webs.served import Answer, Served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -296,7 +296,8 @@ def test_the_stored_source_stands_in_a_sandbox(app: App) -> None:
 def test_a_crawler_is_started_with_a_new_seed_paused_resumed_and_stopped(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    slow = {f"/{number}": f'<title>{number}</title><a href="/{number + 1}">on</a>' for number in range(400)}
+    html = '<title>{}</title><a href="/{}">on</a>'
+    slow = {f"/{number}": Answer(html.format(number, number + 1), seconds=0.1) for number in range(400)}
     with served_app(tmp_path_factory.mktemp("control"), site()) as app, Served({"/": slow["/0"], **slow}) as other:
         assert app.post("/api/seeds", {"url": "not a url"}).status_code == 400
         done = app.post("/api/seeds", {"url": other.url})

@@ -62,8 +62,8 @@ export function extent(view: View): Extent {
   return box;
 }
 
-const FRAME = { width: 1100, height: 640 }; // pixels of a usual picture: the same places on every screen
-const ROUNDS = 60;
+const FRAME = { width: 1100, height: 460 }; // pixels of a usual picture: the same places on every screen
+const EFFORT = 60_000; // nodes moved in all, at most: a fraction of a second
 const GAP = 1.5; // pixels between two discs
 
 interface Disc extends Place {
@@ -77,7 +77,8 @@ export function untangle(view: View, radii: Map<string, number>): void {
   const unit = Math.max((right - left) / FRAME.width, (bottom - top) / FRAME.height) || 1 / FRAME.width;
   const discs = view.mapNodes((key, { x, y }) => ({ key, x, y, radius: ((radii.get(key) ?? 0) + GAP) * unit }));
   const widest = 2 * Math.max(0, ...discs.map(({ radius }) => radius));
-  for (let round = 0; round < ROUNDS && pushApart(discs, widest); round++);
+  const rounds = Math.min(200, EFFORT / discs.length);
+  for (let round = 0; round < rounds && pushApart(discs, widest); round++);
   for (const { key, x, y } of discs) view.mergeNodeAttributes(key, { x, y });
 }
 

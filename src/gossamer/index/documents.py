@@ -192,6 +192,10 @@ class DocumentMaker:
 def as_indexed(text: bytes) -> list[tuple[Field, str]]:
     """The runs of a stored text that count: the title first, then the body in order."""
     runs = decode_text(text)
+    body = runs[2:]
+    fields = [run[0] for run in body]
+    if Field.TITLE not in fields and Field.DESCRIPTION not in fields:  # as parsers write it
+        return [run for run in runs[:2] if run[0] is not Field.DESCRIPTION] + body
     titles = [run for run in runs if run[0] is Field.TITLE]
     return titles + [run for run in runs if run[0] is not Field.TITLE and run[0] is not Field.DESCRIPTION]
 

@@ -174,7 +174,7 @@ def _how_it_began(process: subprocess.Popen[bytes], said: IO[bytes]) -> str:
     last = next((line for line in reversed(lines) if line.strip()), "It ended at once.").removeprefix("gossamer: ")
     if code:
         raise UsageError(last)
-    return f"The crawl ended at once. {last}"
+    return next((line for line in lines if "pages/s" in line), last)  # how the crawl went
 
 
 # -- the token ---------------------------------------------------------------------------------------------------------
