@@ -32,10 +32,13 @@ wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer 
 	.venv/bin/hatchling build
 
 # Tests that measure or kill processes have the machine for themselves; the others share its cores.
+ALONE := $(addprefix tests/flow/test_,kill.py index_kill.py sqlite_kill.py sqlite_full.py freshness.py control.py \
+	bounded.py hostile_crawl.py)
+
 test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests, in 15 minutes on two cores.
 	$(call IF_NODE,cd frontend && npm run --silent test)
-	.venv/bin/pytest -m 'not full' -n 2 --dist loadfile --ignore tests/flow $(ARGS)
-	.venv/bin/pytest -m 'not full' tests/flow $(ARGS)
+	.venv/bin/pytest -m 'not full' -n 2 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)
+	.venv/bin/pytest -m 'not full' $(ALONE) $(ARGS)
 
 test-full: test ## Run the tests, then the long ones: kills, sizes, soaks.
 	.venv/bin/pytest -m full $(ARGS)

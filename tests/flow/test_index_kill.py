@@ -117,12 +117,20 @@ def check(directory: Path) -> int:
         return len(documents)
 
 
+def seconds_undisturbed(directory: Path) -> float:
+    """How long the index takes for what one life of it finds new."""
+    crawl(directory, 1, PAGES // 2)
+    started = time.monotonic()
+    assert gossamer("index", "--store", directory).returncode == 0
+    return time.monotonic() - started
+
+
 def survive(directory: Path, kills: int) -> None:
+    span = seconds_undisturbed(directory.with_name("calm"))
     random_, killed = random.Random(kills), 0
     for round_ in range(kills):
-        if round_ % 5 == 0:
-            crawl(directory, 1 + round_ // 10, PAGES // 2)
-        killed += index_killed_after(directory, random_.uniform(0.3, 1.6))
+        crawl(directory, 1 + round_ // 2, PAGES // 2)
+        killed += index_killed_after(directory, random_.uniform(0.2, 0.9) * span)
     assert killed > kills // 2, "most of them must have been at work"
     with closing(SqliteStore.open(directory, create=False)) as store:
         store.forget(url_digest=digest(url(1)))

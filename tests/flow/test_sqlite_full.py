@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conftest import not_here
 from gossamer.errors import StoreFull
 from gossamer.store.sqlite import SqliteStore
 from storing import admit_all, fetched, lease_all, leases, recount, start
@@ -51,6 +50,8 @@ def on_the_small_disk(disk: Path) -> None:
 
 
 def test_a_full_disk_loses_nothing_and_with_room_it_goes_on(tmp_path: Path) -> None:
+    from conftest import not_here  # not above: this file is also run by itself, where there is none
+
     command = f'mount -t tmpfs -o size={SIZE} none "$1" && exec "$2" "$3" "$1"'
     ran = subprocess.run(
         ["unshare", "--map-root-user", "--mount", "sh", "-c", command, "sh", str(tmp_path), sys.executable, __file__],
