@@ -9,11 +9,15 @@ GossamerError            one clear sentence for the user, exit code 2
 │   ├── StoreCorrupt     damaged or not a Gossamer web at all
 │   ├── StoreNotWritable no permission, read-only file system
 │   ├── StoreFull        no disk space left; nothing of the batch was written
-│   └── StoreBusy        another process holds the write lock for too long
+│   ├── StoreBusy        another process holds the write lock for too long
+│   └── StoreUnreachable the database server does not answer, or lets nobody in
 ├── IndexFault           the index cannot be used
 │   ├── IndexMissing     there is none yet, or one of another version: `gossamer index` makes it
 │   ├── IndexBusy        another process is writing it
-│   └── IndexBroken      its writer broke; what was not committed must be put again
+│   ├── IndexBroken      its writer broke; what was not committed must be put again
+│   ├── IndexUnreachable the cluster that holds it does not answer, or not now
+│   ├── IndexRefused     the cluster lets nobody in, or not this user
+│   └── IndexFull        the cluster has no disk space left
 ├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
 └── ParserFault          parser processes cannot be started at all
 """
@@ -59,6 +63,10 @@ class StoreBusy(StoreError):
     """Another process held the write lock for too long."""
 
 
+class StoreUnreachable(StoreError):
+    """The database server does not answer, or lets nobody in."""
+
+
 class IndexFault(GossamerError):
     """The index cannot be used."""
 
@@ -73,6 +81,18 @@ class IndexBusy(IndexFault):
 
 class IndexBroken(IndexFault):
     """The index writer broke; what was not committed must be put again."""
+
+
+class IndexUnreachable(IndexFault):
+    """The cluster that holds the index does not answer, or not now."""
+
+
+class IndexRefused(IndexFault):
+    """The cluster that holds the index lets nobody in, or not this user."""
+
+
+class IndexFull(IndexFault):
+    """The cluster that holds the index has no disk space left."""
 
 
 class SeedUnreachable(GossamerError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import shutil
 import socket
@@ -23,11 +24,12 @@ from gossamer.crawl.parsers import ParserPool
 from gossamer.crawl.policy import UNREACHABLE, Admissions, topic_words
 from gossamer.crawl.scope import Scope
 from gossamer.crawl.searching import result_links
-from gossamer.crawl.urls import UrlRules, authority, digest, from_input
+from gossamer.crawl.urls import UrlRules, digest, from_input
 from gossamer.crawl.visits import seed_candidate
 from gossamer.crawl.writer import Watch
-from gossamer.errors import UsageError
+from gossamer.errors import StoreMissing, UsageError
 from gossamer.model import State, Value
+from gossamer.places import is_shared, local_directory
 from gossamer.revisit.pace import Budget, Schedule, limits_of, schedule_of
 from gossamer.wiring import open_store
 
@@ -37,6 +39,10 @@ if TYPE_CHECKING:
     from gossamer.config import CrawlSettings, Loaded, Settings
     from gossamer.model import Admit
     from gossamer.store.base import Round, Store
+
+
+OTHER_HANDLES = 40  # of the store, the parsers, the index and the log
+HANDLES_PER_TRANSFER = 4  # its connection, one that waits for the next request to its host, and those of a look-up
 
 
 class Ask(Value, frozen=True, kw_only=True):
@@ -59,7 +65,7 @@ class Complete(Value, frozen=True, kw_only=True):
     pages: int
     known: int
     next_at: float | None = None  # when the next visit is due
-    wants_index: bool = True
+    index: config.IndexSettings | None = None  # where to index what is there; None: nowhere
 
 
 def prepare(ask: Ask) -> CrawlLoop | Complete:
@@ -71,6 +77,7 @@ def prepare(ask: Ask) -> CrawlLoop | Complete:
     if not typed and not ask.query and not _exists(ask.store):
         raise UsageError(f"There is no web in {ask.store} yet: give a URL to start from.")
     store = open_store(ask.store, create=True, settings=loaded.settings.store)
+    local_directory(ask.store).mkdir(parents=True, exist_ok=True)
     try:
         return _prepare_in(store, ask, typed)
     except BaseException:
@@ -103,13 +110,20 @@ def _fallbacks(typed: Sequence[tuple[str, ...]], before: Round | None, store: St
 
 
 def _exists(place: str) -> bool:
-    return (Path(place) / "web.db").exists()
+    """Whether there is a web at a place."""
+    if not is_shared(place):
+        return (Path(place) / "web.db").exists()
+    try:
+        open_store(place, read_only=True).close()
+    except StoreMissing:
+        return False
+    return True
 
 
 def _load(ask: Ask, stored: Round | None) -> Loaded:
     return config.load(
         file=ask.config_file,
-        store_dir=Path(ask.store),
+        store_dir=local_directory(ask.store),
         environ=ask.environ,
         flags=ask.flags,
         stored=msgspec.json.decode(stored.settings, type=dict[str, object]) if stored else None,
@@ -118,7 +132,7 @@ def _load(ask: Ask, stored: Round | None) -> Loaded:
 
 def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> CrawlLoop | Complete:
     before = store.current_round()
-    settings = _load(ask, before).settings
+    settings = _within_handles(_load(ask, before).settings)
     selector = selectors.DefaultSelector()
     fetcher = Fetcher(
         settings.fetch, settings.hosts, accept=settings.crawl.accept, selector=selector,
@@ -127,11 +141,6 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
     pool = ParserPool(parse_options(settings), settings.parse.processes or os.cpu_count() or 1, selector)
     try:
         seeds = Seeds(typed=tuple(urls[0] for urls in typed), fallbacks=_fallbacks(typed, before, store))
-        # The user's own word lets loopback and private addresses in, for exactly these hosts. What a search service
-        # names is not the user's word.
-        for url in (*(before.seeds if before else ()), *seeds.typed):
-            for scheme in ("http", "https"):
-                fetcher.allow(f"{scheme}://{authority(url)}/")
         if ask.query:
             found = result_links(settings.search_service.url, ask.query, fetcher, pool, selector)
             seeds = msgspec.structs.replace(seeds, found=tuple(found))
@@ -142,7 +151,8 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
             pool.close()
             return _complete(store, settings)
         identity = store.join(socket.gethostname(), os.getpid())
-        log = CrawlLog(ask.log_file or Path(ask.store) / "logs" / f"{identity.name.lower()}.jsonl", identity.name)
+        logs = local_directory(ask.store) / "logs"
+        log = CrawlLog(ask.log_file or logs / f"{identity.name.lower()}.jsonl", identity.name)
         log.write("start", seeds=current.seeds, settings=msgspec.to_builtins(settings.crawl))
         plan = Plan(
             settings=settings,
@@ -152,7 +162,7 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
             fallbacks=seeds.fallbacks,
             watch=_watch(settings) if ask.watch else None,
         )
-        free = partial(_free_space, Path(ask.store))
+        free = partial(_free_space, local_directory(ask.store))
         parts = Parts(
             store=store, identity=identity, fetcher=fetcher, pool=pool, selector=selector, free_space=free, log=log
         )
@@ -161,6 +171,19 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         fetcher.close()
         pool.close()
         raise
+
+
+def _within_handles(settings: Settings) -> Settings:
+    """As many transfers as there are file handles for; if there are few, as many handles as we may have."""
+    politeness = settings.politeness
+    wanted = OTHER_HANDLES + politeness.transfers * HANDLES_PER_TRANSFER
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    room = wanted if soft == resource.RLIM_INFINITY else soft
+    transfers = max(1, min(politeness.transfers, (room - OTHER_HANDLES) // HANDLES_PER_TRANSFER))
+    return msgspec.structs.replace(settings, politeness=msgspec.structs.replace(politeness, transfers=transfers))
 
 
 def parse_options(settings: Settings) -> ParseOptions:
@@ -224,8 +247,11 @@ def _open_round(
     admit = _admissions(crawl, (*every, *joined, *seeds.found))
     other = before is None or bool(new) or asked != before.settings
     if other or again is not None or (not watch and not _has_limits(before, crawl)):
-        store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host, again)
-        if before is not None and other:
+        begun = store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host, again)
+        overtaken = begun.seeds != every  # by another crawl that began since `before`: its seeds are this round's too
+        if overtaken:
+            admit = _admissions(crawl, (*begun.seeds, *begun.joined, *seeds.found))
+        if overtaken or (before is not None and other):
             store.readmit(admit)  # after that: what is queued again may be out of a narrower scope
     # An http form that stood in for its https form before is tried again like one that was typed.
     others = [http for url in seeds.typed if (http := seeds.fallbacks.get(url, "")) in joined]
@@ -248,7 +274,7 @@ def _complete(store: Store, settings: Settings) -> Complete:
     pages = sum(host.pages for host in store.hosts())
     next_at = store.freshness(schedule_of(settings.freshness, store.paces()), time.time()).next_at
     store.close()
-    return Complete(pages=pages, known=known, next_at=next_at, wants_index=settings.crawl.index)
+    return Complete(pages=pages, known=known, next_at=next_at, index=settings.index if settings.crawl.index else None)
 
 
 def _free_space(directory: Path) -> int:

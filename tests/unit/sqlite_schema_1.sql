@@ -29,7 +29,10 @@ CREATE TABLE crawlers (
     pages_per_second REAL    NOT NULL DEFAULT 0,
     bytes_per_second REAL    NOT NULL DEFAULT 0,
     limited_by       TEXT    NOT NULL DEFAULT '',
-    waiting_for      TEXT    NOT NULL DEFAULT ''
+    waiting_for      TEXT    NOT NULL DEFAULT '',
+    parsers          INTEGER NOT NULL DEFAULT 0,     -- parser processes it has, as it told last
+    most_parsers     INTEGER NOT NULL DEFAULT 0,     -- ... may have; 0: that cannot be changed
+    wanted_parsers   INTEGER                         -- ... shall have; NULL: as many as it was started with
 ) STRICT;
 
 -- What was asked. Limits hold for all crawlers together.

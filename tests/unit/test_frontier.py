@@ -131,6 +131,15 @@ def test_failures_make_the_pause_double() -> None:
     assert isinstance(bench.next(NOW + 3), Fetch)
 
 
+def test_transfers_that_fail_together_are_one_failure_of_their_host() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0, connections=8))
+    bench.take_in(host_lease(9, robots()), NOW)
+    for lease in [fetch(bench, NOW) for _ in range(8)]:
+        finish(bench, lease, NOW + 1, failed=True)
+    assert bench.next(NOW + 1.9) is None
+    assert isinstance(bench.next(NOW + 2), Fetch)
+
+
 def test_retry_after_is_obeyed() -> None:
     bench = frontier(PolitenessSettings(delay=0.0))
     bench.take_in(host_lease(2, robots()), NOW)
@@ -186,3 +195,18 @@ def test_a_hosts_own_settings_hold_however_its_name_is_written() -> None:
         bench.take_in(host_lease(2, robots()), NOW)
         finish(bench, fetch(bench, NOW), NOW)
         assert bench.next_ready() == NOW + 7.0, name
+
+
+def test_hosts_in_a_long_pause_leave_room_for_others() -> None:
+    bench = frontier(PolitenessSettings(max_hosts=8))
+    for host in range(1, 5):
+        bench.take_in(host_lease(1, host=host, name=f"{host}.example", ready_at=NOW + 10), NOW)
+    assert bench.wants_hosts(transfers=2, now=NOW) == 4
+    assert bench.wants_hosts(transfers=2, now=NOW + 10) == 0
+
+
+def test_no_more_hosts_are_wanted_than_may_be_held() -> None:
+    bench = frontier(PolitenessSettings(max_hosts=3))
+    for host in range(1, 4):
+        bench.take_in(host_lease(1, host=host, name=f"{host}.example", ready_at=NOW + 10), NOW)
+    assert bench.wants_hosts(transfers=100, now=NOW) == 0

@@ -95,6 +95,13 @@ def _template(url: str) -> str:
     return ""
 
 
+def _index_url(urls: str) -> str:
+    if "@" in urls:
+        return "a user name and a password do not belong here: set GOSSAMER_INDEX_USER and GOSSAMER_INDEX_PASSWORD"
+    wrong = next((url for url in urls.split(",") if urlsplit(url).scheme not in {"http", "https"}), None)
+    return f'"{wrong}" is no URL such as https://search.example:9200/name' if wrong is not None else ""
+
+
 def _pem(path: str) -> str:
     return "" if Path(path).is_file() else f'there is no file "{path}"'
 
@@ -130,6 +137,8 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     "fetch.product": _product,
     "fetch.proxy": _proxy,
     "fetch.ca_file": _pem,
+    "index.ca_file": _pem,
+    "index.url": _index_url,
     "search_service.url": _template,
     "hosts.headers": _headers,
     "hosts.headers_env": _variables,

@@ -202,7 +202,9 @@ The file is the one named with `--config` (or `GOSSAMER_CONFIG`), else `gossamer
 `none` takes a value away. An unknown key, a variable that is nearly one of these, or a wrong value is an error.
 
 `GOSSAMER_STORE` (the web), `GOSSAMER_CONFIG` (the settings file) and `GOSSAMER_LOG_FILE` (the log) stand for
-`--store`, `--config` and `--log-file`.
+`--store`, `--config` and `--log-file`. `GOSSAMER_INDEX_USER` and `GOSSAMER_INDEX_PASSWORD` let us into an index on
+OpenSearch; they are no settings, and never shown. `GOSSAMER_LOCAL` is the directory in which this machine keeps what it
+derives from webs in PostgreSQL (index, link graph, logs), instead of `~/.cache/gossamer`.
 """
 
 HOSTS_TEXT = """\

@@ -24,7 +24,13 @@ FILE_NAME = "gossamer.toml"
 DEFAULT = "default"
 THE_WEB = "the web"
 PREFIX = "GOSSAMER_"
-RESERVED = frozenset({"GOSSAMER_STORE", "GOSSAMER_CONFIG", "GOSSAMER_LOG_FILE"})  # flags of the command line
+RESERVED = frozenset(
+    {
+        *("GOSSAMER_STORE", "GOSSAMER_CONFIG", "GOSSAMER_LOG_FILE"),  # flags of the command line
+        "GOSSAMER_LOCAL",  # `places`: what this machine keeps of a shared web
+        *("GOSSAMER_INDEX_USER", "GOSSAMER_INDEX_PASSWORD"),  # secrets: `wiring` alone looks at them
+    }
+)
 SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 

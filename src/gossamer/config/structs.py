@@ -136,7 +136,7 @@ class PolitenessSettings(Section, frozen=True, kw_only=True):
     patience: Annotated[
         Seconds, says("The crawl ends when nothing can become ready within this time (seconds).", "--patience SECONDS")
     ] = 60.0
-    max_hosts: Annotated[Positive, says("Hosts one crawler holds at a time.")] = 512
+    max_hosts: Annotated[Positive, says("Hosts one crawler holds at a time.", "--max-hosts N")] = 512
 
 
 class FetchSettings(Section, frozen=True, kw_only=True):
@@ -193,6 +193,24 @@ class StoreSettings(Section, frozen=True, kw_only=True):
     ] = 0
 
 
+class IndexSettings(Section, frozen=True, kw_only=True):
+    """Where the index is. User name and password are in GOSSAMER_INDEX_USER and GOSSAMER_INDEX_PASSWORD."""
+
+    url: Annotated[
+        str,
+        says(
+            "An OpenSearch cluster that holds the index, with the name it has there: https://search.example:9200/name. "
+            "Several nodes with commas between. Empty: the index is with the web, on this machine.",
+            "--index-url URL",
+        ),
+    ] = ""
+    shards: Annotated[Positive, says("Parts that a new index of pages is divided into, over the nodes.")] = 1
+    replicas: Annotated[Count, says("Further copies of each part of a new index, on other nodes.")] = 1
+    ca_file: Annotated[
+        str, says("Certificate authorities to trust with the index instead of the usual ones (a PEM file).")
+    ] = ""
+
+
 class FreshnessSettings(Section, frozen=True, kw_only=True):
     """When pages are visited again: `gossamer watch` and `gossamer crawl --revisit`."""
 
@@ -247,6 +265,7 @@ class Settings(Section, frozen=True, kw_only=True):
     fetch: FetchSettings = FetchSettings()
     parse: ParseSettings = ParseSettings()
     store: StoreSettings = StoreSettings()
+    index: IndexSettings = IndexSettings()
     freshness: FreshnessSettings = FreshnessSettings()
     search_service: SearchServiceSettings = SearchServiceSettings()
     hosts: dict[str, HostSettings] = {}

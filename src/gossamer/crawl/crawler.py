@@ -17,7 +17,7 @@ from gossamer.crawl.frontier import AskRobots, Fetch, Frontier, Refuse
 from gossamer.crawl.outbox import Outbox
 from gossamer.crawl.robots import meaning_of
 from gossamer.crawl.tally import Tally
-from gossamer.crawl.urls import UrlRules, digest
+from gossamer.crawl.urls import UrlRules, authority, digest
 from gossamer.crawl.writer import Watch, Writer
 from gossamer.errors import StoreFull
 from gossamer.model import Outcome, Request, Robots, Role, State, Value
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     import selectors
     from collections.abc import Callable, Iterator, Mapping
 
-    from gossamer.config import Settings
+    from gossamer.config import IndexSettings, Settings
     from gossamer.crawl.fetch import Fetcher
     from gossamer.crawl.log import CrawlLog
     from gossamer.crawl.parsers import ParserPool
     from gossamer.crawl.progress import Progress
     from gossamer.crawl.writer import Done, Order
     from gossamer.model import Admit, Fetched, Lease, Page, Visit
-    from gossamer.store.base import Crawler, Round, Store, Waiting
+    from gossamer.store.base import Crawler, Round, Store, Waiting, Wanted
 
 BEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
 LOOK_SECONDS = 5.0  # how often `watch` looks for what is due
+UNHEARD_SECONDS = 8.0  # without an answer to a beat, after which others may be about to take the hosts over
 DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
 LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)
 LEASED_AHEAD = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
@@ -76,6 +77,7 @@ class CrawlLoop:
         self._fetcher, self._pool, self._log = parts.fetcher, parts.pool, parts.log
         crawl = self._settings.crawl
         self._rules = UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
+        self._allow(plan.round.seeds)
         self._seeds = (*plan.round.seeds, *plan.round.joined)
         self._admit = plan.admissions(self._seeds)
         self._frontier = Frontier(
@@ -98,8 +100,10 @@ class CrawlLoop:
         self._bodies = 0  # bytes of them
         self._clock_start = time.time() - time.monotonic()
         self._next_beat = self._next_ask = self._next_look = 0.0
+        self._heard_at = self._now()  # that the leases hold
         self._stop = 0  # 1: after what is in flight; 2: at once
         self._paused = self._held = self._over = False
+        self._more_hosts = False  # the store gave as many as it was asked for: it has more, perhaps
         self.ending = ""  # why the crawl ended, for people
         self.failure = ""  # a sentence when no seed could be visited, so that the crawl brought nothing
         self.leftovers: list[Waiting] = []  # hosts with something still queued, and why
@@ -123,9 +127,9 @@ class CrawlLoop:
         self._stop = 2 if at_once else max(self._stop, 1)
 
     @property
-    def wants_index(self) -> bool:
-        """Whether what it brings is to be indexed."""
-        return self._settings.crawl.index
+    def index(self) -> IndexSettings | None:
+        """Where what it brings is to be indexed; None: nowhere."""
+        return self._settings.index if self._settings.crawl.index else None
 
     @property
     def is_dropping(self) -> bool:
@@ -189,6 +193,8 @@ class CrawlLoop:
     def _has_room(self) -> bool:
         """Room for one more transfer. What is not committed yet is at most one batch: a kill costs no more."""
         if self._stop or self._paused or self._held or self._outbox.stuck:
+            return False
+        if self._now() - self._heard_at > UNHEARD_SECONDS:
             return False
         uncommitted = len(self._leases) + len(self._outbox.visits) + self._writer.pending
         return (
@@ -307,6 +313,21 @@ class CrawlLoop:
         reason = f"http is tried instead: {visit.reason or visit.outcome}"
         return msgspec.structs.replace(visit, state=State.KNOWN, reason=reason)
 
+    def _allow(self, seeds: tuple[str, ...]) -> None:
+        """The user's own word lets loopback and private addresses in, for exactly these hosts.
+
+        What a search service found, or a redirect led to, is not the user's word, and has only joined.
+        """
+        for url in seeds:
+            for scheme in ("http", "https"):
+                self._fetcher.allow(f"{scheme}://{authority(url)}/")
+
+    def _join_in(self, current: Round) -> None:
+        """Another crawl may have brought seeds: what was judged here before that was heard of is judged anew."""
+        self._outbox.readmit |= bool(set(current.seeds) - set(self._seeds))
+        self._allow(current.seeds)
+        self._reseed((*current.seeds, *current.joined))
+
     def _reseed(self, seeds: tuple[str, ...]) -> None:
         if set(seeds) - set(self._seeds):
             self._seeds = tuple(dict.fromkeys((*self._seeds, *seeds)))
@@ -379,9 +400,14 @@ class CrawlLoop:
         if self._outbox.stuck:
             return now >= self._next_ask
         starving = not self._frontier.waiting_urls
+        if self._more_hosts and self._wanted_hosts(now) and not self._stop and not self._paused:
+            return True
         if now >= self._next_beat or self._outbox.is_due(now, hurry=starving or bool(self._stop)):
             return True
         return starving and now >= self._next_ask and not self._stop and not self._paused
+
+    def _wanted_hosts(self, now: float) -> int:
+        return self._frontier.wants_hosts(self._settings.politeness.transfers, now)
 
     def _order(self, now: float) -> Order:
         beat = now >= self._next_beat
@@ -396,9 +422,9 @@ class CrawlLoop:
         return self._outbox.order(
             now,
             watch=self._plan.watch if looks else None,
-            report=self.tally.report(self.progress()) if beat else None,
+            report=self.tally.report(self.progress(), self._pool.processes, self._pool.most) if beat else None,
             hungry=self._frontier.hungry() if working else [],
-            hosts=self._frontier.wants_hosts(self._settings.politeness.transfers) if working else 0,
+            hosts=self._wanted_hosts(now) if working else 0,
             urls=self._frontier.urls_per_host,
         )
 
@@ -410,12 +436,15 @@ class CrawlLoop:
             raise done.error
         self.tally.stored(done)
         self._log.visits(done.order.visits)
+        new = [leased for leased in done.leased if leased.host not in done.order.hungry]
+        self._more_hosts = bool(done.order.new_hosts) and len(new) == done.order.new_hosts
         for leased in done.leased:
             self._frontier.take_in(leased, now)
-        if done.wanted:
+        if done.wanted is not None:
+            self._heard_at = done.order.now
             self._obey(done.wanted)
         if done.round is not None:
-            self._reseed((*done.round.seeds, *done.round.joined))
+            self._join_in(done.round)
         yield from done.order.visits
         self._let_go(done, now)
         self._judge_end(done, now)
@@ -427,25 +456,23 @@ class CrawlLoop:
         self._outbox.refuse(done.order)
         self._next_ask = now + DISK_POLL
 
-    def _obey(self, wanted: str) -> None:
-        self._paused = wanted == "pause"
+    def _obey(self, wanted: Wanted) -> None:
+        self._paused = wanted.state == "pause"
         name = self._parts.identity.name
         self.tally.asked = f"by request; gossamer resume {name} lets it go on" if self._paused else ""
-        if wanted == "stop":
+        if wanted.state == "stop":
             self.ending = "stopped by request"
             self.stop()
+        if wanted.parsers is not None and wanted.parsers != self._pool.processes:
+            self._pool.resize(min(wanted.parsers, self._pool.most))
 
     def _let_go(self, done: Done, now: float) -> None:
         """Give back hosts for which the store has no more URLs and nothing is under way that could bring some."""
         asked = set(done.order.hungry) - {leased.host for leased in done.leased}
+        under_way = {lease.host for lease in self._leases.values()} | {v.lease.host for v in self._outbox.visits}
         for host in self._frontier.idle():
-            if host in asked and not self._is_under_way(host):
+            if host in asked and host not in under_way:
                 self._outbox.notes.append(self._frontier.give_back(host, now)[0])
-
-    def _is_under_way(self, host: int) -> bool:
-        return any(lease.host == host for lease in self._leases.values()) or any(
-            visit.lease.host == host for visit in self._outbox.visits
-        )
 
     def _judge_end(self, done: Done, now: float) -> None:
         asked = bool(done.order.new_hosts or done.order.hungry) and not done.order.add
@@ -459,6 +486,8 @@ class CrawlLoop:
         if left.ending and self._plan.watch is not None:
             self.tally.waiting_for = "the next visit that is due"
             self._next_ask = max(self._next_ask, self._next_look)
+        elif left.ending and done.round is None:
+            self._next_beat = now  # not before it was heard whether another crawl has brought seeds
         else:
             self._over, self.ending = bool(left.ending), left.ending
 

@@ -27,7 +27,7 @@ from gossamer.crawl import guard
 from gossamer.crawl.answer import Asked
 from gossamer.crawl.credentials import host_headers
 from gossamer.crawl.transfer import Attempt, Ending, Growth, Transfer, handle_options
-from gossamer.crawl.urls import origin
+from gossamer.crawl.urls import authority, origin
 from gossamer.model import Fetched, Outcome, Role
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ class Fetcher:
         self._host_headers = {place: _lines(_merged(base, extra)) for place, extra in extras.items()}
         refusal = partial(guard.refusal, allowed=guard.networks(settings.allow_private))
         growth = Growth()
-        self._new_transfer = partial(Transfer, settings, handle_options(settings), refusal, growth)
+        self._new_transfer = partial(Transfer, settings, handle_options(settings), refusal, self._met_in_public, growth)
         self._private: set[str] = set()  # origins that may live at private addresses
+        self._public: set[str] = set()  # hosts of these that were seen at a public one
         self._transfers = transfers
         self._idle: list[Transfer] = []
         self._tasks: dict[pycurl.Curl, tuple[Transfer, Task]] = {}
@@ -97,8 +98,17 @@ class Fetcher:
         return len(self._tasks)
 
     def allow(self, url: str) -> None:
-        """The user asked for this URL: its scheme, host and port may be at a private address."""
-        self._private.add(origin(url))
+        """The user asked for this URL: its scheme, host and port may be at a private address.
+
+        Not any more once its host was met at a public one: whom the user meant lives there, and whoever has its name
+        point to a private address afterwards (DNS rebinding) means no good.
+        """
+        if authority(url) not in self._public:
+            self._private.add(origin(url))
+
+    def _met_in_public(self, url: str) -> None:
+        self._public.add(authority(url))
+        self._private -= {f"http://{authority(url)}", f"https://{authority(url)}"}
 
     def start(self, request: Request) -> None:
         """Begin a transfer; its end will be among the `finished`."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gossamer.crawl.robots import ProductRules
     from gossamer.model import HostLease, Robots
 
+SOON = 0.25  # seconds: a host that pauses longer gives a crawler nothing to do meanwhile
+HOSTS_AT_ONCE = 64  # asked for in one exchange with the store, so that other crawlers get some too
 ADDRESS_RECHECK = 0.05  # seconds until a host is looked at again whose address had no free connection
 
 
@@ -55,15 +57,16 @@ class _Host:
     """A held host. Mutable, and seen by nobody but the frontier."""
 
     __slots__ = (
-        "active", "address", "asking", "connections", "crawl_delay", "delay", "failures", "id", "listed", "local",
-        "name", "own_delay", "queue", "ready_at", "reason", "rules", "touched",
+        "active", "address", "asking", "connections", "crawl_delay", "delay", "failed_at", "failures", "id", "listed",
+        "local", "name", "own_delay", "queue", "ready_at", "reason", "rules", "touched",
     )  # fmt: skip
 
     def __init__(self, leased: HostLease, politeness: PolitenessSettings, own: HostSettings | None) -> None:
         self.id = leased.host
         self.name = leased.name
         self.ready_at = leased.ready_at
-        self.failures = leased.failures
+        self.failures = leased.failures  # incidents in a row
+        self.failed_at = float("-inf")  # when the last of them was noticed
         self.queue: deque[Lease] = deque()
         self.active = 0
         self.asking = False
@@ -125,7 +128,8 @@ class Frontier:
         if host is None:
             host = self._hosts[leased.host] = _Host(leased, self._politeness, self._own.get(leased.name))
             for robots in leased.robots:
-                if now - robots.fetched_at < policy.ROBOTS_MAX_AGE and robots.outcome != "unreachable":
+                age = abs(now - robots.fetched_at)  # fetched in the future: by a clock that was wrong
+                if age < policy.ROBOTS_MAX_AGE and robots.outcome != "unreachable":
                     self._set_rules(host, robots)
         host.queue.extend(leased.leases)
         self.waiting_urls += len(leased.leases)
@@ -216,7 +220,8 @@ class Frontier:
             self._move_address(host, address)
         host.touched = True
         if failed:
-            host.failures += 1
+            if now - took > host.failed_at:  # else it was under way at the failure before: one incident, not two
+                host.failures, host.failed_at = host.failures + 1, now
             self._hold_off(host, now, wait, "waits after a failure" if not wait else "asked to wait (Retry-After)")
             return
         host.failures = 0
@@ -261,11 +266,13 @@ class Frontier:
         few = self.urls_per_host // 4
         return [host.id for host in self._hosts.values() if len(host.queue) <= few]
 
-    def wants_hosts(self, transfers: int) -> int:
+    def wants_hosts(self, transfers: int, now: float) -> int:
         """How many more hosts would be welcome."""
         room = self._politeness.max_hosts - len(self._hosts)
-        # Twice as many hosts as transfers, so that pauses of some are filled by others.
-        return max(0, min(room, 2 * transfers - sum(h.connections for h in self._hosts.values()), 64))
+        # Twice as many hosts as transfers, so that short pauses of some are filled by others. Hosts in a long pause are
+        # no work: where all ask for a delay, as many are held as may be.
+        working = sum(h.connections for h in self._hosts.values() if h.active or h.ready_at <= now + SOON)
+        return max(0, min(room, 2 * transfers - working, HOSTS_AT_ONCE))
 
     def give_back(
         self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""

@@ -23,11 +23,13 @@ class Outbox:
         self.robots: list[Robots] = []
         self.released: list[Lease] = []
         self.found: list[Candidate] = []  # URLs that no page links to: sitemaps, other forms of seeds
+        self.readmit = False  # whether all that is not visited yet is to be judged anew
         self._oldest = 0.0  # when the first of the visits came
         self._refused: Order | None = None  # an order that the full disk refused, to be given again
 
     def __bool__(self) -> bool:
-        return bool(self.visits or self.notes or self.robots or self.released or self.found or self._refused)
+        waiting = self.visits or self.notes or self.robots or self.released or self.found or self._refused
+        return bool(waiting) or self.readmit
 
     @property
     def stuck(self) -> bool:
@@ -78,6 +80,7 @@ class Outbox:
             robots=tuple(self.robots),
             released=tuple(self.released),
             add=tuple(self.found),
+            readmit=self.readmit,
             watch=watch,
             report=report,
             hungry=tuple(hungry),
@@ -86,4 +89,5 @@ class Outbox:
         )
         for gathered in (self.visits, self.notes, self.robots, self.released, self.found):
             gathered.clear()
+        self.readmit = False
         return order

@@ -13,6 +13,7 @@ From here: an empty frame once it is ready, then a `Page` for each job, in order
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import signal
 import socket
@@ -28,6 +29,7 @@ from gossamer.model import Outcome, Page, ParseJob
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+NICENESS = 5  # whoever waits for an answer (the coordinator, a search beside the crawl) goes first
 HEADER = 4  # bytes of a frame's length
 _PAGES_BETWEEN_COLLECTIONS = 1000  # cycles are rare here; looking for them on every page cost 5 % of its time
 
@@ -52,6 +54,7 @@ def main() -> None:
 
 
 def _limit(options: ParseOptions) -> None:
+    os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     memory = options.memory << 20

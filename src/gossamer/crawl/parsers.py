@@ -1,7 +1,8 @@
 """The pool of capped parser processes, as the coordinator sees it.
 
 Jobs go in, pages come out; nothing here blocks. A parser that dies, hangs or talks nonsense is replaced, the page it
-was at is answered as failed with the reason, and the jobs behind it go to another. The processes are plain subprocesses
+was at is answered as failed with the reason, and the jobs behind it go to another. There may be more or fewer of them
+at any time: those that are too many finish what they were given. The processes are plain subprocesses
 on socket pairs, not `multiprocessing`: nothing of the caller's program is imported into them, so that it needs no
 `__main__` guard.
 """
@@ -37,10 +38,18 @@ _READ = 256 << 10  # bytes read from a parser at a time
 # on average, a third of the time of building its tree. Told to keep up to 128 MiB, it does neither. Harmless with other
 # allocators.
 ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(128 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
+# A parser reads what strangers wrote, and needs none of these.
+SECRETS = frozenset({"PGPASSWORD", "GOSSAMER_STORE", "GOSSAMER_INDEX_PASSWORD"})
+_PER_CORE = 2  # parsers, at most, when their number is changed while they are at work: more only wait for each other
 _MAX_SAID = 200  # characters of a dead parser's last words
 _KINDS = frozenset(map(int, Kind))
 _POSITIONS = frozenset(map(int, Position))
 _DIGESTS = frozenset({16})  # bytes
+
+
+def most_parsers() -> int:
+    """How many parsers a crawler on this machine may be asked to have."""
+    return _PER_CORE * (os.cpu_count() or 1)
 
 
 def _start_process(connection: socket.socket) -> subprocess.Popen[bytes]:
@@ -51,7 +60,7 @@ def _start_process(connection: socket.socket) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         pass_fds=(connection.fileno(),),
-        env={**os.environ, **ALLOCATOR},
+        env={name: value for name, value in os.environ.items() if name not in SECRETS} | ALLOCATOR,
         process_group=0,  # a terminal's Ctrl-C goes to a whole group, and could come before it is ignored
     )
 
@@ -104,6 +113,7 @@ class ParserPool:
 
     def __init__(self, options: ParseOptions, processes: int, selector: selectors.BaseSelector) -> None:
         self.processes = processes
+        self.most = max(processes, most_parsers())
         self._options = options
         self._first_message = msgspec.msgpack.encode(options)
         self._selector = selector
@@ -116,8 +126,7 @@ class ParserPool:
         self._buffer = memoryview(bytearray(_READ))  # read into again and again: a new one each time costs page faults
         self._parsers: list[_Parser] = []
         try:
-            for _ in range(processes):
-                self._start()
+            self._fit()
         except ParserFault:
             self.close()
             raise
@@ -131,6 +140,12 @@ class ParserPool:
     def backlog(self) -> int:
         """Jobs accepted and not finished."""
         return len(self._waiting) + sum(len(parser.jobs) for parser in self._parsers)
+
+    def resize(self, processes: int) -> None:
+        """Have so many parsers from now on."""
+        self.processes = processes
+        self._fit()
+        self._hand_out()
 
     def submit(self, job: ParseJob) -> None:
         """Take a job. Its page comes out of `finished` sooner or later, whatever is in it."""
@@ -161,6 +176,16 @@ class ParserPool:
         self._parsers.clear()
         self._waiting.clear()
 
+    def _fit(self) -> None:
+        """Start the parsers that are lacking; end those that are too many and have nothing left to do."""
+        while len(self._parsers) < self.processes:
+            self._start()
+        for parser in self._parsers[self.processes :]:
+            if not parser.jobs:
+                self._parsers.remove(parser)
+                self._selector.unregister(parser.connection)
+                parser.end(patience=0)
+
     def _start(self) -> None:
         try:
             parser = _Parser(self._first_message)
@@ -172,7 +197,7 @@ class ParserPool:
 
     def _hand_out(self) -> None:
         while self._waiting:
-            parser = min(self._parsers, key=lambda parser: len(parser.jobs))
+            parser = min(self._parsers[: self.processes], key=lambda parser: len(parser.jobs))
             if len(parser.jobs) >= _AHEAD:
                 return
             job = self._waiting.popleft()
@@ -214,6 +239,7 @@ class ParserPool:
             self._bury(parser)
         elif not self._take_frames(parser):
             self._bury(parser, (Outcome.PARSER_CRASHED, "the parser's answer makes no sense"))
+        self._fit()
         self._hand_out()
 
     def _take_frames(self, parser: _Parser) -> bool:
@@ -262,7 +288,7 @@ class ParserPool:
         elif parser.jobs and not parser.leaving:
             self._finished.append(Page(parser.jobs.popleft().id, outcome, reason))
         self._waiting.extendleft(reversed(parser.jobs))
-        self._start()
+        self._fit()
         self._hand_out()
 
 

@@ -70,7 +70,7 @@ class Tally:
                 self._limits.popleft()
         self._limits[-1][1][limit] += int(seconds * 1e6)
 
-    def report(self, progress: Progress) -> Report:
+    def report(self, progress: Progress, parsers: int, most_parsers: int) -> Report:
         """What other crawlers and `gossamer crawlers` get to see."""
         return Report(
             state=progress.state,
@@ -79,6 +79,8 @@ class Tally:
             bytes_per_second=progress.bytes_per_second,
             limit=progress.limit,
             waiting_for=self.waiting_for,
+            parsers=parsers,
+            most_parsers=most_parsers,
         )
 
     def last_report(self) -> Report:

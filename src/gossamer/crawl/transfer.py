@@ -178,10 +178,17 @@ class Transfer:
     """A libcurl handle and the attempt it is busy with."""
 
     def __init__(
-        self, settings: FetchSettings, options: Mapping[int, Any], refusal: Callable[[str], str], growth: Growth
+        self,
+        settings: FetchSettings,
+        options: Mapping[int, Any],
+        refusal: Callable[[str], str],
+        met_in_public: Callable[[str], None],
+        growth: Growth,
     ) -> None:
+        """`met_in_public` is told the URL of a host that may be private and has a public address."""
         self._settings = settings
         self._refusal = refusal
+        self._met_in_public = met_in_public
         self._growth = growth
         self._lines: list[bytes] = []
         self._headers: list[bytes] = []  # those set on the handle
@@ -287,8 +294,11 @@ class Transfer:
         The plain descriptor is returned: of a socket object pycurl takes a duplicate that child processes inherit.
         """
         attempt = self._attempt
-        is_guarded = not attempt.private and (attempt.vet or not self._settings.proxy)
-        refused = self._refusal(address.addr[0]) if is_guarded else ""
+        refused = self._refusal(address.addr[0]) if attempt.vet or not self._settings.proxy else ""
+        if attempt.private:
+            if not refused and not self._settings.proxy:
+                self._met_in_public(attempt.asked.url)
+            refused = ""
         self._refused = self._refused or refused
         self._vetted = attempt.vet
         if refused or attempt.vet:

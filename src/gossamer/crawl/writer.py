@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.base import Report, Round, Store, Submitted, Waiting
+    from gossamer.store.base import Report, Round, Store, Submitted, Waiting, Wanted
 
 WAKE = b"\0"
 
@@ -35,7 +35,7 @@ class Watch(Value, frozen=True, kw_only=True):
 
 
 class Order(Value, frozen=True, kw_only=True):
-    """What the loop wants done, in this order: add, write, beat, queue what is due, lease."""
+    """What the loop wants done, in this order: readmit, add, write, beat, queue what is due, lease."""
 
     now: float
     visits: tuple[Visit, ...] = ()
@@ -43,6 +43,7 @@ class Order(Value, frozen=True, kw_only=True):
     robots: tuple[Robots, ...] = ()
     released: tuple[Lease, ...] = ()
     add: tuple[Candidate, ...] = ()
+    readmit: bool = False
     report: Report | None = None  # beat when given
     watch: Watch | None = None  # queue what is due when given
     hungry: tuple[int, ...] = ()  # held hosts that want more URLs
@@ -57,8 +58,8 @@ class Done(Value, frozen=True, kw_only=True):
     error: GossamerError | None = None
     submitted: Submitted | None = None
     leased: tuple[HostLease, ...] = ()
-    wanted: str = ""  # run, pause or stop, when there was a beat
-    round: Round | None = None  # as it is now, when there was a beat
+    wanted: Wanted | None = None  # when there was a beat
+    round: Round | None = None  # as it is now, when there was a beat or hosts were leased
     waiting: tuple[Waiting, ...] = ()  # when work was wanted and there was none
     seconds: float = 0.0
 
@@ -141,6 +142,8 @@ class Writer:
         if free is not None and free < self._least:
             raise StoreFull(f"only {free >> 20} MiB of disk space are free")
         store, submitted = self._store, None
+        if order.readmit:
+            store.readmit(admit)
         # First, for a kill in between: a seed must not be done with before its other form is known.
         if order.add:
             store.add(order.add, admit, by=self._crawler)
@@ -153,7 +156,8 @@ class Writer:
 
     def _find_work(self, order: Order, submitted: Submitted | None, started: float) -> Done:
         store = self._store
-        wanted = store.beat(self._crawler, order.report, order.now) if order.report else ""
+        now = order.now + time.perf_counter() - started  # writing may have waited for others, or for the server
+        wanted = store.beat(self._crawler, order.report, now) if order.report else None
         if order.watch is not None:
             store.keep_fresh(order.watch.schedule, order.watch.budget, order.now)
         wants_work = bool(order.new_hosts or order.hungry)
@@ -167,7 +171,8 @@ class Writer:
             submitted=submitted,
             leased=tuple(leased),
             wanted=wanted,
-            round=store.current_round() if order.report else None,
+            # New hosts may be those of another crawl's seeds.
+            round=store.current_round() if order.report or (leased and order.new_hosts) else None,
             waiting=tuple(store.waiting(self._crawler)) if wants_work and not leased else (),
             seconds=time.perf_counter() - started,
         )

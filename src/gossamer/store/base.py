@@ -12,8 +12,9 @@ What is atomic, what survives
 
 Who holds what
     A host is held by at most one crawler, and its URLs are leased to that crawler only. A lease ends by `submit`, by
-    `release`, by `leave`, or because its holder died: SQLite sees a free lock file at once, otherwise the lease runs
-    out after `LEASE_SECONDS` without `beat`. URLs of a lost lease are queued again.
+    `release`, by `leave`, or because its holder died: SQLite sees a free lock file at once, PostgreSQL a connection
+    that ended and did not come back within seconds; otherwise the lease runs out after `LEASE_SECONDS` without `beat`.
+    URLs of a lost lease are queued again.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from gossamer.store.questions import Question
 
 LEASE_SECONDS = 30.0  # short, so that the work of a crawler that vanished with its machine is soon taken over
+LONGEST_PAUSE = 2 * 86_400.0  # nothing makes a host wait for two days, but a clock that was wrong when it was written
 
 
 class Crawler(Value, frozen=True, kw_only=True):
@@ -55,6 +57,9 @@ class Crawler(Value, frozen=True, kw_only=True):
     bytes_per_second: float = 0.0
     limit: str = ""  # the limiting factor: politeness, network, parsing, store, disk
     waiting_for: str = ""  # what it waits for, and who has it
+    parsers: int = 0  # parser processes it has
+    most_parsers: int = 0  # ... may have; 0: that cannot be changed
+    wanted_parsers: int | None = None  # ... shall have; None: as many as it was started with
 
 
 class Report(Value, frozen=True, kw_only=True):
@@ -66,6 +71,15 @@ class Report(Value, frozen=True, kw_only=True):
     bytes_per_second: float
     limit: str
     waiting_for: str
+    parsers: int = 0
+    most_parsers: int = 0
+
+
+class Wanted(Value, frozen=True, kw_only=True):
+    """What is wanted of a crawler."""
+
+    state: str  # run, pause, stop
+    parsers: int | None = None  # parser processes; None: as many as it was started with
 
 
 class Round(Value, frozen=True, kw_only=True):
@@ -316,11 +330,14 @@ class Store(Protocol):
     # -- who works here ------------------------------------------------------------------------------------------
 
     def join(self, machine: str, pid: int) -> Crawler:
-        """Take a free name; give back the leases of crawlers seen to be dead."""
+        """Take a free name; give back the leases of crawlers seen to be dead.
+
+        Hosts that would wait longer than LONGEST_PAUSE need not wait: whoever wrote that had a wrong clock.
+        """
         ...
 
-    def beat(self, crawler: int, report: Report, now: float) -> str:
-        """Renew this crawler's leases, reclaim those of dead ones, and learn the wanted state: run, pause or stop."""
+    def beat(self, crawler: int, report: Report, now: float) -> Wanted:
+        """Renew this crawler's leases, reclaim those of dead ones, and learn what is wanted of it."""
         ...
 
     def leave(self, crawler: int) -> None:
@@ -329,6 +346,10 @@ class Store(Protocol):
 
     def want(self, name: str, wanted: str) -> bool:
         """Ask a crawler to run, pause or stop; False when there is none of that name at work."""
+        ...
+
+    def want_parsers(self, name: str, number: int) -> bool:
+        """Ask a crawler to have so many parsers; False when none of that name is at work, or may not have as many."""
         ...
 
     # -- what was asked ------------------------------------------------------------------------------------------
@@ -345,8 +366,9 @@ class Store(Protocol):
         max_per_host: int | None,
         again: Schedule | Literal["all"] | None = None,
     ) -> Round:
-        """Start a new round; the queue carries over.
+        """Start a new round; the queue carries over, and so do the seeds of the round before.
 
+        They do so here, in one transaction, for two crawls may begin at once and know nothing of each other's seeds.
         `again` says what a round visits once more: all that is due by a schedule, or everything ("all").
         """
         ...
@@ -425,7 +447,7 @@ class Store(Protocol):
         ...
 
     def waiting(self, crawler: int, limit: int = 5) -> list[Waiting]:
-        """Hosts with queued URLs that the crawler does not hold, soonest first.
+        """Hosts that the crawler does not hold and that have URLs queued, or leased by another; soonest first.
 
         Not those that only a page limit holds back: no waiting helps there.
         """

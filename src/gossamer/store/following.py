@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gossamer.model import Value
+from typing import TYPE_CHECKING
+
+from gossamer.model import Kind, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 class Place(Value, frozen=True, kw_only=True):
@@ -41,3 +46,50 @@ class AnchorTexts(Value, frozen=True, kw_only=True):
 
     target: int
     texts: tuple[tuple[str, int], ...]  # most used first
+
+
+# -- what every back-end does alike ------------------------------------------------------------------------------------
+
+BEHIND_ALL = 1 << 62  # greater than every DocID: the end of a version
+MOST_LEADING = 20  # redirects and duplicates whose anchor texts count for where they lead
+
+
+def _fit(name: str) -> str:
+    """SQL: has this resource something to find, and may it be found."""
+    return f"""({name}.role = 'page' AND {name}.noindex = 0
+        AND EXISTS (SELECT 1 FROM texts WHERE resource = {name}.id))"""  # noqa: S608
+
+
+def _canonical(page: str, link: str, other: str) -> str:
+    """SQL: the other pages that a page names as canonical and that could stand in for it."""
+    return f"""SELECT 1 FROM links AS {link} JOIN resources AS {other} ON {other}.id = {link}.target
+        WHERE {page}.canonical NOT IN ('', {page}.url) AND {link}.source = {page}.id AND {link}.kind = {Kind.CANONICAL}
+            AND {other}.id <> {page}.id AND {_fit(other)}"""  # noqa: S608
+
+
+# The columns of a `Standing`, of resources r on hosts h, in the SQL that all back-ends speak. A document belongs in the
+# index when it was visited and has text, does not say `noindex`, and does not name another page of this web as
+# canonical in its place (one that belongs there by itself). So a change of one page can change the standing of those
+# that name it: they are told together with it.
+STANDING = f"""r.id, r.url, h.name, r.language, r.media_type, r.last_modified,
+    coalesce((SELECT max(found_at) FROM history WHERE resource = r.id AND event <> 'gone'),
+             (SELECT min(visited_at) FROM visits WHERE resource = r.id), 0.0),
+    r.text_digest,
+    CASE WHEN {_fit("r")} AND NOT EXISTS ({_canonical("r", "l", "c")} AND NOT EXISTS ({_canonical("c", "m", "d")}))
+        THEN (SELECT body FROM texts WHERE resource = r.id) END"""  # noqa: S608
+
+
+def reach(latest: int, limit: int, *streams: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """How far a stretch reaches, as version and DocID: whichever of its streams was cut short says so."""
+    return min((rows[-1] for rows in streams if len(rows) == limit), default=(latest, BEHIND_ALL))
+
+
+def told(end: tuple[int, int], latest: int, standings: Iterable[Standing], gone: Iterable[int]) -> Changes:
+    """The stretch up to there."""
+    return Changes(
+        standings=tuple(standings),
+        gone=tuple(gone),
+        place=Place(version=end[0], resource=end[1]),
+        version=latest if end == (latest, BEHIND_ALL) else max(end[0] - 1, 0),
+        latest=latest,
+    )

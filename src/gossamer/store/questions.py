@@ -7,6 +7,7 @@ each, and the contract tests hold it to the columns.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 
@@ -68,3 +69,13 @@ class Question(Enum):
         self.text = text
         self.columns = tuple(columns.split())
         self.values = tuple(values.split())
+
+
+_QUESTION = re.compile(r"^-- question: (.+)\n", re.MULTILINE)
+
+
+def statements_in(text: str) -> tuple[str, dict[str, str]]:
+    """A back-end's file of statements, cut up: what they share, and the statement for each question's text."""
+    shared, *rest = _QUESTION.split(text)
+    queries = (query.partition(";\n")[0] for query in rest[1::2])
+    return shared, dict(zip(rest[::2], queries, strict=True))

@@ -9,35 +9,29 @@ from __future__ import annotations
 
 import fcntl
 import os
-from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
-from gossamer.store.base import LEASE_SECONDS, Crawler
+from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE, Crawler, Wanted
+from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.sqlite.admission import as_json
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from gossamer.store.base import Report
     from gossamer.store.sqlite.database import Transaction
 
-MOONS = (
-    "Naiad", "Thalassa", "Despina", "Galatea", "Larissa", "Hippocamp", "Proteus", "Triton", "Nereid", "Halimede", "Sao",
-    "Laomedeia", "Psamathe", "Neso",
-)  # fmt: skip
-LOST = "lost"
-STOPPED = "stopped"
 COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
-    limited_by, waiting_for"""
+    limited_by, waiting_for, parsers, most_parsers, wanted_parsers"""
 AT_WORK = "SELECT id, name, machine, lock, heartbeat_at FROM crawlers WHERE state NOT IN ('stopped', 'lost')"
 LATEST = f"SELECT {COLUMNS} FROM crawlers WHERE id IN (SELECT max(id) FROM crawlers GROUP BY name) ORDER BY id"  # noqa: S608
 BEAT = """
     UPDATE crawlers SET heartbeat_at = ?, lock = ?, state = ?, pages = ?, pages_per_second = ?, bytes_per_second = ?,
-        limited_by = ?, waiting_for = ?
-    WHERE id = ? AND state NOT IN ('stopped', 'lost') RETURNING wanted"""
+        limited_by = ?, waiting_for = ?, parsers = ?, most_parsers = ?
+    WHERE id = ? AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
 LEASED_BY_HOST = """
     SELECT host, role, outcome, count(*) FROM resources INDEXED BY resources_leased
     WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3"""
@@ -45,6 +39,11 @@ UNLEASE = """
     UPDATE resources SET state = 'queued'
     WHERE id IN (SELECT id FROM resources INDEXED BY resources_leased
         WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)))"""
+# When the dead last asked these hosts is not known: their pause begins now.
+REST = """
+    UPDATE hosts SET ready_at = max(ready_at, ?1 + delay)
+    WHERE id IN (SELECT id FROM hosts INDEXED BY hosts_held WHERE holder IN (SELECT value FROM json_each(?2)))
+        AND delay > 0"""
 
 
 class _Worker(NamedTuple):
@@ -129,13 +128,6 @@ def _is_free(path: Path, inode: int) -> bool | None:
     return True
 
 
-def names() -> Iterator[str]:
-    """The names in the order in which they are given."""
-    yield from MOONS
-    for number in count(2):
-        yield from (f"{moon} {number}" for moon in MOONS)
-
-
 # -- the life of a crawler ---------------------------------------------------------------------------------------------
 
 
@@ -151,19 +143,21 @@ def take_name(tx: Transaction, directory: Path, machine: str, now: float) -> tup
 
 def enter(tx: Transaction, name: str, lock: NameLock, machine: str, pid: int, now: float) -> Crawler:
     """Begin work under a name."""
+    tx.db.execute("UPDATE hosts SET ready_at = ?1 WHERE ready_at > ?1 + ?2", (now, LONGEST_PAUSE))
     insert = "INSERT INTO crawlers (name, machine, pid, lock, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?)"
     crawler = tx.db.execute(insert, (name, machine, pid, lock.inode, now, now)).lastrowid
     assert crawler is not None
     return Crawler(id=crawler, name=name, machine=machine, pid=pid, started_at=now, heartbeat_at=now)
 
 
-def beat(tx: Transaction, crawler: int, lock: int, report: Report, now: float) -> str:
+def beat(tx: Transaction, crawler: int, lock: int, report: Report, now: float) -> Wanted:
     """Show a sign of life and learn what is wanted: of one given up for lost, to stop, for others have its work."""
     told = (
         report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
+        report.parsers, report.most_parsers,
     )  # fmt: skip
     row = tx.db.execute(BEAT, (now, lock, *told, crawler)).fetchone()
-    return str(row[0]) if row else "stop"
+    return Wanted(state=row[0], parsers=row[1]) if row else Wanted(state="stop")
 
 
 def leave(tx: Transaction, crawler: int) -> None:
@@ -178,6 +172,14 @@ def want(tx: Transaction, name: str, wanted: str) -> bool:
     return tx.db.execute(update, (wanted, name)).rowcount > 0
 
 
+def want_parsers(tx: Transaction, name: str, number: int) -> bool:
+    """Ask a crawler at work to have so many parsers, if it may."""
+    update = """
+        UPDATE crawlers SET wanted_parsers = ?1
+        WHERE name = ?2 COLLATE NOCASE AND state NOT IN ('stopped', 'lost') AND ?1 BETWEEN 1 AND most_parsers"""
+    return tx.db.execute(update, (number, name)).rowcount > 0
+
+
 def at_work(db: sqlite3.Connection) -> list[_Worker]:
     """Crawlers that have not left."""
     return [_Worker(*row) for row in db.execute(AT_WORK)]
@@ -188,6 +190,7 @@ def reclaim(tx: Transaction, directory: Path, machine: str, now: float, asking: 
     others = (worker for worker in at_work(tx.db) if worker.id != asking)
     dead = [worker.id for worker in others if is_dead(worker, directory, machine, now)]
     if dead:
+        tx.db.execute(REST, (now, as_json(dead)))
         give_back_all(tx, dead)
         update = "UPDATE crawlers SET state = ? WHERE id IN (SELECT value FROM json_each(?))"
         tx.db.execute(update, (LOST, as_json(dead)))
@@ -202,14 +205,7 @@ def machine_of(db: sqlite3.Connection, crawler: int) -> str:
 def latest(db: sqlite3.Connection, directory: Path, now: float) -> list[Crawler]:
     """The last life of every name; one that died unnoticed so far is shown as lost."""
     dead = {worker.id for worker in at_work(db) if is_dead(worker, directory, worker.machine, now)}
-    return [
-        Crawler(
-            id=row[0], name=row[1], machine=row[2], pid=row[3], started_at=row[4], heartbeat_at=row[5], wanted=row[6],
-            state=LOST if row[0] in dead else row[7], pages=row[8], pages_per_second=row[9], bytes_per_second=row[10],
-            limit=row[11], waiting_for=row[12],
-        )
-        for row in db.execute(LATEST).fetchall()
-    ]  # fmt: skip
+    return crawlers_of(db.execute(LATEST).fetchall(), dead)
 
 
 # -- giving back -------------------------------------------------------------------------------------------------------

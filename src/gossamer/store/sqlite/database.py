@@ -20,8 +20,9 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMissing, StoreNotWritable, StoreTooNew
-from gossamer.store.sqlite.ledger import Ledger, Meta
-from gossamer.store.sqlite.memory import Memory
+from gossamer.store.ledger import Ledger
+from gossamer.store.memory import Memory
+from gossamer.store.sqlite.ledger import Meta, write_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -72,7 +73,7 @@ class Transaction:
 
     def finish(self) -> None:
         """Write the counters; the last thing before COMMIT."""
-        self.ledger.write(self.db)
+        write_hosts(self.db, self.ledger)
         self.meta.write(self.db)
 
 

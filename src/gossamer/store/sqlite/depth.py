@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from gossamer.model import Candidate, Kind, Role
-from gossamer.store.sqlite.admission import Finder, as_json, distance, is_news, recall, settle, strength
+from gossamer.model import Kind
+from gossamer.store.claims import Finder, distance, is_news, strength
+from gossamer.store.sqlite.admission import as_json, recall, settle
+from gossamer.store.visiting import found_again
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,30 +33,15 @@ NEARER_BY_REDIRECT = """
         WHERE s.depth = ?1 AND l.kind = ?2)"""
 
 
-def hops_from(role: str, hops: int) -> int:
-    """Entries of a sitemap are one hop further, so that sitemaps listing sitemaps come to an end."""
-    return hops + 1 if role == Role.SITEMAP else 0
-
-
 def pass_on(tx: Transaction, shallower: Iterable[int], max_depth: int | None, finder: Finder) -> None:
     """Make what these pages link to less deep too, and so on. Each can improve at most `max_depth` times."""
     pending = deque(shallower if max_depth is not None else ())
     while pending:
         some = [pending.popleft() for _ in range(min(len(pending), PASS_ON_AT_ONCE))]
-        candidates = [_found_again(row) for row in tx.db.execute(OUTLINKS, (as_json(some), max_depth)).fetchall()]
+        candidates = [found_again(row) for row in tx.db.execute(OUTLINKS, (as_json(some), max_depth)).fetchall()]
         known = recall(tx, (candidate.digest for candidate in candidates))
         news = [c for c in candidates if is_news(known[c.digest], strength(c), distance(c.depth, c.hops))]
         pending.extend(settle(tx, news, known, finder))
-
-
-def _found_again(row: tuple[bytes, str, int, int, str, int, int, str, float]) -> Candidate:
-    """A stored link as a candidate."""
-    digest, url, kind, follow, anchor, depth, hops, role, topic = row  # the last four are its source's
-    redirect = kind == Kind.REDIRECT
-    return Candidate(
-        url=url, digest=digest, kind=Kind(kind), follow=bool(follow), anchor=anchor, source_topic=topic,
-        depth=depth if redirect else depth + 1, hops=hops + 1 if redirect else hops_from(role, hops),
-    )  # fmt: skip
 
 
 def shorten_ways(db: sqlite3.Connection, max_depth: int) -> None:

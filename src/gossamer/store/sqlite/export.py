@@ -6,17 +6,15 @@ values; no row comes twice. Whoever needs one moment of the web exports while no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-import msgspec
-
+from gossamer.store import rows
 from gossamer.store.base import Bond, HostNode, HostRow, PageNode, ResourceRow, VisitRow
 from gossamer.store.graph import HostRanks, Ranks
 from gossamer.store.sqlite.admission import as_json
 from gossamer.store.sqlite.read import _RESOURCE
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator, Sequence
 
     from gossamer.store.sqlite.database import Database
@@ -53,71 +51,48 @@ HOST_NODES = f"""
     FROM json_each(?) AS j LEFT JOIN hosts AS h ON h.id = j.value LEFT JOIN host_ranks AS k ON k.host = j.value
     ORDER BY j.key"""  # noqa: S608
 
-T = TypeVar("T", bound=msgspec.Struct)
-
 
 def links(database: Database) -> Iterator[Bond]:
     """Every bond with both its ends, by source and order of first occurrence."""
-    return _values(database, LINKS, (0, -1), Bond)
+    return rows.streamed(_reader(database, LINKS), (0, -1), Bond, ROWS_AT_ONCE)
 
 
 def visits(database: Database) -> Iterator[VisitRow]:
     """Every visit, oldest first."""
-    return _values(database, VISITS, (0,), VisitRow)
+    return rows.streamed(_reader(database, VISITS), (0,), VisitRow, ROWS_AT_ONCE)
 
 
 def hosts(database: Database) -> Iterator[HostRow]:
     """Every host, by id."""
-    return _values(database, HOSTS, (0,), HostRow)
+    return rows.streamed(_reader(database, HOSTS), (0,), HostRow, ROWS_AT_ONCE)
 
 
 def pages(database: Database) -> Iterator[ResourceRow]:
     """Every resource whose content is stored, by id."""
-    last = 0
-    while True:
-        with database.reading() as db:
-            rows = _converted(db.execute(PAGES, (last, PAGES_AT_ONCE)), ResourceRow)
-        if not rows:
-            return
-        yield from rows
-        last = rows[-1].id
+    for piece in rows.in_pieces(_reader(database, PAGES), (0,), PAGES_AT_ONCE):
+        yield from rows.by_place(ResourceRow, piece)
 
 
 def page_nodes(database: Database, resources: Sequence[int]) -> Iterator[PageNode]:
     """What is known of pages and what the link graph says of them, in the order asked for."""
-    for row in _chunked(database, PAGE_NODES, resources):
-        yield PageNode(title=row[0], status=row[1], media_type=row[2], language=row[3], ranks=_ranks(Ranks, row[4:]))
+    return rows.page_nodes(_chunked(database, PAGE_NODES, resources))
 
 
 def host_nodes(database: Database, wanted: Sequence[int]) -> Iterator[HostNode]:
     """The same of hosts."""
-    for row in _chunked(database, HOST_NODES, wanted):
-        yield HostNode(pages=row[0], ranks=_ranks(HostRanks, row[1:]))
+    return rows.host_nodes(_chunked(database, HOST_NODES, wanted))
 
 
-def _chunked(database: Database, sql: str, ids: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+def _chunked(database: Database, sql: str, ids: Sequence[int]) -> Iterator[rows.Row]:
     for start in range(0, len(ids), ROWS_AT_ONCE):
         with database.reading() as db:
-            rows = db.execute(sql, (as_json(ids[start : start + ROWS_AT_ONCE]),)).fetchall()
-        yield from rows
+            found = db.execute(sql, (as_json(ids[start : start + ROWS_AT_ONCE]),)).fetchall()
+        yield from found
 
 
-def _ranks(type_: type[T], row: Sequence[object]) -> T | None:
-    return None if row[0] is None else type_(**dict(zip(type_.__struct_fields__, row, strict=True)))
-
-
-def _converted(cursor: sqlite3.Cursor, type_: type[T]) -> list[T]:
-    columns = [column[0] for column in cursor.description]
-    return msgspec.convert([dict(zip(columns, row, strict=True)) for row in cursor], list[type_], strict=False)  # type: ignore[valid-type]
-
-
-def _values(database: Database, sql: str, place: tuple[int, ...], type_: type[T]) -> Iterator[T]:
-    names, width = type_.__struct_fields__, len(place)
-    while True:
+def _reader(database: Database, sql: str) -> rows.Read:
+    def read(place: rows.Row, most: int) -> list[rows.Row]:
         with database.reading() as db:
-            rows: list[tuple[Any, ...]] = db.execute(sql, (*place, ROWS_AT_ONCE)).fetchall()
-        if not rows:
-            return
-        named = [dict(zip(names, row[width:], strict=True)) for row in rows]
-        yield from msgspec.convert(named, list[type_], strict=False)  # type: ignore[valid-type]
-        place = rows[-1][:width]
+            return db.execute(sql, (*place, most)).fetchall()
+
+    return read

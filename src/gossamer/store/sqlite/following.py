@@ -1,18 +1,25 @@
-"""Following: what changed since a version, for the index; and the numbers of words.
-
-A document belongs in the index when it was visited and has text, does not say `noindex`, and does not name another
-page of this web as canonical in its place (one that belongs there by itself). So a change of one page can change the
-standing of those that name it: they are told together with it.
-"""
+"""Following: what changed since a version, for the index; and the numbers of words."""
 
 from __future__ import annotations
 
 from collections import Counter
+from heapq import nsmallest
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind
-from gossamer.store.following import AnchorTexts, Changes, Place, Standing
+from gossamer.store import rows
+from gossamer.store.following import (
+    BEHIND_ALL,
+    MOST_LEADING,
+    STANDING,
+    AnchorTexts,
+    Changes,
+    Place,
+    Standing,
+    reach,
+    told,
+)
 from gossamer.store.sqlite.admission import as_json
 
 if TYPE_CHECKING:
@@ -31,28 +38,8 @@ _SAME = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"  # word by word as in the
 _NAMING = f"""
     SELECT source FROM links
     WHERE {_SAME} AND kind = {Kind.CANONICAL} AND target IN (SELECT value FROM json_each(?))"""  # noqa: S608
-
-
-def _fit(name: str) -> str:
-    """SQL: has this resource something to find, and may it be found."""
-    return f"""({name}.role = 'page' AND {name}.noindex = 0
-        AND EXISTS (SELECT 1 FROM texts WHERE resource = {name}.id))"""  # noqa: S608
-
-
-def _canonical(page: str, link: str, other: str) -> str:
-    """SQL: the other pages that a page names as canonical and that could stand in for it."""
-    return f"""SELECT 1 FROM links AS {link} JOIN resources AS {other} ON {other}.id = {link}.target
-        WHERE {page}.canonical NOT IN ('', {page}.url) AND {link}.source = {page}.id AND {link}.kind = {Kind.CANONICAL}
-            AND {other}.id <> {page}.id AND {_fit(other)}"""  # noqa: S608
-
-
 _STANDINGS = f"""
-    SELECT r.id, r.url, h.name, r.language, r.media_type, r.last_modified,
-        coalesce((SELECT max(found_at) FROM history WHERE resource = r.id AND event <> 'gone'),
-                 (SELECT min(visited_at) FROM visits WHERE resource = r.id), 0.0),
-        r.text_digest,
-        CASE WHEN {_fit("r")} AND NOT EXISTS ({_canonical("r", "l", "c")} AND NOT EXISTS ({_canonical("c", "m", "d")}))
-            THEN (SELECT body FROM texts WHERE resource = r.id) END
+    SELECT {STANDING}
     FROM json_each(?) AS j CROSS JOIN resources AS r ON r.id = j.value JOIN hosts AS h ON h.id = r.host"""  # noqa: S608
 
 _LINKED_BY = """
@@ -72,7 +59,6 @@ _ANCHORS = f"""
         AND source <> ? LIMIT ?"""  # noqa: S608
 _HAVE_TEXT = "SELECT resource FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
 WORDS_AT_ONCE = 10_000
-MOST_LEADING = 20  # redirects and duplicates whose anchor texts count for where they lead
 
 _WORDS = "SELECT term, word FROM words WHERE term IN (SELECT value FROM json_each(?))"
 _NEW_WORD = "INSERT INTO words (term, word) VALUES (?, ?) ON CONFLICT DO UPDATE SET word = excluded.word WHERE word = 0"
@@ -89,27 +75,19 @@ def changes(db: sqlite3.Connection, place: Place, limit: int) -> Changes:
         latest = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
         changed = _after(db, _CHANGED, _CHANGED_LATER, place, limit)
         forgotten = _after(db, _FORGOTTEN, _FORGOTTEN_LATER, place, limit)
-        # Whichever was cut short says how far this stretch reaches.
-        end = min((rows[-1] for rows in (changed, forgotten) if len(rows) == limit), default=(latest, 1 << 62))
+        end = reach(latest, limit, changed, forgotten)
         ids = {resource for version, resource in changed if (version, resource) <= end}
         naming = _named_by(db, ids)
         standings = _standings(db, ids | naming | _named_by(db, naming))
-        gone = tuple(resource for version, resource in forgotten if (version, resource) <= end)
+        gone = (resource for version, resource in forgotten if (version, resource) <= end)
     finally:
         db.execute("COMMIT")
-    complete = end[0] == latest and end[1] == 1 << 62
-    return Changes(
-        standings=standings,
-        gone=gone,
-        place=Place(version=end[0], resource=end[1]),
-        version=latest if complete else max(end[0] - 1, 0),
-        latest=latest,
-    )
+    return told(end, latest, standings, gone)
 
 
 def _after(db: sqlite3.Connection, same: str, later: str, place: Place, limit: int) -> list[tuple[int, int]]:
-    rows = db.execute(same, (place.version, place.resource, limit)).fetchall()
-    return rows + db.execute(later, (place.version, limit - len(rows))).fetchall()
+    found = db.execute(same, (place.version, place.resource, limit)).fetchall()
+    return found + db.execute(later, (place.version, limit - len(found))).fetchall()
 
 
 def _named_by(db: sqlite3.Connection, ids: Iterable[int]) -> set[int]:
@@ -117,9 +95,7 @@ def _named_by(db: sqlite3.Connection, ids: Iterable[int]) -> set[int]:
 
 
 def _standings(db: sqlite3.Connection, ids: Iterable[int]) -> tuple[Standing, ...]:
-    names = Standing.__struct_fields__
-    rows = db.execute(_STANDINGS, (as_json(sorted(ids)),))
-    return tuple(Standing(**dict(zip(names, row, strict=True))) for row in rows)
+    return tuple(rows.struct(Standing, row) for row in db.execute(_STANDINGS, (as_json(sorted(ids)),)))
 
 
 # -- what others call it -----------------------------------------------------------------------------------------------
@@ -128,25 +104,25 @@ def _standings(db: sqlite3.Connection, ids: Iterable[int]) -> tuple[Standing, ..
 def relinked(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
     """The resources whose anchor texts may be others since a version, streamed; some come more than once."""
     for same, later in ((_CHANGED, _CHANGED_LATER), (_FORGOTTEN, _FORGOTTEN_LATER)):
-        place = Place(version=after, resource=1 << 62)
+        place = Place(version=after, resource=BEHIND_ALL)
         while True:
             with database.reading() as db:
-                rows = _after(db, same, later, place, at_once)
-                ids = [resource for _, resource in rows]
+                changed = _after(db, same, later, place, at_once)
+                ids = [resource for _, resource in changed]
                 found = [*ids, *_targets_of(db, ids)]
-            if not rows:
+            if not changed:
                 break
             yield found
-            place = Place(version=rows[-1][0], resource=rows[-1][1])
+            place = Place(version=changed[-1][0], resource=changed[-1][1])
     last = 0
     while True:
         with database.reading() as db:
-            changed = [target for (target,) in db.execute(_RELINKED, (after, last, at_once))]
-            found = [*changed, *_led_to(db, changed)]
-        if not changed:
+            targets = [target for (target,) in db.execute(_RELINKED, (after, last, at_once))]
+            found = [*targets, *_led_to(db, targets)]
+        if not targets:
             return
         yield found
-        last = changed[-1]
+        last = targets[-1]
 
 
 def _targets_of(db: sqlite3.Connection, sources: Sequence[int]) -> list[int]:
@@ -166,12 +142,16 @@ def anchors(db: sqlite3.Connection, targets: Sequence[int], most_links: int, mos
     """What other pages call each of these, also by way of redirects and duplicates.
 
     At most so many links to one resource are looked at, those of the pages found first: that is enough to know how a
-    home page with a hundred thousand links to it is called.
+    page is called that a million others link to.
     """
     return [
-        AnchorTexts(target=target, texts=tuple(_calls(db, target, most_links).most_common(most_texts)))
-        for target in targets
+        AnchorTexts(target=target, texts=most_used(_calls(db, target, most_links), most_texts)) for target in targets
     ]
+
+
+def most_used(calls: Counter[str], most: int) -> tuple[tuple[str, int], ...]:
+    """The texts used most, equal ones by the alphabet: which they are must not depend on the order of visits."""
+    return tuple(nsmallest(most, calls.items(), key=lambda each: (-each[1], each[0])))
 
 
 def _calls(db: sqlite3.Connection, target: int, most: int) -> Counter[str]:
@@ -192,11 +172,13 @@ def known_words(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
 def every_word(database: Database) -> Iterator[tuple[str, int]]:
     """Every term and its number, in order, in short reads."""
     sql = "SELECT term, word FROM words WHERE term > ? ORDER BY term LIMIT ?"
-    rows = [("", 0)]  # no term is empty
-    while rows:
+
+    def read(place: rows.Row, most: int) -> list[rows.Row]:
         with database.reading() as db:
-            rows = db.execute(sql, (rows[-1][0], WORDS_AT_ONCE)).fetchall()
-        yield from rows
+            return db.execute(sql, (*place, most)).fetchall()
+
+    for piece in rows.in_pieces(read, ("",), WORDS_AT_ONCE):  # no term is empty
+        yield from piece
 
 
 def number_words(tx: Transaction, terms: Sequence[str], stops: Sequence[str]) -> dict[str, int]:

@@ -8,11 +8,13 @@ is derived from the store to drop.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import compress
 from typing import TYPE_CHECKING
 
-from gossamer.model import EMBEDS, Kind, Role, State
-from gossamer.store.sqlite.admission import FORGOTTEN, as_json
+from gossamer.model import Role, State
+from gossamer.store.claims import FORGOTTEN
+from gossamer.store.sqlite.admission import as_json
+from gossamer.store.sqlite.ledger import write_hosts
+from gossamer.store.visiting import BACKLINK_KINDS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
     from gossamer.store.sqlite.database import Transaction
 
-NOT_KEPT = -1  # resources.outlinks of a page whose links were followed and counted, but not stored
-BACKLINK_KINDS = frozenset(int(kind) for kind in Kind if kind not in EMBEDS)
 
 OLD_BACKLINKS = """
     SELECT target, count(DISTINCT source) FROM links
@@ -66,13 +66,6 @@ LESS_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE name
 
 
 # -- contents and backlinks --------------------------------------------------------------------------------------------
-
-
-def targets_of(source: int, targets: Sequence[int], kinds: Sequence[int]) -> set[int]:
-    """The other resources that a page leads to, each once."""
-    found = set(compress(targets, map(BACKLINK_KINDS.__contains__, kinds)))
-    found.discard(source)
-    return found
 
 
 def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
@@ -158,7 +151,7 @@ def _remove(tx: Transaction, rows: list[tuple[int, int, str, str, str, str, int]
 
 
 def _remove_empty(tx: Transaction, hosts: set[int]) -> None:
-    tx.ledger.write(tx.db)  # so that the hosts' own counters are right to look at
+    write_hosts(tx.db, tx.ledger)  # so that the hosts' own counters are right to look at
     empty = tx.db.execute(EMPTY_HOSTS, (as_json(hosts),)).fetchall()
     tx.meta["hosts"] -= len(empty)
     tx.db.executemany("DELETE FROM robots WHERE host = ?", empty)

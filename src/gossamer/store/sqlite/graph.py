@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from array import array
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from gossamer.model import Kind
+from gossamer.store import rows
+from gossamer.store.asked import LAST_OF_ALL
 from gossamer.store.graph import HostRanks, LinkChanges, Places, RankedHost, RankedPage, Ranking, Ranks
 from gossamer.store.sqlite.admission import as_json
-from gossamer.store.sqlite.rounds import LAST_OF_ALL
 
 if TYPE_CHECKING:
     import sqlite3
@@ -69,8 +70,6 @@ RANKED_HOSTS = f"""
     FROM (SELECT * FROM host_ranks ORDER BY pagerank DESC, host LIMIT ?) AS k JOIN hosts AS h ON h.id = k.host
     ORDER BY k.pagerank DESC, k.host"""  # noqa: S608
 
-T = TypeVar("T")
-
 
 # -- links -------------------------------------------------------------------------------------------------------------
 
@@ -88,42 +87,42 @@ def link_changes(database: Database, since: int) -> Iterator[LinkChanges]:
 def _changes_of(db: sqlite3.Connection, chunk: Sequence[int]) -> LinkChanges:
     db.execute("BEGIN")  # both reads see the same state
     try:
-        rows = db.execute(STANDINGS, (as_json(chunk),)).fetchall()
-        ids = array("q", (resource for resource, _ in rows))
+        found = db.execute(STANDINGS, (as_json(chunk),)).fetchall()
+        ids = array("q", (resource for resource, _ in found))
         links = _flat(db.execute(LINKS, (as_json(ids),)))
     finally:
         db.execute("COMMIT")
     there = set(ids)
     gone = array("q", (resource for resource in chunk if resource not in there))
-    return LinkChanges(gone=gone, ids=ids, urls=[url for _, url in rows], links=links)
+    return LinkChanges(gone=gone, ids=ids, urls=[url for _, url in found], links=links)
 
 
 def _flat(cursor: sqlite3.Cursor) -> array[int]:
     """All numbers of all rows, one after the other."""
     numbers = array("q")
-    while rows := cursor.fetchmany(ROWS_AT_ONCE):
-        numbers.extend(chain.from_iterable(rows))
+    while found := cursor.fetchmany(ROWS_AT_ONCE):
+        numbers.extend(chain.from_iterable(found))
     return numbers
 
 
 def places(database: Database, after: int) -> Iterator[Places]:
     """The hosts of resources found after one, by id."""
-    while True:
+
+    def read(place: rows.Row, most: int) -> list[rows.Row]:
         with database.reading() as db:
-            rows = db.execute(PLACES, (after, PLACES_AT_ONCE)).fetchall()
-        if not rows:
-            return
-        ids, hosts = zip(*rows, strict=True)
+            return db.execute(PLACES, (*place, most)).fetchall()
+
+    for piece in rows.in_pieces(read, (after,), PLACES_AT_ONCE):
+        ids, hosts = zip(*piece, strict=True)
         yield Places(array("q", ids), array("q", hosts))
-        after = ids[-1]
 
 
 def urls(database: Database, wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
     """The URLs of resources, by id; without those that are no more."""
     for start in range(0, len(wanted), PLACES_AT_ONCE):
         with database.reading() as db:
-            rows = db.execute(URLS, (as_json(wanted[start : start + PLACES_AT_ONCE]),)).fetchall()
-        yield from rows
+            found = db.execute(URLS, (as_json(wanted[start : start + PLACES_AT_ONCE]),)).fetchall()
+        yield from found
 
 
 def seeds(db: sqlite3.Connection) -> list[int]:
@@ -171,20 +170,16 @@ def ranking(db: sqlite3.Connection) -> Ranking | None:
 def ranks(db: sqlite3.Connection, resource: int) -> Ranks | None:
     """The ranks of a page."""
     row = db.execute(RANKS, (resource,)).fetchone()
-    return _struct(Ranks, row) if row else None
+    return rows.struct(Ranks, row) if row else None
 
 
 def ranked(db: sqlite3.Connection, by: str, limit: int) -> list[RankedPage]:
     """The first pages by one of the fields of `Ranks`."""
-    rows = db.execute(_RANKED.format(by=by), (limit,))
-    return [RankedPage(url=row[0], title=row[1], ranks=_struct(Ranks, row[2:])) for row in rows]
+    found = db.execute(_RANKED.format(by=by), (limit,))
+    return [RankedPage(url=row[0], title=row[1], ranks=rows.struct(Ranks, row[2:])) for row in found]
 
 
 def ranked_hosts(db: sqlite3.Connection, limit: int) -> list[RankedHost]:
     """The first hosts by PageRank."""
-    rows = db.execute(RANKED_HOSTS, (limit,))
-    return [RankedHost(name=row[0], ranks=_struct(HostRanks, row[1:])) for row in rows]
-
-
-def _struct(type_: type[T], row: Sequence[object]) -> T:
-    return type_(**dict(zip(type_.__struct_fields__, row, strict=True)))  # type: ignore[attr-defined]
+    found = db.execute(RANKED_HOSTS, (limit,))
+    return [RankedHost(name=row[0], ranks=rows.struct(HostRanks, row[1:])) for row in found]

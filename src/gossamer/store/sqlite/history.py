@@ -6,32 +6,33 @@ anything differs, to say what, and to tell which targets gained or lost somethin
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import defaultdict
+from typing import TYPE_CHECKING
 
-import msgspec
-import zstandard
-
-from gossamer.model import Kind, Outcome
-from gossamer.revisit.sameness import says_the_same
-from gossamer.store.base import ChangedBond, ChangeRow, decode_source, decode_text
+from gossamer.store import rows
+from gossamer.store.base import ChangeRow, decode_source
+from gossamer.store.comparing import (
+    COMPARED,
+    Past,
+    bonds_of,
+    difference,
+    history_row,
+    revisited,
+    texts_to_compare,
+    weigh,
+)
 from gossamer.store.sqlite.admission import as_json
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from gossamer.model import Page, Visit
+    from gossamer.store.comparing import Difference, Entry, Weighed
     from gossamer.store.sqlite.database import Database, Transaction
+    from gossamer.store.visiting import Finished
 
 ROWS_AT_ONCE = 500
 ALL = -1  # LIMIT -1 is no limit
-EVENTS = {
-    Outcome.FETCHED: "changed", Outcome.NOT_FOUND: "gone", Outcome.REDIRECTED: "moved", Outcome.TYPE: "refused",
-}  # fmt: skip
-APPEARED = "appeared"  # it answers with a page, and did not before
-COMPARED = ("title", "description", "language", "canonical", "noindex", "nofollow", "media_type")
-
 PAST = f"""
     SELECT id, outcome, visited_at, status, bytes, content_digest, text_digest, {", ".join(COMPARED)}, dated, found,
         gap, quiet, told_at, misled, coalesce(number, 0), seed, pace
@@ -54,7 +55,7 @@ OLDEST_SOURCES = (
     "SELECT id, length(source) FROM history INDEXED BY history_sources WHERE source IS NOT NULL ORDER BY id"
 )
 _ROWS = """
-    SELECT c.id, r.url, c.found_at, c.since, c.event, c.status, c.bytes, c.title, c.parts, c.links,
+    SELECT c.found_at, c.id, r.url, c.since, c.event, c.status, c.bytes, c.title, c.parts, c.links,
         c.source IS NOT NULL, r.title, r.status, r.state
     FROM history AS c JOIN resources AS r ON r.id = c.resource"""
 OF_RESOURCE = f"{_ROWS} WHERE c.resource = ? ORDER BY c.id"
@@ -62,129 +63,51 @@ SINCE = f"""
     {_ROWS} WHERE (c.found_at, c.id) > (?, ?) ORDER BY c.found_at, c.id LIMIT ?"""
 URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?))"
 
-Row = tuple[int, int, int, int, int, str, str]  # target, kind, follow, weight, position, rel, anchor
+
+def compared(
+    db: sqlite3.Connection, finished: Sequence[Finished], ids: Mapping[bytes, int], *, keep_links: bool
+) -> Weighed:
+    """Compare visits with what is stored of their resources."""
+    again = revisited(finished)
+    rows_ = db.execute(PAST, (as_json(item.row.id for item in finished),))
+    past = {one.id: one for one in map(Past._make, rows_)}
+    return weigh(finished, past, _differences(db, again, past, ids, keep_links=keep_links) if again else {})
 
 
-class Past(NamedTuple):
-    """A resource as it was stored before the visit."""
-
-    id: int
-    outcome: str
-    visited_at: float | None
-    status: int
-    size: int
-    content_digest: bytes
-    text_digest: bytes
-    title: str
-    description: str
-    language: str
-    canonical: str
-    noindex: int
-    nofollow: int
-    media_type: str
-    dated: float | None
-    found: float | None
-    gap: float | None
-    quiet: float | None
-    told_at: float | None
-    misled: int
-    backlinks: int
-    seed: int
-    pace: int | None
-
-    @property
-    def has_content(self) -> bool:
-        """Whether a page is stored of it."""
-        return bool(self.content_digest)
-
-
-class Difference(NamedTuple):
-    """How a visit differs from what was known."""
-
-    parts: tuple[str, ...]  # what differs; nothing: the same
-    lost: list[Row]  # bonds
-    gained: list[Row]
-
-
-def past_of(db: sqlite3.Connection, resources: Iterable[int]) -> dict[int, Past]:
-    """How resources are stored now."""
-    return {past.id: past for past in map(Past._make, db.execute(PAST, (as_json(resources),)))}
-
-
-def differences(
-    db: sqlite3.Connection, visits: Mapping[int, Visit], past: Mapping[int, Past], bonds: Mapping[int, list[Row]]
+def _differences(
+    db: sqlite3.Connection,
+    again: Mapping[int, Finished],
+    past: Mapping[int, Past],
+    ids: Mapping[bytes, int],
+    *,
+    keep_links: bool,
 ) -> dict[int, Difference]:
-    """What is different, for visits that would replace what is stored; `bonds` are those they brought."""
-    old: defaultdict[int, list[Row]] = defaultdict(list)
-    for source, *row in db.execute(BONDS, (as_json(visits),)):
+    """What is different, for visits that would replace what is stored."""
+    old: defaultdict[int, list[rows.BondRow]] = defaultdict(list)
+    for source, *row in db.execute(BONDS, (as_json(again),)):
         old[source].append(tuple(row))
-    texts = _old_texts(db, visits, past)
+    asked = texts_to_compare(again, past)
+    texts = dict(db.execute(TEXTS, (as_json(asked),))) if asked else {}
     return {
-        resource: _difference(past[resource], visit.page, texts.get(resource), old[resource], bonds[resource])
-        for resource, visit in visits.items()
-    }
-
-
-def _old_texts(db: sqlite3.Connection, visits: Mapping[int, Visit], past: Mapping[int, Past]) -> dict[int, bytes]:
-    """The texts to be compared word by word: where their digests say that they are not the same."""
-    asked = [
-        resource
-        for resource, visit in visits.items()
-        if visit.page is not None and past[resource].text_digest not in {b"", visit.page.text_digest}
-    ]
-    return dict(db.execute(TEXTS, (as_json(asked),))) if asked else {}
-
-
-def _difference(past: Past, page: Page | None, text: bytes | None, old: list[Row], new: list[Row]) -> Difference:
-    if (page is not None) != past.has_content:
-        parts = ["content"]
-    elif page is not None:
-        parts = [name for name in COMPARED if getattr(page, name) != getattr(past, name)]
-        if page.text_digest != past.text_digest and not _same_text(text, page):
-            parts.insert(0, "text")
-    else:
-        parts = []
-    if old == new:
-        return Difference(tuple(parts), [], [])
-    before, now = Counter(old), Counter(new)
-    return Difference((*parts, "links"), list((before - now).elements()), list((now - before).elements()))
-
-
-def _same_text(text: bytes | None, page: Page) -> bool:
-    return text is not None and says_the_same(decode_text(text), decode_text(page.text))
+        resource: difference(
+            past[resource], item.visit.page, texts.get(resource), old[resource],
+            list(bonds_of(item, ids, keep_links=keep_links)),
+        )
+        for resource, item in again.items()
+    }  # fmt: skip
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-class Entry(NamedTuple):
-    """A line of history to be."""
-
-    past: Past
-    visit: Visit
-    difference: Difference
-
-
 def write(tx: Transaction, entries: Sequence[Entry], version: int, old_sources: int) -> None:
     """Write down how resources were until now; before what is stored of them is replaced."""
     last = tx.db.execute("SELECT coalesce(max(id), 0) FROM history").fetchone()[0]
-    tx.db.executemany(INSERT, map(_row, entries))
+    tx.db.executemany(INSERT, map(history_row, entries))
     if old_sources:
         _keep_sources(tx, last, old_sources)
     targets = {row[0] for entry in entries for row in (*entry.difference.lost, *entry.difference.gained)}
     tx.db.execute(RELINKED, (version, as_json(targets)))
-
-
-def _row(entry: Entry) -> tuple[object, ...]:
-    past, visit, (parts, lost, gained) = entry
-    event = EVENTS[visit.outcome]
-    if event == "changed" and not past.has_content:
-        event = APPEARED
-    links = zstandard.compress(msgspec.msgpack.encode((lost, gained))) if lost or gained else b""
-    return (
-        past.id, visit.visited_at, past.visited_at or visit.visited_at, event, past.status, past.size, past.title,
-        " ".join(parts), links,
-    )  # fmt: skip
 
 
 def _keep_sources(tx: Transaction, last: int, most: int) -> None:
@@ -211,17 +134,15 @@ def of_resource(db: sqlite3.Connection, resource: int) -> list[ChangeRow]:
 
 def since(database: Database, when: float, limit: int | None) -> Iterator[ChangeRow]:
     """What was found changed since then, oldest first."""
-    place, left = (when, 0), limit
-    while left is None or left > 0:
-        most = ROWS_AT_ONCE if left is None else min(left, ROWS_AT_ONCE)
+
+    def read(place: rows.Row, most: int) -> list[rows.Row]:
         with database.reading() as db:
-            rows = db.execute(SINCE, (*place, most)).fetchall()
-            changes = list(_read(db, rows))
-        if not rows:
-            return
+            return db.execute(SINCE, (*place, most)).fetchall()
+
+    for piece in rows.in_pieces(read, (when, 0), ROWS_AT_ONCE, limit):
+        with database.reading() as db:
+            changes = list(_read(db, piece))
         yield from changes
-        place = (rows[-1][2], rows[-1][0])
-        left = None if left is None else left - len(rows)
 
 
 def old_source(db: sqlite3.Connection, entry: int) -> bytes | None:
@@ -230,27 +151,5 @@ def old_source(db: sqlite3.Connection, entry: int) -> bytes | None:
     return decode_source(row[0]) if row else None
 
 
-def _read(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[ChangeRow]:
-    packed = {row[0]: _unpacked(row[9]) for row in rows}
-    targets = {bond[0] for lost, gained in packed.values() for bond in (*lost, *gained)}
-    urls = dict(db.execute(URLS, (as_json(targets),))) if targets else {}
-    for entry, url, found_at, since_, event, status, size, title, parts, _, has_source, *now in rows:
-        lost, gained = packed[entry]
-        yield ChangeRow(
-            id=entry, url=url, found_at=found_at, since=since_, event=event, status=status, bytes=size, title=title,
-            parts=tuple(parts.split()), lost=_bonds(lost, urls), gained=_bonds(gained, urls),
-            has_source=bool(has_source), now_title=now[0], now_status=now[1], now_state=now[2],
-        )  # fmt: skip
-
-
-def _unpacked(links: bytes) -> tuple[list[Row], list[Row]]:
-    if not links:
-        return [], []
-    return msgspec.msgpack.decode(decode_source(links), type=tuple[list[Row], list[Row]])
-
-
-def _bonds(rows: Sequence[Row], urls: Mapping[int, str]) -> tuple[ChangedBond, ...]:
-    return tuple(
-        ChangedBond(url=urls.get(target, ""), kind=Kind(kind).name.lower(), anchor=anchor, weight=weight)
-        for target, kind, _, weight, _, _, anchor in rows
-    )
+def _read(db: sqlite3.Connection, found: Sequence[rows.Row]) -> Iterator[ChangeRow]:
+    return rows.changes(found, lambda targets: dict(db.execute(URLS, (as_json(targets),))))

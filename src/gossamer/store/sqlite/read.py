@@ -6,11 +6,9 @@ somebody looks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from gossamer.model import Kind, Position, State
+from gossamer.store import rows
 from gossamer.store.base import (
     Counts,
     ErrorRow,
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 
-    from gossamer.model import Field
+    from gossamer.model import Field, State
     from gossamer.store.sqlite.database import Database
 
 ROWS_AT_ONCE = 1_000
@@ -68,15 +66,6 @@ VISITS = """
     FROM visits AS v JOIN resources AS r ON r.id = v.resource LEFT JOIN crawlers AS c ON c.id = v.crawler
     WHERE v.resource = ? ORDER BY v.id"""
 
-T = TypeVar("T")
-
-
-def _values(db: sqlite3.Connection, type_: type[T], sql: str, *parameters: object) -> list[T]:
-    """Rows as values, by the names of their columns; 0 and 1 become False and True where the value says so."""
-    cursor = db.execute(sql, parameters)
-    columns = [column[0] for column in cursor.description]
-    return msgspec.convert([dict(zip(columns, row, strict=True)) for row in cursor], list[type_], strict=False)  # type: ignore[valid-type]
-
 
 def version(db: sqlite3.Connection) -> int:
     """The version of the last batch written."""
@@ -85,76 +74,57 @@ def version(db: sqlite3.Connection) -> int:
 
 def counts(db: sqlite3.Connection) -> Counts:
     """How much is there, from counters."""
-    meta = dict(db.execute("SELECT key, value FROM meta"))
-    states = {state.value: meta[f"resources {state}"] for state in State}
-    return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"])
+    return rows.counts(dict(db.execute("SELECT key, value FROM meta")))
 
 
 def hosts(db: sqlite3.Connection, limit: int | None) -> list[HostRow]:
     """Hosts, those with most pages first."""
-    return _values(db, HostRow, HOSTS, ALL if limit is None else limit)
+    return rows.by_name(HostRow, db.execute(HOSTS, (ALL if limit is None else limit,)))
 
 
 def resource(db: sqlite3.Connection, digest: bytes) -> ResourceRow | None:
     """A resource by the digest of its URL."""
-    return next(iter(_values(db, ResourceRow, RESOURCE, digest)), None)
+    return next(iter(rows.by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
 
 
 def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
     """All resources (of a state), by id."""
-    last = 0
-    while True:
+
+    def read(place: rows.Row, most: int) -> list[rows.Row]:
         with database.reading() as db:
-            rows = (
-                _values(db, ResourceRow, RESOURCES, last, ROWS_AT_ONCE)
-                if state is None
-                else _values(db, ResourceRow, RESOURCES_IN_STATE, last, state.value, ROWS_AT_ONCE)
-            )
-        if not rows:
-            return
-        yield from rows
-        last = rows[-1].id
+            if state is None:
+                return db.execute(RESOURCES, (*place, most)).fetchall()
+            return db.execute(RESOURCES_IN_STATE, (*place, state.value, most)).fetchall()
+
+    for piece in rows.in_pieces(read, (0,), ROWS_AT_ONCE):
+        yield from rows.by_place(ResourceRow, piece)
 
 
 def inlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
     """Bonds that point at a resource."""
-    return _links(db, INLINKS, resource_id, limit)
+    return rows.links(db.execute(INLINKS, (resource_id, ALL if limit is None else limit)))
 
 
 def outlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
     """Bonds of a page, in order of first occurrence."""
-    return _links(db, OUTLINKS, resource_id, limit)
-
-
-def _links(db: sqlite3.Connection, sql: str, resource_id: int, limit: int | None) -> list[LinkRow]:
-    rows = db.execute(sql, (resource_id, ALL if limit is None else limit))
-    return [
-        LinkRow(
-            url=url, state=state, status=status, kind=Kind(kind).name.lower(), follow=bool(follow), anchor=anchor,
-            weight=weight, rel=rel, position=Position(position).name.lower(),
-        )
-        for url, state, status, kind, follow, anchor, weight, rel, position in rows
-    ]  # fmt: skip
+    return rows.links(db.execute(OUTLINKS, (resource_id, ALL if limit is None else limit)))
 
 
 def errors(database: Database, limit: int | None) -> Iterator[ErrorRow]:
     """What was not visited as it should have been, by id."""
-    last, left = 0, limit
-    while left is None or left > 0:
-        most = ROWS_AT_ONCE if left is None else min(left, ROWS_AT_ONCE)
+
+    def read(place: rows.Row, most: int) -> list[rows.Row]:
         with database.reading() as db:
-            rows: list[tuple[Any, ...]] = db.execute(ERRORS, (last, most)).fetchall()
-        if not rows:
-            return
-        for row in rows:
-            yield ErrorRow(**dict(zip(ErrorRow.__struct_fields__, row[1:], strict=True)))
-        last = rows[-1][0]
-        left = None if left is None else left - len(rows)
+            return db.execute(ERRORS, (*place, most)).fetchall()
+
+    for piece in rows.in_pieces(read, (0,), ROWS_AT_ONCE, limit):
+        for row in piece:
+            yield rows.struct(ErrorRow, row[1:])
 
 
 def visits(db: sqlite3.Connection, resource_id: int) -> list[VisitRow]:
     """Every visit of a resource, oldest first."""
-    return _values(db, VisitRow, VISITS, resource_id)
+    return rows.by_name(VisitRow, db.execute(VISITS, (resource_id,)))
 
 
 def text(db: sqlite3.Connection, resource_id: int) -> list[tuple[Field, str]] | None:

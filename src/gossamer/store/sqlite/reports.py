@@ -7,13 +7,13 @@ copied as a whole, are read in slices from where they are.
 
 from __future__ import annotations
 
-import re
 import secrets
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.model import Kind, Position
+from gossamer.store.questions import statements_in
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 1_000
 PAGES_AT_ONCE = 200  # texts and sources
-_QUESTION = re.compile(r"^-- question: (.+)\n", re.MULTILINE)
 _WORDS = {"kinds": Kind, "positions": Position}
 
 
@@ -38,10 +37,7 @@ class Statements(NamedTuple):
 @cache
 def statements() -> Statements:
     """The file, cut up."""
-    text = resources.files(__package__).joinpath("reports.sql").read_text("utf-8")
-    views, *rest = _QUESTION.split(text)
-    queries = (query.partition(";\n")[0] for query in rest[1::2])
-    return Statements(views, dict(zip(rest[::2], queries, strict=True)))
+    return Statements(*statements_in(resources.files(__package__).joinpath("reports.sql").read_text("utf-8")))
 
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:

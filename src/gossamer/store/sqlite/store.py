@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Literal
 
+from gossamer.store.claims import Finder
 from gossamer.store.sqlite import (
     crawlers,
     documents,
@@ -22,9 +23,9 @@ from gossamer.store.sqlite import (
     rounds,
     schedule,
 )
-from gossamer.store.sqlite.admission import Finder
 from gossamer.store.sqlite.database import BUSY_SECONDS, Database, open_database
-from gossamer.store.sqlite.submit import Batch, Submission
+from gossamer.store.sqlite.submit import Submission
+from gossamer.store.visiting import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         Submitted,
         VisitRow,
         Waiting,
+        Wanted,
     )
     from gossamer.store.following import AnchorTexts, Changes, Place
     from gossamer.store.graph import LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
@@ -105,8 +107,8 @@ class SqliteStore:
         self._locks[crawler.id] = lock
         return crawler
 
-    def beat(self, crawler: int, report: Report, now: float) -> str:
-        """Renew this crawler's leases, reclaim those of dead ones, and learn the wanted state: run, pause or stop."""
+    def beat(self, crawler: int, report: Report, now: float) -> Wanted:
+        """Renew this crawler's leases, reclaim those of dead ones, and learn what is wanted of it."""
         lock = self._locks[crawler] = self._locks[crawler].kept()
         with self._database.writing() as tx:
             machine = crawlers.machine_of(tx.db, crawler)
@@ -124,6 +126,12 @@ class SqliteStore:
         with self._database.writing() as tx:
             crawlers.reclaim(tx, self._database.directory, platform.node(), time.time())
             return crawlers.want(tx, name, wanted)
+
+    def want_parsers(self, name: str, number: int) -> bool:
+        """Ask a crawler to have so many parsers; False when none of that name is at work, or may not have as many."""
+        with self._database.writing() as tx:
+            crawlers.reclaim(tx, self._database.directory, platform.node(), time.time())
+            return crawlers.want_parsers(tx, name, number)
 
     # -- what was asked ------------------------------------------------------------------------------------------------
 

@@ -8,31 +8,46 @@ Statements run once for the whole batch (`executemany` over columns zipped toget
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, compress, count, islice, repeat
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from gossamer.model import Candidate, Kind, Links, Outcome, Page, Position, Role, State
+from gossamer.model import Kind, State
 from gossamer.store.base import Submitted
+from gossamer.store.claims import Finder
+from gossamer.store.revisiting import told_by
 from gossamer.store.sqlite import history, rounds, schedule
-from gossamer.store.sqlite.admission import EVERYTHING, STRENGTHS, Finder, as_json, distance, is_news, recall, settle
+from gossamer.store.sqlite.admission import as_json, recall, settle
 from gossamer.store.sqlite.crawlers import give_back
-from gossamer.store.sqlite.depth import hops_from, pass_on
-from gossamer.store.sqlite.forget import NOT_KEPT, change_backlinks, clear_contents, targets_of
-from gossamer.store.sqlite.ledger import PAGE_OUTCOMES
-from gossamer.store.sqlite.revisits import weigh
+from gossamer.store.sqlite.depth import pass_on
+from gossamer.store.sqlite.forget import change_backlinks, clear_contents
+from gossamer.store.sqlite.history import compared
+from gossamer.store.visiting import (
+    NOT_KEPT,
+    Batch,
+    Finished,
+    Held,
+    claims_in,
+    content,
+    keeps_links,
+    link_rows,
+    links_of,
+    outcome_row,
+    pages_in,
+    priority,
+    same_content,
+    targets_in,
+    targets_of,
+    validators,
+    visit_row,
+    without_loops,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.model import Admit, HostNote, Lease, Robots, Visit
+    from gossamer.model import Admit, Lease, Visit
+    from gossamer.store.revisiting import Standing
     from gossamer.store.sqlite.database import Transaction
-    from gossamer.store.sqlite.memory import Remembered
-
-LONGEST_CHAIN = 64  # redirects followed to find a loop; crawlers give up long before
-REPLACING = frozenset({Outcome.FETCHED, Outcome.REDIRECTED, Outcome.NOT_FOUND, Outcome.TYPE})  # what was there is gone
-NO_PAGE = Page(0, Outcome.FETCHED, "")
 
 HELD = """
     SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
@@ -75,52 +90,6 @@ UPSERT_ROBOTS = """
 NOTE_HOST = "UPDATE hosts SET ready_at = ?, delay = ?, failures = ?, reason = ? WHERE id = ? AND holder = ?"
 
 
-class Held(NamedTuple):
-    """A resource leased to the crawler that submits, as it is stored."""
-
-    id: int
-    host: int
-    role: str
-    outcome: str
-    depth: int
-    hops: int
-    tries: int
-    visits: int
-    outlinks: int | None
-    content_digest: bytes
-
-
-class Finished(NamedTuple):
-    """A visit, the row it is of, and the links it brought."""
-
-    visit: Visit
-    row: Held
-    links: Links
-    kept: bool = False  # it found what was there before
-
-    @property
-    def replaces(self) -> bool:
-        """Whether what was stored of an earlier visit is no more."""
-        visit = self.visit
-        has_news = visit.outcome in REPLACING and (visit.outcome is not Outcome.FETCHED or visit.page is not None)
-        return has_news and not self.kept
-
-    @property
-    def state(self) -> State:
-        """Where the resource stands now. What became a page while it was only checked has its visit still to come."""
-        return State.QUEUED if self.row.role != self.visit.lease.role else self.visit.state
-
-
-class Batch(NamedTuple):
-    """What is handed to `submit`."""
-
-    visits: Sequence[Visit]
-    hosts: Sequence[HostNote]
-    robots: Sequence[Robots]
-    released: Sequence[Lease]
-    keep_links: bool
-
-
 class Submission:
     """One batch on its way into the store."""
 
@@ -138,14 +107,14 @@ class Submission:
         """Write it all."""
         finished = list(self._held(batch.visits))
         ids, shallower = self._settle_links(finished)
-        finished = list(self._without_loops(finished, ids))
-        weighed = weigh(self._db, finished, ids, keep_links=batch.keep_links)
+        finished = list(without_loops(finished, ids, self._redirect_of, self._urls))
+        weighed = compared(self._db, finished, ids, keep_links=batch.keep_links)
         finished = weighed.finished
         if weighed.changes:
             history.write(self._tx, weighed.changes, self._version, self._old_sources)
         self._write_contents(finished, ids, batch)
         self._write_rows(finished, weighed.standings, batch)
-        schedule.tell(self._db, (item.visit for item in finished), ids)
+        schedule.tell(self._db, told_by((item.visit for item in finished), ids))
         self._count_pages(finished)
         pass_on(self._tx, shallower + self._came_nearer(finished), self._limits.max_depth, self._finder)
         self._release(batch.released)
@@ -164,7 +133,7 @@ class Submission:
         for visit in visits:
             row = rows.pop(visit.lease.resource, None)
             if row is not None:
-                yield Finished(visit, row, _links_of(visit))
+                yield Finished(visit, row, links_of(visit))
 
     def _rows_held(self, ids: Iterable[int]) -> dict[int, Held]:
         rows = self._db.execute(HELD, (as_json(ids), self._crawler))
@@ -174,52 +143,17 @@ class Submission:
 
     def _settle_links(self, finished: Sequence[Finished]) -> tuple[dict[bytes, int], list[int]]:
         """An id for every target, and the visited resources that are less deep now."""
-        redirects = [replace(f.visit.redirect, depth=f.row.depth) for f in finished if f.visit.redirect is not None]
-        pages = sorted((f for f in finished if f.visit.redirect is None and f.links.digests), key=_distance_from)
-        linked = {candidate.digest for candidate in redirects}.union(*(page.links.digests for page in pages))
+        linked = targets_in(finished)
         known = recall(self._tx, linked)
-        offers = _offers(pages, _unsettled(linked, known, _distance_from(pages[0]))) if pages else {}
-        news = [
-            _candidate(item, index)
-            for (digest, strong), (item, index) in offers.items()
-            if digest not in known or is_news(known[digest], strong, _distance_from(item))
-        ]
-        shallower = settle(self._tx, news + redirects, known, self._finder)
+        shallower = settle(self._tx, claims_in(finished, linked, known), known, self._finder)
         return {digest: entry.id for digest, entry in known.items()}, shallower
 
-    def _without_loops(self, finished: Sequence[Finished], ids: dict[bytes, int]) -> Iterator[Finished]:
-        """Visits whose redirect leads back to where it came from are failures, with the circle as the reason."""
-        ahead: dict[int, int | None] = {item.row.id: None for item in finished if item.replaces}
-        for item in finished:
-            candidate = item.visit.redirect
-            if candidate is None:
-                yield item
-            elif circle := self._circle(item.row.id, ids[candidate.digest], ahead):
-                reason = f"redirect loop: {' → '.join(circle)}"
-                visit = replace(
-                    item.visit, outcome=Outcome.REDIRECT_LOOP, state=State.FAILED, reason=reason, redirect=None
-                )
-                yield item._replace(visit=visit)
-            else:
-                ahead[item.row.id] = ids[candidate.digest]
-                yield item
+    def _redirect_of(self, resource: int) -> int | None:
+        stored = self._db.execute(REDIRECT, (resource, int(Kind.REDIRECT))).fetchone()
+        return stored[0] if stored else None
 
-    def _circle(self, source: int, target: int, ahead: dict[int, int | None]) -> list[str]:
-        """The URLs of a redirect loop through a resource, or nothing.
-
-        `ahead` is where the resources of this batch lead by now, as far as they are decided; the links of others are
-        stored.
-        """
-        path = [source]
-        while target != source:
-            path.append(target)
-            stored = self._db.execute(REDIRECT, (target, int(Kind.REDIRECT))).fetchone()
-            onward = ahead.get(target, stored[0] if stored else None)
-            if onward is None or onward in path[1:] or len(path) > LONGEST_CHAIN:
-                return []
-            target = onward
-        urls = dict(self._db.execute(URLS, (as_json(path),)))
-        return [urls[step] for step in (*path, source)]
+    def _urls(self, resources: Sequence[int]) -> dict[int, str]:
+        return dict(self._db.execute(URLS, (as_json(resources),)))
 
     # -- what the visits brought ---------------------------------------------------------------------------------------
 
@@ -232,7 +166,7 @@ class Submission:
             if item.row.outlinks != NOT_KEPT:  # not known what to subtract: taken to be the same
                 backlinks.update(targets_of(item.row.id, targets, item.links.kinds))
         change_backlinks(self._db, backlinks, self._limits.backlink_gain)
-        kept = [pair for pair in linking if _keeps_links(pair[0], batch)]
+        kept = [pair for pair in linking if keeps_links(pair[0], batch)]
         self._insert_links(kept)
         pages = [(item.row.id, item.visit.page) for item in replacing if item.visit.page is not None]
         texts = [(resource, page.text) for resource, page in pages if page.text]
@@ -244,54 +178,38 @@ class Submission:
 
     def _insert_links(self, kept: Sequence[tuple[Finished, list[int]]]) -> None:
         """The bonds: what is left over of whole statements first, then `LINKS_AT_ONCE` at a time."""
-        rows = chain.from_iterable(_link_rows(item, targets) for item, targets in kept)
+        rows = chain.from_iterable(link_rows(item, targets) for item, targets in kept)
         number = sum(len(targets) for _, targets in kept)
         self._db.executemany(INSERT_LINK, islice(rows, number % LINKS_AT_ONCE))
         values = chain.from_iterable(rows)
         self._db.executemany(INSERT_LINKS, zip(*[values] * INSERT_LINKS.count("?"), strict=True))
         self._tx.meta["links"] += number
 
-    def _write_rows(
-        self, finished: Sequence[Finished], standings: Mapping[int, schedule.Standing], batch: Batch
-    ) -> None:
+    def _write_rows(self, finished: Sequence[Finished], standings: Mapping[int, Standing], batch: Batch) -> None:
         """The resources themselves, and a row for each visit. Batches of host notes alone make no new version."""
         if finished:
             self._tx.meta["version"] = self._version
         replaced, same, kept = [], [], []
         for item in finished:
-            row = (*self._outcome(item), *standings[item.row.id])
+            row = (*outcome_row(item, self._crawler), *standings[item.row.id])
             if item.replaces:
-                replaced.append((*row, self._version, *_content(item, batch)))
+                replaced.append((*row, self._version, *content(item, batch)))
             elif item.kept and item.visit.page is not None:
-                same.append((*row, *_same_content(item, item.visit.page)))
+                same.append((*row, *same_content(item, item.visit.page)))
             else:
-                kept.append((*row, self._version, *_validators(item.visit), _priority(item), item.row.id))
+                kept.append((*row, self._version, *validators(item.visit), priority(item), item.row.id))
         self._db.executemany(UPDATE_REPLACED, replaced)
         self._db.executemany(UPDATE_SAME, same)
         self._db.executemany(UPDATE_KEPT, kept)
-        self._db.executemany(INSERT_VISIT, (self._visit_row(item) for item in finished))
+        self._db.executemany(INSERT_VISIT, (visit_row(item, self._limits.round, self._crawler) for item in finished))
         for item in finished:
-            row = item.row
-            self._tx.ledger.leave(row.host, State.LEASED, row.role, row.outcome)
-            self._tx.ledger.enter(row.host, item.state, row.role, item.visit.outcome)
-
-    def _outcome(self, item: Finished) -> tuple[object, ...]:
-        visit, state = item.visit, item.state
-        tries = item.row.tries + 1 if visit.state is State.QUEUED else 0
-        return (
-            state.value, visit.outcome.value, visit.reason, visit.status, tries, visit.visited_at, self._crawler,
-        )  # fmt: skip
-
-    def _visit_row(self, item: Finished) -> tuple[object, ...]:
-        visit = item.visit
-        return (
-            item.row.id, self._limits.round, visit.visited_at, self._crawler, visit.outcome.value, visit.status,
-            visit.bytes, visit.milliseconds,
-        )  # fmt: skip
+            held = item.row
+            self._tx.ledger.leave(held.host, State.LEASED, held.role, held.outcome)
+            self._tx.ledger.enter(held.host, item.state, held.role, item.visit.outcome)
 
     def _count_pages(self, finished: Sequence[Finished]) -> None:
         """The round's pages, which its limits are about."""
-        pages = [f for f in finished if f.visit.lease.role is Role.PAGE and f.visit.outcome in PAGE_OUTCOMES]
+        pages = pages_in(finished)
         self._db.execute(ROUND_PAGES, (len(pages), self._limits.round))
         hosts = Counter(item.row.host for item in pages)
         most = self._limits.max_pages_per_host
@@ -328,98 +246,3 @@ class Submission:
         unwanted = as_json(note.host for note in batch.hosts if not note.keep)
         held = "SELECT id FROM hosts WHERE holder = ? AND id IN (SELECT value FROM json_each(?))"
         give_back(self._tx, [host for (host,) in self._db.execute(held, (self._crawler, unwanted))])
-
-
-# -- pure helpers ------------------------------------------------------------------------------------------------------
-
-
-def _links_of(visit: Visit) -> Links:
-    """The bonds a visit brought: those of its page, or its redirect."""
-    if (to := visit.redirect) is not None:
-        return Links([to.digest], [to.url], [int(Kind.REDIRECT)], [True], [""], [1], [""], [int(Position.HEAD)])
-    return visit.page.links if visit.page is not None and visit.outcome is Outcome.FETCHED else Links()
-
-
-def _unsettled(linked: set[bytes], known: Mapping[bytes, Remembered], nearest: int) -> set[bytes]:
-    """The targets on which a claim from so near could be news. Of most there is nothing left to say."""
-    settled = (digest for digest, it in known.items() if it.asked == EVERYTHING and it.distance <= nearest)
-    return linked.difference(settled)
-
-
-def _offers(pages: Sequence[Finished], wanted: set[bytes]) -> dict[tuple[bytes, int], tuple[Finished, int]]:
-    """For every wanted target and strength of claim, where such a claim is first made: (visit, number of the bond).
-
-    The nearest pages come first. Redirects are not among them, they speak for themselves (see `Visit.redirect`).
-    """
-    offers: dict[tuple[bytes, int], tuple[Finished, int]] = {}
-    for item in pages:
-        links = item.links
-        for index in compress(count(), map(wanted.__contains__, links.digests)):
-            strong = STRENGTHS[links.kinds[index], links.follows[index]]
-            offers.setdefault((links.digests[index], strong), (item, index))
-    return offers
-
-
-def _distance_from(item: Finished) -> int:
-    """How far the targets of a visit's links are."""
-    return distance(item.row.depth + 1, hops_from(item.row.role, item.row.hops))
-
-
-def _candidate(item: Finished, index: int) -> Candidate:
-    links, page = item.links, item.visit.page
-    return Candidate(
-        url=links.urls[index], digest=links.digests[index], kind=Kind(links.kinds[index]), follow=links.follows[index],
-        depth=item.row.depth + 1, hops=hops_from(item.row.role, item.row.hops),
-        anchor=links.anchors[index] if links.anchors else "", source_topic=page.topic if page else 0.0,
-    )  # fmt: skip
-
-
-def _keeps_links(item: Finished, batch: Batch) -> bool:
-    """A redirect is always kept: without it nobody could tell where the resource leads."""
-    return batch.keep_links or item.visit.redirect is not None
-
-
-def _link_rows(item: Finished, targets: list[int]) -> Iterable[tuple[object, ...]]:
-    links, number = item.links, len(targets)
-    return zip(
-        repeat(item.row.id, number), range(number), targets, links.kinds, map(int, links.follows), links.weights,
-        links.positions, links.rels, links.anchors, strict=True,
-    )  # fmt: skip
-
-
-def _content(item: Finished, batch: Batch) -> tuple[object, ...]:
-    """The columns that a new content brings, those of a page or of nothing."""
-    visit, page = item.visit, item.visit.page or NO_PAGE
-    etag, last_modified = _validators(visit)
-    changed = item.row.visits > 0 and page.content_digest != item.row.content_digest
-    return (
-        etag or "", last_modified or "", visit.bytes, page.media_type or visit.media_type, page.charset, page.language,
-        page.title, page.description, page.canonical, int(page.noindex), int(page.nofollow), page.content_digest,
-        page.text_digest, page.topic, _outlinks(item, batch), int(changed), item.row.id,
-    )  # fmt: skip
-
-
-def _same_content(item: Finished, page: Page) -> tuple[object, ...]:
-    """The columns that a content brings which says the same as the one before."""
-    etag, last_modified = _validators(item.visit)
-    return etag or "", last_modified or "", item.visit.bytes, page.content_digest, item.row.id
-
-
-def _priority(item: Finished) -> float | None:
-    """What is not believed to be gone is asked again when the rest of its host is done."""
-    again = item.visit.outcome is Outcome.NOT_FOUND and item.visit.state is State.QUEUED
-    return rounds.LAST_OF_ALL if again else None
-
-
-def _outlinks(item: Finished, batch: Batch) -> int:
-    """How many links are stored of it, or that it is not known any more which ones count."""
-    if item.links.digests:
-        return len(item.links.digests) if _keeps_links(item, batch) else NOT_KEPT
-    return NOT_KEPT if item.row.outlinks == NOT_KEPT else 0
-
-
-def _validators(visit: Visit) -> tuple[str | None, str | None]:
-    """ETag and Last-Modified, only of contents that a later "not modified" could refer to."""
-    if visit.outcome not in PAGE_OUTCOMES:
-        return None, None
-    return visit.etag or None, visit.last_modified or None

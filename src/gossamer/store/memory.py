@@ -18,7 +18,7 @@ class Remembered(NamedTuple):
     """A known resource, as much of it as decides whether a claim on it is news."""
 
     id: int
-    asked: int  # strengths of claim judged so far (`admission.Strength`), as bits
+    asked: int  # strengths of claim judged so far (`claims.Strength`), as bits
     distance: int  # of the claim it stands on
 
 

@@ -1,0 +1,31 @@
+"""The names of crawlers, and what is told of those that have one."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from gossamer.store.base import Crawler
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Sequence
+
+LOST = "lost"
+STOPPED = "stopped"
+MOONS = (
+    "Naiad", "Thalassa", "Despina", "Galatea", "Larissa", "Hippocamp", "Proteus", "Triton", "Nereid", "Halimede", "Sao",
+    "Laomedeia", "Psamathe", "Neso",
+)  # fmt: skip
+
+
+def names() -> Iterator[str]:
+    """The names in the order in which they are given."""
+    yield from MOONS
+    for number in count(2):
+        yield from (f"{moon} {number}" for moon in MOONS)
+
+
+def crawlers_of(rows: Iterable[Sequence[Any]], dead: Container[int]) -> list[Crawler]:
+    """Crawlers from their rows, whose columns are the fields of `Crawler`; the dead are shown as lost."""
+    told = (dict(zip(Crawler.__struct_fields__, row, strict=True)) for row in rows)
+    return [Crawler(**{**one, "state": LOST if one["id"] in dead else one["state"]}) for one in told]

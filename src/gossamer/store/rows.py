@@ -1,0 +1,219 @@
+"""From rows of a database to the values that the protocol speaks of: the same for every back-end.
+
+A back-end's statements bring the columns, either under the names of the fields or in their order; what is made of them
+stands here once, so that the back-ends cannot tell the same thing in two ways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+from gossamer.model import Kind, Outcome, Position, State
+from gossamer.revisit.pace import out_of_date
+from gossamer.store.base import (
+    ChangedBond,
+    ChangeRow,
+    Counts,
+    Freshness,
+    HostNode,
+    LinkRow,
+    PageNode,
+    decode_source,
+)
+from gossamer.store.graph import HostRanks, Ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from gossamer.revisit.pace import Schedule
+
+Row = tuple[Any, ...]
+BondRow = tuple[int, int, int, int, int, str, str]  # target, kind, follow, weight, position, rel, anchor
+Read = Callable[[Row, int], list[Row]]  # brings so many rows that lie behind a place
+T = TypeVar("T")
+
+# Of visits there is no index by time. Their ids grow with it, so the last ones are looked at.
+LOOKED_AT = 5_000  # visits among which the latest of a kind are looked for
+COUNTED = 500_000  # visits that are counted by second, at most
+WELL = (Outcome.FETCHED.value, Outcome.NOT_MODIFIED.value)
+FAULTLESS = (*WELL, Outcome.REDIRECTED.value, Outcome.CHECKED.value)
+
+PERCENTILES = (50, 90, 99, 100)
+MINUTE = 60.0  # ages are counted by the minute
+
+
+class Cursor(Protocol):
+    """An answer of a database, as sqlite3 and psycopg give it (PEP 249)."""
+
+    @property
+    def description(self) -> Sequence[Any] | None:
+        """What the columns are; the first thing told of each is its name."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its rows."""
+        ...
+
+
+# -- rows as values ----------------------------------------------------------------------------------------------------
+
+
+def by_name(type_: type[T], cursor: Cursor) -> list[T]:
+    """Rows as values, by the names of their columns; 0 and 1 become False and True where the value says so."""
+    return _converted(type_, [column[0] for column in cursor.description or ()], cursor)
+
+
+def by_place(type_: type[T], rows: Iterable[Row]) -> list[T]:
+    """The same, the columns being in the order of the fields."""
+    return _converted(type_, type_.__struct_fields__, rows)  # type: ignore[attr-defined]
+
+
+def _converted(type_: type[T], names: Sequence[str], rows: Iterable[Row]) -> list[T]:
+    return msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[type_], strict=False)  # type: ignore[valid-type]
+
+
+def struct(type_: type[T], row: Sequence[object]) -> T:
+    """One row that needs no conversion."""
+    return type_(**dict(zip(type_.__struct_fields__, row, strict=True)))  # type: ignore[attr-defined]
+
+
+def struct_or_none(type_: type[T], row: Sequence[object]) -> T | None:
+    """The same of the far side of an outer join; None when there was nothing."""
+    return None if row[0] is None else struct(type_, row)
+
+
+def in_pieces(read: Read, place: tuple[Any, ...], at_once: int, limit: int | None = None) -> Iterator[list[Row]]:
+    """Piece after piece of a long answer, at most `limit` rows of it.
+
+    Each row begins with its place.
+    """
+    left = limit
+    while left is None or left > 0:
+        rows = read(place, at_once if left is None else min(left, at_once))
+        if not rows:
+            return
+        yield rows
+        place = rows[-1][: len(place)]
+        left = None if left is None else left - len(rows)
+
+
+def streamed(read: Read, place: tuple[Any, ...], type_: type[T], at_once: int) -> Iterator[T]:
+    """A long answer as values, whose columns stand behind those of a row's place."""
+    for piece in in_pieces(read, place, at_once):
+        yield from by_place(type_, [row[len(place) :] for row in piece])
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def counts(meta: Mapping[str, int]) -> Counts:
+    """How much is there, by the counters."""
+    states = {state.value: meta[f"resources {state}"] for state in State}
+    return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"])
+
+
+def links(rows: Iterable[Row]) -> list[LinkRow]:
+    """Bonds, seen from one end."""
+    return [
+        LinkRow(
+            url=url, state=state, status=status, kind=Kind(kind).name.lower(), follow=bool(follow), anchor=anchor,
+            weight=weight, rel=rel, position=Position(position).name.lower(),
+        )
+        for url, state, status, kind, follow, anchor, weight, rel, position in rows
+    ]  # fmt: skip
+
+
+def page_nodes(rows: Iterable[Row]) -> Iterator[PageNode]:
+    """Pages with what the link graph says of them: title, status, media_type, language, and the fields of `Ranks`."""
+    for row in rows:
+        ranks = struct_or_none(Ranks, row[4:])
+        yield PageNode(title=row[0], status=row[1], media_type=row[2], language=row[3], ranks=ranks)
+
+
+def host_nodes(rows: Iterable[Row]) -> Iterator[HostNode]:
+    """Hosts likewise: pages, and the fields of `HostRanks`."""
+    for row in rows:
+        yield HostNode(pages=row[0], ranks=struct_or_none(HostRanks, row[1:]))
+
+
+# -- what changed ------------------------------------------------------------------------------------------------------
+
+
+def changes(rows: Sequence[Row], urls_of: Callable[[set[int]], dict[int, str]]) -> Iterator[ChangeRow]:
+    """Lines of history; `urls_of` is asked once, for the targets of the bonds in all of them.
+
+    A row: found_at, id, url, since, event, status, bytes, title, parts, links, whether the source was kept; and title,
+    status and state of today.
+    """
+    packed = [_unpacked(row[9]) for row in rows]
+    targets = {bond[0] for lost, gained in packed for bond in (*lost, *gained)}
+    urls = urls_of(targets) if targets else {}
+    for row, (lost, gained) in zip(rows, packed, strict=True):
+        found_at, entry, url, since, event, status, size, title, parts, _, has_source, *now = row
+        yield ChangeRow(
+            id=entry, url=url, found_at=found_at, since=since, event=event, status=status, bytes=size, title=title,
+            parts=tuple(parts.split()), lost=_bonds(lost, urls), gained=_bonds(gained, urls),
+            has_source=bool(has_source), now_title=now[0], now_status=now[1], now_state=now[2],
+        )  # fmt: skip
+
+
+def _unpacked(packed: bytes) -> tuple[list[BondRow], list[BondRow]]:
+    if not packed:
+        return [], []
+    return msgspec.msgpack.decode(decode_source(packed), type=tuple[list[BondRow], list[BondRow]])
+
+
+def _bonds(rows: Sequence[BondRow], urls: Mapping[int, str]) -> tuple[ChangedBond, ...]:
+    return tuple(
+        ChangedBond(url=urls.get(target, ""), kind=Kind(kind).name.lower(), anchor=anchor, weight=weight)
+        for target, kind, _, weight, _, _, anchor in rows
+    )
+
+
+# -- how fresh it is ---------------------------------------------------------------------------------------------------
+
+
+def freshness(ages: Sequence[tuple[int, int, int]], due: int, next_at: float | None) -> Freshness:
+    """Freshness from numbers of pages by pace and age in minutes: pace, age, number."""
+    pages = sum(number for _, _, number in ages)
+    changed = sum(out_of_date(pace, age * MINUTE) * number for pace, age, number in ages)
+    by_age: Counter[int] = Counter()
+    for _, age, number in ages:
+        by_age[age] += number
+    return Freshness(
+        pages=pages, ages=_percentiles(by_age, pages), out_of_date=changed / pages if pages else 0.0, due=due,
+        next_at=next_at,
+    )  # fmt: skip
+
+
+def _percentiles(by_age: Mapping[int, int], pages: int) -> dict[str, float]:
+    found: dict[str, float] = {}
+    reached = 0
+    for age, number in sorted(by_age.items()):
+        reached += number
+        for percent in PERCENTILES:
+            if reached * 100 >= percent * pages:
+                found.setdefault(str(percent), age * MINUTE)
+    return found
+
+
+def due_and_next(
+    paces: Iterable[int], schedule: Schedule, now: float, look: Callable[[int, float], tuple[int, float | None]]
+) -> tuple[int, float | None]:
+    """How many are due, and when the next one is.
+
+    `look` tells of a pace how many were last visited up to a time, and when the first one after it was.
+    """
+    due, next_at = 0, None
+    for pace in paces:
+        interval = schedule.interval(pace)
+        number, oldest = look(pace, now - interval)
+        due += number
+        if oldest is not None:
+            next_at = min(next_at or math.inf, oldest + interval)
+    return due, next_at

@@ -1,0 +1,21 @@
+"""What the store remembers between batches, in bounded space."""
+
+from __future__ import annotations
+
+from gossamer.store.memory import REMEMBERED_URLS, Memory, Remembered
+
+ENTRY = Remembered(1, 0, 0)
+
+
+def fill(memory: Memory, name: bytes) -> None:
+    """Remember so much else that a generation passes."""
+    memory.remember({b"%s %d" % (name, number): ENTRY for number in range(REMEMBERED_URLS + 1)})
+
+
+def test_what_is_asked_for_outlives_generations_and_what_is_not_is_dropped() -> None:
+    memory = Memory()
+    memory.remember({b"asked for": ENTRY, b"not asked for": ENTRY})
+    fill(memory, b"first")
+    assert memory.recall({b"asked for", b"never seen"}) == {b"asked for": ENTRY}
+    fill(memory, b"second")
+    assert memory.recall({b"asked for", b"not asked for"}) == {b"asked for": ENTRY}
