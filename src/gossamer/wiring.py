@@ -6,54 +6,119 @@ Everybody else talks to protocols. Kept light, for every reading command comes t
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.config import StoreSettings
+from gossamer.config import StoreSettings, load
+from gossamer.config.layers import FILE_NAME
 from gossamer.errors import UsageError
+from gossamer.places import is_shared, local_directory
 from gossamer.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from gossamer.config import IndexSettings
     from gossamer.index.base import IndexReader, IndexWriter
+    from gossamer.index.opensearch import OpenSearchPlace
     from gossamer.search.service import Searcher
     from gossamer.search.weights import Blend
     from gossamer.store.base import Store
+    from gossamer.store.copying import Copied, Source, Target
+    from gossamer.store.postgres.place import PostgresPlace
 
 
 def open_store(
     place: str, *, create: bool = False, read_only: bool = False, settings: StoreSettings | None = None
 ) -> Store:
     """The store at a place."""
-    if "://" in place:
-        raise UsageError(f"{place.partition('://')[0]} stores are not there yet; give a directory.")
-    cache = (settings or StoreSettings()).cache
-    old_sources = (settings or StoreSettings()).old_sources
+    asked = settings or StoreSettings()
+    if is_shared(place):
+        at = _postgres_place(place)
+        from gossamer.store.postgres import PostgresStore  # noqa: PLC0415
+
+        return PostgresStore.at(at, create=create, read_only=read_only, old_sources_mib=asked.old_sources)
     return SqliteStore.open(
-        Path(place), create=create, read_only=read_only, cache_mib=cache, old_sources_mib=old_sources
+        Path(place), create=create, read_only=read_only, cache_mib=asked.cache, old_sources_mib=asked.old_sources
     )
+
+
+def _postgres_place(place: str) -> PostgresPlace:
+    try:
+        from gossamer.store.postgres.place import postgres_place  # noqa: PLC0415 - its driver is an extra
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"A web in PostgreSQL needs the extra `postgres`: pip install 'gossamer[postgres]'. ({error.name} is not"
+            " there.)"
+        ) from error
+    return postgres_place(place)
+
+
+def index_settings(place: str) -> IndexSettings:
+    """Where the index of the web at a place is, by the variables and the settings file that hold for it."""
+    return load(file=None, store_dir=local_directory(place), environ=os.environ, flags={}).settings.index
 
 
 def open_index(place: str) -> IndexReader:
     """The index of the web at a place, for asking; it holds the last commit."""
+    at = index_settings(place)
+    if at.url:
+        there = _in_cluster(at)
+        from gossamer.index.opensearch import OpenSearchReader  # noqa: PLC0415
+
+        return OpenSearchReader(there)
     from gossamer.index.tantivy import IndexPlace, TantivyReader  # noqa: PLC0415 - not every command asks the index
 
-    return TantivyReader(IndexPlace(Path(place) / "index"))
+    return TantivyReader(IndexPlace(local_directory(place) / "index"))
 
 
 def has_index(place: str) -> bool:
     """Whether there is an index of the web at a place."""
+    at = index_settings(place)
+    if at.url:
+        there = _in_cluster(at)
+        with closing(there.cluster):
+            return there.current() is not None
     from gossamer.index.tantivy.place import IndexPlace  # noqa: PLC0415
 
-    return IndexPlace(Path(place) / "index").current() is not None
+    return IndexPlace(local_directory(place) / "index").current() is not None
 
 
 def open_index_writer(place: str, *, rebuild: bool = False) -> IndexWriter:
     """The writer of the index of the web at a place. There is one at a time: `IndexBusy` when another has it."""
+    at = index_settings(place)
+    if at.url:
+        there = _in_cluster(at, writing=True)
+        from gossamer.index.opensearch import OpenSearchWriter  # noqa: PLC0415
+
+        return OpenSearchWriter(there, rebuild=rebuild)
     from gossamer.index.tantivy import IndexPlace, TantivyWriter  # noqa: PLC0415
 
-    return TantivyWriter(IndexPlace(Path(place) / "index"), rebuild=rebuild)
+    return TantivyWriter(IndexPlace(local_directory(place) / "index"), rebuild=rebuild)
+
+
+def _in_cluster(at: IndexSettings, *, writing: bool = False) -> OpenSearchPlace:
+    """An index on OpenSearch. Its user name and password are in the environment, and nowhere else."""
+    try:
+        from gossamer.index.opensearch import (  # noqa: PLC0415
+            READERS_PATIENCE,
+            WRITERS_PATIENCE,
+            Address,
+            Cluster,
+            OpenSearchPlace,
+        )
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"An index on OpenSearch needs the extra `opensearch`: pip install 'gossamer[opensearch]'. ({error.name} "
+            "is not there.)"
+        ) from error
+    patience = WRITERS_PATIENCE if writing else READERS_PATIENCE
+    cluster = Cluster(Address.of(at.url), os.environ, ca_file=at.ca_file, patience=patience)
+    return OpenSearchPlace(cluster, shards=at.shards, replicas=at.replicas)
 
 
 def open_searcher(store: Store, place: str, blend: Blend | None = None) -> Searcher:
@@ -69,10 +134,48 @@ def searcher(store: Store, index: IndexReader, place: str, blend: Blend | None =
     from gossamer.search.service import Searcher  # noqa: PLC0415
     from gossamer.search.weights import SECOND  # noqa: PLC0415
 
-    scores = load_pagerank(Path(place) / "graph")
+    scores = load_pagerank(local_directory(place) / "graph")
 
     def pagerank(ids: NDArray[np.int64]) -> NDArray[np.float64]:
         known = np.zeros(1, np.float32) if scores is None else scores
         return np.where(ids < len(known), known[np.minimum(ids, len(known) - 1)], 0.0)
 
     return Searcher(store, index, pagerank, blend or SECOND)
+
+
+def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> Copied:
+    """Copy the web at a place to another one, with its settings file if there is one."""
+    from gossamer.store.copying import copy  # noqa: PLC0415
+
+    stale = local_directory(to) / "index"
+    if stale.exists():
+        raise UsageError(f"{stale} is the index of a web that was here before: remove it, or copy to another place.")
+    with closing(_copy_source(from_)) as source, closing(_copy_target(to)) as target:
+        done = copy(source, target, tell)
+    settings, there = (local_directory(place) / FILE_NAME for place in (from_, to))
+    if settings.exists() and not there.exists():
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_bytes(settings.read_bytes())
+    return done
+
+
+def _copy_source(place: str) -> Source:
+    if is_shared(place):
+        at = _postgres_place(place)
+        from gossamer.store.postgres.copying import PostgresSource  # noqa: PLC0415
+
+        return PostgresSource(at)
+    from gossamer.store.sqlite.copying import SqliteSource  # noqa: PLC0415
+
+    return SqliteSource(Path(place))
+
+
+def _copy_target(place: str) -> Target:
+    if is_shared(place):
+        at = _postgres_place(place)
+        from gossamer.store.postgres.copying import PostgresTarget  # noqa: PLC0415
+
+        return PostgresTarget(at)
+    from gossamer.store.sqlite.copying import SqliteTarget  # noqa: PLC0415
+
+    return SqliteTarget(Path(place))

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
+from gossamer.store.postgres import PostgresStore
 from gossamer.store.sqlite import SqliteStore
+from postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,18 +23,42 @@ if TYPE_CHECKING:
     from storing import Open
 
 
-def _sqlite(directory: Path) -> Open:
+def _sqlite(directory: Path, _: pytest.FixtureRequest) -> Open:
     return lambda: SqliteStore.open(directory, create=True)
 
 
-BACK_ENDS = {"sqlite": _sqlite}  # name -> (place of a web) -> how to open it
+def _postgres(_: Path, request: pytest.FixtureRequest) -> Open:
+    place = new_place(request.getfixturevalue("postgres"))
+    return lambda: PostgresStore.open(place, create=True)
+
+
+BACK_ENDS = {"sqlite": _sqlite, "postgres": _postgres}  # name -> (where a web may be) -> how to open it
+
+
+SEEDS_EACH_TIME = {0, 100, 101}  # of random tests on PostgreSQL; a statement takes ten times as long there
+RANDOM = {
+    "test_store_counters.py",
+    "test_store_depth.py",
+    "test_graph_snapshot.py",
+    "test_store_freshness_simulated.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-full` what takes long on PostgreSQL and depends on it little."""
+    for item in items:
+        if item.path.name in RANDOM and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            params = item.callspec.params
+            seeds = {value for value in params.values() if isinstance(value, int) and not isinstance(value, bool)}
+            if params.get("new_web") == "postgres" and seeds and not seeds <= SEEDS_EACH_TIME:
+                item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(params=BACK_ENDS)
 def new_web(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Open]:
     """Make webs, each empty and apart from the others."""
     numbers = count()
-    return lambda: BACK_ENDS[request.param](tmp_path / f"web-{next(numbers)}")
+    return lambda: BACK_ENDS[request.param](tmp_path / f"web-{next(numbers)}", request)
 
 
 @pytest.fixture

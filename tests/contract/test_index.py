@@ -294,6 +294,7 @@ def test_matches_carry_what_the_second_pass_needs(index: NewIndex) -> None:
     assert [matches.steps[i] for i in (one, two, three)] == [0, 3, 1]
     assert matches.changed.tolist() == [SEEN] * 3
     assert found(index, Query(required=(Twin(value=int(matches.twins[one])),))) == [1, 2]
+    assert index.reader().has_twins([int(matches.twins[three]), int(matches.twins[one])])
 
 
 def test_pages_of_matches_are_stretches_of_one_order(index: NewIndex) -> None:
@@ -332,6 +333,8 @@ def test_anchor_texts_find_their_targets_and_are_replaced(index: NewIndex) -> No
     assert reader.anchor_scores(words("egg"), 10).keys() == {1}
     assert reader.anchor_scores(Query(required=(phrase("breakfast egg"),)), 10).keys() == {1}
     assert reader.anchor_scores(Query(required=(phrase("egg egg"),)), 10) == {}
+    assert reader.anchor_scores(words("egg"), 10, among=[2]) == {}
+    assert reader.anchor_scores(words("egg"), 10, among=[1, 2]) == reader.anchor_scores(words("egg"), 10)
     with closing(index.writer()) as writer:
         assert writer.anchors_version == 1
         writer.put_anchors([Anchors(target=1, texts=()), Anchors(target=2, texts=("egg",))])
@@ -383,14 +386,6 @@ def test_frequencies_are_exact_and_ordered(index: NewIndex) -> None:
     assert reader.documents("egg", by_frequency=False, offset=9, limit=2) == []
     assert reader.documents("spam", by_frequency=True, offset=0, limit=2) == []
     assert reader.frequency("egg") == 5
-
-
-def test_the_dictionary_is_told_by_prefix(index: NewIndex) -> None:
-    put(index, page("Egg eggnog"), page("Egg ham"))
-    reader = index.reader()
-    assert reader.terms("eg") == [("egg", 2), ("eggnog", 1)]
-    assert {term for term, _ in reader.terms()} == {"egg", "eggnog", "ham"}
-    assert reader.terms("e", limit=1) == [("egg", 2)]
 
 
 def test_words_as_written_are_told_with_about_how_many_documents_hold_them(index: NewIndex) -> None:

@@ -21,6 +21,7 @@ from indexes import WEIGHTS, Lexicon, documents, in_title, phrase, standing, wor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from contract.conftest import NewIndex
     from gossamer.store.following import Standing
 
 # Inflected forms, stop words, punctuation that joins and divides, scripts without blanks.
@@ -50,6 +51,9 @@ bodies = st.lists(st.tuples(st.sampled_from(FIELDS), texts), max_size=4)
 pages = st.tuples(texts, bodies, st.sampled_from(HOSTS))
 # What happens to an index: pages are put (again) and removed, in several commits.
 changes = st.lists(st.dictionaries(st.integers(1, 9), pages | st.none(), max_size=6), min_size=1, max_size=4)
+
+
+History = list[dict[int, tuple[str, list[tuple[Field, str]], str] | None]]
 
 
 class Shelf:
@@ -113,60 +117,62 @@ class Store:
 @pytest.mark.parametrize("back_end", INDEXES)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(history=changes)
-def test_an_index_agrees_with_a_look_at_every_page(
-    back_end: str, history: list[dict[int, tuple[str, list[tuple[Field, str]], str] | None]]
-) -> None:
-    shelf, lexicon = Shelf(), Lexicon()
+def test_an_index_agrees_with_a_look_at_every_page(back_end: str, history: History) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:
-        index = INDEXES[back_end](Path(folder) / "index", stack)
-        with closing(index.writer()) as writer:
-            for version, change in enumerate(history, 1):
-                shelf.pages |= {number: page for number, page in change.items() if page is not None}
-                gone = [number for number, page in change.items() if page is None]
-                for number in gone:
-                    shelf.pages.pop(number, None)
-                put = [shelf.standing(number) for number, page in change.items() if page is not None]
-                assert writer.put(documents(*put, lexicon=lexicon)) == {}
-                writer.remove(gone)
-                writer.commit(version)
-        reader = index.reader()
-        assert sorted(reader.ids()) == sorted(shelf.pages)
-        assert reader.count() == len(shelf.pages)
+        agrees(INDEXES[back_end](Path(folder) / "index", stack), history)
 
-        def found(query: Query) -> set[int]:
-            matches = reader.match(query, WEIGHTS, limit=100)
-            assert matches.total == len(matches.ids) == len(set(matches.ids.tolist()))
-            return set(matches.ids.tolist())
 
-        table = WordTable(Store(lexicon), reader)  # type: ignore[arg-type]
-        for text in ASKED:
-            asked = word(text)
-            (term,) = asked.terms
-            holding = shelf.holding(term)
-            assert found(Query(wanted=(asked,))) == holding
-            assert found(Query(wanted=(asked,), required=(Site(host="example.org"),))) == {
-                n for n in holding if shelf.pages[n][2].endswith("example.org")
+def agrees(index: NewIndex, history: History) -> None:
+    """What is found is what a look at every page finds."""
+    shelf, lexicon = Shelf(), Lexicon()
+    with closing(index.writer()) as writer:
+        for version, change in enumerate(history, 1):
+            shelf.pages |= {number: page for number, page in change.items() if page is not None}
+            gone = [number for number, page in change.items() if page is None]
+            for number in gone:
+                shelf.pages.pop(number, None)
+            put = [shelf.standing(number) for number, page in change.items() if page is not None]
+            assert writer.put(documents(*put, lexicon=lexicon)) == {}
+            writer.remove(gone)
+            writer.commit(version)
+    reader = index.reader()
+    assert sorted(reader.ids()) == sorted(shelf.pages)
+    assert reader.count() == len(shelf.pages)
+
+    def found(query: Query) -> set[int]:
+        matches = reader.match(query, WEIGHTS, limit=100)
+        assert matches.total == len(matches.ids) == len(set(matches.ids.tolist()))
+        return set(matches.ids.tolist())
+
+    table = WordTable(Store(lexicon), reader)  # type: ignore[arg-type]
+    for text in ASKED:
+        asked = word(text)
+        (term,) = asked.terms
+        holding = shelf.holding(term)
+        assert found(Query(wanted=(asked,))) == holding
+        assert found(Query(wanted=(asked,), required=(Site(host="example.org"),))) == {
+            n for n in holding if shelf.pages[n][2].endswith("example.org")
+        }
+        assert found(Query(required=(in_title(text),))) == shelf.titled(term)
+        assert found(Query(excluded=(asked,))) == shelf.pages.keys() - holding
+        assert reader.frequency(term) == len(holding)
+        for by_frequency in (True, False):
+            told = reader.documents(term, by_frequency=by_frequency, offset=0, limit=100)
+            expected = [(len(shelf.places(term, number)), number) for number in sorted(holding)]
+            if by_frequency:
+                expected.sort(key=lambda pair: -pair[0])
+            assert [(one.frequency, one.id) for one in told] == expected
+        entry = table.entry(text, limit=100) if shelf.pages else None
+        if entry and entry.df:
+            assert {one.doc_id: list(zip(one.positions, one.fields, strict=True)) for one in entry.documents} == {
+                number: shelf.places(term, number) for number in holding
             }
-            assert found(Query(required=(in_title(text),))) == shelf.titled(term)
-            assert found(Query(excluded=(asked,))) == shelf.pages.keys() - holding
-            assert reader.frequency(term) == len(holding)
-            for by_frequency in (True, False):
-                told = reader.documents(term, by_frequency=by_frequency, offset=0, limit=100)
-                expected = [(len(shelf.places(term, number)), number) for number in sorted(holding)]
-                if by_frequency:
-                    expected.sort(key=lambda pair: -pair[0])
-                assert [(one.frequency, one.id) for one in told] == expected
-            entry = table.entry(text, limit=100) if shelf.pages else None
-            if entry and entry.df:
-                assert {one.doc_id: list(zip(one.positions, one.fields, strict=True)) for one in entry.documents} == {
-                    number: shelf.places(term, number) for number in holding
-                }
-                assert (entry.word, entry.df, entry.word_id == 0) == (term, len(holding), asked.stop)
-        for text in PHRASES:
-            asked_phrase = phrase(text)
-            assert found(Query(required=(asked_phrase,))) == shelf.with_phrase(asked_phrase.alternatives[0])
-        both = found(Query(wanted=(word("egg"), word("ham"))))
-        assert both == shelf.holding("egg") | shelf.holding("ham")
-        for sequence in reader.word_sequences(sorted(shelf.pages)).values():
-            assert sequence.counts.sum() == len(sequence.words)
-            assert len(field_names(sequence, sequence.words.nonzero()[0])) == len(sequence.words)
+            assert (entry.word, entry.df, entry.word_id == 0) == (term, len(holding), asked.stop)
+    for text in PHRASES:
+        asked_phrase = phrase(text)
+        assert found(Query(required=(asked_phrase,))) == shelf.with_phrase(asked_phrase.alternatives[0])
+    both = found(Query(wanted=(word("egg"), word("ham"))))
+    assert both == shelf.holding("egg") | shelf.holding("ham")
+    for sequence in reader.word_sequences(sorted(shelf.pages)).values():
+        assert sequence.counts.sum() == len(sequence.words)
+        assert len(field_names(sequence, sequence.words.nonzero()[0])) == len(sequence.words)

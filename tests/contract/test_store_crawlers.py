@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from msgspec import structs
+
 from gossamer.store.base import LEASE_SECONDS, Report, Store
 from storing import Open, admit_all, fetched, join, lease_all, leases, start, state, visit_all
 
@@ -12,7 +14,7 @@ AT_WORK = Report(state="running", pages=3, pages_per_second=1.5, bytes_per_secon
 
 
 def beat(store: Store, crawler: int, after: float = 0.0) -> str:
-    return store.beat(crawler, AT_WORK, time.time() + after)
+    return store.beat(crawler, AT_WORK, time.time() + after).state
 
 
 def states(store: Store) -> dict[str, str]:
@@ -53,6 +55,28 @@ def test_a_wish_to_nobody_is_refused(store: Store) -> None:
     assert not store.want("Triton", "stop")
     store.leave(crawler)
     assert not store.want("Naiad", "stop")
+
+
+def test_a_crawler_tells_its_parsers_and_hears_how_many_it_shall_have(open_store: Open) -> None:
+    store = open_store()
+    crawler = join(store)
+    staffed = structs.replace(AT_WORK, parsers=2, most_parsers=4)
+    assert store.beat(crawler, staffed, time.time()).parsers is None
+    assert open_store().want_parsers("naiad", 4)
+    (row,) = open_store().crawlers()
+    assert (row.parsers, row.most_parsers, row.wanted_parsers) == (2, 4, 4)
+    assert store.beat(crawler, staffed, time.time()).parsers == 4
+
+
+def test_a_crawler_is_asked_for_no_more_parsers_than_it_may_have_and_for_one_at_least(store: Store) -> None:
+    crawler = join(store)
+    store.beat(crawler, structs.replace(AT_WORK, parsers=2, most_parsers=4), time.time())
+    assert not store.want_parsers("Naiad", 5)
+    assert not store.want_parsers("Naiad", 0)
+    assert not store.want_parsers("Triton", 2)
+    assert store.crawlers()[0].wanted_parsers is None
+    store.leave(crawler)
+    assert not store.want_parsers("Naiad", 2)
 
 
 def test_leaving_gives_back_hosts_and_urls(open_store: Open) -> None:

@@ -198,6 +198,14 @@ def test_anchor_texts_come_most_used_first_and_not_too_many(store: Store) -> Non
     assert sum(calls(store, B, most_links=5).values()) == 5
 
 
+def test_of_anchor_texts_used_alike_the_alphabet_decides_not_the_order_of_visits(store: Store) -> None:
+    crawler = start(store, A)
+    visit_all(
+        store, crawler, {A: [Bond(B, anchor="z"), Bond(C), Bond(D)], C: [Bond(B, anchor="é")], D: [Bond(B, anchor="b")]}
+    )
+    assert list(calls(store, B, most_texts=2)) == ["b", "z"]
+
+
 def test_what_links_to_a_redirect_or_a_duplicate_calls_where_it_leads(store: Store) -> None:
     crawler = start(store, A)
     found = leases(lease_all(store, crawler, urls=1))

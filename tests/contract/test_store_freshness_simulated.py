@@ -3,12 +3,16 @@
 The site, the clock and the answers are made up; what to visit is chosen by the store under test, as `gossamer watch`
 has it done. Pages change as a Poisson process: a fifth of them once a day, three tenths once a week, three tenths once
 a month, a fifth never.
+
+What a schedule can gain depends on what it is told. One that knew every rate beforehand would gain 4.5 % over visiting
+all in turn (tests/unit/test_revisit.py), so the aim of 15 % is judged on a site with a sitemap that has dates.
 """
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_right
+from email.utils import formatdate
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,8 +84,8 @@ def in_turn(site: Site) -> dict[str, list[float]]:
 class Keeper:
     """A crawler on a virtual clock."""
 
-    def __init__(self, store: Store, site: Site, *, sitemap: bool) -> None:
-        self.store, self.site = store, site
+    def __init__(self, store: Store, site: Site, *, dates: bool, sitemap: bool) -> None:
+        self.store, self.site, self.dates = store, site, dates
         self.visits: dict[str, list[float]] = {url: [] for url in site.changes}
         self.asked = 0  # visits of everything, the sitemap too
         self.crawler = join(store)
@@ -119,8 +123,12 @@ class Keeper:
         changed = not times or self.site.last_change(lease.url, now) > times[-1]
         times.append(now)
         if changed:
-            return fetched(lease, body=f"{lease.url} of {now}", at=now)
-        return replace(ended(lease, Outcome.NOT_MODIFIED, State.VISITED, status=304), visited_at=now)
+            visit = fetched(lease, body=f"{lease.url} of {now}", at=now)
+        else:
+            visit = replace(ended(lease, Outcome.NOT_MODIFIED, State.VISITED, status=304), visited_at=now)
+        if self.dates:
+            visit = replace(visit, last_modified=formatdate(self.site.last_change(lease.url, now), usegmt=True))
+        return visit
 
     def sitemap(self, lease: Lease, now: float) -> Visit:
         urls = list(self.site.changes)
@@ -135,12 +143,21 @@ def longest_wait(visits: dict[str, list[float]]) -> float:
     return max(later - at for times in visits.values() for at, later in zip(times, [*times[1:], END], strict=True))
 
 
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 6))])
 @pytest.mark.parametrize(
-    ("sitemap", "gain"), [pytest.param(True, 0.15, id="with a sitemap"), pytest.param(False, 0.01, id="told nothing")]
+    ("dates", "sitemap", "gain"),
+    [
+        pytest.param(False, False, 0.01, id="told nothing"),
+        pytest.param(True, False, 0.01, id="Last-Modified", marks=pytest.mark.full),
+        pytest.param(False, True, 0.15, id="a sitemap with dates"),
+        pytest.param(True, True, 0.15, id="both", marks=pytest.mark.full),
+    ],
 )
-def test_more_pages_are_up_to_date_than_by_visiting_all_in_turn(store: Store, sitemap: bool, gain: float) -> None:
-    site = Site(1)
-    keeper = Keeper(store, site, sitemap=sitemap)
+def test_more_pages_are_up_to_date_than_by_visiting_all_in_turn(
+    store: Store, dates: bool, sitemap: bool, gain: float, seed: int
+) -> None:
+    site = Site(seed)
+    keeper = Keeper(store, site, dates=dates, sitemap=sitemap)
     keeper.keep_fresh()
     ours, theirs = site.share_up_to_date(keeper.visits), site.share_up_to_date(in_turn(site))
     waited = longest_wait(keeper.visits) / DAY

@@ -37,6 +37,11 @@ def test_a_round_keeps_what_was_asked(store: Store) -> None:
     assert (begun.pages, begun.finished_at) == (0, None)
 
 
+def test_the_seeds_of_a_round_stay_seeds_in_the_next(store: Store) -> None:
+    store.begin_round("{}", [A, B], None, None)
+    assert store.begin_round("{}", [C, A], None, None).seeds == (A, B, C)
+
+
 def test_a_round_is_finished_only_when_nothing_is_left(store: Store) -> None:
     crawler = start(store, A)
     store.finish_round(5.0)

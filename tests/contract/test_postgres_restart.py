@@ -1,0 +1,45 @@
+"""A PostgreSQL server that crashes again and again under four crawlers: every visit is written, and once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack, closing
+
+import pytest
+
+from gossamer.store.postgres import PostgresStore
+from postgres_server import PostgresOfItsOwn
+from storing import recount
+from together import crawl_together
+
+CRASHES = 4
+
+
+@pytest.mark.full
+def test_visits_survive_crashes_of_the_server() -> None:
+    with PostgresOfItsOwn() as server, ExitStack() as stack:
+
+        def open_store() -> PostgresStore:
+            return stack.enter_context(closing(PostgresStore.open(server.place, create=True)))
+
+        stop = threading.Event()
+
+        def crash() -> None:
+            for _ in range(CRASHES):
+                if stop.wait(1.0):
+                    return
+                server.restart()
+
+        crashing = threading.Thread(target=crash)
+        crashing.start()
+        started = time.monotonic()
+        store, crawlers = crawl_together(open_store, "{}")
+        stop.set()
+        crashing.join()
+        print(f"{time.monotonic() - started:.1f} s")
+        recount(store)
+        visited = Counter(url for crawler in crawlers for url in crawler.visited)
+        assert set(visited.values()) == {1}
+        assert Counter(visit.url for visit in store.every_visit()) == visited

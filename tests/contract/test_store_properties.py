@@ -1,0 +1,53 @@
+"""What a parser can give, a store gives back as it was, whatever characters it is made of."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from typing import TYPE_CHECKING
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gossamer.crawl.urls import canonical
+from gossamer.model import Kind
+from storing import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
+
+if TYPE_CHECKING:
+    from gossamer.store.base import Store
+
+A = "http://a.test/"
+NUMBERS = count()
+
+# All but NUL, which PostgreSQL takes in no text, and lone surrogates; a parser gives neither (test_parse_hostile).
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
+hrefs = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+urls = hrefs.map(lambda href: canonical(href, A)).filter(lambda url: url is not None).map(str)
+bonds = st.lists(
+    st.builds(Bond, urls, st.sampled_from([Kind.HYPERLINK, Kind.IMAGE]), st.booleans(), words, st.integers(1, 10**6)),
+    max_size=5,
+    unique_by=lambda bond: (bond.url, bond.kind, bond.follow, bond.anchor),
+)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(title=words, body=words, reason=words, etag=words, given_bonds=bonds)
+def test_a_page_comes_out_as_it_went_in(
+    store: Store, title: str, body: str, reason: str, etag: str, given_bonds: list[Bond]
+) -> None:
+    crawler = start(store, A) if store.current_round() is None else store.join("here", 1).id
+    url = f"{A}page-{next(NUMBERS)}"
+    store.add([seed(url)], admit_all)
+    lease = leases(lease_all(store, crawler))[url]
+    visit = msgspec.structs.replace(fetched(lease, *given_bonds, body=body, title=title), reason=reason, etag=etag)
+    store.submit(crawler, [visit], admit_all, now=time.time())
+    store.leave(crawler)
+    row = store.resource(digest(url))
+    assert row is not None
+    assert (row.url, row.title, row.reason, row.etag) == (url, title, reason, etag)
+    assert [(link.url, link.follow, link.anchor, link.weight) for link in store.outlinks(row.id)] == [
+        (bond.url, bond.follow, bond.anchor, bond.weight) for bond in given_bonds
+    ]
+    assert store.source(row.id) == body.encode()
+    recount(store)

@@ -1,0 +1,34 @@
+"""Several crawlers write to one web at the same time: a store may make one wait for another, and lose nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from storing import recount
+from together import CRAWLERS, HOSTS, crawl_together
+
+if TYPE_CHECKING:
+    from storing import Open
+
+
+@pytest.mark.parametrize("settings", ["{}", '{"max_depth": 3}', '{"order": "best"}'])
+def test_counters_are_right_whoever_wrote_at_the_same_time(open_store: Open, settings: str) -> None:
+    store, _ = crawl_together(open_store, settings)
+    recount(store)
+    assert store.counts().resources["leased"] == 0
+
+
+def test_no_url_is_handed_out_twice_in_a_round(open_store: Open) -> None:
+    _, crawlers = crawl_together(open_store, "{}")
+    visited = [url for crawler in crawlers for url in crawler.visited]
+    assert len(visited) == len(set(visited))
+    assert len(visited) > HOSTS * CRAWLERS
+
+
+def test_a_page_limit_holds_exactly_whoever_leases_at_the_same_time(open_store: Open) -> None:
+    store, _ = crawl_together(open_store, "{}", max_pages=100)
+    current = store.current_round()
+    assert current is not None
+    assert current.pages == 100
