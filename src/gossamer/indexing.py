@@ -20,19 +20,21 @@ import sys
 import time
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.config import StoreSettings
 from gossamer.crawl.parsers import ALLOCATOR
 from gossamer.errors import GossamerError, IndexBusy, IndexMissing
 from gossamer.index.progress import Progress
+from gossamer.places import local_directory
 from gossamer.wiring import open_index, open_index_writer, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gossamer.config import IndexSettings
     from gossamer.index.build import Builder
     from gossamer.store.base import Store
 
@@ -42,6 +44,8 @@ ANCHORS_SECONDS = 30.0  # a crawl that is done by then gathers anchor texts once
 ANCHORS_SHARE = 0.05  # of the time that anchor texts may take while the crawl runs; they are complete at its end
 MEMORY = 2 << 30  # bytes of its own that the process may use; Tantivy's buffers take 80 MB, a batch of pages some more
 TELL_SECONDS = 0.2
+CACHE = 16  # MiB of the database's pages: it reads most of them once
+NICENESS = 5  # it has time: who searches beside a crawl has not
 WORDS_CHECKED = 100_000  # allocations between looks for cycles: lists of words are none
 
 
@@ -51,11 +55,12 @@ WORDS_CHECKED = 100_000  # allocations between looks for cycles: lists of words 
 def main() -> None:
     """Follow the store of the web at the place given until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl
+    os.nice(NICENESS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     gc.set_threshold(WORDS_CHECKED)
     place = sys.argv[1]
-    store = open_store(place)
+    store = open_store(place, settings=StoreSettings(cache=CACHE))
     try:
         teller = _Teller()
         builder = _builder(place, store, teller)
@@ -64,6 +69,7 @@ def main() -> None:
                 _follow(builder, teller)
             finally:
                 builder.close()
+            _keep_graph(place, store)
     except GossamerError as fault:
         sys.exit(str(fault))
     finally:
@@ -98,6 +104,15 @@ def _holds(place: str, version: int) -> bool:
         reader.close()
 
 
+def _keep_graph(place: str, store: Store) -> None:
+    """Where the link graph is used, its links follow too: who ranks next need not read them."""
+    from gossamer.graph.arrays import graph_directory  # noqa: PLC0415 - see above
+    from gossamer.graph.bonds import keep  # noqa: PLC0415
+
+    with graph_directory(place) as directory:
+        keep(store, directory)
+
+
 def _ended(seconds: float) -> bool:
     """Whether the crawl has ended, looked at for so long."""
     readable, _, _ = select.select([sys.stdin], [], [], seconds)
@@ -106,17 +121,22 @@ def _ended(seconds: float) -> bool:
 
 def _follow(builder: Builder, teller: _Teller) -> None:
     """Take what comes until the crawl ends, then the rest."""
+    follow(builder, _ended)
+    teller.aloud = True
+    builder.catch_up()
+    builder.catch_up_with_anchors()
+    teller.last(builder.progress)
+
+
+def follow(builder: Builder, ended: Callable[[float], bool]) -> None:
+    """Take what comes, until it is told to have ended; `ended` waits for that so many seconds at most."""
     complete, anchors_allowed = False, time.monotonic() + ANCHORS_SECONDS
-    while not _ended(LOOK_SECONDS if complete else 0.0):
+    while not ended(LOOK_SECONDS if complete else 0.0):
         complete = builder.step()
         if complete and time.monotonic() >= anchors_allowed:
             started = time.monotonic()
             builder.catch_up_with_anchors()
             anchors_allowed = time.monotonic() + (time.monotonic() - started) / ANCHORS_SHARE
-    teller.aloud = True
-    builder.catch_up()
-    builder.catch_up_with_anchors()
-    teller.last(builder.progress)
 
 
 class _Teller:
@@ -144,8 +164,8 @@ class _Teller:
 class IndexFollower:
     """The process, as the crawl that started it sees it."""
 
-    def __init__(self, place: str) -> None:
-        self._log = Path(place) / "logs" / "index.log"
+    def __init__(self, place: str, at: IndexSettings) -> None:
+        self._log = local_directory(place) / "logs" / "index.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
             self._logged = log.tell()
@@ -154,7 +174,7 @@ class IndexFollower:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, **ALLOCATOR},
+                env={**os.environ, **ALLOCATOR, **_variables(at)},
                 process_group=0,  # a terminal's Ctrl-C goes to a whole group, and could come before it is ignored
             )
 
@@ -183,20 +203,26 @@ class IndexFollower:
         return said.rpartition("\n")[2] or f"its process ended with code {self._process.returncode}"
 
 
+def _variables(at: IndexSettings) -> dict[str, str]:
+    """Where the index is, for the process: what was given by a flag or another settings file holds there too."""
+    return {f"GOSSAMER_INDEX_{name.upper()}": str(value) for name, value in msgspec.structs.asdict(at).items()}
+
+
 @contextmanager
 def indexed(
-    place: str, *, wanted: bool, tell: Callable[[Progress], None] = lambda _: None, hurried: Callable[[], bool] = bool
-) -> Iterator[list[str]]:
+    place: str, at: IndexSettings | None, *, tell: Callable[[Progress], None] = lambda _: None,
+    hurried: Callable[[], bool] = bool,
+) -> Iterator[list[str]]:  # fmt: skip
     """While a crawl, or whatever else fills the store, is under way: the index follows, and is complete at the end.
 
-    Gives a list that holds a sentence afterwards if it is not. `hurried` says at the end whether there is no time to
-    wait; `tell` is called while there is.
+    `at` says where it is; None: there shall be none. Gives a list that holds a sentence afterwards if it is not
+    complete. `hurried` says at the end whether there is no time to wait; `tell` is called while there is.
     """
     faults: list[str] = []
-    if not wanted:
+    if at is None:
         yield faults
         return
-    follower = IndexFollower(place)
+    follower = IndexFollower(place, at)
     try:
         yield faults
         if not hurried() and (fault := follower.finish(tell)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.errors import IndexBroken
+from gossamer.errors import IndexBroken, IndexFault
 from gossamer.index import build
 from gossamer.index.build import Builder, bring_up_to_date
 from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
@@ -249,3 +249,16 @@ def test_text_without_blanks_is_not_remembered_but_its_words_are(store: SqliteSt
         assert reader.documents("天気", by_frequency=True, offset=0, limit=1)[0].frequency == 20
         entry = WordTable(store, reader).entry("京都")
         assert entry.documents[0].tf == 20
+
+
+def test_an_index_of_another_web_that_was_here_before_is_not_gone_on_with(
+    store: SqliteStore, place: IndexPlace, tmp_path: Path
+) -> None:
+    visit_all(store, start(store, HOME), pages(3), urls=1)
+    catch_up(store, place)
+    with closing(SqliteStore.open(tmp_path / "new", create=True)) as new:
+        visit_all(new, start(new, HOME), pages(0))
+        with pytest.raises(IndexFault, match="--rebuild"):
+            catch_up(new, place)
+        catch_up(new, place, rebuild=True)
+        assert held(place) == [1]

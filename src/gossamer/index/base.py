@@ -149,6 +149,13 @@ class Query(Value, frozen=True, kw_only=True):
     required: tuple[Node, ...] = ()
     excluded: tuple[Node, ...] = ()
 
+    @property
+    def telling(self) -> tuple[Node, ...]:
+        """The wanted nodes that count: stop words only when no other text is asked for."""
+        words = tuple(node for node in self.wanted if not (isinstance(node, Word) and node.stop))
+        text = any(isinstance(node, Word | Phrase | InTitle | AnyOf) for node in self.required)
+        return words if words or text else self.wanted
+
 
 class Weights(Value, frozen=True, kw_only=True):
     """How much each field counts in the first pass."""
@@ -237,8 +244,15 @@ class IndexReader(Protocol):
         """The same for those of these documents that match."""
         ...
 
-    def anchor_scores(self, query: Query, limit: int) -> dict[int, float]:
-        """The targets whose anchor texts fit the wanted words and phrases best, and how well (BM25)."""
+    def has_twins(self, twins: Sequence[int]) -> bool:
+        """Whether any of these texts (`Document.twin`) may stand in several documents: True when in doubt."""
+        ...
+
+    def anchor_scores(self, query: Query, limit: int, among: Sequence[int] | None = None) -> dict[int, float]:
+        """The targets whose anchor texts fit the wanted words and phrases best, and how well (BM25).
+
+        Of all targets, or of some; those that do not fit at all are left out.
+        """
         ...
 
     def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
@@ -265,10 +279,6 @@ class IndexReader(Protocol):
 
     def documents(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Entry]:
         """Documents that hold a term: most occurrences first, or by DocID."""
-        ...
-
-    def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int]]:
-        """The dictionary of title and body: terms with a prefix and how many documents hold them (at least)."""
         ...
 
     def set_aside(self) -> dict[int, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.errors import IndexBroken
+from gossamer.errors import IndexBroken, IndexFault
 from gossamer.index.analyze import analysis
 from gossamer.index.base import Anchors
 from gossamer.index.documents import DocumentMaker, signature
@@ -27,7 +27,9 @@ BATCH = 256  # resources read at a time
 COMMIT_SHARE = 0.05  # of the time that commits may take: on a busy machine they come less often
 COUNT_SECONDS = 60.0  # between two times that the counts of words are written; new words are with every commit
 COMMIT_SECONDS = 5.0  # how old what is found may be, at most
-MOST_LINKS = 200  # to one document that are looked at for its anchor texts
+# Links to one document that are looked at for its anchor texts: all of them, but for those that a whole big web leads
+# to (60 ms a document). Of more, those of the pages found first count, and two webs of one site may differ in them.
+MOST_LINKS = 50_000
 MOST_TEXTS = 100  # different anchor texts of one document
 MOST_REPEATS = 5  # times that one text counts, however many pages use it
 TARGETS_AT_ONCE = 1_000
@@ -48,10 +50,21 @@ class Builder:
         self._callings = _Callings()
         self._breaking: dict[int, str] = {}  # documents that break the writer, and how
         self._writer = open_writer()
+        self._be_of_this_web()
         self.progress = Progress(version=self._writer.version)
         self._size = _size_after(self._writer.attempts)
         self._next_counts = 0.0
         self._start()
+
+    def _be_of_this_web(self) -> None:
+        """An index that is ahead of its store is of another web that was here before, or of more of this one."""
+        version, latest = self._writer.version, self._store.version()
+        if version > latest:
+            self._writer.close()
+            raise IndexFault(
+                f"The index is ahead of the web (version {version:,} of {latest:,}): the web was made anew, or brought "
+                "back from a backup. `gossamer index --rebuild` makes the index anew."
+            )
 
     def _start(self) -> None:
         self._place = Place(version=self._writer.version, resource=1 << 62)

@@ -37,12 +37,12 @@ def frequencies(
     searcher: tantivy.Searcher, tree: tantivy.Query, hits: list[tuple[float, tantivy.DocAddress]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The DocIDs of the hits of one term in `body`, and how often it stands in each."""
-    where = [address for _, address in hits]
-    ids = np.array(searcher.fast_field_values("id", where), np.int64)
     if not hits:
-        return ids, ids
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    told, addresses = zip(*hits, strict=True)  # there may be thousands: no Python for each
+    scores, where = np.array(told, np.float64), list(addresses)
+    ids = np.array(searcher.fast_field_values("id", where), np.int64)
     lengths = np.array(searcher.fast_field_values("length", where), np.float64)
-    scores = np.fromiter((score for score, _ in hits), np.float64, len(hits))
     figures = _figures(json.loads(tree.explain(searcher, where[0]).to_json()))
     rounded = NORMS[np.searchsorted(NORMS, lengths, "right") - 1]
     k = figures["k1"] * (1 - figures["b"] + figures["b"] * rounded / figures["avgdl"])

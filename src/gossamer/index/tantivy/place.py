@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.errors import IndexBusy, IndexMissing
+from gossamer.errors import IndexBusy, IndexFault, IndexMissing
 from gossamer.model import Value
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ class IndexPlace:
         """Something that is another after every commit: Tantivy puts a new file in the place of the old one."""
         folder = self.must()
         files = [self._current, folder / "pages" / "meta.json", folder / "anchors" / "meta.json"]
-        return tuple((told.st_ino, told.st_mtime_ns) for told in map(os.stat, files))
+        try:
+            return tuple((told.st_ino, told.st_mtime_ns) for told in map(os.stat, files))
+        except FileNotFoundError as error:
+            raise IndexFault(f"The index lacks {error.filename}: `gossamer index --rebuild` makes it anew.") from error
 
     def new(self) -> Path:
         """A directory for the next generation."""

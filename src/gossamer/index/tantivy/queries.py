@@ -1,12 +1,13 @@
 """The query tree in Tantivy's terms.
 
 A page matches by its own words: those of `body` (the title among them) and of its URL. Title and headings only add to
-the score. Pages with all that is wanted come first because they get a constant on top that no BM25 score reaches.
+the score. Pages with all that is wanted come first: they are asked for apart, which takes two thirds of the time of one
+query that tells them from the others.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 import tantivy
 from tantivy import Occur
@@ -17,8 +18,6 @@ from gossamer.index.tantivy.schema import VERSION_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-WHOLE = 1024.0  # on top for pages with all that is wanted; a power of two, so that little of the score is rounded away
 
 
 def any_of(queries: Sequence[Tree]) -> Tree:
@@ -31,6 +30,19 @@ def any_of(queries: Sequence[Tree]) -> Tree:
 def all_of(queries: Sequence[Tree]) -> Tree:
     """All of these."""
     return queries[0] if len(queries) == 1 else Tree.boolean_query([(Occur.Must, query) for query in queries])
+
+
+class First(NamedTuple):
+    """What matches."""
+
+    every: Tree
+    whole: Tree | None  # those with all that is wanted; None: all of them
+
+    @property
+    def rest(self) -> Tree:
+        """Those that lack something."""
+        assert self.whole is not None
+        return Tree.boolean_query([(Occur.Must, self.every), (Occur.MustNot, self.whole)])
 
 
 class Translator:
@@ -47,28 +59,33 @@ class Translator:
         ]  # fmt: skip
         self._body, self._title = weights.body, weights.title
 
-    def whole(self, query: base.Query) -> Tree:
-        """The first pass: what matches, those with all that is wanted on top."""
-        wanted = [self._node(node) for node in telling(query)]
-        clauses = [(Occur.Must, self._node(node)) for node in query.required]
-        clauses += [(Occur.MustNot, self._node(node)) for node in query.excluded]
-        clauses.append((Occur.MustNot, self._term("id", VERSION_ID)))
-        if wanted:
-            clauses.append((Occur.Must, any_of(wanted)))
-            clauses.append((Occur.Should, Tree.const_score_query(all_of(wanted), WHOLE)))
-        else:
-            clauses.append((Occur.Must, Tree.const_score_query(Tree.all_query(), WHOLE)))
-        return Tree.boolean_query(clauses)
+    def first(self, query: base.Query, ids: Sequence[int] | None = None) -> First:
+        """The first pass, over all documents or only these."""
+        demanded = [(Occur.Must, self._node(node)) for node in query.required]
+        demanded += [(Occur.MustNot, self._node(node)) for node in query.excluded]
+        if ids is not None:
+            demanded.append((Occur.Must, unscored(these(self._schema, ids))))
+        wanted = [self._leaves(node) for node in query.telling]
+        if not wanted:
+            every = [(Occur.Must, unscored(Tree.all_query())), (Occur.MustNot, self._term("id", VERSION_ID))]
+            return First(_clauses([*demanded, *every]), None)
+        either = any_of([leaf for leaves in wanted for leaf in leaves])
+        all_wanted = [(Occur.Must, any_of(leaves)) for leaves in wanted]
+        return First(
+            _clauses([*demanded, (Occur.Must, either)]),
+            _clauses([*demanded, *all_wanted]) if len(wanted) > 1 else None,
+        )
 
-    def among(self, query: base.Query, ids: Sequence[int]) -> Tree:
-        """The same, only for these documents."""
-        within = Tree.const_score_query(Tree.term_set_query(self._schema, "id", list(ids)), 0.0)
-        return all_of([self.whole(query), within])
+    def _leaves(self, node: base.Node) -> list[Tree]:
+        """What a node is any of: Tantivy is quicker with unions that are not nested."""
+        if isinstance(node, base.Word):
+            return [self._scored(field, term, weight) for term in node.terms for field, weight in self._fields]
+        return [self._node(node)]
 
     def _node(self, node: base.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
         match node:
-            case base.Word(terms=terms):
-                return self._anywhere(terms)
+            case base.Word():
+                return any_of(self._leaves(node))
             case base.Phrase(alternatives=alternatives, title_only=title_only):
                 return self._phrase(alternatives, title_only=title_only)
             case base.InTitle(terms=terms):
@@ -98,9 +115,6 @@ class Translator:
     def _scored(self, field: str, term: str, weight: float) -> Tree:
         return Tree.boost_query(self._term(field, term), weight)
 
-    def _anywhere(self, terms: Iterable[str]) -> Tree:
-        return any_of([self._scored(field, term, weight) for term in terms for field, weight in self._fields])
-
     def _phrase(self, alternatives: Iterable[Sequence[str]], *, title_only: bool) -> Tree:
         fields = [("title", self._title)] if title_only else [("body", self._body), ("title", self._title)]
         return any_of(
@@ -128,6 +142,16 @@ class Translator:
         return unscored(span)
 
 
+def _clauses(clauses: Sequence[tuple[Occur, Tree]]) -> Tree:
+    """A boolean query; of one clause, that clause, for Tantivy is quicker with what is not nested."""
+    return clauses[0][1] if len(clauses) == 1 else Tree.boolean_query(list(clauses))
+
+
+def these(schema: tantivy.Schema, ids: Sequence[int]) -> Tree:
+    """These documents. Tantivy's own query for sets takes 0.2 ms for three of them, this 0.01."""
+    return any_of([Tree.term_query(schema, "id", id_, index_option="basic") for id_ in ids])
+
+
 def unscored(query: Tree) -> Tree:
     """A condition that says nothing about how well a page fits."""
     return Tree.const_score_query(query, 0.0)
@@ -142,16 +166,10 @@ def phrase(schema: tantivy.Schema, field: str, words: Sequence[str]) -> Tree:
     return Tree.phrase_query(schema, field, list(words))
 
 
-def telling(query: base.Query) -> list[base.Node]:
-    """The wanted nodes that count: stop words only when no other text is asked for."""
-    words = [node for node in query.wanted if not (isinstance(node, base.Word) and node.stop)]
-    text = any(isinstance(node, base.Word | base.Phrase | base.InTitle | base.AnyOf) for node in query.required)
-    return words if words or text else list(query.wanted)
-
-
-def anchor_tree(schema: tantivy.Schema, query: base.Query) -> Tree:
-    """The wanted words and all phrases, in the index of anchor texts."""
-    return any_of([tree for node in (*telling(query), *query.required) for tree in _names(schema, node)])
+def anchor_tree(schema: tantivy.Schema, query: base.Query, among: Sequence[int] | None = None) -> Tree:
+    """The wanted words and all phrases, in the index of anchor texts; of all targets, or of some."""
+    names = any_of([tree for node in (*query.telling, *query.required) for tree in _names(schema, node)])
+    return names if among is None else all_of([names, unscored(Tree.term_set_query(schema, "id", list(among)))])
 
 
 def _names(schema: tantivy.Schema, node: base.Node) -> list[Tree]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -10,8 +14,9 @@ from tantivy import Query as Tree
 
 from gossamer.errors import IndexFault
 from gossamer.index.base import Entry, Matches
+from gossamer.index.recent import Recent
 from gossamer.index.tantivy.frequencies import frequencies
-from gossamer.index.tantivy.queries import WHOLE, Translator, anchor_tree
+from gossamer.index.tantivy.queries import First, Translator, anchor_tree, these, unscored
 from gossamer.index.tantivy.schema import VERSION_ID
 from gossamer.index.tantivy.sequences import Sequences
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from gossamer.index.tantivy.place import IndexPlace
 
 IDS_AT_ONCE = 50_000
+REMEMBERED = 16 << 20  # bytes of documents by frequency: those of the words looked at last
 
 Number = TypeVar("Number", np.int64, np.uint64, np.float64)
 
@@ -36,16 +42,19 @@ class TantivyReader:
         self._place = place
         self._state = place.state()
         try:
-            self._pages = tantivy.Index.open(str(folder / "pages"))
-            self._anchors = tantivy.Index.open(str(folder / "anchors"))
+            self._pages = _opened(folder / "pages")
+            self._anchors = _opened(folder / "anchors")
+            self._schema = self._pages.schema
+            self._searcher = self._pages.searcher()
+            self._calls = self._anchors.searcher()
+            self.version = stored_version(self._searcher, self._schema)
+            self.anchors_version = stored_version(self._calls, self._anchors.schema)
+            versions = self._count(Tree.term_query(self._schema, "id", VERSION_ID))
+            self._documents = int(self._searcher.num_docs) - versions
         except ValueError as error:
             raise IndexFault(f"The index in {folder} cannot be read ({error}): `gossamer index --rebuild`.") from error
-        self._schema = self._pages.schema
-        self._searcher = self._pages.searcher()
-        self._calls = self._anchors.searcher()
         self._sequences = Sequences(folder, read_only=True)
-        self.version = stored_version(self._searcher, self._schema)
-        self.anchors_version = stored_version(self._calls, self._anchors.schema)
+        self._frequencies: Recent[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = Recent(REMEMBERED)
 
     def close(self) -> None:
         """Let go of it."""
@@ -57,7 +66,7 @@ class TantivyReader:
 
     def count(self) -> int:
         """Documents; the one that holds the version, if it is there yet, is none."""
-        return int(self._searcher.num_docs) - self._count(Tree.term_query(self._schema, "id", VERSION_ID))
+        return self._documents
 
     def ids(self) -> Iterator[int]:
         """Every DocID held, in order, read in stretches."""
@@ -74,6 +83,10 @@ class TantivyReader:
 
     def languages(self) -> dict[str, int]:
         """Documents by the analysis they went through."""
+        return dict(self._languages)
+
+    @cached_property
+    def _languages(self) -> dict[str, int]:
         names = [name for name, _ in self._searcher.terms_with_prefix("language", "")]
         counts = {name: self._count(Tree.term_query(self._schema, "language", name)) for name in names}
         counts[""] = self.count() - sum(counts.values())
@@ -83,23 +96,32 @@ class TantivyReader:
 
     def match(self, query: Query, weights: Weights, *, limit: int, offset: int = 0) -> Matches:
         """First pass."""
-        return self._matches(Translator(self._schema, weights).whole(query), limit, offset)
+        return self._found(Translator(self._schema, weights).first(query), limit, offset)
 
     def score(self, query: Query, weights: Weights, ids: Sequence[int]) -> Matches:
         """The same for those of these documents that match."""
-        return self._matches(Translator(self._schema, weights).among(query, ids), max(len(ids), 1), 0)
+        return self._found(Translator(self._schema, weights).first(query, ids), max(len(ids), 1), 0)
 
-    def _matches(self, tree: Tree, limit: int, offset: int) -> Matches:
-        result = self._searcher.search(tree, limit=limit, offset=offset)
-        hits = result.hits
+    def _found(self, first: First, limit: int, offset: int) -> Matches:
+        """Those with all that is wanted, and behind them the others."""
+        whole = self._searcher.search(first.whole or first.every, limit=limit, offset=offset)
+        have_all, left = whole.hits, limit - len(whole.hits)
+        if first.whole is None:
+            return self._matches(have_all, len(have_all), _total(whole))
+        if not left:
+            return self._matches(have_all, limit, _total(self._searcher.search(first.every, limit=1)))
+        rest = self._searcher.search(first.rest, limit=left, offset=max(0, offset - _total(whole)))
+        return self._matches([*have_all, *rest.hits], len(have_all), _total(whole) + _total(rest))
+
+    def _matches(self, hits: list[tuple[float, tantivy.DocAddress]], having_all: int, total: int) -> Matches:
+        """Hits as columns; so many of the first have all that is wanted."""
         where = [address for _, address in hits]
         scores = np.fromiter((score for score, _ in hits), np.float64, len(hits))
         ids = self._column("id", where, np.int64)
-        whole = scores >= WHOLE
-        scores -= WHOLE * whole
+        whole = np.arange(len(hits)) < having_all
         order = np.lexsort((ids, -scores, ~whole))
         return Matches(
-            _total(result),
+            total,
             ids[order],
             scores[order],
             whole[order],
@@ -112,9 +134,13 @@ class TantivyReader:
     def _column(self, name: str, where: list[tantivy.DocAddress], kind: type[Number]) -> NDArray[Number]:
         return np.array(self._searcher.fast_field_values(name, where), kind)
 
-    def anchor_scores(self, query: Query, limit: int) -> dict[int, float]:
+    def has_twins(self, twins: Sequence[int]) -> bool:
+        """By Tantivy's own figure, which has those in it that were replaced: so True may be wrong."""
+        return any(self._searcher.doc_freq("twin", twin) > 1 for twin in twins)
+
+    def anchor_scores(self, query: Query, limit: int, among: Sequence[int] | None = None) -> dict[int, float]:
         """The targets whose anchor texts fit best."""
-        hits = self._calls.search(anchor_tree(self._anchors.schema, query), limit=limit, count=False).hits
+        hits = self._calls.search(anchor_tree(self._anchors.schema, query, among), limit=limit, count=False).hits
         targets = self._calls.fast_field_values("id", [address for _, address in hits])
         return {int(target or 0): float(score) for target, (score, _) in zip(targets, hits, strict=True)}
 
@@ -122,7 +148,7 @@ class TantivyReader:
 
     def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
         """The words of each in order."""
-        return self._sequences.words(ids, whole=whole)
+        return self._sequences.words(ids) if whole else self._sequences.first_words(ids)
 
     def forms(self, term: str) -> list[str]:
         """The words seen that have a term."""
@@ -157,30 +183,44 @@ class TantivyReader:
         """Documents that hold a term, with how often."""
         tree = self._term(term)
         if by_frequency:
-            total = self.frequency(term)
-            hits = self._searcher.search(tree, limit=max(total, 1), count=False).hits
-            ids, often = frequencies(self._searcher, tree, hits)
-            order = np.lexsort((ids, -often))[offset : offset + limit]
-            return [Entry(id=int(ids[one]), frequency=int(often[one])) for one in order]
+            chosen = slice(offset, offset + limit)
+            rows = zip(*(column[chosen].tolist() for column in self._by_frequency(term)), strict=True)
+            return [Entry(id=id_, frequency=often) for id_, often in rows]
         found = self._searcher.search(
             tree, limit=limit, offset=offset, count=False, order_by_field="id", order=tantivy.Order.Asc
         ).hits
         if not found:
             return []
         within = [int(key) for key, _ in found]
-        chosen = Tree.boolean_query(
-            [(tantivy.Occur.Must, tree), (tantivy.Occur.Must, Tree.const_score_query(self._these(within), 0.0))]
+        narrowed = Tree.boolean_query(
+            [(tantivy.Occur.Must, tree), (tantivy.Occur.Must, unscored(these(self._schema, within)))]
         )
-        hits = self._searcher.search(chosen, limit=len(within), count=False).hits
+        hits = self._searcher.search(narrowed, limit=len(within), count=False).hits
         ids, often = frequencies(self._searcher, tree, hits)
         return [Entry(id=int(ids[one]), frequency=int(often[one])) for one in np.argsort(ids)]
 
-    def _these(self, ids: list[int]) -> Tree:
-        return Tree.term_set_query(self._schema, "id", ids)
+    def _by_frequency(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every document of a term and how often it holds it, most often first; kept, for people page through them."""
+        kept = self._frequencies.get(term)
+        if kept is None:
+            tree = self._term(term)
+            hits = self._searcher.search(tree, limit=max(self.frequency(term), 1), count=False).hits
+            ids, often = frequencies(self._searcher, tree, hits)
+            order = np.lexsort((ids, -often))
+            kept = ids[order], often[order]
+            self._frequencies.put(term, kept, 2 * ids.nbytes)
+        return kept
 
-    def terms(self, prefix: str = "", limit: int | None = None) -> list[tuple[str, int]]:
-        """The dictionary of title and body."""
-        return [(term, int(number)) for term, number in self._searcher.terms_with_prefix("body", prefix, limit=limit)]
+
+def _opened(folder: Path) -> tantivy.Index:
+    """An index, opened. Tantivy locks a file meanwhile; where none can be written, it is shown one that can."""
+    if os.access(folder, os.W_OK):
+        return tantivy.Index.open(str(folder))
+    with TemporaryDirectory(prefix="gossamer-") as shown:
+        for file in folder.iterdir():
+            if file.suffix != ".lock":
+                (Path(shown) / file.name).symlink_to(file.absolute())
+        return tantivy.Index.open(shown)
 
 
 def _total(result: tantivy.SearchResult) -> int:

@@ -10,6 +10,7 @@ other way round: a signature in it stands for a document that Tantivy surely hol
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import contextmanager
 from threading import Lock
@@ -19,6 +20,7 @@ import numpy as np
 
 from gossamer.errors import IndexFault
 from gossamer.index.base import WordSequence
+from gossamer.index.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 FILE = "words.db"
 BUSY_SECONDS = 60.0
+REMEMBERED = 32 << 20  # bytes of word sequences that a reader keeps at hand: some thousand documents
 FIRST = 4 * 4_096  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
 
 SCHEMA = """
@@ -64,11 +67,14 @@ class Sequences:
         self._path = folder / FILE
         with self._translated():
             mode = "ro" if read_only else "rwc"
+            if read_only and not os.access(folder, os.W_OK) and not (folder / f"{FILE}-wal").exists():
+                mode = "ro&immutable=1"  # the memory that readers of a log share could not be made; there is no log
             self._db = sqlite3.connect(
                 f"{self._path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
                 check_same_thread=False,
             )  # fmt: skip
             self._lock = Lock()  # readers are used from several threads
+            self._recent: Recent[int, WordSequence] = Recent(REMEMBERED)
             self._db.execute("PRAGMA mmap_size = 1073741824")
             if not read_only:
                 self._prepare()
@@ -86,7 +92,7 @@ class Sequences:
         try:
             yield
         except sqlite3.Error as error:
-            raise IndexFault(f"{self._path} cannot be used ({error}).") from error
+            raise IndexFault(f"{self._path} cannot be used ({error}): `gossamer index --rebuild`.") from error
 
     def close(self) -> None:
         """Let go of the file; what was not committed is not there."""
@@ -154,16 +160,23 @@ class Sequences:
         sql = f"SELECT doc, signature FROM held WHERE doc IN {_LISTED}"  # noqa: S608
         return dict(self._rows(sql, json.dumps(list(ids))))
 
-    def words(self, ids: Sequence[int], *, whole: bool) -> dict[int, WordSequence]:
-        """The words in order; with `whole` all of them, else the first."""
-        rest = "more" if whole else "x''"
-        sql = f"SELECT doc, language, words, {rest}, runs FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
-        return {
-            doc: WordSequence(
-                language, np.frombuffer(words + more if more else words, "<u4"), np.frombuffer(runs, "<u4")
-            )
-            for doc, language, words, more, runs in self._rows(sql, json.dumps(list(ids)))
-        }
+    def words(self, ids: Sequence[int]) -> dict[int, WordSequence]:
+        """The words in order."""
+        sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
+        rows = self._rows(sql, json.dumps(list(ids)))
+        return {doc: _sequence(language, words + more, runs) for doc, language, words, runs, more in rows}
+
+    def first_words(self, ids: Sequence[int]) -> dict[int, WordSequence]:
+        """The first words in order."""
+        recent = self._recent
+        found = {doc: known for doc in ids if (known := recent.get(doc)) is not None}
+        if len(found) < len(ids):
+            listed = json.dumps([doc for doc in ids if doc not in found])
+            sql = f"SELECT doc, language, words, runs FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
+            for doc, language, words, runs in self._rows(sql, listed):
+                found[doc] = sequence = _sequence(language, words, runs)
+                recent.put(doc, sequence, len(words) + len(runs))
+        return found
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
         """The analysis of each."""
@@ -186,3 +199,7 @@ class Sequences:
     def aside(self) -> dict[int, str]:
         """Documents that could not be taken."""
         return dict(self._rows("SELECT doc, reason FROM set_aside ORDER BY doc"))
+
+
+def _sequence(language: str, words: bytes, runs: bytes) -> WordSequence:
+    return WordSequence(language, np.frombuffer(words, "<u4"), np.frombuffer(runs, "<u4"))

@@ -165,4 +165,4 @@ class _breaking:  # noqa: N801 - reads as a statement
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ValueError):
-            raise IndexBroken(f"The index writer broke ({error}).") from error
+            raise IndexBroken(f"The index writer broke ({error}): `gossamer index --rebuild`.") from error

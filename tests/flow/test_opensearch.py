@@ -1,0 +1,449 @@
+"""The index on a real OpenSearch of three nodes: what every index must do, and what only a cluster can get wrong.
+
+All of it is in one file, so that one process of the tests has the cluster; killing nodes comes last.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, closing
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from agreeing import agreement, questions
+from conftest import not_here
+from contract import test_index
+from contract.test_index_properties import History, agrees, changes
+from crawling import FAST, command, crawl, environment, gossamer
+from gossamer import wiring
+from gossamer.errors import (
+    IndexBusy,
+    IndexFault,
+    IndexFull,
+    IndexRefused,
+    IndexUnreachable,
+)
+from gossamer.index.build import bring_up_to_date
+from gossamer.index.opensearch import Address, Cluster, OpenSearchPlace, OpenSearchReader, OpenSearchWriter
+from indexes import WEIGHTS, documents, fill, page, standing, words
+from judging import ask, cranfield
+from opensearch import jars
+from opensearch.cluster import ThreeNodes
+from opensearch.proxy import Proxy
+from suites import suite
+from webs import debian
+from webs.nginx import Nginx, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from gossamer.index.progress import Progress
+
+# The same tests as for every other index: they are found here, with the `index` of this file.
+globals().update({name: test for name, test in vars(test_index).items() if name.startswith("test_")})
+
+NUMBERS = count(1)
+SHORT = 0.5  # seconds of patience, where nothing will get better
+
+
+@pytest.fixture(scope="module")
+def three_nodes() -> Iterator[ThreeNodes]:
+    """The cluster."""
+    class_path = jars.get()
+    if class_path is None:
+        not_here("OpenSearch is not here: `make test-packages` gets it, with Maven and a JDK")
+    with ThreeNodes(class_path) as cluster:
+        yield cluster
+
+
+class OnCluster:
+    """An index of a test's own."""
+
+    def __init__(self, url: str, stack: ExitStack, replicas: int = 0) -> None:
+        self.url, self._stack, self._replicas = url, stack, replicas
+
+    def place(self, url: str = "", *, patience: float = 30.0) -> OpenSearchPlace:
+        cluster = Cluster(Address.of(url or self.url), {}, patience=patience)
+        return OpenSearchPlace(cluster, shards=2, replicas=self._replicas)
+
+    def writer(self, *, rebuild: bool = False) -> OpenSearchWriter:
+        return OpenSearchWriter(self.place(), rebuild=rebuild)
+
+    def reader(self) -> OpenSearchReader:
+        return self._stack.enter_context(closing(OpenSearchReader(self.place())))
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Something of the cluster itself; `NAME` stands for the index."""
+        with closing(self.place().cluster) as cluster:
+            return cluster.ask(method, path.replace("NAME", cluster.address.name), body)
+
+    def found(self, text: str) -> list[int]:
+        return sorted(self.reader().match(words(text), WEIGHTS, limit=99).ids.tolist())
+
+    def through(self, proxy: Proxy) -> str:
+        return f"{proxy.node}/{Address.of(self.url).name}"
+
+
+@pytest.fixture
+def new_index(three_nodes: ThreeNodes) -> Iterator[Callable[..., OnCluster]]:
+    """Make indexes, each empty and apart from the others; nothing of them is left behind."""
+    made: list[OnCluster] = []
+    with ExitStack() as stack:
+
+        def make(replicas: int = 0) -> OnCluster:
+            made.append(OnCluster(three_nodes.url(f"test-{next(NUMBERS)}"), stack, replicas))
+            return made[-1]
+
+        yield make
+    for one in made:
+        one.ask("DELETE", "/NAME.*")
+
+
+@pytest.fixture
+def index(new_index: Callable[[], OnCluster]) -> OnCluster:
+    """An empty index."""
+    return new_index()
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(history=changes)
+def test_it_agrees_with_a_look_at_every_page(new_index: Callable[[], OnCluster], history: History) -> None:
+    agrees(new_index(), history)
+
+
+# -- one writer --------------------------------------------------------------------------------------------------------
+
+
+def expire(index: OnCluster) -> None:
+    """Let the writer's lease run out, as if it had slept for long."""
+    lease = index.ask("GET", "/NAME.state/_doc/lease")["_source"]
+    index.ask("PUT", "/NAME.state/_doc/lease", {**lease, "until": 0.0})
+
+
+def test_a_late_write_overwrites_nothing_newer(index: OnCluster) -> None:
+    late = index.writer()
+    late.put(documents(standing(1, page("Egg")), standing(2, page("Egg"))))
+    expire(index)
+    with closing(index.writer()) as writer:
+        fill(writer, standing(1, page("Ham")), version=2)
+        writer.remove([2])
+        writer.commit(3)
+        with pytest.raises(IndexBusy, match="taken over"):
+            late.commit(1)
+        late.close()
+        writer.commit(4)
+    assert (index.found("egg"), index.found("ham"), index.reader().version) == ([], [1], 4)
+
+
+def test_a_writer_that_was_killed_here_is_followed_at_once(index: OnCluster) -> None:
+    code = (
+        "import sys, time\n"
+        "from gossamer.index.opensearch import *\n"
+        "writer = OpenSearchWriter(OpenSearchPlace(Cluster(Address.of(sys.argv[1]), {})))\n"
+        "print('writing', flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, index.url], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "writing\n"
+        with pytest.raises(IndexBusy):
+            index.writer()
+        other.kill()
+    with closing(index.writer()) as writer:
+        assert writer.attempts == 2
+        fill(writer, standing(1, page("Egg")))
+        assert writer.attempts == 0, "it got something done"
+
+
+# -- what can go wrong on the way --------------------------------------------------------------------------------------
+
+
+def test_a_document_that_the_cluster_refuses_is_set_aside_with_its_reason(index: OnCluster) -> None:
+    good, bad = documents(standing(1, page("Egg")), standing(2, page("Egg"), media_type="x" * 40_000))
+    with closing(index.writer()) as writer:
+        writer.put([bad, good])
+        writer.commit(1)
+    assert index.found("egg") == [1]
+    assert "media_type" in index.reader().set_aside()[2]
+
+
+def test_a_cluster_that_has_too_much_to_do_is_asked_again(index: OnCluster, three_nodes: ThreeNodes) -> None:
+    def busy(path: str, number: int) -> int:
+        return 429 if path.endswith("_bulk") and number <= 3 else 0
+
+    with Proxy(three_nodes.nodes[0], refuse=busy) as proxy:
+        with closing(OpenSearchWriter(index.place(index.through(proxy)))) as writer:
+            fill(writer, standing(1, page("Egg")))
+        assert sum(path.endswith("pages/_bulk") for path in proxy.asked) == 4
+    assert index.found("egg") == [1]
+
+
+def test_one_that_stays_so_is_told_of_in_a_sentence(index: OnCluster, three_nodes: ThreeNodes) -> None:
+    with Proxy(three_nodes.nodes[0], refuse=lambda path, _: 429 if path.endswith("_bulk") else 0) as proxy:
+        writer = OpenSearchWriter(index.place(index.through(proxy), patience=SHORT))
+        writer.put(documents(standing(1, page("Egg"))))
+        with pytest.raises(IndexUnreachable, match="cannot answer now"):
+            writer.commit(1)
+        writer.close()
+    assert index.reader().version == 0
+
+
+def test_lost_answers_do_no_harm(index: OnCluster, three_nodes: ThreeNodes) -> None:
+    with Proxy(three_nodes.nodes[0], lose=lambda _, number: number % 2 == 1) as proxy:
+        for version, text in ((1, "egg"), (2, "ham")):
+            with closing(OpenSearchWriter(index.place(index.through(proxy)))) as writer:
+                fill(writer, standing(1, page("Menu", text)), version=version)
+                writer.note_forms({("Eggs", "egg"): 3})
+                writer.commit(10 + version)
+    assert (index.found("egg"), index.found("ham"), index.reader().version) == ([], [1], 12)
+    assert index.reader().words_like("Eggs") == [("Eggs", 6)]
+
+
+def test_a_moment_that_the_cluster_lost_is_replaced_by_the_present_one(index: OnCluster) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, standing(1, page("Egg")))
+        reader = index.reader()
+        assert reader.is_current()
+        index.ask("DELETE", "/_search/point_in_time/_all")
+        assert reader.match(words("egg"), WEIGHTS, limit=9).total == 1
+        assert not reader.is_current(), "whoever holds it opens another"
+
+
+def test_a_reader_of_an_index_that_was_rebuilt_goes_on_with_the_new_one(index: OnCluster) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, standing(1, page("Egg")))
+    reader = index.reader()
+    with closing(index.writer(rebuild=True)) as writer:
+        fill(writer, standing(2, page("Egg")))
+        writer.complete()
+    assert reader.match(words("egg"), WEIGHTS, limit=9).ids.tolist() == [2]
+    left = index.ask("GET", "/_cat/indices/NAME.*?format=json&h=index")
+    assert {one["index"].split(".")[1] for one in left} == {"2", "state"}, "the old one is gone"
+
+
+def test_an_index_on_a_full_disk_is_told_of_in_a_sentence(index: OnCluster) -> None:
+    with closing(index.writer()) as writer:
+        fill(writer, standing(1, page("Egg")))
+        index.ask("PUT", "/NAME.*.pages/_settings", {"index.blocks.read_only_allow_delete": True})
+        writer.put(documents(standing(2, page("Egg"))))
+        with pytest.raises(IndexFull, match="disk is nearly full"):
+            writer.commit(2)
+    assert index.found("egg") == [1]
+
+
+def test_nobody_there_is_told_of_in_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = server.getsockname()[1]
+        cluster = Cluster(Address.of(f"http://127.0.0.1:{silent}/web"), {}, patience=SHORT)
+        with pytest.raises(IndexUnreachable, match="did not answer in time"):
+            cluster.ask("GET", "/", seconds=0.1)
+    with pytest.raises(IndexUnreachable, match=rf"127.0.0.1:{silent}/web cannot be reached \(.*refused\)"):
+        cluster.ask("GET", "/")
+
+
+def test_a_password_goes_over_tls_from_the_environment(
+    three_nodes: ThreeNodes, index: OnCluster, tmp_path: Path
+) -> None:
+    certificate = tmp_path / "certificate.pem"
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+    subprocess.run(
+        [*make.split(), "-keyout", certificate, "-out", tmp_path / "out.pem"], check=True, capture_output=True
+    )
+    certificate.write_text(certificate.read_text() + (tmp_path / "out.pem").read_text())
+    secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
+    with Proxy(three_nodes.nodes[0], certificate=certificate) as proxy:
+        address = Address.of(index.through(proxy))
+        place = OpenSearchPlace(Cluster(address, secrets, ca_file=str(tmp_path / "out.pem")), replicas=0)
+        with closing(OpenSearchWriter(place)) as writer:
+            fill(writer, standing(1, page("Egg")))
+        assert proxy.authorizations == {"Basic c29tZWJvZHk6c2VjcmV0"}
+        with pytest.raises(IndexUnreachable, match=r"securely .*index\.ca_file"):
+            Cluster(address, secrets).ask("GET", "/")
+    assert index.found("egg") == [1]
+
+
+@pytest.mark.parametrize(("status", "sentence"), [(401, "wants a user name"), (403, "does not allow this")])
+def test_a_cluster_that_lets_nobody_in_is_told_of_in_a_sentence(
+    three_nodes: ThreeNodes, status: int, sentence: str
+) -> None:
+    secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
+    with (
+        Proxy(three_nodes.nodes[0], refuse=lambda *_: status) as proxy,
+        closing(Cluster(Address.of(f"{proxy.node}/web"), secrets)) as cluster,
+        pytest.raises(IndexRefused, match=sentence) as told,
+    ):
+        cluster.ask("GET", "/")
+    assert "secret" not in str(told.value)
+
+
+# -- the commands ------------------------------------------------------------------------------------------------------
+
+
+def test_commands_use_the_index_they_are_told_of(three_nodes: ThreeNodes, index: OnCluster, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    for name in ("index", "egg", "ham"):
+        links = '<a href="egg.html">eggs</a> <a href="ham.html">ham</a>' if name == "index" else ""
+        (tmp_path / "root" / f"{name}.html").write_text(f"<title>{name}</title><p>All about {name}.</p>{links}")
+    binary = debian.find("nginx")
+    if binary is None:
+        not_here("Debian's nginx is not here: run `make test-packages`")
+    web, flag = tmp_path / "web", ("--index-url", index.url)
+    with Nginx(binary, {"menu": Site(tmp_path / "root")}, log=False) as nginx:
+        crawl(nginx.url("menu"), web, *FAST, *flag)
+
+        def told(*arguments: object) -> dict[str, Any]:
+            done = gossamer(*arguments, "--store", web, "--json", *flag)
+            assert done.returncode == 0, done.stderr
+            answer: dict[str, Any] = json.loads(done.stdout)
+            return answer
+
+        assert [hit["title"] for hit in told("search", "ham")["hits"]] == ["ham", "index"]
+        assert told("word", "about")["df"] == 3
+        assert told("index", "--rebuild")["documents"] == 3
+        done = gossamer("forget", nginx.url("menu", "/ham.html"), "--yes", "--store", web, *flag)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / "web" / "gossamer.toml").write_text(f'[index]\nurl = "{index.url}"\n')
+        done = gossamer("search", "ham", "--store", web, "--json")
+        assert [hit["title"] for hit in json.loads(done.stdout)["hits"]] == ["index"]
+    assert not (web / "index").exists()
+
+
+# -- real pages --------------------------------------------------------------------------------------------------------
+
+
+def real_web(webs: Nginx, folder: Path, pages: int) -> Path:
+    """So many pages of documentation, with an index of Tantivy's."""
+    first, *others = (webs.url(site, "/index.html") for site in debian.DOCUMENTATION)
+    crawl(first, folder, *others, *FAST, "--no-source", "--max-pages", pages)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def some_pages(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some hundred pages."""
+    return real_web(documentation_webs, tmp_path_factory.mktemp("pages"), 600)
+
+
+def follow(web: Path, index: OnCluster, tell: Callable[[Progress], None] = lambda _: None) -> None:
+    """Bring an index up to date with a web."""
+    with closing(wiring.open_store(str(web))) as store:
+        bring_up_to_date(store, index.writer, tell)
+
+
+def agreed(web: Path, index: OnCluster, number: int) -> float:
+    """The share of places at which both indexes agree."""
+    follow(web, index)
+    with closing(wiring.open_index(str(web))) as here:
+        return agreement(web, here, index.reader(), questions(web, here, number))
+
+
+def holds_all_of(web: Path, index: OnCluster) -> None:
+    """An index holds every page of a web, with every word."""
+    there = index.reader()
+    with closing(wiring.open_index(str(web))) as here:
+        ids = sorted(here.ids())
+        assert (sorted(there.ids()), there.version) == (ids, here.version)
+        expected, found = here.word_sequences(ids), there.word_sequences(ids)
+        assert all((expected[one].words == found[one].words).all() for one in ids)
+
+
+def test_the_first_ten_hits_are_those_of_the_other_index(some_pages: Path, index: OnCluster) -> None:
+    assert agreed(some_pages, index, 50) >= 0.9
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_200)
+def test_the_first_ten_hits_are_those_of_the_other_index_on_five_thousand_pages(
+    documentation_webs: Nginx, tmp_path: Path, index: OnCluster
+) -> None:
+    assert agreed(real_web(documentation_webs, tmp_path / "web", 5_000), index, 200) >= 0.9
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_200)
+@pytest.mark.shared
+def test_cranfield_questions_are_answered_as_well(nginx_binary: Path, tmp_path: Path, index: OnCluster) -> None:
+    collection = cranfield(suite("ir-cranfield"))
+    root, web = tmp_path / "root", tmp_path / "web"
+    root.mkdir()
+    for path, text in collection.pages.items():
+        (root / (path.removeprefix("/") or "index.html")).write_text(text)
+    with Nginx(nginx_binary, {"cranfield": Site(root)}, log=False) as nginx:
+        crawl(nginx.url("cranfield"), web, *FAST, "--index-url", index.url)
+        with closing(wiring.open_store(str(web), read_only=True)) as store:
+            figures = ask(
+                collection, wiring.searcher(store, index.reader(), str(web)), nginx.url("cranfield").rstrip("/")
+            )
+    assert figures.map >= 0.322
+    assert figures.ndcg10 >= 0.405
+    assert figures.mrr >= 0.56
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_200)
+def test_an_index_process_killed_again_and_again_comes_to_the_same_end(some_pages: Path, index: OnCluster) -> None:
+    again = command("index", "--store", some_pages, "--index-url", index.url)
+    for seconds in (2.0, 2.5, 3.0, 3.5, 4.0, 5.0):
+        with subprocess.Popen(again, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment()) as process:
+            time.sleep(seconds)
+            process.kill()
+    assert gossamer(*again[3:]).returncode == 0
+    holds_all_of(some_pages, index)
+
+
+# -- nodes that die ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mortal(three_nodes: ThreeNodes) -> ThreeNodes:
+    """The cluster, whole again after a test that killed a node."""
+    three_nodes.revive()
+    return three_nodes
+
+
+def test_a_node_killed_while_pages_are_indexed_takes_nothing_with_it(
+    mortal: ThreeNodes, new_index: Callable[..., OnCluster], some_pages: Path
+) -> None:
+    index = new_index(replicas=1)
+    index.writer().close()
+    mortal.wait_for(3, "green")
+    killed: list[int] = []
+
+    def kill(now: Progress) -> None:
+        if now.put >= 250 and not killed:
+            killed.append(mortal.manager())
+            mortal.kill(killed[0])
+
+    follow(some_pages, index, kill)
+    assert killed
+    holds_all_of(some_pages, index)
+
+
+def test_a_node_killed_while_people_search_leaves_them_with_answers_or_a_sentence(
+    mortal: ThreeNodes, new_index: Callable[..., OnCluster]
+) -> None:
+    index = new_index(replicas=1)
+    with closing(index.writer()) as writer:
+        fill(writer, *(standing(number, page("Egg", f"ham {number}")) for number in range(1, 200)))
+    mortal.wait_for(3, "green")
+    readers = [index.reader() for _ in range(4)]
+    told: list[int | str] = []
+    mortal.kill(mortal.manager())
+    until = time.monotonic() + 4
+    while time.monotonic() < until:
+        for reader in readers:
+            try:
+                told.append(reader.match(words("egg"), WEIGHTS, limit=9).total)
+            except IndexFault as fault:
+                told.append(str(fault))
+    assert {one for one in told if isinstance(one, int)} == {199}, "all of them, or a sentence"
+    assert all(one.startswith("The index at ") for one in told if isinstance(one, str))
+    assert told[-4:] == [199] * 4

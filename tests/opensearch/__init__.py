@@ -1,0 +1,1 @@
+"""A real OpenSearch cluster for the tests."""

@@ -1,0 +1,123 @@
+"""Three nodes of OpenSearch, each a process of its own that can be killed, on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+from urllib.error import URLError
+from urllib.request import urlopen
+
+NODES = 3
+START_SECONDS = 120.0
+# Small heaps, and code that is compiled once and quickly: nodes of tests do not live long.
+JAVA = ("java", "-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+
+
+class ThreeNodes:
+    """A cluster, as long as the context lasts."""
+
+    def __init__(self, class_path: str) -> None:
+        self._class_path = class_path
+        self._ports = _free_ports(2 * NODES)
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def nodes(self) -> list[str]:
+        """The URL of each node."""
+        return [f"http://127.0.0.1:{port}" for port in self._ports[:NODES]]
+
+    def url(self, name: str) -> str:
+        """An index URL: all nodes, and the name of an index."""
+        return f"{','.join(self.nodes)}/{name}"
+
+    def __enter__(self) -> Self:
+        self._folder = Path(tempfile.mkdtemp(prefix="opensearch-"))
+        for number in range(NODES):
+            self.start(number)
+        try:
+            self.wait_for(NODES)
+        except AssertionError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in list(self._processes):
+            self.kill(number)
+        shutil.rmtree(self._folder)
+
+    def start(self, number: int) -> None:
+        """Start a node, with what it had before it was killed."""
+        transport = [f"127.0.0.1:{port}" for port in self._ports[NODES:]]
+        settings = {
+            "cluster.name": "gossamer-tests",
+            "node.name": f"node-{number}",
+            "network.host": "127.0.0.1",
+            "http.port": self._ports[number],
+            "transport.port": self._ports[NODES + number],
+            "discovery.seed_hosts": ",".join(transport),
+            "cluster.initial_cluster_manager_nodes": ",".join(f"node-{one}" for one in range(NODES)),
+            "cluster.routing.allocation.disk.threshold_enabled": "false",  # test machines have full disks
+            "cluster.fault_detection.leader_check.interval": "500ms",
+            "node.store.allow_mmap": "false",
+            "node.processors": "2",
+        }
+        with (self._folder / f"node-{number}.log").open("ab") as log:
+            self._processes[number] = subprocess.Popen(
+                [*JAVA, "-cp", self._class_path, "OneNode", str(os.getpid()), self._folder / f"node-{number}",
+                 *(f"{key}={value}" for key, value in settings.items())],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def kill(self, number: int) -> None:
+        """SIGKILL a node."""
+        process = self._processes.pop(number)
+        process.kill()
+        process.wait()
+
+    def revive(self) -> None:
+        """Start the nodes that were killed."""
+        for number in set(range(NODES)) - self._processes.keys():
+            self.start(number)
+        self.wait_for(NODES)
+
+    def manager(self) -> int:
+        """The number of the node that leads the cluster."""
+        told = self._ask("/_cat/cluster_manager?h=node") or ""
+        return int(told.strip().rpartition("-")[2])
+
+    def wait_for(self, nodes: int, status: str = "yellow") -> None:
+        """Until the cluster has so many nodes, and its indexes are in order."""
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            told = json.loads(self._ask(f"/_cluster/health?wait_for_nodes={nodes}&wait_for_status={status}") or "{}")
+            if told.get("number_of_nodes") == nodes and not told["timed_out"]:
+                return
+            time.sleep(0.25)
+        logs = "\n".join(log.read_text()[-2_000:] for log in sorted(self._folder.glob("*.log")))
+        raise AssertionError(f"The cluster did not come up: {logs}")
+
+    def _ask(self, path: str) -> str | None:
+        for number in self._processes:
+            try:
+                with urlopen(self.nodes[number] + path, timeout=40) as answer:
+                    return str(answer.read().decode())
+            except (URLError, TimeoutError, ConnectionError):
+                continue
+        return None
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that are free now; all taken at once, so that they differ."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

@@ -1,0 +1,51 @@
+"""The jars of OpenSearch, got with Maven into `.cache/opensearch`, and one class of ours to start a node with.
+
+As a script it gets them ahead of the tests: that takes a minute, most of it waiting for the network.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCES = (HERE / "OneNode.java", HERE / "pom.xml")
+CACHE = HERE.parents[1] / ".cache" / "opensearch"
+JARS, CLASSES = CACHE / "jars", CACHE / "classes"
+
+
+def get() -> str | None:
+    """The class path to run `OneNode` with; None when there is no Maven or no JDK to get it."""
+    if not all(map(shutil.which, ("mvn", "javac", "java"))):
+        return None
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:  # one gets them, whoever else comes waits for it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = CLASSES / "OneNode.class"
+        if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime for source in SOURCES):
+            _make()
+    return f"{CLASSES}:{JARS}/*"
+
+
+def _make() -> None:
+    for folder in (JARS, CLASSES):
+        shutil.rmtree(folder, ignore_errors=True)
+    copy = ("dependency:copy-dependencies", f"-DoutputDirectory={JARS}")
+    subprocess.run(["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), *copy], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["javac", "-d", CLASSES, "-cp", f"{JARS}/*", HERE / "OneNode.java"], check=True)
+
+
+def main() -> int:
+    """Get them; say so when that cannot be."""
+    if get() is not None:
+        return 0
+    print("There is no Maven or no JDK here. Tests that need OpenSearch skip.", file=sys.stderr)
+    return 1 if os.environ.get("GOSSAMER_REQUIRE_ALL") == "1" else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""What is decided about an index on OpenSearch before anybody is asked: its address, its secrets, its queries."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.config import load
+from gossamer.errors import SettingsError, UsageError
+from gossamer.index.base import AnyOf, Query, Twin
+from gossamer.index.opensearch import Address, Cluster
+from gossamer.index.opensearch.lease import _is_dead, _machine
+from gossamer.index.opensearch.mapping import signed
+from gossamer.index.opensearch.queries import Translator
+from indexes import WEIGHTS
+
+SECRETS = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
+
+
+def test_an_address_is_its_nodes_and_a_name() -> None:
+    assert Address.of("https://one:9200,https://two/web") == Address(
+        nodes=("https://one:9200", "https://two"), name="web"
+    )
+    assert str(Address.of("https://one:9200/web/")) == "https://one:9200/web"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://one:9200", "one:9200/web", "ftp://one/web", "https://one/Web", "https://one/a/b", "https://one/a.b",
+        "https://one/web?x=1", "https://one:port/web", "https://one/a,https://two/web", "https:///web",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_said_to_be_none(url: str) -> None:
+    with pytest.raises(UsageError, match="is no index URL such as"):
+        Address.of(url)
+
+
+def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(UsageError, match="GOSSAMER_INDEX_PASSWORD") as told:
+        Address.of("https://somebody:secret@one/web")
+    assert "secret" not in str(told.value)
+
+
+def test_a_password_is_sent_encrypted_or_to_this_machine_only() -> None:
+    Cluster(Address.of("http://127.0.0.1:9200/web"), SECRETS).close()
+    Cluster(Address.of("https://search.example/web"), SECRETS).close()
+    with pytest.raises(UsageError, match="unencrypted"):
+        Cluster(Address.of("https://search.example,http://other.example/web"), SECRETS)
+
+
+def test_a_user_name_without_a_password_is_a_mistake() -> None:
+    with pytest.raises(UsageError, match="go together"):
+        Cluster(Address.of("https://search.example/web"), {"GOSSAMER_INDEX_USER": "somebody"})
+
+
+def test_secrets_are_no_settings_and_have_no_place_in_one() -> None:
+    loaded = load(file=None, store_dir=None, environ={**SECRETS, "GOSSAMER_INDEX_URL": "https://one/web"}, flags={})
+    assert loaded.settings.index.url == "https://one/web"
+    assert "secret" not in repr(loaded)
+    with pytest.raises(SettingsError, match="GOSSAMER_INDEX_PASSWORD") as told:
+        load(file=None, store_dir=None, environ={"GOSSAMER_INDEX_URL": "https://somebody:secret@one/web"}, flags={})
+    assert "secret" not in str(told.value)
+
+
+def test_numbers_of_texts_keep_their_bits() -> None:
+    assert [signed(number) for number in (0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)] == [
+        0, 1, (1 << 63) - 1, -(1 << 63), -1,
+    ]  # fmt: skip
+
+
+def test_many_texts_are_one_condition() -> None:
+    query = Query(required=(AnyOf(children=tuple(Twin(value=number) for number in range(2_000))),))
+    (texts, _) = Translator(WEIGHTS).whole(query)["bool"]["must"]
+    assert len(texts["constant_score"]["filter"]["terms"]["twin"]) == 2_000
+
+
+def test_only_processes_of_this_machine_are_known_to_be_dead() -> None:
+    assert _is_dead(f"{_machine()} 1 0 x"), "there is a process 1, but it did not start then"
+    assert not _is_dead("another-machine/pid:[1] 1 0 x")
