@@ -51,6 +51,15 @@ def test_a_question_is_asked_paged_through_and_a_result_is_followed(app: App, br
         assert page.frame_locator("iframe").locator("h1").inner_text() == "The silk"
 
 
+def test_a_page_is_shown_in_its_place_in_the_graph(app: App, browser: Browser) -> None:
+    with looking(browser, f"{app.url}page?url={app.web}silk") as page:
+        picture = page.locator("a.near img")
+        picture.scroll_into_view_if_needed()
+        page.wait_for_function("() => document.querySelector('a.near img').naturalWidth > 0")
+        picture.click()
+        page.wait_for_url("**/graph?level=pages&focus=*")
+
+
 def test_a_slip_of_the_pen_is_put_right(app: App, browser: Browser) -> None:
     with looking(browser, app.url) as page:
         ask(page, "gosamer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -119,6 +120,25 @@ def test_a_crawler_is_paused_resumed_stopped_and_started(
         expect(page.locator("#crawlers [data-f=state]", has_text="running")).to_have_count(1)
         visited = number(page, "visited")
         until(lambda: number(page, "visited") > visited)
+
+
+def test_parsers_are_added_and_taken_away_up_to_the_limit(browser: Browser, server: Serving) -> None:
+    with looking(browser, server.control) as page:
+        live(page)
+        row = page.locator("#crawlers tr:first-child")
+        parsers, more, fewer = (row.locator(one) for one in ("[data-f=parsers]", "[data-step='1']", "[data-step='-1']"))
+        expect(parsers).to_have_text(re.compile(r"^\d+$"))
+        before = int(parsers.inner_text())
+        more.click()
+        expect(page.locator("#control-message")).to_have_text(
+            f"Naiad will have {before + 1} parsers within a few seconds."
+        )
+        expect(parsers).to_have_text(f"{before + 1}")
+        for number in range(before, 0, -1):
+            fewer.click()
+            expect(parsers).to_have_text(f"{number}")
+        expect(fewer).to_be_disabled()
+        expect(more).to_be_enabled()
 
 
 def test_who_has_no_token_can_watch_and_not_steer(browser: Browser, server: Serving) -> None:

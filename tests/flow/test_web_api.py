@@ -140,6 +140,11 @@ def test_the_graph_is_chosen_by_rank_and_laid_out(app: App) -> None:
 def test_a_node_is_found_and_its_neighbours_are_those_of_the_links(app: App) -> None:
     found = app.get("/api/graph/find", params={"q": "silk", "level": "pages"}).json()["nodes"]
     assert found[0]["key"] == f"{app.web}silk"
+    whole = app.get("/api/graph/find", params={"q": f"{app.web}dew", "level": "pages"}).json()["nodes"]
+    assert whole[0]["key"] == f"{app.web}dew"
+    assert app.get("/api/graph/find", params={"q": "notes txt", "level": "pages"}).json()["nodes"][0]["key"] == (
+        f"{app.web}notes.txt"
+    )
     around = app.get("/api/graph", params={"focus": f"{app.web}silk", "level": "pages"}).json()
     assert set(around["nodes"]["key"]) == {f"{app.web}{path}" for path in ("", "silk", "spider", "orb")}
     assert around["focus"] == found[0]["id"]
@@ -306,6 +311,12 @@ def test_a_crawler_is_started_with_a_new_seed_paused_resumed_and_stopped(
         for verb, state in (("pause", {"paused"}), ("resume", {"running", "waiting"})):
             assert app.post(f"/api/crawlers/{name}/{verb}").status_code == 200
             _until(lambda state=state: any(each["state"] in state for each in _at_work(app)))
+        most = _at_work(app)[0]["most_parsers"]
+        assert app.post(f"/api/crawlers/{name}/parsers", {"parsers": int(most) + 1}).status_code == 400
+        assert app.post(f"/api/crawlers/{name}/parsers", {"parsers": 1}).json() == {
+            "done": f"{name} will have 1 parser within a few seconds."
+        }
+        _until(lambda: int(_at_work(app)[0]["parsers"]) == 1)
         assert app.post(f"/api/crawlers/{name}/stop").status_code == 200
         _until(lambda: not _at_work(app))
         assert app.get("/api/page", params={"url": f"{other.url}1"}).status_code == 200

@@ -95,6 +95,16 @@ def test_two_groups_that_are_almost_alike_are_told_apart() -> None:
     assert found.authorities[2 + size] == pytest.approx(0, abs=1e-6)
 
 
+def test_authorities_are_found_where_that_takes_many_products() -> None:
+    """Each hub lists two neighbours of a long row; the authorities are half a wave (strengths differ by one in 500)."""
+    row = 60
+    pairs = [(row + hub, row_ + hub) for hub in range(row - 1) for row_ in (0, 1)]
+    pairs += [(2 * row, 0), (2 * row + 1, row - 1)]
+    found = hits(links(2 * row + 2, pairs)).authorities[:row]
+    wave = np.sin(np.pi * np.arange(1, row + 1) / (row + 1))
+    assert found == pytest.approx(wave / wave.sum(), abs=1e-6)
+
+
 @any_graph
 @given(random_links())
 def test_authorities_solve_their_equation(graph: Links) -> None:

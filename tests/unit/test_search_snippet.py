@@ -34,7 +34,7 @@ def made(runs: Runs, look: Finder, language: str, description: str = "") -> str:
         for of in look.slots
         if any(term in numbers for term in of)
     ]
-    (stretch,) = stretches(Words([sequence], slots), [sequence])
+    (stretch,) = stretches(Words([sequence], slots))
     return snippet(runs, stretch, look, language, description)
 
 

@@ -15,7 +15,7 @@ export function intercept(say: (text: string, bad: boolean) => void): void {
 }
 
 async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promise<string> {
-  const fields = [...new FormData(form)].filter(([, value]) => value !== "");
+  const fields = [...new FormData(form, submitter)].filter(([, value]) => value !== "");
   const body = Object.fromEntries(fields.map(([name, value]) => [name, fieldValue(form, name, String(value))]));
   if (submitter instanceof HTMLButtonElement) submitter.disabled = true;
   try {
@@ -27,8 +27,9 @@ async function send(form: HTMLFormElement, submitter: HTMLElement | null): Promi
   }
 }
 
-/** Numbers are sent as numbers. */
+/** Numbers are sent as numbers: those typed, and those of buttons. */
 function fieldValue(form: HTMLFormElement, name: string, value: string): string | number {
   const field = form.elements.namedItem(name);
-  return field instanceof HTMLInputElement && field.type === "number" ? Number(value) : value;
+  const numeric = field instanceof HTMLInputElement ? field.type === "number" : field instanceof RadioNodeList;
+  return numeric ? Number(value) : value;
 }

@@ -109,6 +109,7 @@ function crawlerRow(crawler: Crawler, now: number): Row {
       pages: counted(crawler.pages),
       rate: tenth(crawler.pages_per_second),
       bytes: bytes(crawler.bytes_per_second),
+      parsers: parsersOf(crawler),
       limit: crawler.limit,
       waiting: crawler.waiting_for,
       seen: ago(now - crawler.heartbeat_at),
@@ -121,9 +122,20 @@ function stateOf({ state, wanted, at_work }: Crawler): string {
   return asked ? `${state}, shall ${wanted}` : state;
 }
 
+function parsersOf({ parsers, wanted_parsers, at_work }: Crawler): string {
+  if (!at_work || !parsers) return "";
+  return wanted_parsers && wanted_parsers !== parsers ? `${parsers}, shall be ${wanted_parsers}` : String(parsers);
+}
+
 /** What can be done with a crawler; the forms of a new row are made to be about it. */
-function setForms(row: HTMLElement, { name, wanted, at_work }: Crawler): void {
-  const shown: Record<string, boolean> = { pause: wanted !== "pause", resume: wanted === "pause", stop: true };
+function setForms(row: HTMLElement, crawler: Crawler): void {
+  const { name, wanted, at_work, most_parsers } = crawler;
+  const shown: Record<string, boolean> = {
+    pause: wanted !== "pause",
+    resume: wanted === "pause",
+    stop: true,
+    parsers: most_parsers > 0,
+  };
   row.dataset.name = name;
   for (const form of row.querySelectorAll<HTMLFormElement>("form[data-verb]")) {
     const verb = form.dataset.verb ?? "";
@@ -131,6 +143,16 @@ function setForms(row: HTMLElement, { name, wanted, at_work }: Crawler): void {
     form.dataset.api = `/api/${path}`;
     form.action = `/control/${path}`;
     form.hidden = !at_work || !shown[verb];
+  }
+  setSteps(row, crawler);
+}
+
+/** One parser fewer or more than is wanted now, within the crawler's limit. */
+function setSteps(row: HTMLElement, { parsers, wanted_parsers, most_parsers }: Crawler): void {
+  for (const button of row.querySelectorAll<HTMLButtonElement>("button[data-step]")) {
+    const number = (wanted_parsers ?? parsers) + Number(button.dataset.step);
+    button.value = String(number);
+    button.disabled = number < 1 || number > most_parsers;
   }
 }
 

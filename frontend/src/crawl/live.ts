@@ -10,6 +10,9 @@ export interface Crawler {
   bytes_per_second: number;
   limit: string;
   waiting_for: string;
+  parsers: number;
+  most_parsers: number; // 0: they cannot be changed
+  wanted_parsers: number | null;
   at_work: boolean;
 }
 

@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from gossamer.model import Value
+from gossamer.places import is_shared, local_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,9 @@ TRIES = 5  # to open a part that others replace at that very moment
 @contextmanager
 def graph_directory(place: str) -> Iterator[Path]:
     """Where the link graph of a web is kept: beside its store, or, where nothing can be written, for this once."""
-    web = Path(place)
+    web = local_directory(place)
+    if is_shared(place):
+        web.mkdir(parents=True, exist_ok=True)
     if os.access(web, os.W_OK):
         yield web / "graph"
     else:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gossamer.errors import UsageError
-from gossamer.graph.arrays import Part, Writer, alone_in, load_part
+from gossamer.graph.arrays import Part, Writer, alone_in, load_manifest, load_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,6 +96,12 @@ def open_bonds(store: Store, directory: Path, tell: Tell = lambda _: None) -> Bo
             bonds = _loaded(store, directory)
     assert bonds is not None
     return bonds
+
+
+def keep(store: Store, directory: Path) -> None:
+    """Bring the links up to date if they are kept here: if somebody has asked for them before."""
+    if load_manifest(directory / f"{BONDS}.json") is not None:
+        open_bonds(store, directory)
 
 
 def _loaded(store: Store, directory: Path) -> Bonds | None:

@@ -57,11 +57,35 @@ class Related(NamedTuple):
 
 
 def components(links: Links) -> Components:
-    """Strong components."""
+    """Strong components.
+
+    Most webs have one that holds most pages: what is reached both ways from a page with many links. Only what is left
+    is looked at link by link.
+    """
     if not links.nodes:
         return Components(np.empty(0, np.int32), 0)
-    count, labels = csgraph.connected_components(_plain(links), directed=True, connection="strong")
-    return Components(by_size(labels), int(count))
+    links_out, links_in = np.diff(links.starts), np.diff(links.in_starts)
+    middle = np.argmax(links_out * links_in, keepdims=True)
+    core = (reach(links.starts, links.targets, middle) != UNREACHED) & (
+        reach(links.in_starts, links.sources, middle) != UNREACHED
+    )
+    labels = np.arange(links.nodes)  # what no link leads to, or from, is alone
+    labels[core] = middle
+    left = np.flatnonzero(~core & (links_out > 0) & (links_in > 0))
+    labels[left] = links.nodes + csgraph.connected_components(_between(links, left), connection="strong")[1]
+    of = by_size(labels)
+    return Components(of, int(of.max()) + 1)
+
+
+def _between(links: Links, nodes: Array) -> sparse.csr_array:
+    """The links between some nodes, which are numbered anew in their order."""
+    number = np.full(links.nodes, -1, np.int32)
+    number[nodes] = np.arange(len(nodes))
+    ends, at = spread(links.starts, nodes)
+    column = number[links.targets[at]]
+    kept = column >= 0
+    row = np.repeat(np.arange(len(nodes)), np.diff(ends))[kept]
+    return sparse.csr_array((np.ones(len(row)), (row, column[kept])), shape=(len(nodes), len(nodes)))
 
 
 def _plain(links: Links) -> sparse.csr_array:
@@ -87,15 +111,33 @@ def bow_tie(links: Links, of: Numbers) -> npt.NDArray[np.int8]:
     core = np.flatnonzero(of == 0)
     forth = reach(links.starts, links.targets, core) != UNREACHED
     back = reach(links.in_starts, links.sources, core) != UNREACHED
-    joined = csgraph.connected_components(_plain(links), directed=True, connection="weak")[1]
     from_in = reach(links.starts, links.targets, np.flatnonzero(back)) != UNREACHED
     to_out = reach(links.in_starts, links.sources, np.flatnonzero(forth)) != UNREACHED
-    part[joined == joined[core[0]]] = TENDRIL
+    part[_joined(links, from_in | to_out)] = TENDRIL
     part[from_in & to_out] = TUBE
     part[forth] = OUT
     part[back] = IN
     part[core] = CORE
     return part
+
+
+def _joined(links: Links, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Nodes that hang together with known ones, whichever way the links lead; those themselves too."""
+    left = np.flatnonzero(~known)
+    hanging = _touch(links.starts, links.targets, left, known) | _touch(links.in_starts, links.sources, left, known)
+    number, label = csgraph.connected_components(_between(links, left), connection="weak")
+    group = np.zeros(number, bool)
+    group[label[hanging]] = True
+    joined = known.copy()
+    joined[left] = group[label]
+    return joined
+
+
+def _touch(starts: Array, neighbours: Array, nodes: Array, known: Array) -> npt.NDArray[np.bool_]:
+    """Which of the nodes have a known neighbour."""
+    ends, at = spread(starts, nodes)
+    found = np.concatenate([[0], np.cumsum(known[neighbours[at]])])
+    return np.asarray(found[ends[1:]] > found[ends[:-1]])
 
 
 # -- communities and cores ---------------------------------------------------------------------------------------------

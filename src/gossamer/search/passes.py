@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     Pagerank = Callable[[Integers], Floats]
     WordIds = Callable[[Sequence[str]], dict[str, int]]
 
-AGAIN = 100  # matches that the second pass looks at; twice as many found nothing better (bench/quality.py)
+AGAIN = 64  # matches that the second pass looks at; a hundred and two hundred found nothing better (bench/quality.py)
+MOST_KNOWN = 20_000  # words whose numbers are kept at hand
+NAMED = 256  # pages whose anchor texts are asked for at once; mostly there are no more
 CALLED = 5  # pages whose anchor texts fit best, looked at wherever they stand in the first pass
 
 
@@ -52,7 +54,8 @@ class Passes:
 
     def __init__(self, index: IndexReader, word_ids: WordIds, pagerank: Pagerank, blend: Blend) -> None:
         self._index = index
-        self._word_ids = word_ids
+        self._all_word_ids = word_ids
+        self._known_words: dict[str, int] = {}  # a term keeps its number for ever
         self._pagerank = pagerank
         self._blend = blend
 
@@ -70,9 +73,9 @@ class Passes:
         """How many matching documents have each of these texts."""
         if found.total <= AGAIN:  # all of them were seen
             return found.twins
+        if not self._index.has_twins(twins):
+            return {}  # matching or not: that is the rule, and quickly told
         texts = AnyOf(children=tuple(Twin(value=twin) for twin in twins))
-        if self._index.match(Query(required=(texts,)), FIRST, limit=1).total == len(twins):
-            return {}  # none has a duplicate, matching or not: that is the rule, and quickly told
         alike = Query(wanted=query.wanted, required=(*query.required, texts), excluded=query.excluded)
         alike_found = self._index.match(alike, FIRST, limit=AGAIN)
         if alike_found.total > AGAIN:
@@ -81,11 +84,11 @@ class Passes:
 
     def _head(self, query: Query, now: float) -> Found:
         first = self._index.match(query, FIRST, limit=AGAIN)
-        anchors = self._index.anchor_scores(query, AGAIN) if self._blend.anchors else {}
+        anchors = self._index.anchor_scores(query, NAMED) if self._blend.anchors else {}
         matches = joined(first, self._called(query, first, anchors))
         asked = slots(query, self._index.count(), self._index.commonness, self._word_ids)
         sequences, words = self._words(asked, matches)
-        outside = self._outside(matches, anchors)
+        outside = self._outside(matches, self._all_anchors(query, matches, anchors))
         judged = judge(words, asked, outside, self._blend, now)
         order, factors = in_order(matches, judged.scores, spread=1.0 if _is_sited(query) else self._blend.spread)
         return Found(
@@ -100,6 +103,13 @@ class Passes:
             place=order,
         )
 
+    def _word_ids(self, terms: Sequence[str]) -> dict[str, int]:
+        if len(self._known_words) > MOST_KNOWN:
+            self._known_words.clear()
+        if not self._known_words.keys() >= set(terms):
+            self._known_words |= self._all_word_ids(terms)
+        return {term: self._known_words[term] for term in terms if term in self._known_words}
+
     def _called(self, query: Query, first: Matches, anchors: dict[int, float]) -> Matches | None:
         """Matches that anchor texts speak for, but that the first pass has further down."""
         if len(first.ids) == first.total:
@@ -107,6 +117,13 @@ class Passes:
         best = sorted(anchors, key=lambda target: (-anchors[target], target))[:CALLED]
         further = sorted(set(best) - set(first.ids.tolist()))
         return self._index.score(query, FIRST, further) if further else None
+
+    def _all_anchors(self, query: Query, matches: Matches, best: dict[int, float]) -> dict[int, float]:
+        """What anchor texts say for each match: a page must not lose all of it for coming just behind the best ones."""
+        others = sorted(set(matches.ids.tolist()) - best.keys())
+        if len(best) < NAMED or not others:
+            return best
+        return best | self._index.anchor_scores(query, len(others), among=others)
 
     def _words(self, asked: Sequence[Slot], matches: Matches) -> tuple[dict[int, WordSequence], Words]:
         """The first words of each match: reading long pages whole takes twice as long and finds nothing better."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -97,6 +97,14 @@ def _terms(node: Node) -> Iterator[tuple[str, ...]]:
 # -- the words of the candidates ---------------------------------------------------------------------------------------
 
 
+class Runs(NamedTuple):
+    """In which run of its document each occurrence stands."""
+
+    number: Integers  # of the run
+    before: Integers  # words of the run before it
+    of: Integers  # words of the run in all
+
+
 class Words:
     """The words of all candidates, one behind the other, and where those of the question stand in them.
 
@@ -117,11 +125,14 @@ class Words:
         """In which field each occurrence stands, and how many telling words each title has."""
         sizes = np.fromiter((len(sequence.runs) for sequence in sequences), np.int64, self.documents)
         runs = WordSequence("", NO_WORDS.words, np.concatenate((*(s.runs for s in sequences), [Field.TEXT])))
-        fields, ends = runs.fields, np.cumsum(runs.counts)
+        fields, counts = runs.fields, runs.counts.astype(np.int64)
+        ends = np.cumsum(counts)
         first = np.cumsum(sizes) - sizes
         before = np.where(first > 0, ends[first - 1], 0)  # words of earlier documents, uncut
         place = self.position - self.starts[self.document] + before[self.document]
-        self.field = fields[np.searchsorted(ends, place, side="right")]
+        run = np.searchsorted(ends, place, side="right")
+        self.field = fields[run]
+        self.runs = Runs(run - first[self.document], place - ends[run] + counts[run], counts[run])
         self.titles = self._telling(np.where((sizes > 0) & (fields[first] == Field.TITLE), ends[first] - before, 0))
 
     def _places(self, asked: Sequence[Slot]) -> tuple[Integers, Integers]:
@@ -137,7 +148,7 @@ class Words:
         """How many words of each title are no stop words, by how many words it has."""
         if not len(self._flat):
             return titles
-        column = np.arange(LONGEST_TITLE)
+        column = np.arange(min(LONGEST_TITLE, int(titles.max(initial=0))))
         heads = self._flat[np.minimum(self.starts[:, None] + column, len(self._flat) - 1)]
         return np.asarray(((heads < STOPS) & (column < titles[:, None])).sum(axis=1))
 
@@ -151,6 +162,7 @@ class Words:
         some.lengths, some.starts, some.titles = self.lengths[documents], self.starts[documents], self.titles[documents]
         some.position, some.slot, some.field = self.position[kept], self.slot[kept], self.field[kept]
         some.document = number[self.document[kept]]
+        some.runs = Runs(*(column[kept] for column in self.runs))
         return some
 
     def sums(self, weights: Floats, where: NDArray[np.bool_] | slice = slice(None)) -> Floats:

@@ -74,7 +74,11 @@ class Searcher:
     """Answers questions about one web."""
 
     def __init__(
-        self, store: Store, index: IndexReader, pagerank: Pagerank | None = None, blend: Blend = SECOND
+        self,
+        store: Store,
+        index: IndexReader,
+        pagerank: Pagerank | None = None,
+        blend: Blend = SECOND,
     ) -> None:
         self._store = store
         self._index = index
@@ -164,7 +168,7 @@ class Searcher:
 
 
 def _located(words: Words, sequences: list[WordSequence]) -> list[tuple[str, Stretch | None]]:
-    found = stretches(words, sequences)
+    found = stretches(words)
     return [(sequence.language, stretch) for sequence, stretch in zip(sequences, found, strict=True)]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +31,8 @@ ELLIPSIS = "…"
 
 SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
 PREFIXED = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
-PLAIN = re.compile(r"[ !#-%(-;=?-~]*")  # nothing to escape and nothing hidden
+PLAIN = re.compile(r"[ -~]*")  # nothing hidden
+OPEN, CLOSE = "\2", "\3"  # stand for the marks until the text is escaped; nothing hidden is left in it by then
 HEADLINES = frozenset({Field.TITLE, Field.DESCRIPTION})
 JOINERS = "\u200c\u200d"  # part of how Persian, Indic scripts and emoji are written
 
@@ -54,33 +55,36 @@ class Finder:
         self._pairs = [term for term in self._slot if is_unspaced(term)]
         spaced = self._slot.keys() - set(self._pairs)
         self._starts = sorted({term[: max(2, len(term) - 1)] for term in spaced})
-        self._seen: dict[tuple[str, str], int | None] = {}  # (language, word) -> the word of the question it is
+        self._seen: defaultdict[str, dict[str, int | None]] = defaultdict(dict)  # by language: word -> whose form it is
 
     def places(self, text: str, language: str) -> list[Place]:
         """Where the words stand, in order and without overlaps."""
         low = _comparable(text)
-        found = {place.start: place for start in self._starts for place in self._forms(text, low, start, language)}
-        found.update((place.start, place) for term in self._pairs for place in self._exact(low, term))
-        return _without_overlaps(sorted(found.values()))
+        found = [place for start in self._starts for place in self._forms(text, low, start, language)]
+        found += [place for term in self._pairs for place in self._exact(low, term)]
+        if len(self._slot) == 1:  # there was one search, from left to right
+            return _without_overlaps(found)
+        return _without_overlaps(sorted({place.start: place for place in found}.values()))
 
     def _forms(self, text: str, low: str, start: str, language: str) -> Iterator[Place]:
+        prefixed, seen = language in PREFIXED, self._seen[language]
         at = low.find(start)
         while at >= 0:
-            while language in PREFIXED and at and low[at - 1].isalnum():
+            while prefixed and at and low[at - 1].isalnum():
                 at -= 1
             word = WORD.match(text, at)
+            end = word.end() if word else at + 1
             if word and not (at and low[at - 1].isalnum()):
-                slot = self._meaning(word[0], language)
+                form = word[0]
+                slot = seen[form] if form in seen else seen.setdefault(form, self._meaning(form, language))
                 if slot is not None:
-                    yield Place(at, word.end(), slot)
-            at = low.find(start, word.end() if word else at + 1)
+                    yield Place(at, end, slot)
+            at = low.find(start, end)
 
     def _meaning(self, word: str, language: str) -> int | None:
         """The word of the question that a word is a form of."""
-        if (language, word) not in self._seen:
-            terms = analysis(language).terms(word).split()
-            self._seen[language, word] = next((self._slot[term] for term in terms if term in self._slot), None)
-        return self._seen[language, word]
+        terms = analysis(language).terms(word).split()
+        return next((self._slot[term] for term in terms if term in self._slot), None)
 
     def _exact(self, low: str, term: str) -> Iterator[Place]:
         at = low.find(term)
@@ -227,16 +231,17 @@ def _belongs_to_left(text: str, at: int) -> bool:
 
 
 def _html(text: str, start: int, end: int, places: Sequence[Place]) -> str:
-    parts = [ELLIPSIS] if start and text[start - 1] != "\n" else []
-    clean = str if PLAIN.fullmatch(text, start, end) else _clean
-    at = start
+    before = ELLIPSIS if start and text[start - 1] != "\n" else ""
+    cut = end < len(text) and not SENTENCE_END.match(text, end - 1) and text[end] != "\n"
+    shown = text[start:end].replace("\n", " ")
+    clean = str if PLAIN.fullmatch(shown) else harmless
+    parts, at = [before], 0
     for place in places:
-        parts += [clean(text[at : place.start]), f"<mark>{clean(text[place.start : place.end])}</mark>"]
-        at = place.end
-    parts.append(clean(text[at:end]))
-    if end < len(text) and not SENTENCE_END.match(text, end - 1) and text[end : end + 1] != "\n":
-        parts.append(ELLIPSIS)
-    return "".join(parts).strip()
+        first, last = place.start - start, place.end - start
+        parts += (clean(shown[at:first]), OPEN, clean(shown[first:last]), CLOSE)
+        at = last
+    parts += (clean(shown[at:]), ELLIPSIS if cut else "")
+    return escape("".join(parts).strip()).replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
 
 
 def _beginning(text: str) -> str:
@@ -246,8 +251,8 @@ def _beginning(text: str) -> str:
 
 def _first_prose(runs: Sequence[tuple[Field, str]]) -> str:
     """The first paragraph; without one, the first text that is no title."""
-    texts = [(field is not Field.PARAGRAPH, i) for i, (field, _) in enumerate(runs) if field not in HEADLINES]
-    return runs[min(texts)[1]][1] if texts else ""
+    prose = next((text for field, text in runs if field is Field.PARAGRAPH), None)
+    return prose if prose is not None else next((text for field, text in runs if field not in HEADLINES), "")
 
 
 def _clean(text: str) -> str:

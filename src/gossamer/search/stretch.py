@@ -13,12 +13,10 @@ import numpy as np
 from gossamer.model import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gossamer.index.base import WordSequence
     from gossamer.search.rank import Integers, Words
 
 REACH = 40  # words that a snippet has room for, about
+NOWHERE = np.iinfo(np.int64).max
 PROSE = 60  # words that a stretch may be longer when it stands in a paragraph, not in a menu or a table
 
 
@@ -31,40 +29,36 @@ class Stretch(msgspec.Struct, frozen=True):
     last: int  # the run that it ends in
 
 
-def stretches(words: Words, sequences: Sequence[WordSequence]) -> list[Stretch | None]:
+def stretches(words: Words) -> list[Stretch | None]:
     """Of each page the shortest stretch that holds most words of the question, its title aside; None: it holds none."""
+    found: list[Stretch | None] = [None] * words.documents
     body = np.flatnonzero(words.field != Field.TITLE)
     if not len(body):
-        return [None] * words.documents
-    position, document = words.position[body], words.document[body]
-    ends = (words.starts + words.lengths)[document]
-    following = [_next(position, position[words.slot[body] == slot]) for slot in range(words.slots)]
-    within = [place < np.minimum(position + REACH, ends) for place in following]
-    last = np.max([np.where(near, place, position) for near, place in zip(within, following, strict=True)], axis=0)
+        return found
+    position, document, slot = words.position[body], words.document[body], words.slot[body]
+    reach = np.minimum(position + REACH, (words.starts + words.lengths)[document])
+    here = np.arange(len(body))
+    last, held = here, np.zeros(len(body), np.int64)  # the last occurrence of each stretch, and how many words it has
+    for number in range(words.slots):
+        following = _next(here, np.flatnonzero(slot == number))
+        within = np.append(position, NOWHERE)[following] < reach
+        last = np.where(within, np.maximum(last, following), last)
+        held += within
     prose = words.field[body] == Field.PARAGRAPH
-    worth = np.sum(within, axis=0) * (REACH + PROSE + 1) - (last - position) + PROSE * prose
+    worth = held * (REACH + PROSE + 1) - (position[last] - position) + PROSE * prose
     best = _best(document, worth)
-    found: list[Stretch | None] = [None] * words.documents
-    for at in best.tolist():
-        page = int(document[at])
-        start = int(words.starts[page])
-        found[page] = _stretch(sequences[page], int(position[at]) - start, int(last[at]) - start)
+    columns = [document[best], *(column[body[best]] for column in words.runs), words.runs.number[body[last[best]]]]
+    for page, run, before, of, end in zip(*(column.tolist() for column in columns), strict=True):
+        found[page] = Stretch(run, before, of, end)
     return found
 
 
-def _next(position: Integers, places: Integers) -> Integers:
-    """For each position the first of the places at or behind it."""
-    return np.append(places, np.iinfo(np.int64).max)[np.searchsorted(places, position)]
+def _next(here: Integers, places: Integers) -> Integers:
+    """For each occurrence the first of the places at or behind it; where there is none, one behind the last."""
+    return np.append(places, len(here))[np.searchsorted(places, here)]
 
 
 def _best(document: Integers, worth: Integers) -> Integers:
     """Of each document the first of most worth."""
     order = np.lexsort((-worth, document))
     return order[np.unique(document[order], return_index=True)[1]]
-
-
-def _stretch(sequence: WordSequence, first: int, last: int) -> Stretch:
-    counts = sequence.counts
-    ends = np.cumsum(counts)
-    run, last_run = (int(each) for each in np.searchsorted(ends, (first, last), side="right"))
-    return Stretch(run, first - int(ends[run] - counts[run]), int(counts[run]), last_run)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
 from collections import OrderedDict
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,6 +17,7 @@ from gossamer.crawl.urls import from_input
 from gossamer.errors import UsageError
 from gossamer.index.words import WordEntry, WordTable
 from gossamer.lookup import find
+from gossamer.places import local_directory
 from gossamer.revisit.pace import schedule_of
 from gossamer.search.service import Answer
 from gossamer.store.base import (
@@ -69,14 +70,15 @@ class Remembered:
     def __init__(self) -> None:
         self._answers: OrderedDict[tuple[object, ...], SearchAnswer] = OrderedDict()
         self._lock = threading.Lock()
-        # Searches are made one by one: Python runs one thread at a time anyway, and four that compete took a fifth
-        # longer for each. What takes long (reports, graphs) has the other desks.
-        self.lane = threading.Lock()
+        # Searches are made one by one: Python runs one thread at a time anyway, two at once answered no more and took
+        # twice the memory. They wait in the event loop, first come, first served, and take no thread meanwhile. What
+        # takes long (reports, graphs) has the other desks.
+        self.lane = asyncio.Lock()
 
     def search(self, desk: Desk, asked: Question, *, with_facets: bool = False) -> SearchAnswer:
         """Search, or find the answer of a moment ago: it holds as long as store, index and ranks are the same.
 
-        To be called with `lane` held, taken before the desk.
+        To be called with `lane` held.
         """
         started = time.perf_counter()
         key = (desk.state, asked, with_facets)
@@ -251,7 +253,7 @@ def _round(store: Store) -> RoundTold | None:
 
 
 def _freshness(desk: Desk) -> Freshness:
-    settings = load(file=None, store_dir=Path(desk.place), environ=os.environ, flags={}).settings
+    settings = load(file=None, store_dir=local_directory(desk.place), environ=os.environ, flags={}).settings
     return desk.store.freshness(schedule_of(settings.freshness, desk.store.paces()), time.time())
 
 

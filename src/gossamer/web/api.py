@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from gossamer.index.words import WordEntry
@@ -53,9 +54,14 @@ Question = Annotated[answers.Question, Depends(question)]
 
 
 @router.get("/search", responses=answering(answers.SearchAnswer, examples.SEARCH), tags=["search"])
-def search(request: Request, asked: Question, facets: bool = False) -> Response:
+async def search(request: Request, asked: Question, facets: bool = False) -> Response:
     """Find pages by their words, in the language of `gossamer search`."""
-    with request.app.state.remembered.lane, request.app.state.desks.open() as desk:
+    async with request.app.state.remembered.lane:
+        return await run_in_threadpool(_search, request, asked, facets=facets)
+
+
+def _search(request: Request, asked: answers.Question, *, facets: bool) -> Response:
+    with request.app.state.desks.open() as desk:
         tag = f'W/"{desk.state}"'
         if is_known(tag, request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers={"ETag": tag})

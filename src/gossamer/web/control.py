@@ -1,4 +1,5 @@
-"""What changes something: crawlers are paused, resumed, stopped and started, seeds added, pages and hosts forgotten.
+"""What changes something: crawlers are paused, resumed, stopped, started and given more or fewer parsers, seeds added,
+pages and hosts forgotten.
 
 Crawlers are steered through the store, wherever they run; a start is on this machine. Every action is one POST, from a
 form of the crawl's page (`/control/...`) or as JSON (`/api/...`), and needs the token (`security`).
@@ -6,7 +7,6 @@ form of the crawl's page (`/control/...`) or as JSON (`/api/...`), and needs the
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +23,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
+from gossamer.crawl.parsers import most_parsers
 from gossamer.crawl.urls import digest, from_input
 from gossamer.errors import UsageError
 from gossamer.lookup import url_rules
@@ -69,13 +70,15 @@ class Control:
         self._place = place
         self._started: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
-        self.most_parsers = 2 * (os.cpu_count() or 1)
+        self.most_parsers = most_parsers()
 
     def do(self, path: str, fields: Mapping[str, str]) -> str:
         """Do what a path names; a sentence says what was done."""
         match path.split("/"):
             case ["crawlers", name, ("pause" | "resume" | "stop") as verb]:
                 return self._want(name, verb)
+            case ["crawlers", name, "parsers"]:
+                return self._want_parsers(name, fields.get("parsers", ""))
             case ["crawlers"]:
                 return self._start(fields.get("url", ""), fields.get("parsers", ""))
             case ["seeds"]:
@@ -104,11 +107,20 @@ class Control:
 
     def _want(self, name: str, verb: str) -> str:
         with closing(open_store(self._place)) as store:
-            at_work = {each.name.casefold(): each.name for each in answers.crawlers(store) if each.at_work}
-            known = at_work.get(name.casefold())
-            if known is None or not store.want(known, WANTED[verb]):
-                raise NotKnown(f"No crawler called {name} is at work.")
-        return f"{known} {SAID[verb]} within a few seconds."
+            known = _at_work(store, name)
+            if not store.want(known.name, WANTED[verb]):
+                raise _nobody(name)
+        return f"{known.name} {SAID[verb]} within a few seconds."
+
+    def _want_parsers(self, name: str, text: str) -> str:
+        with closing(open_store(self._place)) as store:
+            known = _at_work(store, name)
+            if not known.most_parsers:
+                raise UsageError(f"The parsers of {known.name} cannot be changed.")
+            number = _number(text, known.most_parsers)
+            if not store.want_parsers(known.name, number):
+                raise _nobody(name)
+        return f"{known.name} will have {number} parser{'s'[: number > 1]} within a few seconds."
 
     def _start(self, url: str, parsers: str) -> str:
         urls = (
@@ -134,11 +146,7 @@ class Control:
         )
 
     def _parsers(self, text: str) -> int:
-        if not text.strip():
-            return 0
-        if not text.strip().isdecimal() or not 1 <= int(text) <= self.most_parsers:
-            raise UsageError(f"The number of parsers is from 1 to {self.most_parsers} here.")
-        return int(text)
+        return _number(text, self.most_parsers) if text.strip() else 0
 
     # -- forgetting ----------------------------------------------------------------------------------------------------
 
@@ -151,6 +159,24 @@ class Control:
                 store.forget(url_digest=digest(row.url, url_rules(store)))
                 return f"Forgot {row.url}."
             return _forget_host(store, host)
+
+
+def _at_work(store: Store, name: str) -> answers.CrawlerTold:
+    at_work = {each.name.casefold(): each for each in answers.crawlers(store) if each.at_work}
+    if name.casefold() not in at_work:
+        raise _nobody(name)
+    return at_work[name.casefold()]
+
+
+def _nobody(name: str) -> NotKnown:
+    return NotKnown(f"No crawler called {name} is at work.")
+
+
+def _number(text: str, most: int) -> int:
+    typed = text.strip()
+    if not (typed.isascii() and typed.isdecimal()) or not 1 <= int(typed[:9]) <= most:
+        raise UsageError(f"The number of parsers is from 1 to {most} here.")
+    return int(typed)
 
 
 def _forget_host(store: Store, name: str) -> str:
@@ -218,6 +244,12 @@ class Start(BaseModel):
     parsers: Annotated[int | None, Field(ge=1, le=1_000, description="Parser processes; default: one per core.")] = None
 
 
+class Parsers(BaseModel):
+    """With how many parser processes a crawler shall work."""
+
+    parsers: Annotated[int, Field(ge=1, le=1_000, description="At most the crawler's `most_parsers`.")]
+
+
 class Seed(BaseModel):
     """A URL to crawl from as well."""
 
@@ -255,6 +287,15 @@ def resume(request: Request, name: Name) -> Response:
 def stop(request: Request, name: Name) -> Response:
     """Ask a crawler to finish what is in flight and end."""
     return _do(request, f"crawlers/{name.replace('/', '')}/stop", {})
+
+
+@router.post(
+    "/api/crawlers/{name}/parsers",
+    responses=answering(Done, {"done": "Naiad will have 3 parsers within a few seconds."}, *FAULTS),
+)
+def parsers(request: Request, name: Name, body: Parsers) -> Response:
+    """Ask a crawler to work with more or fewer parser processes, within its limit."""
+    return _do(request, f"crawlers/{name.replace('/', '')}/parsers", {"parsers": str(body.parsers)})
 
 
 @router.post("/api/crawlers", responses=answering(Done, {"done": "A crawler was started on this machine."}, *FAULTS))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.errors import GossamerError
-from gossamer.wiring import open_index, open_searcher, open_store
+from gossamer.wiring import open_index, open_store, searcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +44,8 @@ class Desk:
     @property
     def searcher(self) -> Searcher:
         """Answers questions by a commit of the index that is at most a second old. `IndexMissing`: there is none."""
-        _ = self.index  # by it newer commits are seen
-        self._searcher = self._searcher or open_searcher(self.store, self.place)
+        index = self.index  # by it newer commits are seen
+        self._searcher = self._searcher or searcher(self.store, index, self.place)
         return self._searcher
 
     @property
@@ -62,20 +62,18 @@ class Desk:
         return f"{self._seen[0]:x}.{self._seen[1]:.0f}"
 
     def _look(self) -> None:
-        """Let go of what is out of date."""
+        """Let go of what is out of date. While a crawl runs the store always is another, but the index not as often."""
         now = time.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return
         ranking = self.store.ranking()
         state = (self.store.version(), ranking.made_at if ranking else 0.0)
-        if state != self._seen or (self._index is not None and not self._index.is_current()):
+        if state[1] != self._seen[1] or (self._index is not None and not self._index.is_current()):
             self._let_go()
-            self._seen = state
+        self._seen = state
         self._looked_at = now
 
     def _let_go(self) -> None:
-        if self._searcher is not None:
-            self._searcher.close()
         if self._index is not None:
             self._index.close()
         self._searcher = self._index = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from gossamer.web import answers
@@ -31,9 +32,14 @@ def suggest(request: Request, q: Words = "") -> Response:
 
 
 @router.get("/search.atom", responses=sends("application/atom+xml", "Hits as a feed."))
-def feed(request: Request, asked: Question) -> Response:
+async def feed(request: Request, asked: Question) -> Response:
     """Hits as an Atom feed (RFC 4287): a reader shows what is new for a question."""
-    with request.app.state.remembered.lane, request.app.state.desks.open() as desk:
+    async with request.app.state.remembered.lane:
+        return await run_in_threadpool(_feed, request, asked)
+
+
+def _feed(request: Request, asked: answers.Question) -> Response:
+    with request.app.state.desks.open() as desk:
         answer = request.app.state.remembered.search(desk, asked)
     kept = {"q": asked.q, **msgspec.structs.asdict(asked.filters)}
     base = _base(request)

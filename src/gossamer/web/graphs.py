@@ -9,21 +9,24 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from gossamer.errors import UsageError
 from gossamer.graph.arrays import graph_directory
 from gossamer.graph.picture import best_level
 from gossamer.graph.rank import load_pagerank
 from gossamer.graph.snapshot import open_graph
 from gossamer.graph.structure import related
+from gossamer.lookup import find
 from gossamer.web import answers
 from gossamer.web.views import Snapshot, best, columns_of, made
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from gossamer.graph.snapshot import Graph
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from gossamer.web.desk import Desk, Desks
     from gossamer.web.views import Asked, Level, Numbers, View
 
+QUOTE = '"'
 KEPT_VIEWS = 64
 REST_SECONDS = 10.0  # at least, between two times of bringing the graph up to date
 REST_FACTOR = 10  # and so many times as long as that took
@@ -165,7 +169,7 @@ class FoundNodes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_nodes(graphs: Graphs, desk: Desk, text: str, level: Level | None, limit: int) -> FoundNodes:
-    """Search to focus: hosts by a part of their name, pages as the search finds them."""
+    """Search to focus: hosts by a part of their name; pages by URL, by words in it, then as the search finds them."""
     snapshot = graphs.snapshot(desk.store, level)
     numbers = (
         _hosts_named(snapshot, text, limit) if snapshot.level == "hosts" else _pages_found(snapshot, desk, text, limit)
@@ -185,11 +189,17 @@ def _hosts_named(snapshot: Snapshot, text: str, limit: int) -> list[int]:
 def _pages_found(snapshot: Snapshot, desk: Desk, text: str, limit: int) -> list[int]:
     if not text.strip():
         return _numbers(best(snapshot, np.arange(snapshot.links.nodes, dtype=np.int64), limit))
-    clean = text.replace('"', " ")
-    asked = ([f'inurl:"{clean}"'] if {"/", "."} & {*text} else []) + [text]  # a part of a URL comes first
-    hits = [hit for words in asked for hit in desk.searcher.search(words, limit=2 * limit).hits]
-    numbers = (snapshot.number(answers.resource(desk.store, hit.url).id) for hit in hits)
+    asked = (f'inurl:"{text.replace(QUOTE, " ")}"', text)  # what the URL says comes first
+    hits = [hit.url for words in asked for hit in desk.searcher.search(words, limit=2 * limit).hits]
+    numbers = (snapshot.number(id_) for id_ in _known(desk.store, [text, *hits]))
     return [number for number in dict.fromkeys(numbers) if number is not None][:limit]
+
+
+def _known(store: Store, urls: Iterable[str]) -> Iterator[int]:
+    """Those of these that are URLs of this web."""
+    for url in urls:
+        with suppress(UsageError):
+            yield find(store, url).id
 
 
 def _numbers(nodes: Numbers) -> list[int]:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from gossamer.crawl.charset import UTF8, by_label
@@ -50,11 +51,16 @@ def home(request: Request) -> Response:
 
 
 @router.get("/search")
-def search(request: Request, asked: Question) -> Response:
+async def search(request: Request, asked: Question) -> Response:
     """Hits, with filters."""
     if not asked.q.strip():
-        return home(request)
-    with request.app.state.remembered.lane, request.app.state.desks.open() as desk:
+        return await run_in_threadpool(home, request)
+    async with request.app.state.remembered.lane:
+        return await run_in_threadpool(_search, request, asked)
+
+
+def _search(request: Request, asked: answers.Question) -> Response:
+    with request.app.state.desks.open() as desk:
         try:
             answer = request.app.state.remembered.search(desk, asked, with_facets=True)
         except IndexMissing as missing:
