@@ -1,192 +1,16 @@
-"""A web server on loopback that misbehaves on demand: the first segment of the path names the behaviour.
-
-    with HostileServer() as server:
-        server.url("endless")            # a body that never ends
-        server.url("redirect?to=file:///etc/passwd")
-        server.seen                      # every request, as it came
-
-`BEHAVIOURS` is the list; `/` is a page that links to all of them, for crawls. It speaks bytes, not HTTP by a library: a
-library would not let it lie. Used as a proxy, it answers in the place of whatever http server it is asked for, and
-tunnels to where CONNECT wants.
-"""
+"""Answers that are wrong on the wire: in their sizes, their pace, their HTTP, their redirects. A few are right."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gzip
 import json
 import socket
 import struct
-import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
-from urllib.parse import parse_qs, urlsplit
 
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Awaitable, Callable
-
-PAGE = b"<!doctype html><title>A page</title><p>Words on a page.\n"
-CHUNK = b"x" * 65536
-BEHAVIOURS: dict[str, Callable[[Exchange], Awaitable[None]]] = {}
-
-
-@dataclass
-class Seen:
-    """A request as it arrived."""
-
-    method: str
-    target: str
-    headers: dict[str, str]  # lower-case names
-    connection: int  # which connection it came over, counted from 0
-
-
-@dataclass
-class Exchange:
-    """One request, and the way to answer it."""
-
-    seen: Seen
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    keep: bool = True  # use the connection for another request
-    query: dict[str, str] = field(default_factory=dict)
-
-    async def raw(self, data: bytes) -> None:
-        """Send bytes and, when all is said, hang up."""
-        self.keep = False
-        self.writer.write(data)
-        await self.writer.drain()
-
-    async def until_hung_up(self) -> None:
-        """Say nothing more, and wait for the client to lose its patience."""
-        self.keep = False
-        await self.reader.read()
-
-    async def answer(
-        self, body: bytes = PAGE, *, status: str = "200 OK", kind: str = "text/html", more: str = ""
-    ) -> None:
-        """Answer properly."""
-        kind = f"Content-Type: {kind}\r\n" if kind else ""
-        head = f"HTTP/1.1 {status}\r\n{kind}Content-Length: {len(body)}\r\n{more}\r\n".encode("latin-1")
-        self.writer.write(head if self.seen.method == "HEAD" else head + body)
-        await self.writer.drain()
-
-
-def behaviour(function: Callable[[Exchange], Awaitable[None]]) -> Callable[[Exchange], Awaitable[None]]:
-    """Register a behaviour under its name, with hyphens."""
-    BEHAVIOURS[function.__name__.replace("_", "-")] = function
-    return function
-
-
-class HostileServer:
-    """The server, in a thread of its own."""
-
-    def __init__(self, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, robots: str = "missing") -> None:
-        self.host = host
-        self.seen: list[Seen] = []
-        self.connections = 0
-        self.robots = robots  # the behaviour that answers /robots.txt
-        self._tls = tls
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="hostile", daemon=True)
-        self._ready = threading.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(10), "the server did not start"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-
-    def url(self, path: str = "") -> str:
-        """The URL of a behaviour on this server."""
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http{'s' if self._tls else ''}://{name}:{self.port}/{path}"
-
-    def paths(self) -> list[str]:
-        """Method and target of every request, in order."""
-        return [f"{seen.method} {seen.target}" for seen in self.seen]
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._connected, self.host, 0, ssl=self._tls))
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        for task in self._tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        number, self.connections = self.connections, self.connections + 1
-        try:
-            # The client hung up, or the server is being closed: both are their right.
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                while await self._exchange(reader, writer, number):
-                    pass
-        finally:
-            self._tasks.discard(task)
-            writer.close()
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
-        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        method, target, _ = lines[0].split(" ", 2)
-        headers = {
-            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)
-        }
-        seen = Seen(method, target, headers, number)
-        self.seen.append(seen)
-        if method == "CONNECT":
-            await _tunnel(target, reader, writer)
-            return False
-        parts = urlsplit(target)
-        exchange = Exchange(
-            seen, reader, writer, query={name: values[0] for name, values in parse_qs(parts.query).items()}
-        )
-        name = parts.path.lstrip("/").partition("/")[0]
-        name = self.robots if name == "robots.txt" else name or "index"
-        await BEHAVIOURS.get(name, missing)(exchange)
-        return exchange.keep
-
-
-async def _tunnel(target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    host, _, port = target.rpartition(":")
-    try:
-        far_reader, far_writer = await asyncio.open_connection(host, int(port))
-    except OSError:
-        writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
-        return
-    writer.write(b"HTTP/1.1 200 Connection Established\r\nContent-Type: image/png\r\n\r\n")
-    await asyncio.gather(_pipe(reader, far_writer), _pipe(far_reader, writer))
-
-
-async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    finally:
-        writer.close()
-
+from hostile.server import BEHAVIOURS, CHUNK, PAGE, Exchange, behaviour
 
 # -- honest answers --------------------------------------------------------------------------------------------------
-
-
-@behaviour
-async def index(exchange: Exchange) -> None:
-    links = "".join(f'<li><a href="/{name}">{name}</a>\n' for name in sorted(BEHAVIOURS))
-    await exchange.answer(f"<!doctype html><title>All behaviours</title><ul>{links}</ul>".encode())
 
 
 @behaviour
@@ -450,6 +274,66 @@ async def false_trailer(exchange: Exchange) -> None:
 
 
 @behaviour
+async def negative_length(exchange: Exchange) -> None:
+    await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: -5\r\n\r\n" + PAGE)
+
+
+@behaviour
+async def astronomic_length(exchange: Exchange) -> None:
+    await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %b\r\n\r\n" % (b"9" * 40) + PAGE)
+
+
+@behaviour
+async def overflowing_chunk(exchange: Exchange) -> None:
+    """A chunk whose size no 64 bits hold."""
+    await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n")
+    await exchange.raw(b"F" * 30 + b"\r\n" + PAGE)
+
+
+@behaviour
+async def length_and_chunks(exchange: Exchange) -> None:
+    """Two framings that contradict each other: how requests and answers are smuggled past proxies."""
+    await exchange.raw(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + b"%x\r\n%b\r\n0\r\n\r\n" % (len(PAGE), PAGE)
+    )
+
+
+@behaviour
+async def smuggled(exchange: Exchange) -> None:
+    """A page and, behind its end, an answer to a question that was not asked yet."""
+    forged = b"<title>Forged</title>"
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+    exchange.writer.write(head % len(PAGE) + PAGE + head % len(forged) + forged)
+
+
+@behaviour
+async def no_such_status(exchange: Exchange) -> None:
+    """A status that is none: `of`."""
+    await exchange.answer(status=exchange.query["of"])
+
+
+@behaviour
+async def nul_in_header(exchange: Exchange) -> None:
+    await exchange.answer(more="X-Nul: a\0b\r\n")
+
+
+@behaviour
+async def header_without_colon(exchange: Exchange) -> None:
+    await exchange.answer(more="this is no header\r\n")
+
+
+@behaviour
+async def controls_in_headers(exchange: Exchange) -> None:
+    """Escape sequences in every header that is stored."""
+    evil = "\x1b[2J\x1b]0;owned\x07\x7f\x85"
+    await exchange.answer(
+        kind=f"text/html; charset={evil}",
+        more=f'ETag: "{evil}"\r\nLast-Modified: {evil}\r\nLink: <{evil}>; rel=next\r\nContent-Language: {evil}\r\n',
+    )
+
+
+@behaviour
 async def reset(exchange: Exchange) -> None:
     """Connection reset instead of an answer."""
     exchange.keep = False
@@ -499,6 +383,20 @@ async def hops(exchange: Exchange) -> None:
 
 
 @behaviour
+async def there_and_back(exchange: Exchange) -> None:
+    """Two redirects that lead to each other."""
+    back = "/there-and-back" if "back" in exchange.query else "/there-and-back?back=1"
+    await exchange.answer(b"", status="301 Moved Permanently", more=f"Location: {back}\r\n")
+
+
+@behaviour
+async def long_location(exchange: Exchange) -> None:
+    """A redirect to a URL of `length` characters."""
+    to = "/page?" + "l" * int(exchange.query["length"])
+    await exchange.answer(b"", status="302 Found", more=f"Location: {to}\r\n")
+
+
+@behaviour
 async def robots_5_hops(exchange: Exchange) -> None:
     exchange.query["left"], exchange.query["then"] = "5", "rules"
     await hops(exchange)
@@ -513,6 +411,54 @@ async def robots_6_hops(exchange: Exchange) -> None:
 @behaviour
 async def rules(exchange: Exchange) -> None:
     await exchange.answer(b"User-agent: *\nDisallow: /private\n", kind="text/plain")
+
+
+# -- robots.txt ------------------------------------------------------------------------------------------------------
+
+
+@behaviour
+async def stern_rules(exchange: Exchange) -> None:
+    await exchange.answer(b"User-agent: *\nDisallow: /\n", kind="text/plain")
+
+
+@behaviour
+async def odd_rules(exchange: Exchange) -> None:
+    """A byte order mark, line ends of an old Mac, blanks, capitals, and a type that is none."""
+    rules = b"\xef\xbb\xbf USER-AGENT :\t*\r  disallow\t: /private # secret\rfoo: bar\r:\r\r"
+    await exchange.answer(rules, kind="application/octet-stream")
+
+
+@behaviour
+async def binary_rules(exchange: Exchange) -> None:
+    await exchange.answer(bytes(range(256)) * 1000, kind="text/plain")
+
+
+@behaviour
+async def slow_rules(exchange: Exchange) -> None:
+    """Patterns that take a backtracking matcher years."""
+    stars = b"*a" * 200
+    await exchange.answer(b"User-agent: *\n" + b"Disallow: /%b$\n" % stars * 500, kind="text/plain")
+
+
+@behaviour
+async def patient_rules(exchange: Exchange) -> None:
+    """Asks for a pause of three hundred years."""
+    await exchange.answer(b"User-agent: *\nCrawl-delay: 9999999999\n", kind="text/plain")
+
+
+@behaviour
+async def forbidden(exchange: Exchange) -> None:
+    await exchange.answer(status="403 Forbidden")
+
+
+@behaviour
+async def busy(exchange: Exchange) -> None:
+    await exchange.answer(status="503 Service Unavailable", more="Retry-After: 7200\r\n")
+
+
+@behaviour
+async def broken(exchange: Exchange) -> None:
+    await exchange.answer(status="500 Internal Server Error")
 
 
 # -- HEAD ------------------------------------------------------------------------------------------------------------
@@ -534,3 +480,7 @@ async def hang_up_head(exchange: Exchange) -> None:
         exchange.keep = False
     else:
         await exchange.answer()
+
+
+# Names of all that can be asked for without a parameter.
+WIRE = tuple(sorted(BEHAVIOURS.keys() - {"big-headers", "long-location", "no-such-status"}))

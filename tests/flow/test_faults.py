@@ -1,0 +1,269 @@
+"""Faults of the machine: damaged files, a read-only disk, no file handles left, a clock that jumps, processes that die.
+
+Others have files of their own: kills of the crawl (`test_kill`), of the index (`test_index_kill`, `test_indexing`), of
+parsers (`test_parsers`), a full disk (`test_sqlite_full`, `test_control`), a network that goes away
+(`test_hostile_network`), parsers out of memory (`test_hostile_crawl`), a damaged database (`test_understandable`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import psutil
+import pytest
+
+from crawling import FAST, command, crawl, environment, gossamer, query
+from webs.generated import GeneratedWeb, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PAGES = 60
+PLENTY = 3_000
+CLOCK = Path(__file__).resolve().parents[1] / "faults"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[GeneratedWeb]:
+    with GeneratedWeb(Shape(pages=PAGES)) as web:
+        yield web
+
+
+@pytest.fixture(scope="module")
+def sound(site: GeneratedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A web without a fault; tests damage copies of it."""
+    store = tmp_path_factory.mktemp("sound") / "web"
+    crawl(site.url, store, *FAST)
+    return store
+
+
+def sentence(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command says in the end that cannot do its work: one sentence."""
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    line = done.stderr.strip().splitlines()[-1]
+    assert line.startswith("gossamer: "), done.stderr
+    assert "Traceback" not in done.stderr
+    return line
+
+
+# -- a damaged index ---------------------------------------------------------------------------------------------------
+
+
+def garble(file: Path) -> None:
+    file.write_bytes(random.Random(1).randbytes(file.stat().st_size))
+
+
+def halve(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def first(index: Path, pattern: str) -> Path:
+    return min(index.glob(pattern))
+
+
+DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "garbage in the words": ("1/pages/*.term", garble),
+    "half of the postings": ("1/pages/*.idx", halve),
+    "no positions": ("1/pages/*.pos", Path.unlink),
+    "garbage in the documents": ("1/pages/*.store", garble),
+    "no list of segments": ("1/pages/meta.json", Path.unlink),
+    "a garbled list of segments": ("1/pages/meta.json", garble),
+    "anchors without positions": ("1/anchors/*.pos", Path.unlink),
+    "half of the word table": ("1/words.db", halve),
+    "garbage in the word table": ("1/words.db", garble),
+    "no word of where it is": ("current", Path.unlink),
+}
+SEEN_OFTEN = {"garbage in the words", "no positions", "garbage in the word table", "no list of segments"}
+
+
+@pytest.mark.parametrize(
+    "damage", [pytest.param(name, marks=() if name in SEEN_OFTEN else pytest.mark.full) for name in DAMAGES]
+)
+def test_a_damaged_index_is_told_in_a_sentence_and_rebuilding_heals_it(
+    sound: Path, tmp_path: Path, damage: str
+) -> None:
+    store = tmp_path / "web"
+    shutil.copytree(sound, store)
+    pattern, do = DAMAGES[damage]
+    do(first(store / "index", pattern))
+    search = ("search", "amber basin", "--json", "--store", store)
+    assert "gossamer index" in sentence(gossamer(*search))
+    healed = gossamer("index", "--rebuild", "--store", store)
+    assert healed.returncode == 0, healed.stderr
+    assert hits(store) == hits(sound)
+
+
+def hits(store: Path) -> list[str]:
+    done = gossamer("search", "amber basin", "--json", "--store", store)
+    assert done.returncode == 0, done.stderr
+    return [hit["url"] for hit in json.loads(done.stdout)["hits"]]
+
+
+@pytest.mark.parametrize(
+    "damage", ["half of the postings", pytest.param("garbage in the word table", marks=pytest.mark.full)]
+)
+def test_a_damaged_index_stops_no_crawl(site: GeneratedWeb, sound: Path, tmp_path: Path, damage: str) -> None:
+    store = tmp_path / "web"
+    shutil.copytree(sound, store)
+    pattern, do = DAMAGES[damage]
+    do(first(store / "index", pattern))
+    done = gossamer("crawl", site.url, "--store", store, "--revisit", "--all", *FAST)
+    assert done.returncode == 0, done.stderr
+    assert "The index could not follow" in done.stderr
+    assert "gossamer index --rebuild" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# -- a disk that cannot be written -------------------------------------------------------------------------------------
+
+
+def test_a_web_on_a_read_only_disk_can_be_read_and_nothing_else(
+    site: GeneratedWeb, sound: Path, tmp_path: Path
+) -> None:
+    from conftest import not_here  # not above: this file is also run by itself, where there is none
+
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", sys.executable, __file__, str(sound), site.url],
+        check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    if "unshare" in done.stderr or "mount: " in done.stderr:
+        not_here(f"nothing can be mounted: {done.stderr}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def on_a_read_only_disk(store: Path, url: str) -> None:
+    """Reading works, writing is refused in a sentence."""
+    for mount in (["--bind", store, store], ["-o", "remount,ro,bind", store]):
+        subprocess.run(["mount", *map(str, mount)], check=True)
+    for reading in (("status",), ("page", url), ("search", "amber"), ("report", "broken")):
+        done = gossamer(*reading, "--store", store)
+        assert done.returncode in {0, 1}, (reading, done.stderr)
+        assert done.stdout, reading
+    for writing in (("crawl", url), ("rank",), ("index", "--rebuild"), ("forget", url, "--yes")):
+        sentence(gossamer(*writing, "--store", store))
+
+
+# -- no file handles left ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("handles", [30, 64])
+def test_a_crawl_with_few_file_handles_visits_everything(site: GeneratedWeb, tmp_path: Path, handles: int) -> None:
+    store = tmp_path / "web"
+    process = start_crawl(site.url, store, "--delay", 0, "--connections", 100, handles=handles)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, said
+    assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)], said
+
+
+@pytest.mark.parametrize("handles", [12, 20])
+def test_a_crawl_without_enough_file_handles_says_so(site: GeneratedWeb, tmp_path: Path, handles: int) -> None:
+    process = start_crawl(site.url, tmp_path / "web", *FAST, handles=handles)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 2, said
+    assert "Too many open files" in said
+    assert "Traceback" not in said
+
+
+def start_crawl(url: str, store: Path, *arguments: object, handles: int = 1024, **env: str) -> subprocess.Popen[str]:
+    line = command("crawl", url, "--store", store, *arguments)
+    return subprocess.Popen(
+        ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(handles), *line], env=environment(env),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+# -- a clock that jumps ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jump", [86_400, -86_400], ids=["a day forward", "a day back"])
+def test_a_clock_that_is_set_while_a_crawl_runs_changes_nothing(site: GeneratedWeb, tmp_path: Path, jump: int) -> None:
+    started = time.monotonic()
+    process = start_crawl(
+        site.url, tmp_path / "web", "--delay", "0.03", "--no-index", PYTHONPATH=str(CLOCK), CLOCK_JUMP=str(jump)
+    )
+    said = process.communicate(timeout=100)[1]
+    assert process.returncode == 0, said
+    assert time.monotonic() - started < 60
+    assert query(tmp_path / "web", "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)]
+    assert max(times for (times,) in query(tmp_path / "web", "SELECT count(*) FROM visits GROUP BY resource")) == 1
+
+
+def test_a_crawl_goes_on_after_one_whose_clock_was_a_month_ahead(site: GeneratedWeb, tmp_path: Path) -> None:
+    month = 30 * 86_400
+    ahead = start_crawl(
+        site.url, tmp_path / "web", *FAST, "--no-index", "--max-pages", 10, PYTHONPATH=str(CLOCK),
+        CLOCK_JUMP=str(month), CLOCK_AFTER="0",
+    )  # fmt: skip
+    said = ahead.communicate(timeout=60)[1]
+    assert ahead.returncode == 0, said
+    summary = crawl(site.url, tmp_path / "web", *FAST, "--max-pages", "none", "--no-index")
+    assert (summary["pages"], summary["queued"]) == (PAGES - 10, 0)
+
+
+# -- processes that die ------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_killed_leaves_a_web_that_the_next_one_serves(sound: Path) -> None:
+    for _ in range(2):
+        with subprocess.Popen(
+            command("serve", "--store", sound, "--port", 0), env=environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ) as server:  # fmt: skip
+            try:
+                assert server.stdout is not None
+                url = next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
+                found = httpx.get(f"{url.rstrip('/')}/api/search", params={"q": "amber basin"}, timeout=60).json()
+                assert [hit["url"] for hit in found["hits"]] == hits(sound)
+            finally:
+                server.kill()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_whichever_process_of_a_crawl_dies_nothing_is_lost(tmp_path: Path) -> None:
+    """Parser, index, coordinator, in turn, each at a random instant of its life."""
+    chance, store = random.Random(8), tmp_path / "web"
+    with GeneratedWeb(Shape(pages=PLENTY)) as web:
+        for kind in ("parser", "index", "crawl") * 4:
+            with start_crawl(web.url, store, *FAST, "--revisit", "--all") as process:
+                victim = member(process, kind)
+                time.sleep(chance.uniform(0.0, 1.0))
+                if victim.is_running():
+                    victim.kill()
+                process.terminate()
+                process.communicate(timeout=100)
+        crawl(web.url, store, *FAST)
+    assert gossamer("index", "--store", store).returncode == 0
+    states = dict(query(store, "SELECT state || ': ' || outcome, count(*) FROM resources GROUP BY 1"))
+    assert states.keys() <= {"visited: fetched", "failed: parser crashed"}, states
+    assert sum(states.values()) == PLENTY
+    assert states.get("failed: parser crashed", 0) <= 4
+    counted = json.loads(gossamer("status", "--store", store, "--json").stdout)
+    assert counted["documents"] == states["visited: fetched"]
+
+
+def member(crawl_: subprocess.Popen[str], kind: str) -> psutil.Process:
+    """A process of a crawl: itself, its index or one of its parsers, once it is there."""
+    coordinator = psutil.Process(crawl_.pid)
+    if kind == "crawl":
+        return coordinator
+    sign = {"parser": "gossamer.crawl.parser_process", "index": "gossamer.indexing"}[kind]
+    while crawl_.poll() is None:
+        for child in coordinator.children():
+            if sign in child.cmdline():
+                return child
+        time.sleep(0.01)
+    return coordinator
+
+
+if __name__ == "__main__":
+    on_a_read_only_disk(Path(sys.argv[1]), sys.argv[2])

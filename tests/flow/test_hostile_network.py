@@ -1,0 +1,176 @@
+"""Names that lie, names that change, and a network that goes away: in a network of its own (`hostile/network.py`)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pycurl
+import pytest
+
+from crawling import command, environment, gossamer, query
+from fetching import LIMITS, Loop
+from gossamer.crawl import fetch
+from gossamer.crawl.transfer import handle_options
+from hostile import HostileServer
+from hostile.cases import NAMES, Case
+from hostile.network import Names, cut, mend, open_network, run
+
+PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.1"
+ADDRESSES: dict[str, tuple[str, ...] | None] = {
+    "public": (PUBLIC,),
+    "private": (PRIVATE,),
+    "loopback": ("127.0.0.1",),
+    "six": ("::1",),
+    "mapped": ("::ffff:10.0.0.1",),
+    "nat64": ("64:ff9b::a00:1",),
+    "alias": ("loopback.test",),
+    "both": (PRIVATE, PUBLIC),
+    "nobody": (),
+    "silent": None,
+}
+SETTINGS = """
+[crawl]
+scope = "any"
+[fetch]
+connect_timeout = 2
+[politeness]
+delay = 0
+retries = 1
+"""
+CHAIN = 30  # pages of the site that the network is cut off from
+CUT_AFTER, CUT_SECONDS = 10, 2.5  # pages; less than the pauses after two failures, so that a third try succeeds
+
+
+# -- in there ----------------------------------------------------------------------------------------------------------
+
+
+class Changing:
+    """What `rebind.test` resolves to: a public address first, then a private one."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.private = False
+
+    def __call__(self, name: str) -> tuple[str, ...] | None:
+        if name == "rebind.test":
+            self.asked += 1
+            return (PRIVATE,) if self.private else (PUBLIC,)
+        return ADDRESSES.get(name.removesuffix(".test"), ())
+
+
+def crawl_names(folder: Path, port: int, server: HostileServer) -> dict[str, Any]:
+    """A crawl of one page that links to all names; the state, outcome and reason of each."""
+    links = "".join(f'<a href="{case.url.format(port=port)}">x</a>' for case in NAMES)
+    server.pages["/front"] = f"<title>Front</title>{links}".encode()
+    (folder / "gossamer.toml").write_text(SETTINGS)
+    url = f"http://{PUBLIC}:{port}/front"
+    done = gossamer("crawl", url, "--store", folder / "names", "--config", folder / "gossamer.toml", "--no-index")
+    assert done.returncode == 0, done.stderr
+    rows = query(folder / "names", "SELECT url, state, outcome, reason FROM resources")
+    return {url: rest for url, *rest in rows}
+
+
+def fetch_rebound(names: Changing, port: int, *, seed: bool) -> list[str]:
+    """Ask twice for a name that has moved to a private address in between; libcurl keeps no name and no connection."""
+    names.private = False
+    loop = Loop(LIMITS)
+    url = f"http://rebind.test:{port}/page"
+    if seed:
+        loop.fetcher.allow(url)
+    first = loop.fetch(url)
+    names.private = True
+    second = loop.fetch(url)
+    loop.close()
+    return [first.outcome, second.outcome, second.reason]
+
+
+def crawl_cut_off(folder: Path, port: int, server: HostileServer) -> dict[str, Any]:
+    """A crawl in whose middle the network goes away for a while."""
+    for number in range(CHAIN):
+        link = f'<a href="/chain/{number + 1}">next</a>' if number + 1 < CHAIN else ""
+        server.pages[f"/chain/{number}"] = f"<title>{number}</title>{link}".encode()
+    url, store = f"http://{PUBLIC}:{port}/chain/0", folder / "cut"
+    process = subprocess.Popen(
+        command("crawl", url, "--store", store, "--no-index", "--timeout", "1", "--delay", "0.05"),
+        env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not any(path.endswith(f"/chain/{CUT_AFTER}") for path in server.paths()):
+        time.sleep(0.01)
+    cut(PUBLIC)
+    time.sleep(CUT_SECONDS)
+    before = len(server.seen)
+    mend(PUBLIC)
+    _, said = process.communicate(timeout=60)
+    visited = query(store, "SELECT count(*) FROM resources WHERE state = 'visited'")[0][0]
+    failures = query(store, "SELECT DISTINCT outcome FROM visits WHERE outcome <> 'fetched'")
+    return {"code": process.returncode, "said": said, "asked": before, "visited": visited, "failures": failures}
+
+
+def main(folder: Path) -> None:
+    """All of it, one after the other."""
+    open_network(folder)
+    names = Changing()
+    with ExitStack() as stack:
+        stack.enter_context(Names(names))
+        server = stack.enter_context(HostileServer(PUBLIC))
+        victims = [stack.enter_context(HostileServer(host, port=server.port)) for host in (PRIVATE, "127.0.0.1", "::1")]
+        told = crawl_names(folder, server.port, server)
+        fetch.handle_options = lambda settings: {  # type: ignore[attr-defined]
+            **handle_options(settings), pycurl.DNS_CACHE_TIMEOUT: 0, pycurl.FORBID_REUSE: 1
+        }  # fmt: skip
+        report = {
+            "port": server.port,
+            "told": told,
+            "rebound": fetch_rebound(names, server.port, seed=False),
+            "rebound_seed": fetch_rebound(names, server.port, seed=True),
+            "asked": names.asked,
+            "victims": [victim.connections for victim in victims],
+            "cut": crawl_cut_off(folder, server.port, server),
+        }
+    print(json.dumps(report))
+
+
+# -- out here ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    found: dict[str, Any] = run(__file__, tmp_path_factory.mktemp("network"))
+    return found
+
+
+@pytest.mark.parametrize("case", NAMES, ids=lambda case: case.name)
+def test_names_are_judged_by_the_address_they_lead_to(report: dict[str, Any], case: Case) -> None:
+    state, outcome, reason = report["told"][case.url.format(port=report["port"])]
+    assert (state, outcome) == (case.state, case.outcome), reason
+    assert case.reason in reason
+
+
+def test_a_name_that_moves_to_a_private_address_is_refused(report: dict[str, Any]) -> None:
+    assert report["rebound"] == ["fetched", "refused address", f"{PRIVATE} is a private address"]
+
+
+def test_even_a_seed_once_met_in_public_may_not_move_to_a_private_address(report: dict[str, Any]) -> None:
+    assert report["rebound_seed"] == ["fetched", "refused address", f"{PRIVATE} is a private address"]
+    assert report["asked"] >= 4, "the name must have been looked up anew each time"
+
+
+def test_nobody_connects_to_a_private_address(report: dict[str, Any]) -> None:
+    assert report["victims"] == [0, 0, 0]
+
+
+def test_a_crawl_whose_network_goes_away_for_a_while_loses_nothing(report: dict[str, Any]) -> None:
+    told = report["cut"]
+    assert (told["code"], told["visited"]) == (0, CHAIN), told
+    assert told["asked"] < CHAIN, "the cut came too late"
+    assert told["failures"], "the crawl must have noticed"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

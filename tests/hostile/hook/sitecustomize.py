@@ -1,0 +1,64 @@
+"""Makes a parser process crash, hang or lie on demand, for tests: it is on PYTHONPATH of the crawl of a hostile web.
+
+Python imports it at its start. In a parser process, and only there, a page that begins with `<!--fault:NAME-->` brings
+about that fault. No such hook is in the product.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gossamer.crawl.parse import PageParser
+    from gossamer.model import Page, ParseJob
+
+MARK = b"<!--fault:"
+
+
+def _hang_deaf() -> None:
+    """Neither the parser's own alarm nor anything but SIGKILL ends this."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, range(1, signal.NSIG))
+    time.sleep(3600)
+
+
+def _fault() -> None:
+    raise RuntimeError("a bug \x1b[31m in a reader")
+
+
+FAULTS: dict[bytes, Callable[[], object]] = {
+    b"segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    b"abort": os.abort,
+    b"exit": lambda: os._exit(3),
+    b"raise": _fault,
+    b"hang": lambda: time.sleep(3600),
+    b"hang-deaf": _hang_deaf,
+    b"hoard": lambda: bytearray(1 << 40),
+}
+
+
+def _install() -> None:
+    import msgspec
+
+    from gossamer.crawl.parse import PageParser
+
+    honest = PageParser.parse
+
+    def parse(self: PageParser, job: ParseJob) -> Page:
+        if job.body.startswith(MARK):
+            name = job.body[len(MARK) :].partition(b"-->")[0]
+            if name == b"lie":
+                return msgspec.structs.replace(honest(self, job), id=job.id + 1)
+            FAULTS[name]()
+        return honest(self, job)
+
+    PageParser.parse = parse  # type: ignore[method-assign]
+
+
+if "gossamer.crawl.parser_process" in sys.orig_argv:
+    _install()
