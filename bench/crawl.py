@@ -11,30 +11,33 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
-import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psutil
 from rich.console import Console
 from rich.table import Table
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))  # the webs for tests and for measuring are the same
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
+
+from bench.contest import Contestant, measure, tell  # noqa: E402
+from bench.sample import read_all  # noqa: E402
 
 from gossamer.store.base import decode_text  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
 
-SAMPLE_SECONDS = 0.5  # looking costs some milliseconds of the cores that are measured
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.contest import Run
+
 INDEXED, FULL, BARE = "gossamer, index too", "gossamer", "gossamer, no links, no source"
 SCRAPY = "scrapy, links extracted only"
 
@@ -47,87 +50,28 @@ MOST_INDEX_SIZE_RATIO = 1.5  # to the text
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
-    """One crawl, measured from outside."""
+class Indexed:
+    """A crawl, and how large its index is."""
 
-    contestant: str
-    pages: int
-    seconds: float
-    cpu_seconds: float  # of the crawl's processes, without nginx
-    megabytes: float  # peak PSS of all its processes together
+    run: Run
     index_to_text: float = 0.0  # the size of the index, as part of the text in it
 
-    @property
-    def pages_per_second(self) -> float:
-        return self.pages / self.seconds
 
+def contestants(pages: int) -> list[Contestant]:
+    """How each is called."""
+    gossamer = [str(Path(sys.executable).with_name("gossamer")), "crawl", "--json", "--max-pages", str(pages)]
+    gossamer += ["--delay", "0", "--connections", "32"]
+    scrapy = [str(ROOT / ".venv-bench/bin/python"), str(ROOT / "bench/peers/scrapy_links.py")]
 
-def commands(url: str, pages: int, store: Path) -> dict[str, list[str]]:
-    """How each contestant is called."""
-    gossamer = [str(Path(sys.executable).with_name("gossamer")), "crawl", url, "--json", "--max-pages", str(pages)]
-    gossamer += ["--delay", "0", "--connections", "32", "--store", str(store)]
-    scrapy = [str(HERE.parent / ".venv-bench/bin/python"), str(HERE / "scrapy_peer.py"), url, str(pages)]
-    full = [*gossamer, "--no-index"]
-    return {INDEXED: gossamer, FULL: full, BARE: [*full, "--no-links", "--no-source"], SCRAPY: scrapy}
+    def ours(*less: str) -> Callable[[str, Path], list[str]]:
+        return lambda url, folder: [*gossamer, url, "--store", str(folder / "web"), *less]
 
-
-def measure(contestant: str, command: list[str]) -> Run:
-    """Run a crawl to its end; its last line of output is JSON with the number of pages."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaints:
-        started = time.monotonic()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=complaints)
-        memory = PeakMemory(process.pid)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.monotonic() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        complaints.seek(0)
-        if process.returncode:
-            sys.exit(f"{contestant} ended with code {process.returncode}:\n{complaints.read().decode()}")
-        told = json.loads(output.read().splitlines()[-1])
-    return Run(
-        contestant=contestant,
-        pages=told["pages"],
-        seconds=seconds,
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
-        megabytes=memory.peak() / 1e6,
-    )
-
-
-class PeakMemory:
-    """Watches the memory of a process and its descendants until it ends."""
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._peak = 0
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while size := proportional_set_size(self._pid):
-            self._peak = max(self._peak, size)
-            time.sleep(SAMPLE_SECONDS)
-
-    def peak(self) -> int:
-        """The highest it was, in bytes."""
-        self._thread.join()
-        return self._peak
-
-
-def proportional_set_size(pid: int) -> int:
-    """PSS of a process and all its descendants, in bytes; those that end meanwhile count nothing."""
-    try:
-        family = [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
-    except psutil.NoSuchProcess:
-        return 0
-    total = 0
-    for member in family:
-        try:
-            lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
-    return total
+    return [
+        Contestant(name=INDEXED, command=ours()),
+        Contestant(name=FULL, command=ours("--no-index")),
+        Contestant(name=BARE, command=ours("--no-index", "--no-links", "--no-source")),
+        Contestant(name=SCRAPY, command=lambda url, _: [*scrapy, url, str(pages)]),
+    ]
 
 
 def index_to_text(web: Path) -> float:
@@ -138,28 +82,27 @@ def index_to_text(web: Path) -> float:
         return size / sum(len(run.encode()) for text in texts for _, run in text)
 
 
-def race(pages: int, runs: int, contestants: tuple[str, ...]) -> list[Run]:
+def race(pages: int, runs: int, names: tuple[str, ...]) -> list[Indexed]:
     """Let the contestants run in turn, each on a fresh store."""
     binary, root = debian.find("nginx"), debian.find("openjdk-17-doc")
     if binary is None or root is None:
         sys.exit("nginx or openjdk-17-doc is not here: run `make test-packages`")
-    for file in root.rglob("*.html"):
-        file.read_bytes()  # whoever goes first must not pay for the disk
+    read_all(root)
     measured = []
     with Nginx(binary, {"java": Site(root)}, log=False) as nginx:
         for number in range(runs):
-            for contestant in contestants:
+            for contestant in (each for each in contestants(pages) if each.name in names):
                 with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-                    web = Path(folder, "web")
-                    run = measure(contestant, commands(nginx.url("java", "/index.html"), pages, web)[contestant])
-                    ratio = index_to_text(web) if contestant == INDEXED else 0.0
-                    measured.append(dataclasses.replace(run, index_to_text=ratio))
-                print(f"{number + 1}/{runs} {measured[-1]}", file=sys.stderr)
+                    run = measure(contestant, nginx.url("java", "/index.html"), Path(folder))
+                    size = index_to_text(Path(folder, "web")) if contestant.name == INDEXED else 0.0
+                measured.append(Indexed(run=run, index_to_text=size))
+                tell(f"{number + 1}/{runs} {measured[-1]}")
     return measured
 
 
-def verdict(runs: list[Run]) -> dict[str, tuple[float, str, bool]]:
+def verdict(measured: list[Indexed]) -> dict[str, tuple[float, str, bool]]:
     """The aims, what was measured, and whether it is enough; medians over the runs."""
+    runs = [each.run for each in measured]
 
     def median(contestant: str, quantity: str) -> float:
         return float(statistics.median(getattr(run, quantity) for run in runs if run.contestant == contestant))
@@ -170,7 +113,7 @@ def verdict(runs: list[Run]) -> dict[str, tuple[float, str, bool]]:
     index_time = median(FULL, "pages_per_second") / median(INDEXED, "pages_per_second")
     aims = {
         "time, index on to off": at_most(index_time, MOST_INDEX_TIME_RATIO),
-        "size, index to text": at_most(median(INDEXED, "index_to_text"), MOST_INDEX_SIZE_RATIO),
+        "size, index to text": at_most(max(each.index_to_text for each in measured), MOST_INDEX_SIZE_RATIO),
     }
     if not any(run.contestant == SCRAPY for run in runs):
         return aims
@@ -206,9 +149,9 @@ def main() -> int:
     parser.add_argument("--index", action="store_true", help="only with and without an index")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     arguments = parser.parse_args()
-    contestants = (INDEXED, FULL) if arguments.index else (INDEXED, FULL, BARE, SCRAPY)
-    runs = race(arguments.pages, arguments.runs, contestants)
-    aims = verdict(runs)
+    names = (INDEXED, FULL) if arguments.index else (INDEXED, FULL, BARE, SCRAPY)
+    measured = race(arguments.pages, arguments.runs, names)
+    runs, aims = [each.run for each in measured], verdict(measured)
     if arguments.json:
         judged = {aim: {"measured": figure, "reached": reached} for aim, (figure, _, reached) in aims.items()}
         print(json.dumps({"runs": [dataclasses.asdict(run) for run in runs], "aims": judged}))

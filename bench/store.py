@@ -2,6 +2,7 @@
 
     python bench/store.py                        # the two sizes of the target, about two minutes
     python bench/store.py --known 50000 --profile
+    python bench/store.py --writers 1,2,4        # several writers, SQLite and PostgreSQL: bench/writers.py
 
 A batch is 256 visits of synthetic but realistic pages: 60 bonds on 35 targets (15 of them the site's navigation, 20
 near the page), one of them new, 6 kB of source, 2 kB of text. The store is first filled by the same pages, with ten new
@@ -19,6 +20,7 @@ import pstats
 import random
 import resource
 import sqlite3
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -158,6 +160,12 @@ def sizes(text: str) -> Iterator[int]:
 
 
 def main() -> None:
+    if "--writers" in sys.argv:
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+        from bench import writers  # noqa: PLC0415 - it needs a PostgreSQL server
+
+        writers.main()
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--known", type=sizes, default=sizes("10000,1000000"), help="resources known, by commas")
     parser.add_argument("--no-links", action="store_true", help="follow links without storing them")

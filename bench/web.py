@@ -4,7 +4,7 @@
 
 Questions are two or three words that the web really has, drawn anew for each request. Two ways of drawing: every
 question is another one, so that no answer is remembered; or some are asked far more often than others (Zipf's law over
-2,000 questions, as in the logs of search engines). Then the same while a crawl runs beside it, and the first view of
+2,000 questions, as in the logs of search engines). Then both again while a crawl runs beside it, and the first view of
 the graph of a big generated web.
 """
 
@@ -23,7 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from bench import graph
 
 from browsing import Serving
 from crawling import FAST, command, crawl, environment, gossamer
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CONNECTIONS = 32
+LINKS_A_PAGE = 20
 QUESTIONS = 2_000
 LUA = """
 local questions, last = {{}}, {last}
@@ -107,21 +111,30 @@ def measure_search(folder: Path, pages: int, seconds: int) -> None:
             tell("search, questions as usual", load(serving.url, seconds, asked, folder, usual=True), summary["pages"])
             with GeneratedWeb(Shape()) as endless, crawling(endless.url, store):
                 time.sleep(3)
-                tell("search beside a crawl", load(serving.url, seconds, asked, folder, usual=True), summary["pages"])
+                beside = load(serving.url, seconds, new, folder, usual=False)
+                tell("search beside a crawl, every question new", beside, summary["pages"])
+                beside = load(serving.url, seconds, asked, folder, usual=True)
+                tell("search beside a crawl, questions as usual", beside, summary["pages"])
 
 
 def measure_graph(folder: Path, pages: int) -> None:
-    """The first view of the graph of a big web, from a server that was just started."""
+    """The first view of the graph of a big web, from a server that was just started: of its hosts, and of its pages."""
     store = folder / "big"
-    with GeneratedWeb(Shape()) as site:
-        summary = crawl(site.url, store, "--no-index", "--no-source", "--max-pages", pages, *FAST)
+    graph.SIZES[store.name] = (pages, LINKS_A_PAGE * pages)
+    graph.fill(store)
     assert gossamer("rank", "--store", store).returncode == 0
-    with Serving(store) as serving:
-        urllib.request.urlopen(f"{serving.url}healthz").read()
-        started = time.perf_counter()
-        with urllib.request.urlopen(f"{serving.url}api/graph?level=pages") as answer:
-            nodes = len(json.load(answer)["nodes"]["id"])
-        tell("first view of the graph", {"seconds": time.perf_counter() - started, "nodes": nodes}, summary["pages"])
+    for what, query in (
+        ("as it opens", ""),
+        ("of pages", "?level=pages"),
+        ("of 2,000 pages", "?level=pages&nodes=2000"),
+    ):
+        with Serving(store) as serving:
+            urllib.request.urlopen(f"{serving.url}healthz").read()
+            started = time.perf_counter()
+            with urllib.request.urlopen(f"{serving.url}api/graph{query}") as answer:
+                nodes = len(json.load(answer)["nodes"]["id"])
+            figures = {"seconds": time.perf_counter() - started, "nodes": nodes}
+            tell(f"first view of the graph, {what}", figures, pages)
 
 
 def tell(what: str, figures: dict[str, float], pages: int) -> None:

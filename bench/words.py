@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     with open_web(arguments.web) as web:
-        frequent = [word for word, number in web._index().terms(limit=10 * WORDS) if number >= arguments.least]  # noqa: SLF001
+        frequent = [word for word, number in web._index().words_like(limit=10 * WORDS) if number >= arguments.least]  # noqa: SLF001
         words = [word for word in frequent if web.word(word, limit=1).df >= arguments.least][:WORDS]
         if not words:
             sys.exit(f"No word stands in {arguments.least:,} documents.")

@@ -1,13 +1,12 @@
 """Scrapy on the same site, for comparison: link extraction only, as fast as its settings allow.
 
-Runs in an environment of its own (`.venv-bench`): python bench/scrapy_peer.py URL PAGES. Prints one line of JSON.
+Runs in an environment of its own (`.venv-bench`): python bench/peers/scrapy_links.py URL [PAGES]. Prints JSON.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -42,35 +41,21 @@ class LinkSpider(scrapy.Spider):  # type: ignore[misc]  # Scrapy is not installe
         self.start_urls = [url]
         self._links = LinkExtractor(allow_domains=[urlsplit(url).netloc])
         self.pages = 0
-        self.bytes = 0
 
     def parse(self, response: Response) -> Iterator[scrapy.Request]:
-        self.pages += 1
-        self.bytes += len(response.body)
         if isinstance(response, HtmlResponse):
+            self.pages += 1
             for link in self._links.extract_links(response):
                 yield scrapy.Request(link.url, callback=self.parse)
 
 
 def main() -> None:
-    url, pages = sys.argv[1], int(sys.argv[2])
-    process = CrawlerProcess({**SETTINGS, "CLOSESPIDER_PAGECOUNT": pages})
+    most = {"CLOSESPIDER_PAGECOUNT": int(sys.argv[2])} if len(sys.argv) > 2 else {}
+    process = CrawlerProcess({**SETTINGS, **most})
     crawler = process.create_crawler(LinkSpider)
-    started = time.monotonic()
-    process.crawl(crawler, url=url)
+    process.crawl(crawler, url=sys.argv[1])
     process.start()
-    seconds = time.monotonic() - started
-    spider = crawler.spider
-    print(
-        json.dumps(
-            {
-                "pages": spider.pages,
-                "bytes": spider.bytes,
-                "seconds": seconds,
-                "pages_per_second": spider.pages / seconds,
-            }
-        )
-    )
+    print(json.dumps({"pages": crawler.spider.pages}))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,149 @@
+"""Crawlers on the same site in the same run: Gossamer with all of it, with less of it, and its peers."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench import peers, sample
+from bench.contest import Contestant, Spread, in_turn, ratio
+from bench.report import Aim, Section
+
+from webs import debian
+from webs.generated import GeneratedWeb, Shape
+from webs.nginx import Nginx, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from bench.contest import Run
+
+ALL, LESS, BARE = "gossamer, all on", "gossamer, no index", "gossamer, no index, links, source"
+FAST = ("--delay", "0", "--connections", "32")
+AIMS = {"scrapy": 25.0, "ht://Dig": 30.0, "wget2": 0.4}  # all on, to each
+WHOLE = 0.98  # of the pages that a contestant must have visited to have done the same work
+PACKAGE = "openjdk-17-doc"
+NO_SUFFIX = frozenset({"wget2", "ht://Dig"})  # told to look at names ending in .html, which generated pages have not
+
+
+def gossamer(name: str, *options: str, does: str) -> Contestant:
+    """Gossamer as people call it on a server of their own."""
+    program = [str(Path(sys.executable).with_name("gossamer")), "crawl"]
+    return Contestant(
+        name=name,
+        command=lambda url, folder: [*program, url, "--json", *FAST, "--store", str(folder / "web"), *options],
+        does=does,
+        version=_version(),
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415
+
+    return version("gossamer")
+
+
+def ours() -> list[Contestant]:
+    """Gossamer, with less and less of it."""
+    return [
+        gossamer(ALL, does="robots.txt, links, text and source in a database, every word and position in an index"),
+        gossamer(LESS, "--no-index", does="the same without the index"),
+        gossamer(BARE, "--no-index", "--no-links", "--no-source", does="links followed; a row for every page"),
+    ]  # fmt: skip
+
+
+def race(pages: int, runs: int, *, full: bool) -> Section:
+    """On real documentation, served by nginx; 0 pages: all of it."""
+    binary = debian.find("nginx")
+    if binary is None:
+        sys.exit("nginx is not here: run `make test-packages`")
+    root = sample.site(PACKAGE, pages)
+    sample.read_all(root)
+    number = sample.pages_of(root)
+    contestants, absent = _split(peers.crawlers(full=full))
+    with Nginx(binary, {"site": Site(root)}, log=False) as nginx:
+        measured = in_turn([*ours(), *contestants], nginx.url("site", "/index.html"), runs, quick=not full)
+    part = "The whole of" if not pages else f"A part of {number:,} pages of"
+    work = (
+        f"{part} Debian's `{PACKAGE}` ({_megabytes(root):,.0f} MB) from nginx, all of it, from start to end of the"
+        f" process; 32 connections (wget2: 16 threads; ht://Dig has one). {runs} runs in turn."
+    )
+    return _section("A site of real pages", work, number, [*ours(), *contestants], measured, absent, aims=AIMS)
+
+
+def generated(shape: Shape, runs: int, *, full: bool) -> Section:
+    """On a generated web, whose server waits and fails as it was told."""
+    contestants, absent = _split(peers.crawlers(full=full))
+    able = [gossamer(ALL, does="as above"), *(each for each in contestants if each.name not in NO_SUFFIX)]
+    with GeneratedWeb(shape) as web:
+        measured = in_turn(able, web.url, runs, quick=not full)
+    work = (
+        f"A generated web of {shape.pages:,} pages with {shape.links} new links and {shape.back} others each,"
+        f" {shape.size:,} characters of text, {1000 * shape.latency:.0f} ms before an answer, {shape.errors:.1%} of"
+        f" answers a 500. {runs} runs in turn."
+    )
+    fine = round(shape.pages * (1 - shape.errors))
+    return _section("A generated web", work, fine, able, measured, absent, aims={})
+
+
+def _split(found: Iterable[Contestant | peers.Absent]) -> tuple[list[Contestant], list[str]]:
+    contestants, absent = [], []
+    for each in found:
+        if isinstance(each, Contestant):
+            contestants.append(each)
+        else:
+            absent.append(f"{each.name}, by {each.why}")
+    return contestants, absent
+
+
+def _megabytes(root: Path) -> float:
+    return sum(file.stat().st_size for file in root.rglob("*.html")) / 1e6
+
+
+def _section(
+    name: str,
+    work: str,
+    pages: int,
+    contestants: Sequence[Contestant],
+    measured: Sequence[Run],
+    absent: Sequence[str],
+    *,
+    aims: Mapping[str, float],
+) -> Section:
+    runs = defaultdict(list)
+    for run in measured:
+        runs[run.contestant].append(run)
+    rates = {who: [run.pages_per_second for run in some] for who, some in runs.items()}
+    rows = [
+        _row(each, runs[each.name], pages, ratio(rates[ALL], rates[each.name]) if each.name != ALL else None)
+        for each in contestants
+    ]
+    return Section(
+        name=name,
+        work=work,
+        columns=("system", "pages", "pages/s", "gossamer, all on, is", "CPU ms a page", "MB (PSS)", "what it did"),
+        rows=rows,
+        measured=[dataclasses.asdict(run) for run in measured],
+        aims=[
+            Aim(name=f"all on, to {peer}", measured=ratio(rates[ALL], rates[peer]), least=least)
+            for peer, least in aims.items()
+            if peer in rates
+        ],
+        left_out=absent,
+    )
+
+
+def _row(contestant: Contestant, runs: Sequence[Run], pages: int, times: Spread | None) -> list[str]:
+    visited = min(run.pages for run in runs)
+    return [
+        f"{contestant.name} {contestant.version}",
+        f"{visited:,}" if visited >= WHOLE * pages else f"**only {visited:,} of {pages:,}**",
+        Spread.of(run.pages_per_second for run in runs).shown(",.0f"),
+        f"{times.shown('.2f')} times" if times else "",
+        Spread.of(1000 * run.cpu_seconds / run.pages for run in runs).shown(".2f"),
+        Spread.of(run.megabytes for run in runs).shown(",.0f"),
+        contestant.does,
+    ]

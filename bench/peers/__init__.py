@@ -1,0 +1,208 @@
+"""The others: how each is got, how it is called, and what it does and does not do.
+
+Python's crawlers live in `.venv-bench` (`make bench` makes it from its lock file), Debian's programs are unpacked under
+`.cache/debian`, the Go and Rust ones are built under `.cache/bench` from the few lines here. What cannot be had on this
+machine is left out of the race, and the table says so, with the command that showed it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.contest import Contestant
+
+from webs import debian
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CACHE = ROOT / ".cache" / "bench"
+PYTHON = ROOT / ".venv-bench/bin/python"
+BUILD_SECONDS = 900.0
+WGET2 = ("wget2", "libwget0", "libgpgme11", "libassuan0")
+
+
+class Absent(NamedTuple):
+    """A peer that could not be had."""
+
+    name: str
+    why: str  # the command that showed it, and its last words
+
+
+def crawlers(*, full: bool) -> list[Contestant | Absent]:
+    """All crawlers beside Gossamer. Spider is built for the full race only: its build alone takes minutes."""
+    found = [_scrapy(), _crawlee(), _wget2(), _htdig(), _colly()]
+    return [*found, _spider()] if full else found
+
+
+# -- Python ------------------------------------------------------------------------------------------------------------
+
+
+def _scrapy() -> Contestant | Absent:
+    return _python("scrapy", "scrapy_links.py", "links extracted and followed; nothing kept")
+
+
+def _crawlee() -> Contestant | Absent:
+    return _python("crawlee", "crawlee_links.py", "links extracted and followed (Parsel, memory storage); nothing kept")
+
+
+def _python(name: str, program: str, does: str) -> Contestant | Absent:
+    asked = [str(PYTHON), "-c", f"import importlib.metadata as m; print(m.version('{name}'))"]
+    version = _said(asked)
+    if not version:
+        return Absent(name, f"not in .venv-bench: `{' '.join(asked)}`")
+    return Contestant(
+        name=name, command=lambda url, _: [str(PYTHON), str(HERE / program), url], does=does, version=version
+    )
+
+
+# -- Debian's ----------------------------------------------------------------------------------------------------------
+
+
+def unpacked(packages: tuple[str, ...]) -> dict[str, Path]:
+    """Debian packages under `.cache/debian`, unpacked now if they are not; those that could not be had are missing."""
+    places = {package: debian.CACHE / package for package in packages}
+    missing = [package for package, place in places.items() if not place.exists()]
+    if missing and shutil.which("apt-get") and shutil.which("dpkg-deb"):
+        debian.get(missing)
+    return {package: place for package, place in places.items() if place.exists()}
+
+
+def _libraries(*places: Path) -> dict[str, str]:
+    """Where unpacked programs find the libraries they were unpacked with."""
+    folders = sorted({str(file.parent) for place in places for file in place.glob("usr/lib/**/*.so*")})
+    return {"LD_LIBRARY_PATH": ":".join(folders)}
+
+
+def _wget2() -> Contestant | Absent:
+    environment: dict[str, str] = {}
+    binary = shutil.which("wget2")
+    if binary is None:
+        found = unpacked(WGET2)
+        if len(found) < len(WGET2):
+            return Absent("wget2", f"`apt-get download {' '.join(WGET2)}`")
+        binary, environment = str(found["wget2"] / "usr/bin/wget2"), _libraries(*found.values())
+    version = _said([binary, "--version"], environment)
+    if not version:
+        return Absent("wget2", "`wget2 --version`: a library of it is not here")
+    options = ["--recursive", "--level=inf", "--quiet", "--no-robots", "--max-threads=16", "--accept=html"]
+    return Contestant(
+        name="wget2",
+        command=lambda url, folder: [binary, *options, f"--directory-prefix={folder}", url],
+        pages=lambda _, folder: sum(1 for _ in folder.rglob("*.html")),
+        environment=environment,
+        fine=frozenset({0, 8}),  # 8: the server answered 404 at least once
+        does="links extracted and followed; pages, style sheets and pictures saved as files; written in C",
+        version=_number(version),
+    )
+
+
+HTDIG = """
+database_dir: {folder}
+start_url: {url}
+limit_urls_to: {site}
+max_doc_size: 8000000
+server_wait_time: 0
+max_connection_requests: -1
+server_max_docs: -1
+max_hop_count: 999999
+head_before_get: false
+bad_extensions: .svg .png .gif .css .js .jpg .ico
+common_dir: {common}
+bad_word_list: {common}/bad_words
+mime_types: {common}/mime.types
+"""
+
+
+def _htdig() -> Contestant | Absent:
+    binary, common, environment = shutil.which("htdig"), Path("/etc/htdig"), {}
+    if binary is None:
+        found = unpacked(("htdig",))
+        if not found:
+            return Absent("ht://Dig", "`apt-get download htdig`")
+        binary, common = str(found["htdig"] / "usr/bin/htdig"), found["htdig"] / "etc/htdig"
+        environment = _libraries(found["htdig"])
+
+    def command(url: str, folder: Path) -> list[str]:
+        settings = folder / "htdig.conf"
+        site = url.rpartition("/")[0]
+        settings.write_text(HTDIG.format(folder=folder, url=url, site=site, common=common))
+        return [binary, "-i", "-s", "-c", str(settings)]
+
+    return Contestant(
+        name="ht://Dig",
+        command=command,
+        pages=_htdig_pages,
+        environment=environment,
+        does="links followed; words indexed; an excerpt kept, no source, no link graph",
+        version=_package_version("htdig"),
+        most_runs=1,
+    )
+
+
+def _htdig_pages(output: bytes, _folder: Path) -> int:
+    found = re.search(rb"htdig: +\S+:\d+ (\d+) documents?", output)
+    return int(found[1]) if found else 0
+
+
+def _package_version(package: str) -> str:
+    line = re.search(r"^Version: (?:\d+:)?(\S+)", _said(["apt-cache", "show", package]), re.MULTILINE)
+    return line[1] if line else ""
+
+
+# -- built here --------------------------------------------------------------------------------------------------------
+
+
+def _colly() -> Contestant | Absent:
+    does = "links extracted and followed; nothing kept; written in Go"
+    return _built("colly", ["go", "build", "-o", "links", "."], "links", does, "go.mod")
+
+
+def _spider() -> Contestant | Absent:
+    does = "links extracted and followed; pages kept in memory only; written in Rust"
+    return _built("spider", ["cargo", "build", "--quiet", "--release"], "target/release/links", does, "Cargo.toml")
+
+
+def _built(name: str, build: list[str], program: str, does: str, versions: str) -> Contestant | Absent:
+    """Build a program from its few lines here, once."""
+    place = CACHE / name
+    if not (place / program).exists():
+        if shutil.which(build[0]) is None:
+            return Absent(name, f"`{build[0]}` is not here")
+        shutil.copytree(HERE / name, place, dirs_exist_ok=True)
+        print(f"Building {name} ...", file=sys.stderr)
+        try:
+            subprocess.run(build, cwd=place, capture_output=True, text=True, check=True, timeout=BUILD_SECONDS)
+        except subprocess.CalledProcessError as fault:
+            return Absent(name, f"`{' '.join(build)}`: {fault.stderr.strip().rpartition(chr(10))[2]}")
+        except subprocess.TimeoutExpired:
+            return Absent(name, f"`{' '.join(build)}`: not done after {BUILD_SECONDS:.0f} s")
+    version = _number((HERE / name / versions).read_text().partition(f"{name}")[2])
+    contestant = Contestant(name=name, command=lambda url, _: [str(place / program), url], does=does)
+    return replace(contestant, version=version)
+
+
+# -- asking ------------------------------------------------------------------------------------------------------------
+
+
+def _said(command: list[str], environment: dict[str, str] | None = None) -> str:
+    """What a command says; nothing when there is no such command, or it fails."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})}
+        )
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _number(text: str) -> str:
+    """The first version number in a text."""
+    found = re.search(r"\d+\.\d[\w.+-]*", text)
+    return found[0] if found else ""

@@ -1,0 +1,136 @@
+"""What was measured, as JSON to compute with and as Markdown to read: in `bench/results/` and in the documentation."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+import os
+import platform
+import re
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bench.contest import Spread
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "bench" / "results"
+PAGE = ROOT / "docs" / "explanation" / "performance.md"
+README = ROOT / "README.md"
+BUILT_ON = ("pycurl", "selectolax", "tantivy", "zstandard", "numpy", "scipy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aim:
+    """Something that was set as an aim, and what was measured."""
+
+    name: str
+    measured: Spread
+    least: float
+    form: str = ".2f"
+
+    @property
+    def reached(self) -> bool:
+        return self.measured.median >= self.least
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One piece of work that all did."""
+
+    name: str
+    work: str  # a sentence or two: what, with which settings
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]  # for people
+    measured: Any = None  # for programs
+    aims: Sequence[Aim] = ()
+    left_out: Sequence[str] = ()  # who was not there, and why
+    seconds: float = field(default=0.0)  # that it took
+
+
+def machine() -> dict[str, str]:
+    """Where it was measured."""
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "processor": found[1] if found else platform.machine(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": f"{memory:.0f} GiB",
+        "system": f"{platform.system()} {platform.release().partition('-')[0]}",
+        "python": platform.python_version(),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Ours, and of what carries most of the load."""
+    return {name: version(name) for name in ("gossamer", *BUILT_ON)}
+
+
+def markdown(sections: Sequence[Section], mode: str, command: str) -> str:
+    """The whole report."""
+    here = machine()
+    told = ", ".join(f"{name} {number}" for name, number in versions().items())
+    head = (
+        f"Measured on {here['date']} by `{command}` ({mode}): {here['processor']}, {here['cores']} cores,"
+        f" {here['memory']}, {here['system']}, Python {here['python']}; {told}. The servers ran on the same"
+        " cores. Figures are medians, and in brackets the least and the most of the runs; ratios are taken run by"
+        " run, of runs that followed one another."
+    )
+    aims = [aim for section in sections for aim in section.aims]
+    parts = [head, table(("aim", "measured", "wanted", ""), map(_aim_row, aims)) if aims else ""]
+    parts += [_section(section) for section in sections]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(section: Section) -> str:
+    left_out = "".join(f"\n- Not there: {sentence}" for sentence in section.left_out)
+    parts = [f"### {section.name}", section.work, table(section.columns, section.rows), left_out.lstrip("\n")]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _aim_row(aim: Aim) -> Sequence[str]:
+    return aim.name, aim.measured.shown(aim.form), f"≥ {aim.least:g}", "reached" if aim.reached else "**missed**"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def write(sections: Sequence[Section], mode: str, command: str) -> Path:
+    """Both files; and the report into the documentation, the table of aims into the README when all was measured."""
+    FOLDER.mkdir(exist_ok=True)
+    told = markdown(sections, mode, command)
+    everything = {
+        "mode": mode,
+        "command": command,
+        "machine": machine(),
+        "versions": versions(),
+        "sections": [
+            {**dataclasses.asdict(section), "aims": [_aim(aim) for aim in section.aims]} for section in sections
+        ],
+    }
+    (FOLDER / f"{mode}.json").write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n")
+    (FOLDER / f"{mode}.md").write_text(told)
+    return FOLDER / f"{mode}.md"
+
+
+def _aim(aim: Aim) -> dict[str, Any]:
+    return {**dataclasses.asdict(aim), "reached": aim.reached}
+
+
+def put_between(file: Path, name: str, text: str) -> bool:
+    """Replace what stands between the marks `<!-- name -->` and `<!-- end of name -->`; False without such marks."""
+    page = file.read_text()
+    marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+    changed, times = marks.subn(lambda found: f"{found[1]}\n{text.strip()}\n\n{found[2]}", page)
+    if times:
+        file.write_text(changed)
+    return bool(times)

@@ -1,0 +1,222 @@
+"""What a page costs in each part, measured on a web that was crawled, and what that comes to at other sizes.
+
+    python bench/scale.py --store web [--postgres postgresql://…] [--write]
+
+The web is copied to PostgreSQL (a server of its own unless one is named) and both stores are looked into. The
+arithmetic is what stands in `at_size`; what it takes for granted (how the web at large differs from the one measured,
+machines, prices) stands in `Assumed`, to be changed. `--write` puts the tables into docs/explanation/scale.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import sys
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
+
+from bench.report import ROOT, machine, put_between, table  # noqa: E402
+
+from gossamer.store.postgres.place import postgres_place  # noqa: E402
+from gossamer.wiring import copy_web  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PAGE = ROOT / "docs" / "explanation" / "scale.md"
+SIZES = {"10 million": 10**7, "1 billion": 10**9, "100 billion": 10**11}
+KB, GB, TB, PB = 10**3, 10**9, 10**12, 10**15
+DAY = 86_400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What was found in a web. Sizes in bytes."""
+
+    pages: int  # of how many it was measured
+    known: float  # URLs that became known, a page
+    links: float  # a page
+    wire: float  # source of a page, compressed: about what comes over the network
+    sqlite: float  # a page, everything
+    postgres: float  # the same
+    bodies: float  # of that: sources and texts
+    resource: float  # in PostgreSQL: a URL that is known, with its indexes
+    link: float  # ... a link, with its indexes
+    index: float  # a page
+    copied: float  # rows a second, to PostgreSQL and read again
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumed:
+    """What is not measured by this command."""
+
+    bigger: float = 4.0  # pages of the web at large, beside those of documentation
+    known: float = 10.0  # URLs that become known for each page that is visited
+    cpu: float = 2.7e-3  # seconds of a core that a page takes, all stages together (`make profile`)
+    busy: float = 0.5  # share of its cores that a crawler keeps busy: hosts make it wait
+    pause: float = 2.0  # seconds between two pages of one host
+    submits: float = 1_000.0  # visits a second that one PostgreSQL takes (`python bench/writers.py`)
+    days: float = 30.0  # in which everything is to be visited once
+    cores: int = 16  # of a machine
+    disk: float = 8 * TB  # of a machine that stores
+    copies: int = 2  # of the store and of the index, so that a machine may break
+    rank: float = 24.0  # bytes of memory a link, to rank (docs/explanation/link-graph.md)
+    core_hour: float = 0.04  # dollars, with its memory
+    gigabyte_month: float = 0.08  # dollars, solid-state
+    body_month: float = 0.02  # dollars a gigabyte where it is cheap and slow: sources and texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What a size needs."""
+
+    rate: float  # pages a second
+    hosts: float  # visited at the same time
+    crawlers: float  # machines
+    network: float  # bits a second
+    databases: float  # PostgreSQL servers that write
+    rows: float  # bytes of the store but sources and texts, all copies
+    bodies: float  # bytes of sources and texts
+    index: float  # bytes
+    rank: float  # bytes of memory
+    dollars: float  # to visit everything once and keep it for a month
+
+
+def at_size(pages: int, one: Measured, by: Assumed) -> Need:
+    """The arithmetic."""
+    rate = pages / (by.days * DAY)
+    crawlers = rate * by.cpu * by.bigger / by.busy / by.cores
+    bodies = pages * one.bodies * by.bigger
+    rows = pages * (by.known * one.resource + one.links * one.link)
+    index = pages * one.index * by.bigger
+    databases = max(rate / by.submits, (rows + bodies) / by.disk)
+    core_hours = (crawlers + databases * by.copies) * by.cores * by.days * 24
+    kept = ((rows + index) * by.gigabyte_month + bodies * by.body_month) * by.copies / GB
+    return Need(
+        rate=rate, hosts=rate * by.pause, crawlers=crawlers, network=rate * one.wire * by.bigger * 8,
+        databases=databases, rows=rows * by.copies, bodies=bodies * by.copies, index=index * by.copies,
+        rank=pages * one.links * by.rank, dollars=core_hours * by.core_hour + kept,
+    )  # fmt: skip
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
+
+
+def measure(store: Path, postgres: str) -> Measured:
+    with closing(sqlite3.connect(f"file:{store / 'web.db'}?mode=ro", uri=True)) as db:
+        pages, source = db.execute("SELECT count(*), sum(length(body)) FROM sources").fetchone()
+        known = db.execute("SELECT count(*) FROM resources").fetchone()[0]
+        links = db.execute("SELECT count(*) FROM links").fetchone()[0]
+        used, free, size = (
+            db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+        )
+    started = time.perf_counter()
+    copied = copy_web(str(store), postgres, lambda _: None)
+    seconds = time.perf_counter() - started
+    index = sum(file.stat().st_size for file in (store / "index").rglob("*") if file.is_file())
+    there = sizes_in(postgres)
+    return Measured(
+        pages=pages, known=known / pages, links=links / pages, wire=source / pages, sqlite=(used - free) * size / pages,
+        postgres=sum(there.values()) / pages, bodies=(there["sources"] + there["texts"]) / pages,
+        resource=(there["resources"] + there["backlinks"]) / known, link=there["links"] / links, index=index / pages,
+        copied=copied.rows / seconds,
+    )  # fmt: skip
+
+
+def sizes_in(postgres: str) -> dict[str, int]:
+    """Bytes of each table of a web in PostgreSQL, with its indexes."""
+    place = postgres_place(postgres)
+    sql = """
+        SELECT relname, pg_total_relation_size(c.oid) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+        WHERE relkind = 'r' AND nspname = %s"""
+    with psycopg.connect(place.connection) as db:
+        return dict(db.execute(sql, (place.schema,)).fetchall())
+
+
+# -- telling -----------------------------------------------------------------------------------------------------------
+
+
+def scaled(number: float, units: Sequence[tuple[float, str]]) -> str:
+    """A number with the greatest unit that leaves something before the point."""
+    for size, name in units:
+        if number >= size:
+            return f"{number / size:,.3g} {name}".rstrip()
+    return f"{number:,.2g}"
+
+
+def size(number: float) -> str:
+    return scaled(number, ((PB, "PB"), (TB, "TB"), (GB, "GB"), (10**6, "MB"), (KB, "KB")))
+
+
+def amount(number: float) -> str:
+    """Of machines: never less than one."""
+    return f"{max(1, round(number)):,}"
+
+
+def per_page(one: Measured) -> str:
+    rows = (
+        ("URLs that become known, links", f"{one.known:.2f}, {one.links:.0f}"),
+        ("source, compressed: about what comes over the network", size(one.wire)),
+        ("store in SQLite", size(one.sqlite)),
+        ("store in PostgreSQL, with its indexes", size(one.postgres)),
+        ("of that: source and text", size(one.bodies)),
+        ("of that: each URL known, each link", f"{one.resource:.0f}, {one.link:.0f} bytes"),
+        ("index (Tantivy)", size(one.index)),
+    )
+    return table(("of a page", "measured"), rows)
+
+
+def at_sizes(one: Measured, by: Assumed) -> str:
+    told: dict[str, Callable[[Need], str]] = {
+        f"pages a second, in {by.days:.0f} days": lambda need: f"{need.rate:,.0f}",
+        "hosts visited at the same time": lambda need: amount(need.hosts),
+        "crawler machines": lambda need: amount(need.crawlers),
+        "network": lambda need: scaled(need.network, ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))),
+        "PostgreSQL servers that write": lambda need: amount(need.databases),
+        "store: rows": lambda need: size(need.rows),
+        "store: sources and texts": lambda need: size(need.bodies),
+        "index": lambda need: size(need.index),
+        "memory to rank it at once": lambda need: size(need.rank),
+        "dollars for the first month": lambda need: f"{float(f'{need.dollars:.1g}'):,.0f}",
+    }
+    needs = [at_size(pages, one, by) for pages in SIZES.values()]
+    rows = [(name, *(tell(need) for need in needs)) for name, tell in told.items()]
+    return table(("", *(f"{name} pages" for name in SIZES)), rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", type=Path, required=True, help="a web that was crawled, with its index")
+    parser.add_argument("--postgres", help="where a copy may be made; without: a server of its own")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.relative_to(ROOT)}")
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        one = measure(options.store, options.postgres or _own_server(stack))
+    told = (
+        f"`python bench/scale.py`, on {one.pages:,} pages; {one.copied:,.0f} rows a second were copied from SQLite to"
+        f" PostgreSQL and read again ({machine()['processor']}).\n\n{per_page(one)}"
+    )
+    print(f"{told}\n{at_sizes(one, Assumed())}")
+    if options.write:
+        put_between(PAGE, "page", told)
+        put_between(PAGE, "sizes", at_sizes(one, Assumed()))
+
+
+def _own_server(stack: ExitStack) -> str:
+    from postgres_server import new_place, start  # noqa: PLC0415 - not where a server was named
+
+    server = start(f"scale-{os.getpid()}")
+    stack.callback(server.cleanup)
+    return new_place(server)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""Where a page's processor time goes, stage by stage, and whether a stage has grown beyond its budget.
+
+    python bench/stages.py                 # the table
+    python bench/stages.py --check         # exit code 1 when a stage takes 15 % more than its budget
+    python bench/stages.py --write         # what is measured now becomes the budget, here and in the documentation
+
+The pages are a fixed sample of Debian's openjdk-17-doc. Processors differ, and have moods: so a stage is not held
+against a clock but against a loop of fixed work (`reference`) that runs between the stages, and what counts is the
+ratio. Other work on the machine only adds: so the sample is cut into slices, each is done in several passes, and the
+least time of each slice counts. Instruction counts would be steadier still, but virtual machines seldom have them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import re
+import socket
+import sys
+import tempfile
+import time
+import zlib
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from selectolax.lexbor import LexborHTMLParser
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
+
+from bench.fetch import fetch_all  # noqa: E402
+from bench.parse import MOST_LINKS, sample  # noqa: E402
+from bench.report import PAGE, put_between, table  # noqa: E402
+
+from gossamer.crawl.parse import PageParser, ParseOptions  # noqa: E402
+from gossamer.crawl.parsers import ALLOCATOR  # noqa: E402
+from gossamer.crawl.reading.html import read_html  # noqa: E402
+from gossamer.crawl.urls import digest  # noqa: E402
+from gossamer.index.build import bring_up_to_date  # noqa: E402
+from gossamer.index.documents import DocumentMaker  # noqa: E402
+from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit  # noqa: E402
+from gossamer.wiring import open_index_writer, open_store  # noqa: E402
+from webs import debian  # noqa: E402
+from webs.nginx import Nginx, Site  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gossamer.index.documents import Batch
+    from gossamer.store.base import Store
+    from gossamer.store.following import Standing
+
+PACKAGE = "openjdk-17-doc"
+BUDGETS = ROOT / "bench" / "budgets.json"
+PAGES = 256
+SLICE = 8  # pages: some milliseconds, so that some of them go undisturbed
+PASSES = 15
+GROWTH = 1.15  # of a budget, at most
+PIECE = 64 << 10  # bytes that go through a socket at a time
+STAGES = {
+    "fetch": "libcurl and the fetcher's own lines",
+    "tree": "Lexbor builds the tree",
+    "walk": "one pass over it: links resolved, with anchor text; text by field; metadata",
+    "pack": "charset, digests, columns of links, zstd of source and text",
+    "ipc": "job and page encoded, through a socket, decoded",
+    "store": "one transaction for all: resources, links, texts, sources",
+    "words": "text cut into words, stemmed, numbered",
+    "index": "Tantivy, anchor texts, commits, all threads",
+}
+
+DIFFERENCES = {  # stages that are measured together with others
+    "walk": ("read", "tree"),
+    "pack": ("parse", "read"),
+    "index": ("index", "words"),
+}
+
+
+def reference() -> int:
+    """Fixed work, a mixture like a page's: names looked up, strings cut, joined and searched, bytes compressed."""
+    words = ("the walk of a tree is a thousand small steps; " * 60).split()
+    counts: dict[str, int] = {}
+    for _ in range(4):
+        for word in words:
+            counts[word] = counts.get(word, 0) + len(word)
+    text = " ".join(sorted(words))
+    found = len(re.findall(r"[st]\w+", text))
+    return found + len(zlib.compress(text.encode() * 2, 1)) + sum(counts.values())
+
+
+class Bench:
+    """The sample, and what each stage does with all of it."""
+
+    def __init__(self, folder: Path, root: Path, site: str) -> None:
+        self._folder = folder
+        self._jobs = sample(root, PAGES)
+        self._urls = [job.url.replace("http://localhost:8080", site.rstrip("/")) for job in self._jobs]
+        self._parser = PageParser(ParseOptions())
+        self._pages = [self._parser.parse(job) for job in self._jobs]
+        self._stores = 0
+        self._place = ""
+        self.words_seconds = 0.0  # of CPU, in the last pass
+
+    def fetch(self, some: slice) -> None:
+        """Fetch pages."""
+        pages, _ = fetch_all(self._urls[some], 32)
+        assert pages == len(self._urls[some])
+
+    def tree(self, some: slice) -> None:
+        """Build the trees."""
+        for job in self._jobs[some]:
+            LexborHTMLParser(job.body)
+
+    def read(self, some: slice) -> None:
+        """Build the trees, and walk them."""
+        for job in self._jobs[some]:
+            read_html(job.body, job.url, MOST_LINKS)
+
+    def parse(self, some: slice) -> None:
+        """All of parsing."""
+        for job in self._jobs[some]:
+            self._parser.parse(job)
+
+    def ipc(self, some: slice) -> None:
+        """Jobs and pages on their way between two processes, both ends here."""
+        encode = msgspec.msgpack.Encoder().encode
+        as_job, as_page = msgspec.msgpack.Decoder(ParseJob).decode, msgspec.msgpack.Decoder(Page).decode
+        here, there = socket.socketpair()
+        with here, there:
+            for job, page in zip(self._jobs[some], self._pages[some], strict=True):
+                as_job(_sent(encode(job), here, there))
+                as_page(_sent(encode(page), there, here))
+
+    def prepare_store(self) -> None:
+        """A fresh store with a lease for every page; not counted."""
+        self._stores += 1
+        self._place = str(self._folder / f"web-{self._stores}")
+        self._store = open_store(self._place, create=True)
+        self._crawler = self._store.join("bench", os.getpid()).id
+        self._store.begin_round("{}", [self._urls[0]], None, None)
+        self._store.add([_candidate(job.url) for job in self._jobs], _admit)
+        self._visits = _visits(
+            self._store, self._crawler, dict(zip((job.url for job in self._jobs), self._pages, strict=True))
+        )
+
+    def store(self, _: slice) -> None:
+        """Write all pages in one batch."""
+        self._store.submit(self._crawler, self._visits, _admit, now=time.time())
+
+    def index(self, _: slice) -> None:
+        """Index what the store has."""
+        with watched() as spent:
+            bring_up_to_date(self._store, partial(open_index_writer, self._place))
+        self.words_seconds = sum(spent)
+
+    def end_store(self) -> None:
+        """Done with it."""
+        self._store.close()
+
+
+@contextmanager
+def watched() -> Iterator[list[float]]:
+    """Meanwhile, the CPU seconds of making documents are taken each time: that is in the midst of indexing."""
+    spent: list[float] = []
+    original = DocumentMaker.make
+
+    def make(self: DocumentMaker, standings: Iterable[Standing]) -> Batch:
+        began = time.thread_time()
+        try:
+            return original(self, standings)
+        finally:
+            spent.append(time.thread_time() - began)
+
+    DocumentMaker.make = make  # type: ignore[method-assign]
+    try:
+        yield spent
+    finally:
+        DocumentMaker.make = original  # type: ignore[method-assign]
+
+
+def _sent(message: bytes, here: socket.socket, there: socket.socket) -> bytearray:
+    received = bytearray()
+    for at in range(0, len(message), PIECE):
+        piece = message[at : at + PIECE]
+        here.sendall(piece)
+        while len(received) < at + len(piece):
+            received += there.recv(PIECE)
+    return received
+
+
+def _candidate(url: str) -> Candidate:
+    return Candidate(url=url, digest=digest(url), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
+
+
+def _admit(candidates: Sequence[Candidate]) -> list[Admission]:
+    return [Admission(state=State.QUEUED, priority=0.0) for _ in candidates]
+
+
+def _visits(store: Store, crawler: int, pages: dict[str, Page]) -> list[Visit]:
+    now = time.time()
+    leased = store.lease(crawler, hosts=1, urls=len(pages), held=(), now=now)
+    leases = [lease for host in leased for lease in host.leases]
+    assert len(leases) == len(pages)
+    return [
+        Visit(
+            lease=lease, outcome=Outcome.FETCHED, state=State.VISITED, reason="", status=200, visited_at=now,
+            bytes=pages[lease.url].size, milliseconds=3, media_type="text/html", page=pages[lease.url],
+        )
+        for lease in leases
+    ]  # fmt: skip
+
+
+# -- measuring ---------------------------------------------------------------------------------------------------------
+
+Times = dict[str, list[list[float]]]  # seconds of CPU: stage -> slice -> pass
+
+
+def one_pass(bench: Bench, times: Times) -> None:
+    """Every stage once, slice by slice, the reference between them."""
+    gc.collect()
+    gc.disable()  # as in a parser process
+    for number, first in enumerate(range(0, PAGES, SLICE)):
+        for stage in ("tree", "read", "parse", "ipc"):
+            _add(times, stage, number, partial(getattr(bench, stage), slice(first, first + SLICE)))
+        _add(times, "reference", 0, reference)
+    gc.enable()
+    bench.prepare_store()
+    for stage in ("fetch", "store", "index"):
+        _add(times, stage, 0, partial(getattr(bench, stage), slice(None)))
+    times.setdefault("words", [[]])[0].append(bench.words_seconds)
+    bench.end_store()
+
+
+def _add(times: Times, stage: str, number: int, work: Callable[[], object]) -> None:
+    began = time.process_time()
+    work()
+    took = time.process_time() - began
+    slices = times.setdefault(stage, [])
+    if number == len(slices):
+        slices.append([])
+    slices[number].append(took)
+
+
+def measure(passes: int) -> dict[str, float]:
+    """Milliseconds of CPU a page, by stage, and of the reference; the passes follow one that warms up."""
+    binary, root = debian.find("nginx"), debian.find(PACKAGE)
+    if binary is None or root is None:
+        sys.exit(f"nginx or {PACKAGE} is not here: run `make test-packages`")
+    times: Times = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder,
+        Nginx(binary, {"site": Site(root)}, log=False) as nginx,
+    ):
+        bench = Bench(Path(folder), root, nginx.url("site", "/"))
+        one_pass(bench, {})
+        for _ in range(passes):
+            one_pass(bench, times)
+    least = {stage: 1000 * sum(map(min, slices)) for stage, slices in times.items()}
+    each = {stage: took / PAGES for stage, took in least.items()}
+    found = each | {stage: each[more] - each[less] for stage, (more, less) in DIFFERENCES.items()}
+    return {stage: found[stage] for stage in STAGES} | {"reference": least["reference"]}
+
+
+# -- telling -----------------------------------------------------------------------------------------------------------
+
+COLUMNS = ("stage", "CPU ms a page", "in reference loops", "budget", "of the budget", "what it is")
+
+
+def rows(found: dict[str, float], budgets: dict[str, float]) -> list[list[str]]:
+    """The table's lines, the sum last."""
+    loop = found["reference"]
+    lines = []
+    for stage, does in STAGES.items():
+        took, budget = found[stage], budgets.get(stage, 0.0)
+        share = f"{took / loop / budget:.2f}" if budget else ""
+        lines.append([stage, f"{took:.3f}", f"{took / loop:.3f}", f"{budget:.3f}", share, does])
+    total = sum(found[stage] for stage in STAGES)
+    return [*lines, ["together", f"{total:.3f}", f"{total / loop:.3f}", f"{sum(budgets.values()):.3f}", "", ""]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="hold every stage against its budget")
+    parser.add_argument("--write", action="store_true", help="make what is measured the budget")
+    parser.add_argument("--passes", type=int, default=PASSES)
+    options = parser.parse_args()
+    found = measure(options.passes)
+    units = {stage: found[stage] / found["reference"] for stage in STAGES}
+    budgets: dict[str, float] = json.loads(BUDGETS.read_text()) if BUDGETS.exists() else {}
+    if options.write:
+        budgets = {stage: round(took, 3) for stage, took in units.items()}
+        BUDGETS.write_text(json.dumps(budgets, indent=1) + "\n")
+    told = table(COLUMNS, rows(found, budgets))
+    if options.write:
+        put_between(PAGE, "stages", told)
+    print(told)
+    grown = {stage: took / budgets[stage] for stage, took in units.items() if took > GROWTH * budgets.get(stage, took)}
+    for stage, times in grown.items():
+        print(f"{stage} takes {times:.2f} times its budget", file=sys.stderr)
+    return 1 if options.check and grown else 0
+
+
+if __name__ == "__main__":
+    if not os.environ.keys() >= ALLOCATOR.keys():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
+    sys.exit(main())

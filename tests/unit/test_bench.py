@@ -1,0 +1,139 @@
+"""The instruments measure what they say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from bench import limits, report, sample, soak, stages  # noqa: E402
+from bench.contest import Contestant, Spread, measure, ratio  # noqa: E402
+
+PROGRAM = "import json, sys; print('noise'); print(json.dumps({'pages': 7})); sys.exit(int(sys.argv[1]))"
+
+
+def contestant(code: int) -> Contestant:
+    return Contestant(name="one", command=lambda _url, _folder: [sys.executable, "-c", PROGRAM, str(code)])
+
+
+def test_a_run_is_measured_from_outside(tmp_path: Path) -> None:
+    run = measure(contestant(0), "", tmp_path)
+    assert run.pages == 7
+    assert 0 < run.cpu_seconds < run.seconds + 1
+    assert run.pages_per_second == pytest.approx(7 / run.seconds)
+
+
+def test_a_run_that_fails_ends_the_bench(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="one ended with code 3"):
+        measure(contestant(3), "", tmp_path)
+
+
+def test_ratios_are_taken_of_runs_that_followed_one_another() -> None:
+    times = ratio([10.0, 40.0, 90.0], [1.0, 2.0])
+    assert (times.least, times.median, times.most, times.runs) == (10.0, 15.0, 20.0, 2)
+
+
+def test_the_spread_of_several_runs_is_shown() -> None:
+    assert Spread.of([3.0, 1.0, 2.0]).shown(".1f") == "2.0 (1.0 to 3.0)"
+    assert Spread.of([2.0]).shown(".1f") == "2.0"
+
+
+def test_an_aim_is_missed_below_its_least() -> None:
+    assert report.Aim(name="", measured=Spread.of([1.7]), least=1.7).reached
+    assert not report.Aim(name="", measured=Spread.of([1.69]), least=1.7).reached
+
+
+def test_a_report_replaces_the_one_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- bench -->\nold\n<!-- end of bench -->\nafter\n")
+    assert report.put_between(page, "bench", r"new \1")
+    assert page.read_text() == "before\n<!-- bench -->\n\nnew \\1\n\n<!-- end of bench -->\nafter\n"
+    assert not report.put_between(page, "other", "new")
+
+
+def test_a_report_tells_machine_aims_and_who_was_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "FOLDER", tmp_path / "results")
+    missed = report.Aim(name="all on, to scrapy", measured=Spread.of([11.0, 12.0]), least=25.0)
+    section = report.Section(
+        name="A site", work="Ten pages.", columns=("system", "pages/s"), rows=[["a|b", "7"]], measured={"rates": [7.0]},
+        aims=[missed], left_out=["spider, by `cargo build`: no network"],
+    )  # fmt: skip
+    told = report.write([section], "quick", "make bench").read_text()
+    assert "| all on, to scrapy | 11.50 (11.00 to 12.00) | ≥ 25 | **missed** |" in told
+    assert "### A site\n\nTen pages.\n\n| system | pages/s |\n| --- | --- |\n| a\\|b | 7 |\n" in told
+    assert "- Not there: spider, by `cargo build`: no network" in told
+    kept = json.loads((tmp_path / "results" / "quick.json").read_text())
+    assert kept["sections"][0]["measured"] == {"rates": [7.0]}
+    assert kept["sections"][0]["aims"][0]["reached"] is False
+    assert kept["machine"].keys() >= {"processor", "cores", "memory", "date"}
+
+
+@pytest.mark.parametrize(
+    ("href", "target"),
+    [
+        (b"b.html#part", "dir/b.html"),
+        (b"../c.html?q", "c.html"),
+        (b"../../../specs/d.html", "specs/d.html"),
+        (b"https://example.org/e.html", ""),
+        (b"#part", ""),
+        (b"style.css", ""),
+    ],
+)
+def test_a_sample_knows_where_links_lead(href: bytes, target: str) -> None:
+    assert sample.target_of("dir/a.html", href) == target
+
+
+def test_a_sample_has_no_links_that_lead_out_of_it(tmp_path: Path) -> None:
+    tree, place = tmp_path / "tree", tmp_path / "place"
+    tree.mkdir()
+    (tree / "index.html").write_text('<a href="a.html">a</a><a href="b.html">b</a><a href="c.html">c</a>')
+    for name in "abc":
+        (tree / f"{name}.html").write_text(f'<a href="index.html">{name}</a><a href="c.html#x">c</a>')
+    chosen = sample.first_pages(tree, 3)
+    assert chosen == {"index.html", "a.html", "b.html"}
+    sample._write(tree, chosen, place)
+    assert sorted(path.name for path in place.iterdir()) == ["a.html", "b.html", "index.html"]
+    assert (place / "a.html").read_text() == '<a href="index.html">a</a><a href="#c.html#x">c</a>'
+
+
+def polite(*gaps: float) -> report.Section:
+    times = [sum(gaps[:n]) for n in range(len(gaps) + 1)]
+    return limits._judged({"one": times, "other": times}, 2, len(gaps), 1.0)
+
+
+def test_politeness_is_measured_against_the_delays() -> None:
+    share, kept = polite(1.0, 1.5).aims
+    assert share.measured.median == pytest.approx(2 / 2.5)
+    assert kept.reached
+
+
+def test_a_request_that_comes_too_soon_is_told() -> None:
+    share, kept = polite(1.0, 0.9).aims
+    assert share.reached
+    assert not kept.reached
+
+
+def looks(growth: float) -> list[soak.Look]:
+    """A watch that starts small, and grows by so much a minute after the tenth."""
+    return [
+        soak.Look(n / 2, 100.0 * min(1, (n + 1) / 16) * (1 + growth * max(0, n / 2 - 10)), 80.0, 70, 20)
+        for n in range(120)
+    ]
+
+
+def test_growth_after_the_first_ten_minutes_is_found() -> None:
+    assert soak.growth(looks(0.002), 60)["watch_megabytes"] > soak.MOST_GROWTH
+    assert soak.growth(looks(0.002), 60)["serve_megabytes"] == 1
+
+
+def test_growth_in_the_first_ten_minutes_is_none() -> None:
+    assert all(times == 1 for times in soak.growth(looks(0.0), 60).values())
+
+
+def test_every_stage_has_its_budget() -> None:
+    assert json.loads(stages.BUDGETS.read_text()).keys() == stages.STAGES.keys()
