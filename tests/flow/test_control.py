@@ -10,8 +10,10 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from crawling import command, crawl, environment, gossamer, query
@@ -166,6 +168,33 @@ def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, start: Start, t
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "stopped by request" in err) == (0, True)
     assert "Naiad: paused: by request; gossamer resume Naiad lets it go on" in err
+
+
+def test_a_running_crawler_is_given_more_parsers_and_fewer_again(
+    slow_site: Served, start: Start, tmp_path: Path
+) -> None:
+    store = tmp_path / "web"
+    process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5, "--parsers", 1)
+    until(lambda: visited(store) > 1, "the first pages")
+    children = psutil.Process(process.pid).children
+
+    def parsers() -> int:
+        return sum("gossamer.crawl.parser_process" in " ".join(child.cmdline()) for child in children())
+
+    def has_parsers(number: int) -> bool:
+        return parsers() == number == int(crawlers(store)[0]["parsers"])
+
+    assert parsers() == 1
+    for number in (2, 1):
+        told = gossamer("parsers", number, "Naiad", "--store", store)
+        assert (told.returncode, f"Naiad will have {number} parser" in told.stderr) == (0, True)
+        until(partial(has_parsers, number), f"{number} parsers, and the crawler telling so")
+    most = crawlers(store)[0]["most_parsers"]
+    assert gossamer("parsers", most + 1, "Naiad", "--store", store).returncode == 2
+    seen = visited(store)
+    until(lambda: visited(store) > seen, "going on")
+    gossamer("stop", "Naiad", "--store", store)
+    process.communicate(timeout=PATIENCE)
 
 
 def test_what_a_short_crawl_did_is_seen_after_its_end(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from fetching import Loop
 from gossamer.config import FetchSettings
 from gossamer.crawl.answer import ROBOTS_BYTES
 from gossamer.model import Outcome, Request, Role
-from hostile import BEHAVIOURS, PAGE, HostileServer
+from hostile import PAGE, WIRE, HostileServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ def test_many_requests_run_at_a_time(loop: Loop, server: HostileServer) -> None:
 
 
 def test_all_behaviours_at_once_come_to_an_end_with_a_reason(loop: Loop, server: HostileServer) -> None:
-    names = sorted(BEHAVIOURS.keys() - {"big-headers"})  # which needs a parameter
+    names = list(WIRE)
     requests = [Request(id=number, url=server.url(name), role=Role.PAGE) for number, name in enumerate(names)]
     answers = {names[fetched.request.id]: fetched for fetched in loop.fetch_all(*requests)}
     assert answers.keys() == set(names)

@@ -152,6 +152,53 @@ def test_nothing_is_imported_from_the_working_directory(
     assert loop.pages_of(opened(), html(1))[0].title == "1"
 
 
+# More and fewer
+
+
+def test_more_parsers_take_their_share_of_what_waits(opened: Opened, loop: Loop) -> None:
+    pool = opened(1)
+    for number in range(20):
+        pool.submit(html(number))
+    pool.resize(3)
+    assert (pool.busy, pool.backlog) == (3, 20)
+    loop.run(pool, lambda: len(loop.pages) == 20)
+    assert len(pool._parsers) == 3
+
+
+def test_those_too_many_finish_what_they_were_given_and_end(opened: Opened, loop: Loop) -> None:
+    pool = opened(3)
+    for number in range(30):
+        pool.submit(html(number))
+    processes = [psutil.Process(parser.process.pid) for parser in pool._parsers]
+    pool.resize(1)
+    assert pool.busy == 3, "what they were given is not taken from them"
+    loop.run(pool, lambda: len(loop.pages) == 30)
+    assert [page.outcome for page in loop.pages] == [Outcome.FETCHED] * 30
+    assert [process.is_running() for process in processes] == [True, False, False]
+
+
+def test_idle_parsers_that_are_too_many_end_at_once_and_leave_nothing(opened: Opened, loop: Loop) -> None:
+    pool = opened(1)
+    loop.pages_of(pool, html(1))
+    descriptors = psutil.Process().num_fds()
+    pool.resize(3)
+    pool.resize(1)
+    assert (len(pool._parsers), psutil.Process().num_fds()) == (1, descriptors)
+    assert loop.pages_of(pool, html(2))[0].outcome is Outcome.FETCHED
+
+
+def test_one_that_dies_while_there_are_too_many_is_not_replaced(opened: Opened, loop: Loop) -> None:
+    pool = opened(2)
+    for one in (slow(1), slow(2)):
+        pool.submit(one)
+    loop.run(pool, lambda: all(parser.ready for parser in pool._parsers))
+    pool.resize(1)
+    first, second = pool._parsers
+    first.process.kill()
+    loop.run(pool, lambda: bool(loop.pages))
+    assert pool._parsers == [second]
+
+
 # Faults of a page
 
 
@@ -345,3 +392,11 @@ def test_parsers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
         coordinator.kill()
     gone, alive = psutil.wait_procs(parsers, timeout=PATIENCE)
     assert (len(gone), alive) == (2, [])
+
+
+def test_a_parser_has_no_password_in_its_environment(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PGPASSWORD", "GOSSAMER_STORE", "GOSSAMER_INDEX_PASSWORD"):
+        monkeypatch.setenv(name, "s3cret")
+    environment = child(opened()).environ()
+    assert "s3cret" not in environment.values()
+    assert environment["PATH"] == os.environ["PATH"]

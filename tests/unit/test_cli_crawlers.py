@@ -1,8 +1,9 @@
-"""Commands about crawlers at work: who they are, and asking them to pause, go on or stop."""
+"""Commands about crawlers at work: who they are, and asking them to pause, go on, stop, or have more parsers."""
 
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from gossamer.store.sqlite import SqliteStore
 
 REPORT = Report(
-    state="running", pages=7, pages_per_second=3.5, bytes_per_second=1000, limit="politeness", waiting_for=""
-)
+    state="running", pages=7, pages_per_second=3.5, bytes_per_second=1000, limit="politeness", waiting_for="",
+    parsers=2, most_parsers=4,
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -74,6 +76,33 @@ def test_a_crawler_is_asked_by_its_name_in_any_case(
     assert call(command, "naiad") == 0
     assert wanted(web) == [word, "run"]
     assert capsys.readouterr().err.startswith("Naiad will ")
+
+
+def test_a_crawler_is_asked_for_more_parsers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+    web.beat(1, REPORT, time.time())
+    assert call("parsers", "3", "naiad") == 0
+    assert capsys.readouterr().err == "Naiad will have 3 parsers within a few seconds.\n"
+    assert [crawler.wanted_parsers for crawler in web.crawlers()] == [3, None]
+    assert call("crawlers") == 0
+    assert "\t2, shall be 3\t" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "why"),
+    [
+        ("5", "Naiad", "Naiad may have 4 parsers at most."),
+        ("0", "Naiad", "0 is not in the range"),
+        ("3", "Thalassa", "The parsers of Thalassa cannot be changed."),
+        ("3", "Bob", "No crawler called Bob is at work"),
+    ],
+)
+def test_a_number_of_parsers_that_cannot_be_is_refused(
+    number: str, name: str, why: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web.beat(1, REPORT, time.time())
+    assert call("parsers", number, name) == 2
+    assert why in capsys.readouterr().err
+    assert [crawler.wanted_parsers for crawler in web.crawlers()] == [None, None]
 
 
 def test_all_crawlers_are_asked_at_once(web: SqliteStore) -> None:

@@ -131,6 +131,6 @@ def test_ends_when_its_parent_is_killed() -> None:
 def answers(url: str) -> bool:
     try:
         socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), timeout=5).close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):  # it is gone, or going
         return False
     return True

@@ -36,7 +36,7 @@ def test_every_dependency_has_its_reason_in_the_documentation() -> None:
     assert set.union(*project().values()) <= told
 
 
-@pytest.mark.parametrize("name", ["run", "dev", "bench", "build"])
+@pytest.mark.parametrize("name", ["run", "dev", "bench", "fuzz", "build"])
 def test_every_dependency_is_locked(name: str) -> None:
     assert project()[name] <= locked(name)
 

@@ -130,6 +130,18 @@ def test_generated_web_fails_for_the_share_asked_for_and_for_the_same_pages_alwa
     assert 800 < len(failing) < 1_200
 
 
+def test_generated_web_is_as_deep_as_asked_for_and_whole() -> None:
+    pages = Pages(Shape(pages=1_000, links=10, depth=40))
+    depths, ahead = {0: 0}, [0]
+    for number in ahead:
+        for target in pages.targets(number):
+            if target not in depths:
+                depths[target] = depths[number] + 1
+                ahead.append(target)
+    assert len(depths) == 1_000
+    assert max(depths.values()) == 40
+
+
 def test_generated_web_answers_by_number_alone() -> None:
     shape = Shape(pages=50, links=3, size=200)
     with GeneratedWeb(shape) as web, GeneratedWeb(shape) as again:

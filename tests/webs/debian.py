@@ -1,8 +1,8 @@
 """Debian's documentation as test webs, and nginx to serve it: from the system, or unpacked into `.cache/debian`.
 
 As a script (`make test-packages`) it gets what is missing. Packages are unpacked and not installed: that needs no root,
-changes nothing on the machine, and works in container images whose dpkg leaves out /usr/share/doc. Only Chromium is
-installed, and only by root: it needs a hundred libraries of other packages.
+changes nothing on the machine, and works in container images whose dpkg leaves out /usr/share/doc. Only what needs many
+other packages (Chromium, Maven, a JDK) is installed, and only by root.
 """
 
 from __future__ import annotations
@@ -25,8 +25,13 @@ DOCUMENTATION = {
 }
 # For measuring only: `make test-packages` does not get it.
 MORE = {"cppreference-doc-en-html": "usr/share/cppreference/doc/html/en"}
-PROGRAMS = {"nginx": "usr/sbin/nginx", "chromium": "usr/bin/chromium"}
-INSTALLED = frozenset({"chromium"})
+PROGRAMS = {
+    "nginx": "usr/sbin/nginx",
+    "chromium": "usr/bin/chromium",
+    "maven": "usr/bin/mvn",  # gets OpenSearch: see tests/opensearch/jars.py
+    "openjdk-17-jdk-headless": "usr/bin/javac",
+}
+INSTALLED = frozenset({"chromium", "maven", "openjdk-17-jdk-headless"})
 PACKAGES = DOCUMENTATION | PROGRAMS
 
 

@@ -1,7 +1,8 @@
 """A web of any size, made up by number: page n is the same in every run, and the server keeps nothing.
 
 Page n leads to `links` new pages (n·links+1 ... n·links+links, so breadth first numbers them in order of discovery) and
-to `back` earlier ones. With 10 new links a page, 100,000 visits make 1,000,000 URLs known.
+to `back` earlier ones. With 10 new links a page, 100,000 visits make 1,000,000 URLs known. The last `depth` pages are a
+chain that hangs on page 0, so that the web is that many clicks deep.
 
 As a script it is the server: `GeneratedWeb` starts it as a process of its own. A bare asyncio protocol answered
 30,000 pages (1.5 kB, 12 links) in a second of CPU, which keeps it out of what it measures.
@@ -34,6 +35,7 @@ class Shape:
     pages: int = 1_000_001
     links: int = 10  # to new pages
     back: int = 2  # to earlier pages
+    depth: int = 0  # pages in a chain, each leading to the next alone
     size: int = 1_000  # characters of text on a page
     latency: float = 0.0  # seconds before an answer
     errors: float = 0.0  # share of the pages that answer 500
@@ -75,9 +77,13 @@ class Pages:
 
     def targets(self, number: int) -> list[int]:
         """The pages that page `number` leads to."""
+        back = [_mixed(number, step) % max(number, 1) for step in range(self._shape.back)]
+        chain = self._shape.pages - self._shape.depth  # its first page
+        if number >= chain:
+            return [*range(number + 1, min(number + 2, self._shape.pages)), *back]
         first = number * self._shape.links + 1
-        new = range(first, min(first + self._shape.links, self._shape.pages))
-        return [*new, *(_mixed(number, step) % max(number, 1) for step in range(self._shape.back))]
+        new = range(first, min(first + self._shape.links, chain))
+        return [*new, *([chain] if self._shape.depth and not number else []), *back]
 
     def fails(self, number: int) -> bool:
         """Whether page `number` is one of those that answer 500; the first never is."""

@@ -45,8 +45,11 @@ class Asked(NamedTuple):
 class Nginx:
     """nginx serving each site on a port of its own, as long as the context lasts."""
 
-    def __init__(self, binary: Path, sites: Mapping[str, Site], *, gzip: bool = False, log: bool = True) -> None:
+    def __init__(
+        self, binary: Path, sites: Mapping[str, Site], *, gzip: bool = False, log: bool = True, more: str = ""
+    ) -> None:
         self._binary = binary
+        self._more = more  # directives for all sites
         self._sites = {**sites, BELL: Site(Path("/nowhere"), "access_log off; return 204;")}
         self._gzip = gzip
         self._log = log
@@ -116,6 +119,7 @@ class Nginx:
                 log_format asked escape=json
                     '{{"t":$msec,"p":$server_port,"m":"$request_method","u":"$request_uri","s":$status,"a":"$http_user_agent"}}';
                 access_log {"access.log asked" if self._log else "off"};
+                {self._more}
                 {" ".join(f"{name}_temp_path {name};" for name in folders)}
                 {servers}
             }}

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ from gossamer.cli.index import followed_by_the_index
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
 from gossamer.cli.output import human_bytes, human_duration, many, printable
 from gossamer.errors import SeedUnreachable, UsageError
+from gossamer.places import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -93,7 +95,7 @@ def run_crawl(
         "Keeping fresh what is" if watch else "Going on where the last crawl stopped"
     )  # fmt: skip
     starts = [*urls, *([f"what is found for {words}"] if words else [])]
-    place = f"{store.rstrip('/')}/"
+    place = named(store)
     _say(f"Crawling {', '.join(starts)} into {place} ..." if starts else f"{again} in {place} ...")
     from gossamer.start import Ask, Complete, prepare
 
@@ -104,19 +106,19 @@ def run_crawl(
     loop = prepare(ask)
     begin()
     if isinstance(loop, Complete):
-        with followed_by_the_index(store, wanted=loop.wants_index):
+        with followed_by_the_index(store, loop.index):
             _already_complete(loop, ask, as_json=as_json)
         return False
     started = time.monotonic()
-    with followed_by_the_index(store, wanted=loop.wants_index, hurried=lambda: loop.is_dropping):
+    with followed_by_the_index(store, loop.index, hurried=lambda: loop.is_dropping):
         _run(loop, quiet=quiet)
         seconds = time.monotonic() - started
         if loop.failure:
             _tell_what_is_left(loop.leftovers)
             raise SeedUnreachable(loop.failure)
-        _summarise(loop, seconds, f"gossamer {go_on} --store {store}", as_json=as_json)
+        _summarise(loop, seconds, f"gossamer {go_on} --store {quote(store)}", as_json=as_json)
         if loop.progress().failed or loop.progress().refused:
-            _say(f"What went wrong and why: gossamer errors --store {store}")
+            _say(f"What went wrong and why: gossamer errors --store {quote(store)}")
     return loop.ending == STOPPED
 
 
@@ -207,7 +209,7 @@ def _already_complete(complete: Complete, ask: Ask, *, as_json: bool) -> None:
         _say(f"Nothing is due{_when(complete.next_at)}. Visit everything: --revisit --all.")
         return
     _say(f"This web is complete: {many(complete.pages, 'page')} visited, nothing queued.")
-    _say(f"Visit it again: gossamer crawl --revisit --all --store {ask.store}. Extend it: give another URL.")
+    _say(f"Visit it again: gossamer crawl --revisit --all --store {quote(ask.store)}. Extend it: give another URL.")
 
 
 def _when(next_at: float | None) -> str:

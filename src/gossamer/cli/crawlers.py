@@ -1,4 +1,4 @@
-"""Commands about the crawlers at work on a web: `crawlers`, `pause`, `resume`, `stop`.
+"""Commands about the crawlers at work on a web: `crawlers`, `pause`, `resume`, `stop`, `parsers`.
 
 They talk to a crawler through the store, so they work from any machine that reaches it.
 """
@@ -16,7 +16,7 @@ from gossamer.cli.output import Column, ago, human_bytes, json_rows, say, show, 
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Crawler
+    from gossamer.store.base import Crawler, Store
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 all_option = click.option("--all", "everybody", is_flag=True, help="All crawlers at work.")
@@ -30,7 +30,8 @@ def crawlers(store: str, as_json: bool) -> None:
 
     \b
     JSON: {"crawlers": [{"name", "state", "wanted", "machine", "pid", "pages",
-                         "pages_per_second", "limit", "waiting_for", ...}]}
+                         "pages_per_second", "limit", "waiting_for", "parsers",
+                         "most_parsers", "wanted_parsers", ...}]}
     """
     with opened(store) as web:
         found = web.crawlers()
@@ -45,13 +46,13 @@ def crawlers(store: str, as_json: bool) -> None:
 def _show(found: list[Crawler]) -> None:
     columns = [
         Column("name"), Column("state"), Column("pages", align="right"), Column("pages/s", align="right"),
-        Column("bytes/s", align="right"), Column("limit"), Column("seen"), Column("where", cut="end"),
-        Column("waits for", cut="end"),
+        Column("bytes/s", align="right"), Column("parsers", align="right"), Column("limit"), Column("seen"),
+        Column("where", cut="end"), Column("waits for", cut="end"),
     ]  # fmt: skip
     rows = (
         (
             one.name, _state(one), f"{one.pages:,}", f"{one.pages_per_second:.1f}", human_bytes(one.bytes_per_second),
-            one.limit, ago(one.heartbeat_at), f"{one.machine} ({one.pid})", one.waiting_for,
+            _parsers(one), one.limit, ago(one.heartbeat_at), f"{one.machine} ({one.pid})", one.waiting_for,
         )
         for one in found
     )  # fmt: skip
@@ -64,6 +65,14 @@ def _state(one: Crawler) -> str:
         return one.state
     on_the_way = {"pause": "paused", "stop": "stopped"}.get(one.wanted, one.state)
     return one.state if on_the_way == one.state else f"{one.state}, shall {one.wanted}"
+
+
+def _parsers(one: Crawler) -> str:
+    """How many it has, and shall have where that is on its way."""
+    if not is_at_work(one) or not one.parsers:
+        return ""
+    changing = one.wanted_parsers is not None and one.wanted_parsers != one.parsers
+    return f"{one.parsers}, shall be {one.wanted_parsers}" if changing else f"{one.parsers}"
 
 
 @click.command()
@@ -93,19 +102,51 @@ def stop(names: tuple[str, ...], everybody: bool, store: str) -> None:
     _ask(store, names, everybody=everybody, wanted="stop", told="will stop")
 
 
+@click.command()
+@click.argument("number", type=click.IntRange(min=1))
+@names_argument
+@all_option
+@store_option
+def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str) -> None:
+    """Ask crawlers to work with NUMBER parser processes from now on: two for each core of their machine at most.
+
+    Those that are too many finish what they were given.
+    """
+    _check(names, everybody=everybody)
+    with opened(store, write=True) as web:
+        chosen = _chosen(web, names)
+        for one in chosen:
+            if not one.most_parsers:
+                raise UsageError(f"The parsers of {one.name} cannot be changed.")
+            if number > one.most_parsers:
+                raise UsageError(f"{one.name} may have {one.most_parsers} parsers at most.")
+        for one in chosen:
+            _tell(one.name, f"will have {number} parser{'s'[: number > 1]}", done=web.want_parsers(one.name, number))
+
+
 def _ask(store: str, names: tuple[str, ...], *, everybody: bool, wanted: str, told: str) -> None:
+    _check(names, everybody=everybody)
+    with opened(store, write=True) as web:
+        for one in _chosen(web, names):
+            _tell(one.name, told, done=web.want(one.name, wanted))
+
+
+def _tell(name: str, told: str, *, done: bool) -> None:
+    say(f"{name} {told} within a few seconds." if done else f"{name} has ended meanwhile.")
+
+
+def _check(names: tuple[str, ...], *, everybody: bool) -> None:
     if bool(names) == everybody:
         raise UsageError("Name the crawlers, or give --all for all of them; `gossamer crawlers` lists them.")
-    with opened(store, write=True) as web:
-        at_work = {one.name.casefold(): one.name for one in web.crawlers() if is_at_work(one)}
-        if not at_work:
-            raise UsageError("No crawler is at work.")
-        unknown = [name for name in names if name.casefold() not in at_work]
-        if unknown:
-            raise UsageError(f"No crawler called {unknown[0]} is at work, only {', '.join(at_work.values())}.")
-        chosen = [at_work[name.casefold()] for name in names] or list(at_work.values())
-        for name in chosen:
-            if web.want(name, wanted):
-                say(f"{name} {told} within a few seconds.")
-            else:
-                say(f"{name} has ended meanwhile.")
+
+
+def _chosen(web: Store, names: tuple[str, ...]) -> list[Crawler]:
+    """The crawlers at work that were named, or all of them."""
+    at_work = {one.name.casefold(): one for one in web.crawlers() if is_at_work(one)}
+    if not at_work:
+        raise UsageError("No crawler is at work.")
+    unknown = [name for name in names if name.casefold() not in at_work]
+    if unknown:
+        known = ", ".join(one.name for one in at_work.values())
+        raise UsageError(f"No crawler called {unknown[0]} is at work, only {known}.")
+    return [at_work[name.casefold()] for name in names] or list(at_work.values())

@@ -64,7 +64,7 @@ def import_(places: tuple[Path, ...], base: str | None, store: str, config: Path
     web = open_store(store, create=True, settings=settings.store)
     try:
         stored = load_settings(store, config, {}, crawl_settings(web)).settings
-        with followed_by_the_index(store, wanted=stored.crawl.index):
+        with followed_by_the_index(store, stored.index if stored.crawl.index else None):
             pages = chain.from_iterable(_pages(place, base, stored) for place in places)
             _report(_take(web, stored, pages), as_json=as_json)
     finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.lookup import is_at_work, opened
-from gossamer.cli.options import store_option
+from gossamer.cli.options import index_option, store_option
 from gossamer.cli.output import printable, say
 from gossamer.errors import IndexBusy, UsageError
 from gossamer.lookup import find, url_rules
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="URL-OR-HOST")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @store_option
+@index_option
 def forget(what: str, yes: bool, store: str) -> None:
     """Remove a page or a host with all that hangs on it: text, source, links, visits, and its place in the index.
 

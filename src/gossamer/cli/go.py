@@ -41,12 +41,12 @@ def go(urls: tuple[str, ...], serving: bool, port: int | None, **options: Any) -
 
     The web app shows results as they arrive, and goes on until Ctrl-C when the crawl is done.
     """
-    store = options["store"]
+    store, index_url = options["store"], options["flags"]["index.url"]
     with _demo_or(urls) as start, contextlib.ExitStack() as stack:
         shown: list[subprocess.Popen[bytes]] = []
 
         def begin() -> None:
-            if serving and (app := _web_app(store, port)):
+            if serving and (app := _web_app(store, index_url, port)):
                 shown.append(stack.enter_context(app))
 
         stopped = run_crawl(start, go_on="crawl" if urls else "go", begin=begin, **options)
@@ -83,7 +83,9 @@ def _rank(store: str) -> None:
 # -- the web app -------------------------------------------------------------------------------------------------------
 
 
-def _web_app(store: str, port: int | None) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]] | None:
+def _web_app(
+    store: str, index_url: str | None, port: int | None
+) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]] | None:
     """The web app in a process of its own, if it can be; says where it is, or what is missing."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
         say(MISSING)
@@ -94,7 +96,7 @@ def _web_app(store: str, port: int | None) -> contextlib.AbstractContextManager[
     say(f"See what is found: {url}")
     if "GOSSAMER_TOKEN" not in os.environ:
         say(f"With control of the crawl: {url}control?token={token}")
-    return _running(store, listener, token)
+    return _running(["--store", store, *(["--index-url", index_url] if index_url else [])], listener, token)
 
 
 def _listen(port: int | None) -> socket.socket:
@@ -110,10 +112,10 @@ def _listen(port: int | None) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _running(store: str, listener: socket.socket, token: str) -> Iterator[subprocess.Popen[bytes]]:
+def _running(arguments: list[str], listener: socket.socket, token: str) -> Iterator[subprocess.Popen[bytes]]:
     with listener:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
-            [sys.executable, "-P", "-m", "gossamer", "serve", "--store", store, "--socket", str(listener.fileno())],
+            [sys.executable, "-P", "-m", "gossamer", "serve", *arguments, "--socket", str(listener.fileno())],
             stdin=subprocess.PIPE,  # closed when we end, however we end: then it ends too
             stdout=subprocess.DEVNULL,
             pass_fds=(listener.fileno(),),

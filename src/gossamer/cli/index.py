@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.lookup import opened
-from gossamer.cli.options import json_option, store_option
+from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import human_duration, json_text, many, say, show
 from gossamer.cli.ticker import Ticker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gossamer.config import IndexSettings
     from gossamer.index.progress import Progress
+    from gossamer.store.base import Store
 
 SHOWN = 10  # documents set aside that are told one by one
 
@@ -25,13 +30,16 @@ SHOWN = 10  # documents set aside that are told one by one
 @click.option(
     "--rebuild", is_flag=True, help="Make the index anew from the store; the old one is used until it is done."
 )
+@click.option("--follow", is_flag=True, help="Stay, and take what crawlers write meanwhile, until Ctrl-C or SIGTERM.")
 @store_option
+@index_option
 @json_option
-def index(rebuild: bool, store: str, as_json: bool) -> None:
+def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
     """Bring the index up to date with the store.
 
     A crawl does this by itself unless told --no-index. Pages that changed are put in again, those that are gone or say
-    noindex leave.
+    noindex leave. Of a web in PostgreSQL every machine has an index of its own: with --follow it is kept up to date for
+    searches there.
 
     \b
     JSON: {"documents", "version", "put", "removed", "unchanged", "anchors", "seconds",
@@ -45,6 +53,8 @@ def index(rebuild: bool, store: str, as_json: bool) -> None:
         done = bring_up_to_date(
             web, lambda: open_index_writer(store, rebuild=rebuild), lambda now: ticker.tell(_how_far(now))
         )
+        if follow:
+            done = _follow(web, store, ticker)
         ticker.close()
         reader = open_index(store)
         try:
@@ -65,20 +75,40 @@ def index(rebuild: bool, store: str, as_json: bool) -> None:
             say(f"  {one['url']}: {one['reason']}")
 
 
+def _follow(web: Store, place: str, ticker: Ticker) -> Progress:
+    """Take what comes until somebody says that it is enough; what is committed by then stays."""
+    from gossamer.index.build import Builder
+    from gossamer.indexing import follow
+    from gossamer.wiring import open_index_writer
+
+    enough = threading.Event()
+    before = {number: signal.signal(number, lambda *_: enough.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    builder = Builder(web, lambda: open_index_writer(place), lambda now: ticker.tell(_how_far(now)))
+    try:
+        say(f"The index follows {place}. Ctrl-C ends that.")
+        follow(builder, enough.wait)
+        builder.catch_up()
+    finally:
+        builder.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return builder.progress
+
+
 @contextmanager
-def followed_by_the_index(store: str, *, wanted: bool, hurried: Callable[[], bool] = bool) -> Iterator[None]:
-    """While the store is filled, the index follows; at the end people see how far it is."""
+def followed_by_the_index(
+    store: str, at: IndexSettings | None, *, hurried: Callable[[], bool] = bool
+) -> Iterator[None]:
+    """While the store is filled, the index follows, where it is; at the end people see how far it is."""
     from gossamer.indexing import indexed
 
-    ticker, behind = Ticker(), f"The index is behind; catch up with: gossamer index --store {store}"
-    with indexed(
-        store, wanted=wanted, tell=lambda now: ticker.tell(f"Indexing: {_how_far(now)}"), hurried=hurried
-    ) as faults:
+    ticker, behind = Ticker(), f"The index is behind; catch up with: gossamer index --store {quote(store)}"
+    with indexed(store, at, tell=lambda now: ticker.tell(f"Indexing: {_how_far(now)}"), hurried=hurried) as faults:
         yield
     ticker.close()
     if faults:
         say(f"The index could not follow: {faults[0].rstrip('.')}. {behind}")
-    elif wanted and hurried():
+    elif at is not None and hurried():
         say(behind)
 
 

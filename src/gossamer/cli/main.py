@@ -6,6 +6,7 @@ command: the first output must come within 0.2 s, of which Python, click and msg
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -18,6 +19,9 @@ from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# Faults that are of the machine, not of the program: no file handles, processes or memory left.
+EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 
 # What the commands are, where each of them stands, and what it does.
 INDEX = {
@@ -46,9 +50,11 @@ INDEX = {
         ("pause", "gossamer.cli.crawlers", "Ask crawlers to pause."),
         ("resume", "gossamer.cli.crawlers", "Ask paused crawlers to go on."),
         ("stop", "gossamer.cli.crawlers", "Ask crawlers to finish what is in flight and end."),
+        ("parsers", "gossamer.cli.crawlers", "Ask crawlers to work with more or fewer parser processes."),
     ),
     "Look after it": (
         ("index", "gossamer.cli.index", "Bring the index up to date with the store, or make it anew."),
+        ("copy", "gossamer.cli.copy", "Copy a web to another directory or database."),
         ("forget", "gossamer.cli.forget", "Remove a page or a host with all that hangs on it."),
         ("config", "gossamer.cli.settings", "The settings: a file with all of them, and which hold."),
     ),
@@ -129,9 +135,11 @@ def _run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except OSError as fault:
-        if fault.filename is None:
+        if fault.filename is not None:
+            return _explain(f"{fault.filename}: {fault.strerror}.")
+        if fault.errno not in EXHAUSTED:
             raise
-        return _explain(f"{fault.filename}: {fault.strerror}.")
+        return _explain(f"{fault.strerror}: this machine, or a limit set on it, allows no more (ulimit -a shows them).")
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     return 0

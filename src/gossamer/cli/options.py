@@ -9,19 +9,54 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.errors import UsageError
+from gossamer.places import UNREADABLE, is_shared, local_directory, taken_apart
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gossamer.config import Loaded
     from gossamer.config.describe import Setting
+    from gossamer.places import Url
+
+
+def _url(place: str) -> Url | None:
+    """The parts of a URL, None of a directory; refused if nobody can say which of them is the password."""
+    if not is_shared(place):
+        return None
+    if (url := taken_apart(place)) is None:
+        raise UsageError(UNREADABLE)
+    return url
+
+
+def check_place(_context: click.Context, _option: click.Parameter, place: str) -> str:
+    """Refuse what cannot be taken apart before anything is said of it."""
+    _url(place)
+    return place
+
+
+def _without_password(_context: click.Context, _option: click.Parameter, place: str) -> str:
+    """A password goes where PostgreSQL's own programs look for it, so that no message or log has it.
+
+    If it was given as an argument, the list of processes has it all the same: that cannot be undone from here.
+    """
+    if (url := _url(place)) is None:
+        return place
+    if url.password is not None:
+        os.environ["PGPASSWORD"] = url.password
+        if os.environ.get("GOSSAMER_STORE") == place:
+            os.environ["GOSSAMER_STORE"] = url.shown
+    return url.shown
+
 
 store_option = click.option(
     "--store",
     envvar="GOSSAMER_STORE",
     default="web",
     show_default=True,
-    metavar="DIR",
-    help="The web: a directory. Also GOSSAMER_STORE.",
+    metavar="WEB",
+    callback=_without_password,
+    help="The web: a directory, or postgresql://USER@HOST/DATABASE?schema=NAME. Also GOSSAMER_STORE.",
 )
 config_option = click.option(
     "--config",
@@ -29,6 +64,21 @@ config_option = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="The settings file, instead of the web's own. Also GOSSAMER_CONFIG.",
+)
+
+
+def _at_this_index(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
+    """A flag that is the variable, for this process and those it starts: so whoever opens the index knows."""
+    if url is not None:
+        os.environ["GOSSAMER_INDEX_URL"] = url
+
+
+index_option = click.option(
+    "--index-url",
+    expose_value=False,
+    callback=_at_this_index,
+    metavar="URL",
+    help="The index: an OpenSearch cluster, with the name it has there. Also GOSSAMER_INDEX_URL, index.url.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N rows; 0: all of them.")
@@ -72,5 +122,4 @@ def load_settings(
     """The settings that hold for a command on this web."""
     from gossamer.config import load
 
-    place = None if "://" in store else Path(store)
-    return load(file=config, store_dir=place, environ=os.environ, flags=flags, stored=stored)
+    return load(file=config, store_dir=local_directory(store), environ=os.environ, flags=flags, stored=stored)

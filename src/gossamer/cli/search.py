@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.lookup import opened
-from gossamer.cli.options import json_option, store_option
+from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import (
     BOLD,
     DIM,
@@ -52,6 +52,7 @@ MARKED = re.compile(r"<mark>(.*?)</mark>|([^<]+)", re.DOTALL)
 )
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @store_option
+@index_option
 @json_option
 def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: str, as_json: bool) -> None:
     """Find pages by their words.

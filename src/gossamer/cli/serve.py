@@ -8,9 +8,10 @@ import socket
 import click
 
 from gossamer.cli.lookup import opened
-from gossamer.cli.options import store_option
+from gossamer.cli.options import index_option, store_option
 from gossamer.cli.output import say
 from gossamer.errors import UsageError
+from gossamer.places import named
 
 PORT = 8080
 BACKLOG = 512  # connections that may wait
@@ -29,6 +30,7 @@ MISSING = "The web app needs the extra `web`: pip install 'gossamer[web]'."
 )  # fmt: skip
 @click.option("--socket", "inherited", type=int, hidden=True, help="A listening socket, from `go`; ends with stdin.")
 @store_option
+@index_option
 def serve(host: str, port: int, names: tuple[str, ...], rate: float, inherited: int | None, store: str) -> None:
     """Serve the web app: search, pages, the link graph, the crawl, reports; and the API at /api.
 
@@ -37,7 +39,7 @@ def serve(host: str, port: int, names: tuple[str, ...], rate: float, inherited: 
     nothing can be changed unless GOSSAMER_TOKEN is set.
     """
     if inherited is None:
-        say(f"Serving {store.rstrip('/')}/ ...")
+        say(f"Serving {named(store)} ...")
     with opened(store):  # says what is wrong, if anything is
         pass
     listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from gossamer.cli.lookup import opened
-from gossamer.cli.options import json_option, store_option
+from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import DIM, Column, heading, json_text, many, printable, say, show, styled, write_table
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ PLACES_SHOWN = 12  # positions of one document on a terminal
     "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="Documents a page."
 )
 @store_option
+@index_option
 @json_option
 def word(
     word: str, order: Literal["frequency", "document"], page: int, limit: int, store: str, as_json: bool
