@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +23,15 @@ from typing import TYPE_CHECKING
 import psutil
 
 if TYPE_CHECKING:
+    import resource
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 SAMPLE_SECONDS = 0.5  # looking costs some milliseconds of the cores that are measured
+LONGEST_SECONDS = 1_200.0  # of one run; who takes longer has failed
+
+
+class Failed(SystemExit):
+    """A contestant did not do its work. Who has others to run catches it; else the program ends with its words."""
 
 
 def told_pages(output: bytes, _folder: Path) -> int:
@@ -42,7 +50,6 @@ class Contestant:
     fine: frozenset[int] = frozenset({0})  # exit codes of a run that went well
     does: str = ""  # and does not do, for the table
     version: str = ""
-    most_runs: int = 1_000_000  # in quick mode: the slow run once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +103,15 @@ def measure(contestant: Contestant, url: str, folder: Path) -> Run:
             env={**os.environ, **contestant.environment}, cwd=folder,
         )  # fmt: skip
         memory = PeakMemory(process.pid)
-        _, status, usage = os.wait4(process.pid, 0)
+        usage = _waited_for(process)
         seconds = time.monotonic() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         complaints.seek(0)
         if process.returncode not in contestant.fine:
-            sys.exit(f"{contestant.name} ended with code {process.returncode}:\n{complaints.read().decode()[-4000:]}")
+            raise Failed(f"{contestant.name} ended with code {process.returncode}:\n{_last_words(complaints.read())}")
         pages = contestant.pages(output.read(), folder)
+    if not pages:
+        raise Failed(f"{contestant.name} says that it has visited nothing")
     return Run(
         contestant=contestant.name,
         pages=pages,
@@ -113,17 +121,60 @@ def measure(contestant: Contestant, url: str, folder: Path) -> Run:
     )
 
 
-def in_turn(contestants: Sequence[Contestant], url: str, runs: int, *, quick: bool = False) -> list[Run]:
-    """All of them, one after the other, then all of them again; each in a folder of its own."""
+def _waited_for(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
+    """Wait for its end, which comes when it has taken too long, or we are interrupted, for all that it has started."""
+    too_long = threading.Timer(LONGEST_SECONDS, _end, (process.pid,))
+    too_long.start()
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    except BaseException:
+        _end(process.pid)
+        process.wait()
+        raise
+    finally:
+        too_long.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage
+
+
+def _end(pid: int) -> None:
+    """End a process and all its descendants, wherever they are."""
+    for member in family(pid):
+        with suppress(ProcessLookupError):
+            os.kill(member, signal.SIGKILL)
+
+
+def _last_words(said: bytes) -> str:
+    return said.decode("utf-8", "replace")[-4000:]
+
+
+def in_turn(
+    contestants: Sequence[Contestant], url: str, runs: int, patience: float
+) -> tuple[list[Run], dict[str, str]]:
+    """All of them, one after the other, then all of them again; each in a folder of its own.
+
+    So many times, but for the slow: each has so many seconds for all its runs, and runs once in any case. Gives the
+    runs, and why somebody failed; the others go on without them.
+    """
     measured: list[Run] = []
+    faults: dict[str, str] = {}
+    allowed = {each.name: runs for each in contestants}
     for number in range(runs):
         for contestant in contestants:
-            if quick and number >= contestant.most_runs:
+            if number >= allowed[contestant.name]:
                 continue
+            tell(f"{number + 1}/{allowed[contestant.name]} {contestant.name} ...")
             with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-                measured.append(measure(contestant, url, Path(folder)))
-            tell(f"{number + 1}/{runs} {measured[-1]}")
-    return measured
+                try:
+                    run = measure(contestant, url, Path(folder))
+                except Failed as fault:
+                    faults[contestant.name], allowed[contestant.name] = str(fault), 0
+                    tell(str(fault))
+                    continue
+            measured.append(run)
+            allowed[contestant.name] = max(1, min(allowed[contestant.name], int(patience // run.seconds)))
+            tell(f"    {run.pages:,} pages in {run.seconds:.1f} s: {run.pages_per_second:,.0f} a second")
+    return measured, faults
 
 
 class PeakMemory:
@@ -169,3 +220,13 @@ def proportional_set_size(pid: int) -> int:
 def tell(what: str) -> None:
     """Say how far it is."""
     print(what, file=sys.stderr, flush=True)
+
+
+def end_in_order() -> None:
+    """Let SIGTERM be like Ctrl-C, so that servers and files go; `timeout` sends it twice, and once must do."""
+
+    def once(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, once)

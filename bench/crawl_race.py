@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import peers, sample
-from bench.contest import Contestant, Spread, in_turn, ratio
+from bench.contest import Contestant, Failed, Spread, in_turn, ratio
 from bench.report import Aim, Section
 
 from webs import debian
@@ -55,7 +55,7 @@ def ours() -> list[Contestant]:
     ]  # fmt: skip
 
 
-def race(pages: int, runs: int, *, full: bool) -> Section:
+def race(pages: int, runs: int, patience: float, *, full: bool) -> Section:
     """On real documentation, served by nginx; 0 pages: all of it."""
     binary = debian.find("nginx")
     if binary is None:
@@ -65,28 +65,38 @@ def race(pages: int, runs: int, *, full: bool) -> Section:
     number = sample.pages_of(root)
     contestants, absent = _split(peers.crawlers(full=full))
     with Nginx(binary, {"site": Site(root)}, log=False) as nginx:
-        measured = in_turn([*ours(), *contestants], nginx.url("site", "/index.html"), runs, quick=not full)
+        measured, faults = in_turn([*ours(), *contestants], nginx.url("site", "/index.html"), runs, patience)
     part = "The whole of" if not pages else f"A part of {number:,} pages of"
     work = (
         f"{part} Debian's `{PACKAGE}` ({_megabytes(root):,.0f} MB) from nginx, all of it, from start to end of the"
-        f" process; 32 connections (wget2: 16 threads; ht://Dig has one). {runs} runs in turn."
+        f" process; 32 connections (wget2: 16 threads; ht://Dig has one). {_in_turn(runs, patience)}"
     )
+    absent += _failed(faults)
     return _section("A site of real pages", work, number, [*ours(), *contestants], measured, absent, aims=AIMS)
 
 
-def generated(shape: Shape, runs: int, *, full: bool) -> Section:
+def generated(shape: Shape, runs: int, patience: float, *, full: bool) -> Section:
     """On a generated web, whose server waits and fails as it was told."""
     contestants, absent = _split(peers.crawlers(full=full))
     able = [gossamer(ALL, does="as above"), *(each for each in contestants if each.name not in NO_SUFFIX)]
     with GeneratedWeb(shape) as web:
-        measured = in_turn(able, web.url, runs, quick=not full)
+        measured, faults = in_turn(able, web.url, runs, patience)
     work = (
         f"A generated web of {shape.pages:,} pages with {shape.links} new links and {shape.back} others each,"
         f" {shape.size:,} characters of text, {1000 * shape.latency:.0f} ms before an answer, {shape.errors:.1%} of"
-        f" answers a 500. {runs} runs in turn."
+        f" answers a 500. {_in_turn(runs, patience)}"
     )
+    absent += _failed(faults)
     fine = round(shape.pages * (1 - shape.errors))
     return _section("A generated web", work, fine, able, measured, absent, aims={})
+
+
+def _in_turn(runs: int, patience: float) -> str:
+    return f"{runs} runs in turn; who needs more than {patience:.0f} s for them has fewer."
+
+
+def _failed(faults: Mapping[str, str]) -> list[str]:
+    return [f"{name}, which failed: {' '.join(fault.split())[-200:]}" for name, fault in faults.items()]
 
 
 def _split(found: Iterable[Contestant | peers.Absent]) -> tuple[list[Contestant], list[str]]:
@@ -116,15 +126,27 @@ def _section(
     runs = defaultdict(list)
     for run in measured:
         runs[run.contestant].append(run)
+    if ALL not in runs:
+        raise Failed("\n".join(absent))
     rates = {who: [run.pages_per_second for run in some] for who, some in runs.items()}
     rows = [
         _row(each, runs[each.name], pages, ratio(rates[ALL], rates[each.name]) if each.name != ALL else None)
         for each in contestants
+        if each.name in runs
     ]
     return Section(
         name=name,
         work=work,
-        columns=("system", "pages", "pages/s", "gossamer, all on, is", "CPU ms a page", "MB (PSS)", "what it did"),
+        columns=(
+            "system",
+            "runs",
+            "pages",
+            "pages/s",
+            "gossamer, all on, is",
+            "CPU ms a page",
+            "MB (PSS)",
+            "what it did",
+        ),
         rows=rows,
         measured=[dataclasses.asdict(run) for run in measured],
         aims=[
@@ -140,6 +162,7 @@ def _row(contestant: Contestant, runs: Sequence[Run], pages: int, times: Spread 
     visited = min(run.pages for run in runs)
     return [
         f"{contestant.name} {contestant.version}",
+        str(len(runs)),
         f"{visited:,}" if visited >= WHOLE * pages else f"**only {visited:,} of {pages:,}**",
         Spread.of(run.pages_per_second for run in runs).shown(",.0f"),
         f"{times.shown('.2f')} times" if times else "",

@@ -68,7 +68,9 @@ def wait_for(port: int) -> None:
 def fetch_all(urls: list[str], transfers: int) -> tuple[int, int]:
     """Fetch all URLs, `transfers` at a time; how many came, and their bytes."""
     selector = selectors.DefaultSelector()
-    fetcher = Fetcher(FetchSettings(), {}, accept=DEFAULT_ACCEPT, selector=selector, transfers=transfers)
+    fetcher = Fetcher(
+        FetchSettings(), {}, accept=DEFAULT_ACCEPT, selector=selector, transfers=transfers, waiting=transfers
+    )
     fetcher.allow(urls[0])
     waiting = iter([Request(id=number, url=url, role=Role.PAGE) for number, url in enumerate(urls)])
     pages = size = 0

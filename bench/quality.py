@@ -92,6 +92,7 @@ def cranfield_web() -> tuple[judging.Collection, Path, str]:
         with Nginx(nginx(), {"cranfield": Site(root)}, log=False) as served:
             gossamer("crawl", served.url("cranfield"), "--store", str(web), *FAST)
             told.write_text(served.url("cranfield").rstrip("/"))
+    gossamer("index", "--store", str(web))  # it may be there in the format of an older version
     return collection, web, told.read_text()
 
 
@@ -106,8 +107,8 @@ def documentation_web() -> tuple[Path, list[judging.Item], list[judging.Item]]:
             gossamer("crawl", *urls, "--store", str(web), "--no-index", *FAST)
         items = [judging.titles(web, ITEMS), judging.hold_out_anchors(web, ITEMS)]
         gossamer("rank", "--store", str(web))
-        gossamer("index", "--store", str(web))
         told.write_bytes(msgspec.json.encode(items))
+    gossamer("index", "--store", str(web))
     titles, anchors = msgspec.json.decode(told.read_bytes(), type=list[list[judging.Item]])
     return web, titles, anchors
 

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bench.contest import Spread
 
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
 README = ROOT / "README.md"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 BUILT_ON = ("pycurl", "selectolax", "tantivy", "zstandard", "numpy", "scipy")
 
 
@@ -72,7 +74,7 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("gossamer", *BUILT_ON)}
 
 
-def markdown(sections: Sequence[Section], mode: str, command: str) -> str:
+def markdown(sections: Sequence[Section], mode: str, command: str, missing: Mapping[str, str] = NOTHING) -> str:
     """The whole report."""
     here = machine()
     told = ", ".join(f"{name} {number}" for name, number in versions().items())
@@ -84,6 +86,7 @@ def markdown(sections: Sequence[Section], mode: str, command: str) -> str:
     )
     aims = [aim for section in sections for aim in section.aims]
     parts = [head, table(("aim", "measured", "wanted", ""), map(_aim_row, aims)) if aims else ""]
+    parts.append("\n".join(f"- Not measured: {part} ({_line(why)})" for part, why in missing.items()))
     parts += [_section(section) for section in sections]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -92,6 +95,10 @@ def _section(section: Section) -> str:
     left_out = "".join(f"\n- Not there: {sentence}" for sentence in section.left_out)
     parts = [f"### {section.name}", section.work, table(section.columns, section.rows), left_out.lstrip("\n")]
     return "\n\n".join(part for part in parts if part)
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())[-300:]
 
 
 def _aim_row(aim: Aim) -> Sequence[str]:
@@ -104,15 +111,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def write(sections: Sequence[Section], mode: str, command: str) -> Path:
+def write(sections: Sequence[Section], mode: str, command: str, missing: Mapping[str, str] = NOTHING) -> Path:
     """Both files; and the report into the documentation, the table of aims into the README when all was measured."""
     FOLDER.mkdir(exist_ok=True)
-    told = markdown(sections, mode, command)
+    told = markdown(sections, mode, command, missing)
     everything = {
         "mode": mode,
         "command": command,
         "machine": machine(),
         "versions": versions(),
+        "missing": dict(missing),
         "sections": [
             {**dataclasses.asdict(section), "aims": [_aim(aim) for aim in section.aims]} for section in sections
         ],

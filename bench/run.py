@@ -1,13 +1,14 @@
 """Gossamer beside the others, in one run: crawling, the machine's cores, politeness, search, the link graph.
 
     python bench/run.py                    # quick: a part of the site, few runs, within ten minutes
-    python bench/run.py --full             # the whole site, more runs, Spider too: one to two hours
+    python bench/run.py --full             # the whole site, more runs, Spider too: some forty minutes
     python bench/run.py --only crawl --pages 300 --runs 1
     python bench/run.py --only generated --shape pages=20000,links=20,latency=0.05,errors=0.01
 
-`make bench` sets up what it needs first. The report goes to `bench/results/` as JSON and Markdown and, when all parts
-have run, into docs/explanation/performance.md; that of the full run into the README as well. With --check the exit code
-is 1 when an aim was missed.
+`make bench` sets up what it needs first. The report goes to `bench/results/` as JSON and Markdown and into
+docs/explanation/performance.md; that of the full run into the README as well. A part that fails, or an interruption,
+costs none of the others: what was measured is written, and the report says what is missing. The exit code is 1 when a
+part failed, 130 when it was interrupted, and with --check also 1 when an aim was missed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import dataclasses
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
 
 from bench import crawl_race, graph_race, limits, report, search_race  # noqa: E402
+from bench.contest import end_in_order, tell  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.markdown import Markdown  # noqa: E402
 
@@ -39,6 +42,7 @@ class Scale(NamedTuple):
 
     pages: int  # 0: all
     runs: int
+    patience: float  # seconds that a contestant has for all its runs of one part; one run it has in any case
     generated: Shape
     hosts: int
     pages_a_host: int
@@ -48,36 +52,65 @@ class Scale(NamedTuple):
 
 
 # No errors: Gossamer tries again later what answers 500, the others were told not to, and that would be other work.
-QUICK = Scale(2_000, 2, Shape(pages=2_000, latency=0.02), 500, 15, 3, "tiny", full=False)
-FULL = Scale(0, 5, Shape(pages=20_000, latency=0.02), 500, 30, 5, "small", full=True)
+QUICK = Scale(2_000, 2, 60.0, Shape(pages=1_000, latency=0.02), 500, 15, 3, "tiny", full=False)
+FULL = Scale(0, 3, 300.0, Shape(pages=4_000, latency=0.02), 500, 30, 5, "small", full=True)
 DELAY = 1.0  # seconds
 
-PARTS: dict[str, Callable[[Scale], Section]] = {
-    "crawl": lambda scale: crawl_race.race(scale.pages, scale.runs, full=scale.full),
-    "generated": lambda scale: crawl_race.generated(scale.generated, scale.runs, full=scale.full),
-    "cores": lambda scale: limits.all_cores(scale.pages, scale.runs),
-    "politeness": lambda scale: limits.politeness(scale.hosts, scale.pages_a_host, DELAY),
-    "search": lambda scale: search_race.race(scale.pages, scale.passes),
-    "graph": lambda scale: graph_race.race(scale.graph, scale.runs),
+
+class Part(NamedTuple):
+    """A part of the whole."""
+
+    run: Callable[[Scale], Section]
+    quick: float  # seconds that it takes on two cores, roughly
+    full: float
+
+
+PARTS = {
+    "crawl": Part(lambda scale: crawl_race.race(scale.pages, scale.runs, scale.patience, full=scale.full), 240, 1_100),
+    "generated": Part(
+        lambda scale: crawl_race.generated(scale.generated, scale.runs, scale.patience / 2, full=scale.full), 60, 300
+    ),
+    "cores": Part(lambda scale: limits.all_cores(scale.pages, scale.runs), 30, 180),
+    "politeness": Part(lambda scale: limits.politeness(scale.hosts, scale.pages_a_host, DELAY), 25, 40),
+    "search": Part(lambda scale: search_race.race(scale.pages, scale.passes), 40, 150),
+    "graph": Part(lambda scale: graph_race.race(scale.graph, min(scale.runs, 2)), 60, 240),
 }
 
 
-def run(parts: list[str], scale: Scale) -> list[Section]:
+class Measured(NamedTuple):
+    """What came of it."""
+
+    sections: list[Section]
+    missing: dict[str, str]  # parts, and why
+    interrupted: bool = False
+
+
+def run(parts: list[str], scale: Scale) -> Measured:
     """The parts, one after the other, each with the time it took."""
-    sections = []
-    for part in parts:
+    measured = Measured([], {})
+    for number, part in enumerate(parts):
+        left = sum(PARTS[each].full if scale.full else PARTS[each].quick for each in parts[number:])
+        tell(f"== {part} ({number + 1} of {len(parts)}); about {max(1, round(left / 60))} min left in all")
         started = time.monotonic()
-        section = PARTS[part](scale)
-        sections.append(dataclasses.replace(section, seconds=time.monotonic() - started))
-        print(f"== {part}: {sections[-1].seconds:.0f} s", file=sys.stderr, flush=True)
-    return sections
+        try:
+            section = PARTS[part].run(scale)
+        except KeyboardInterrupt:
+            measured.missing.update(dict.fromkeys(parts[number:], "interrupted"))
+            return measured._replace(interrupted=True)
+        except (Exception, SystemExit) as fault:  # noqa: BLE001 - of whatever kind, told, and no reason to lose the rest
+            measured.missing[part] = f"{type(fault).__name__}: {fault}"
+            tell(traceback.format_exc())
+            continue
+        measured.sections.append(dataclasses.replace(section, seconds=time.monotonic() - started))
+        tell(f"== {part}: {measured.sections[-1].seconds:.0f} s")
+    return measured
 
 
-def publish(sections: list[Section], mode: str, command: str, *, everything: bool) -> None:
+def publish(measured: Measured, mode: str, command: str, *, keep: bool) -> None:
     """Write it where it belongs, and show it."""
-    told = report.markdown(sections, mode, command)
-    if everything:
-        report.write(sections, mode, command)
+    told = report.markdown(measured.sections, mode, command, measured.missing)
+    if keep:
+        report.write(measured.sections, mode, command, measured.missing)
         report.put_between(report.PAGE, f"bench {mode}", told)
         if mode == "full":
             report.put_between(report.README, "bench", told.partition("\n### ")[0])
@@ -104,14 +137,17 @@ def main() -> int:
     chosen = {"pages": options.pages, "runs": options.runs, "generated": options.shape}
     scale = scale._replace(**{name: value for name, value in chosen.items() if value is not None})
     started = time.monotonic()
-    sections = run(options.only or list(PARTS), scale)
+    measured = run(options.only or list(PARTS), scale)
     mode = "full" if options.full else "quick"
-    everything = options.only is None and scale in {QUICK, FULL}
-    publish(sections, mode, f"make bench{' ARGS=--full' if options.full else ''}", everything=everything)
-    print(f"{time.monotonic() - started:.0f} s in all", file=sys.stderr)
-    missed = [aim.name for section in sections for aim in section.aims if not aim.reached]
-    return 1 if options.check and missed else 0
+    keep = options.only is None and scale in {QUICK, FULL} and bool(measured.sections)
+    publish(measured, mode, f"make bench{' ARGS=--full' if options.full else ''}", keep=keep)
+    tell(f"{time.monotonic() - started:.0f} s in all")
+    missed = [aim.name for section in measured.sections for aim in section.aims if not aim.reached]
+    if measured.interrupted:
+        return 130
+    return 1 if measured.missing or (options.check and missed) else 0
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

@@ -23,6 +23,7 @@ import psycopg
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
 
+from bench.contest import end_in_order  # noqa: E402
 from bench.report import ROOT, machine, put_between, table  # noqa: E402
 
 from gossamer.store.postgres.place import postgres_place  # noqa: E402
@@ -219,4 +220,5 @@ def _own_server(stack: ExitStack) -> str:
 
 
 if __name__ == "__main__":
+    end_in_order()  # no server is left behind
     main()

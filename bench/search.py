@@ -66,7 +66,9 @@ class Aim(NamedTuple):
 def make_web() -> Path:
     """The web of all documentation, made once."""
     web, ready = CACHE / "web", CACHE / "ready"
+    gossamer = str(Path(sys.executable).with_name("gossamer"))
     if ready.exists():
+        subprocess.run([gossamer, "index", "--store", str(web)], check=True, stdout=subprocess.DEVNULL)  # its format
         return web
     shutil.rmtree(CACHE, ignore_errors=True)
     CACHE.mkdir(parents=True)
@@ -75,7 +77,6 @@ def make_web() -> Path:
     binary = debian.find("nginx")
     if binary is None or len(sites) < len(debian.DOCUMENTATION) + len(debian.MORE):
         sys.exit("nginx or Debian's documentation is not here: run `make test-packages`")
-    gossamer = str(Path(sys.executable).with_name("gossamer"))
     with Nginx(binary, sites, log=False) as nginx:
         urls = [nginx.url(site, "/index.html") for site in sites]
         fast = ("--delay", "0", "--connections", "16", "--no-source")

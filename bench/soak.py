@@ -24,6 +24,7 @@ import time
 import urllib.parse
 import urllib.request
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -301,18 +302,25 @@ def line(minute: int, looks: Sequence[Look], times: Sequence[float], rank: float
 
 
 def growth(looks: Sequence[Look], minutes: float) -> dict[str, float]:
-    """Of each figure: its median in the last fifth of the settled time, by that in the first."""
+    """Of each figure: what it was in the last fifth of the settled time, by that in the first."""
     settled = min(SETTLED_MINUTES, minutes / 3)
     part = (minutes - settled) / 5
     first = [look for look in looks if settled <= look.minute < settled + part]
     last = [look for look in looks if look.minute >= minutes - part]
     if not first or not last:
         return {}
-    return {
-        name: statistics.median(getattr(look, name) for look in last)
-        / statistics.median(getattr(look, name) for look in first)
-        for name in Look._fields[1:]
-    }
+    return {name: _typical(last, name) / _typical(first, name) for name in Look._fields[1:]}
+
+
+def _typical(looks: Sequence[Look], name: str) -> float:
+    """Of memory the most in a minute, as a rule, for in quiet moments it is given back: how much is needed counts.
+
+    Of handles the least, for some are open for a moment only, and those that are forgotten always.
+    """
+    if name.endswith("handles"):
+        return float(min(getattr(look, name) for look in looks))
+    minutes = groupby(looks, lambda look: int(look.minute))
+    return float(statistics.median(max(getattr(look, name) for look in some) for _, some in minutes))
 
 
 def main() -> int:

@@ -1,11 +1,12 @@
 """The web app under load, over loopback: wrk asks `/api/search` over 32 connections, on the same cores.
 
-    python bench/web.py [--pages 15000] [--seconds 15] [--graph-pages 100000]
+    python bench/web.py [--seconds 15] [--graph-pages 100000]
 
-Questions are two or three words that the web really has, drawn anew for each request. Two ways of drawing: every
-question is another one, so that no answer is remembered; or some are asked far more often than others (Zipf's law over
-2,000 questions, as in the logs of search engines). Then both again while a crawl runs beside it, and the first view of
-the graph of a big generated web.
+The web is the one of `bench/search.py`: 16,000 pages of documentation. Questions are two or three words of it, chosen
+by lot among the 5,000 most frequent, and come in three mixes. Every question new: no answer is remembered. As people
+ask: by Zipf's law over 100,000 questions, so that some of them come again; the table says how many did. Few questions:
+the same over 2,000, as on the site of one project. Then all of them again while a crawl runs beside it, and the first
+view of the graph of a big generated web.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,56 +29,94 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from bench import graph
+from bench.search import make_web
 
 from browsing import Serving
-from crawling import FAST, command, crawl, environment, gossamer
+from crawling import FAST, command, environment, gossamer
 from gossamer.wiring import open_index
-from webs import debian
 from webs.generated import GeneratedWeb, Shape
-from webs.nginx import Nginx, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CONNECTIONS = 32
 LINKS_A_PAGE = 20
-QUESTIONS = 2_000
+MOST_ASKED = 100_000  # requests of one measurement
+MIXES = {"every question new": None, "as people ask": 100_000, "few questions": 2_000}  # questions to choose from
 LUA = """
-local questions, last = {{}}, {last}
+local questions, next = {{}}, 0
 for line in io.lines("{file}") do questions[#questions + 1] = line end
-math.randomseed(os.time())
-local function drawn()
-  if last == 0 then return math.random(#questions) end
-  return math.min(#questions, math.floor((#questions) ^ math.random()))
+request = function()
+  next = next + 1
+  return wrk.format("GET", "/api/search?q=" .. questions[next])
 end
-request = function() return wrk.format("GET", "/api/search?q=" .. questions[drawn()]) end
 """
 
 
-def questions(store: Path, count: int) -> list[str]:
-    """Two or three words of the web, frequent and rare ones."""
-    random.seed(1)
-    reader = open_index(str(store))
-    words = [
-        word for word, documents in reader.words_like(limit=5_000) if word.isalpha() and len(word) > 2 and documents > 1
-    ]
-    reader.close()
-    return ["+".join(random.sample(words, random.choice((2, 2, 3)))) for _ in range(count)]
+class Questions:
+    """Two or three words of a web, frequent and rare ones, never the same twice."""
+
+    def __init__(self, store: Path) -> None:
+        reader = open_index(str(store))
+        found = reader.words_like(limit=5_000)
+        reader.close()
+        self._words = [word for word, documents in found if word.isalpha() and len(word) > 2 and documents > 1]
+        self._lot = random.Random(1)
+        self._asked: set[str] = set()
+
+    def new(self, count: int) -> list[str]:
+        """So many that nobody asked before."""
+        made: dict[str, None] = {}
+        while len(made) < count:
+            question = "+".join(self._lot.sample(self._words, self._lot.choice((2, 2, 3))))
+            if question not in self._asked:
+                made[question] = None
+        self._asked |= made.keys()
+        return list(made)
+
+    def mixed(self, different: int | None) -> list[str]:
+        """What is asked, in order: each once, or the first of some twice as often as the second, and so on."""
+        if different is None:
+            return self.new(MOST_ASKED)
+        weights = [1 / rank for rank in range(1, different + 1)]
+        return self._lot.choices(self.new(different), weights, k=MOST_ASKED)
 
 
-def load(url: str, seconds: int, asked: list[str], folder: Path, *, usual: bool) -> dict[str, float]:
-    """Ask for some seconds; requests a second and the 99th percentile."""
+def load(serving: Serving, seconds: int, asked: list[str], folder: Path) -> dict[str, float]:
+    """Ask for some seconds.
+
+    Requests a second, percentiles, the share of questions that were asked before, and the server's processor time a
+    request, which says the same on a busy machine.
+    """
     (folder / "questions").write_text("\n".join(asked))
     script = folder / "ask.lua"
-    script.write_text(LUA.format(file=folder / "questions", last=int(usual)))
+    script.write_text(LUA.format(file=folder / "questions"))
+    before = serving.cpu_seconds()
     done = subprocess.run(
-        ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "--script", script, url],
+        ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", "--latency", "-s", script, serving.url],
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     assert "Non-2xx" not in done, done
-    amount, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", done).groups()  # type: ignore[union-attr]
-    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1])  # type: ignore[index]
-    return {"requests_per_second": rate, "p99_ms": float(amount) * {"us": 0.001, "ms": 1, "s": 1000}[unit]}
+    assert "Socket errors" not in done, done
+    count = int(_found(r"(\d+) requests in", done)[0])
+    return {
+        "requests_per_second": float(_found(r"Requests/sec:\s+([\d.]+)", done)[0]),
+        "median_ms": _milliseconds("50", done),
+        "p99_ms": _milliseconds("99", done),
+        "asked_before": 1 - len(set(asked[:count])) / count,
+        "cpu_ms": (serving.cpu_seconds() - before) / count * 1000,
+    }
+
+
+def _found(pattern: str, text: str) -> tuple[str, ...]:
+    found = re.search(pattern, text)
+    assert found, text
+    return found.groups()
+
+
+def _milliseconds(share: str, told: str) -> float:
+    amount, unit = _found(share + r"%\s+([\d.]+)(us|ms|s)", told)
+    return float(amount) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
 
 @contextmanager
@@ -94,27 +134,23 @@ def crawling(url: str, store: Path) -> Iterator[None]:
         process.wait(60)
 
 
-def measure_search(folder: Path, pages: int, seconds: int) -> None:
+def measure_search(folder: Path, seconds: int) -> None:
     """`/api/search` alone, and beside a crawl."""
-    store = folder / "web"
-    nginx, docs = debian.find("nginx"), debian.find("openjdk-17-doc")
-    assert nginx, "run `make test-packages` first"
-    assert docs, "run `make test-packages` first"
-    with Nginx(nginx, {"java": Site(docs)}) as server:
-        summary = crawl(server.url("java", "/index.html"), store, "--max-pages", pages, *FAST)
-        assert gossamer("rank", "--store", store).returncode == 0
-        asked = questions(store, QUESTIONS)
-        new = questions(store, 60 * QUESTIONS)
-        with Serving(store) as serving:
-            load(serving.url, 2, asked, folder, usual=True)  # warm
-            tell("search, every question new", load(serving.url, seconds, new, folder, usual=False), summary["pages"])
-            tell("search, questions as usual", load(serving.url, seconds, asked, folder, usual=True), summary["pages"])
-            with GeneratedWeb(Shape()) as endless, crawling(endless.url, store):
-                time.sleep(3)
-                beside = load(serving.url, seconds, new, folder, usual=False)
-                tell("search beside a crawl, every question new", beside, summary["pages"])
-                beside = load(serving.url, seconds, asked, folder, usual=True)
-                tell("search beside a crawl, questions as usual", beside, summary["pages"])
+    store = shutil.copytree(make_web(), folder / "web")
+    assert gossamer("index", "--store", store).returncode == 0
+    questions = Questions(store)
+    with Serving(store) as serving:
+        load(serving, 2, questions.new(MOST_ASKED), folder)  # warm
+        measure_mixes(serving, "search", questions, folder, seconds)
+        with GeneratedWeb(Shape()) as endless, crawling(endless.url, store):
+            time.sleep(3)
+            measure_mixes(serving, "search beside a crawl", questions, folder, seconds)
+
+
+def measure_mixes(serving: Serving, what: str, questions: Questions, folder: Path, seconds: int) -> None:
+    """Every mix of questions, none of which was asked before."""
+    for mix, different in MIXES.items():
+        tell(f"{what}, {mix}", load(serving, seconds, questions.mixed(different), folder))
 
 
 def measure_graph(folder: Path, pages: int) -> None:
@@ -134,26 +170,22 @@ def measure_graph(folder: Path, pages: int) -> None:
             with urllib.request.urlopen(f"{serving.url}api/graph{query}") as answer:
                 nodes = len(json.load(answer)["nodes"]["id"])
             figures = {"seconds": time.perf_counter() - started, "nodes": nodes}
-            tell(f"first view of the graph, {what}", figures, pages)
+            tell(f"first view of the graph, {what}", {**figures, "pages": pages})
 
 
-def tell(what: str, figures: dict[str, float], pages: int) -> None:
+def tell(what: str, figures: dict[str, float]) -> None:
     """A line of JSON."""
-    print(
-        json.dumps({"what": what, "pages": pages, **{name: round(value, 3) for name, value in figures.items()}}),
-        flush=True,
-    )
+    print(json.dumps({"what": what, **{name: round(value, 3) for name, value in figures.items()}}), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, default=15_000)
-    parser.add_argument("--seconds", type=int, default=15)
-    parser.add_argument("--graph-pages", type=int, default=100_000)
+    parser.add_argument("--seconds", type=int, default=15, help="of each measurement; 0: no searches")
+    parser.add_argument("--graph-pages", type=int, default=100_000, help="0: no graph")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as place:
-        if options.pages:
-            measure_search(Path(place), options.pages, options.seconds)
+        if options.seconds:
+            measure_search(Path(place), options.seconds)
         if options.graph_pages:
             measure_graph(Path(place), options.graph_pages)
 

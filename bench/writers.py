@@ -31,6 +31,7 @@ from gossamer.store.sqlite import SqliteStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import store as one_writer
+from bench.contest import end_in_order
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # that there is no XDG_RUNTIME_DIR
@@ -122,7 +123,7 @@ def made(store: Store, crawler: int, host: int, pages: one_writer.Pages) -> list
 
 def measure(place: str, writers: range) -> Rates:
     begin, end = (multiprocessing.Barrier(len(writers) + 1) for _ in range(2))
-    children = [multiprocessing.Process(target=write, args=(place, n, begin, end)) for n in writers]
+    children = [multiprocessing.Process(target=write, args=(place, n, begin, end), daemon=True) for n in writers]
     for child in children:
         child.start()
     took = []
@@ -185,11 +186,11 @@ def sqlite_places(directory: str | None) -> Iterator[Iterator[str]]:
 def postgres_places(directory: str | None) -> Iterator[Iterator[str]]:
     folder = Path(tempfile.mkdtemp(dir=directory, prefix="gossamer-bench-"))
     server = get_server(folder, cleanup_mode="delete", start=False)
-    server.ensure_pgdata_inited()
-    with (folder / "postgresql.conf").open("a") as settings:
-        settings.write(SETTINGS)
-    server.start()
     try:
+        server.ensure_pgdata_inited()
+        with (folder / "postgresql.conf").open("a") as settings:
+            settings.write(SETTINGS)
+        server.start()
         yield (f"{server.get_uri()}&schema=web_{number}" for number in range(1_000))
     finally:
         server.cleanup()
@@ -238,4 +239,5 @@ def compare(name: str, known: list[int], writers: list[int], options: argparse.N
 
 
 if __name__ == "__main__":
+    end_in_order()  # no server is left behind
     main()

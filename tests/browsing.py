@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+import psutil
 from playwright.sync_api import sync_playwright
 
 from crawling import command, environment
@@ -74,6 +75,11 @@ class Serving:
         finally:
             self._process.kill()
             self._process.wait()
+
+    def cpu_seconds(self) -> float:
+        """The processor time it has taken so far."""
+        taken = psutil.Process(self._process.pid).cpu_times()
+        return float(taken.user + taken.system)
 
     @property
     def port(self) -> int:

@@ -26,7 +26,9 @@ class Loop:
 
     def __init__(self, settings: FetchSettings = LIMITS, hosts: Mapping[str, HostSettings] | None = None) -> None:
         self.selector = selectors.DefaultSelector()
-        self.fetcher = Fetcher(settings, hosts or {}, accept=DEFAULT_ACCEPT, selector=self.selector, transfers=8)
+        self.fetcher = Fetcher(
+            settings, hosts or {}, accept=DEFAULT_ACCEPT, selector=self.selector, transfers=8, waiting=8
+        )
 
     def turn(self) -> list[Fetched]:
         """Once around."""

@@ -142,7 +142,6 @@ def _htdig() -> Contestant | Absent:
         environment=environment,
         does="links followed; words indexed; an excerpt kept, no source, no link graph",
         version=_package_version("htdig"),
-        most_runs=1,
     )
 
 

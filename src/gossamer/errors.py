@@ -17,7 +17,7 @@ GossamerError            one clear sentence for the user, exit code 2
 │   ├── IndexBroken      its writer broke; what was not committed must be put again
 │   ├── IndexUnreachable the cluster that holds it does not answer, or not now
 │   ├── IndexRefused     the cluster lets nobody in, or not this user
-│   └── IndexFull        the cluster has no disk space left
+│   └── IndexFull        no disk space is left for it
 ├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
 └── ParserFault          parser processes cannot be started at all
 """
@@ -92,7 +92,7 @@ class IndexRefused(IndexFault):
 
 
 class IndexFull(IndexFault):
-    """The cluster that holds the index has no disk space left."""
+    """No disk space is left for the index; what was not committed must be put again."""
 
 
 class SeedUnreachable(GossamerError):

@@ -18,15 +18,16 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from gossamer.config import StoreSettings
+from gossamer.crawl.heap import give_back
 from gossamer.crawl.parsers import ALLOCATOR
-from gossamer.errors import GossamerError, IndexBusy, IndexMissing
+from gossamer.errors import GossamerError, IndexBusy, IndexFull, IndexMissing, StoreFull
 from gossamer.index.progress import Progress
 from gossamer.places import local_directory
 from gossamer.wiring import open_index, open_index_writer, open_store
@@ -38,12 +39,15 @@ if TYPE_CHECKING:
     from gossamer.index.build import Builder
     from gossamer.store.base import Store
 
-LOOK_SECONDS = 1.0  # between looks at a store that has nothing new
+SOON_SECONDS = 0.25  # until the next look at a store that has nothing new for the moment ...
+LOOK_SECONDS = 1.0  # ... and at one that has had nothing for a while
 BUSY_SECONDS = 0.5  # between tries for an index that another process writes
 ANCHORS_SECONDS = 30.0  # a crawl that is done by then gathers anchor texts once, at its end
-ANCHORS_SHARE = 0.05  # of the time that anchor texts may take while the crawl runs; they are complete at its end
+ANCHORS_SHARE = 0.05  # of the time for anchor texts and graph while the crawl runs; they are complete at its end
 MEMORY = 2 << 30  # bytes of its own that the process may use; Tantivy's buffers take 80 MB, a batch of pages some more
+FULL_SECONDS = 5.0  # between tries on a full disk
 TELL_SECONDS = 0.2
+QUIET_SECONDS = 5.0  # without news, after which memory is given back
 CACHE = 16  # MiB of the database's pages: it reads most of them once
 NICENESS = 5  # it has time: who searches beside a crawl has not
 WORDS_CHECKED = 100_000  # allocations between looks for cycles: lists of words are none
@@ -62,18 +66,30 @@ def main() -> None:
     place = sys.argv[1]
     store = open_store(place, settings=StoreSettings(cache=CACHE))
     try:
-        teller = _Teller()
-        builder = _builder(place, store, teller)
-        if builder is not None:
-            try:
-                _follow(builder, teller)
-            finally:
-                builder.close()
+        if _bring_along(place, store, _Teller()):
             _keep_graph(place, store)
     except GossamerError as fault:
         sys.exit(str(fault))
     finally:
         store.close()
+
+
+def _bring_along(place: str, store: Store, teller: _Teller) -> bool:
+    """Follow the store to the end of the crawl; whether it was done here, and not by another process.
+
+    For want of disk space it waits, as the crawl does, and begins at the last commit; for the end it does not.
+    """
+    while True:
+        try:
+            builder = _builder(place, store, teller)
+            if builder is None:
+                return False
+            with closing(builder):
+                _follow(builder, teller, partial(_keep_graph, place, store))
+                return True
+        except (IndexFull, StoreFull):
+            if _ended(FULL_SECONDS):
+                raise
 
 
 def _builder(place: str, store: Store, teller: _Teller) -> Builder | None:
@@ -119,24 +135,51 @@ def _ended(seconds: float) -> bool:
     return bool(readable) and not sys.stdin.read(1)
 
 
-def _follow(builder: Builder, teller: _Teller) -> None:
+def _follow(builder: Builder, teller: _Teller, keep_graph: Callable[[], None]) -> None:
     """Take what comes until the crawl ends, then the rest."""
-    follow(builder, _ended)
+    follow(builder, _ended, keep_graph)
     teller.aloud = True
     builder.catch_up()
     builder.catch_up_with_anchors()
     teller.last(builder.progress)
 
 
-def follow(builder: Builder, ended: Callable[[float], bool]) -> None:
-    """Take what comes, until it is told to have ended; `ended` waits for that so many seconds at most."""
+def follow(builder: Builder, ended: Callable[[float], bool], also: Callable[[], None] = lambda: None) -> None:
+    """Take what comes, until it is told to have ended; `ended` waits for that so many seconds at most.
+
+    `also` is done as often as anchor texts are gathered, which is the other work that need not be done at once.
+    """
     complete, anchors_allowed = False, time.monotonic() + ANCHORS_SECONDS
-    while not ended(LOOK_SECONDS if complete else 0.0):
+    quiet = _Quiet(builder)
+    while not ended(quiet.seconds if complete else 0.0):
         complete = builder.step()
+        quiet.look()
         if complete and time.monotonic() >= anchors_allowed:
             started = time.monotonic()
             builder.catch_up_with_anchors()
+            also()
             anchors_allowed = time.monotonic() + (time.monotonic() - started) / ANCHORS_SHARE
+
+
+class _Quiet:
+    """Lets an index that has had nothing to do for a while get by with little memory, until something comes."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._version = builder.progress.version  # at the last change
+        self._rests_at = float("inf")
+        self.seconds = LOOK_SECONDS  # until the next look
+
+    def look(self) -> None:
+        """After every step."""
+        version = self._builder.progress.version
+        if version != self._version:
+            self._version, self._rests_at = version, time.monotonic() + QUIET_SECONDS
+            self.seconds = SOON_SECONDS
+        elif time.monotonic() >= self._rests_at:
+            self._rests_at, self.seconds = float("inf"), LOOK_SECONDS
+            self._builder.rest()
+            give_back()
 
 
 class _Teller:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from gossamer import config
+from gossamer.cores import cores
 from gossamer.crawl.crawler import CrawlLoop, Parts, Plan
 from gossamer.crawl.fetch import Fetcher
 from gossamer.crawl.log import CrawlLog
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 OTHER_HANDLES = 40  # of the store, the parsers, the index and the log
-HANDLES_PER_TRANSFER = 4  # its connection, one that waits for the next request to its host, and those of a look-up
+HANDLES_PER_TRANSFER = 3  # its connection, and those of a look-up
 
 
 class Ask(Value, frozen=True, kw_only=True):
@@ -132,13 +133,13 @@ def _load(ask: Ask, stored: Round | None) -> Loaded:
 
 def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> CrawlLoop | Complete:
     before = store.current_round()
-    settings = _within_handles(_load(ask, before).settings)
+    settings, waiting = _within_handles(_load(ask, before).settings)
     selector = selectors.DefaultSelector()
     fetcher = Fetcher(
         settings.fetch, settings.hosts, accept=settings.crawl.accept, selector=selector,
-        transfers=settings.politeness.transfers,
+        transfers=settings.politeness.transfers, waiting=waiting,
     )  # fmt: skip
-    pool = ParserPool(parse_options(settings), settings.parse.processes or os.cpu_count() or 1, selector)
+    pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
     try:
         seeds = Seeds(typed=tuple(urls[0] for urls in typed), fallbacks=_fallbacks(typed, before, store))
         if ask.query:
@@ -173,17 +174,24 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         raise
 
 
-def _within_handles(settings: Settings) -> Settings:
-    """As many transfers as there are file handles for; if there are few, as many handles as we may have."""
+def _within_handles(settings: Settings) -> tuple[Settings, int]:
+    """As many transfers as there are file handles for, and how many connections may wait for the next request.
+
+    One for every host held, if it can be: to connect anew after each pause takes longer than to ask. If handles are
+    few, as many as we may have.
+    """
     politeness = settings.politeness
-    wanted = OTHER_HANDLES + politeness.transfers * HANDLES_PER_TRANSFER
+    waiting = max(politeness.transfers, politeness.max_hosts)
+    wanted = OTHER_HANDLES + politeness.transfers * HANDLES_PER_TRANSFER + waiting
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    room = wanted if soft == resource.RLIM_INFINITY else soft
-    transfers = max(1, min(politeness.transfers, (room - OTHER_HANDLES) // HANDLES_PER_TRANSFER))
-    return msgspec.structs.replace(settings, politeness=msgspec.structs.replace(politeness, transfers=transfers))
+    room = (wanted if soft == resource.RLIM_INFINITY else soft) - OTHER_HANDLES
+    transfers = max(1, min(politeness.transfers, room // (HANDLES_PER_TRANSFER + 1)))
+    waiting = max(1, min(waiting, room - transfers * HANDLES_PER_TRANSFER))
+    settled = msgspec.structs.replace(settings, politeness=msgspec.structs.replace(politeness, transfers=transfers))
+    return settled, waiting
 
 
 def parse_options(settings: Settings) -> ParseOptions:

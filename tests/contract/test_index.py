@@ -21,13 +21,14 @@ from gossamer.index.base import (
     Twin,
     Type,
     stop_code,
+    term_code,
 )
 from gossamer.model import Field
 from indexes import SEEN, WEIGHTS, Lexicon, documents, fill, in_title, page, phrase, standing, word, words
 
 if TYPE_CHECKING:
     from contract.conftest import NewIndex
-    from gossamer.index.base import Matches
+    from gossamer.index.base import IndexReader, Matches
 
 
 def found(index: NewIndex, query: Query, limit: int = 100) -> list[int]:
@@ -324,36 +325,48 @@ def test_a_word_in_the_title_weighs_more(index: NewIndex) -> None:
 # -- anchors -----------------------------------------------------------------------------------------------------------
 
 
+def anchors(target: int, *texts: str) -> Anchors:
+    codes = [term_code(term) for text in texts for term in text.split()]
+    return Anchors(target=target, texts=texts, words=np.array(codes, "<u4").tobytes())
+
+
+def called(reader: IndexReader) -> dict[int, str]:
+    """What the words of anchor texts are, of documents 1 and 2."""
+    terms = {term_code(term): term for term in ("breakfast", "egg", "ham")}
+    return {doc: " ".join(map(terms.__getitem__, codes.tolist())) for doc, codes in reader.callings([1, 2]).items()}
+
+
 def test_anchor_texts_find_their_targets_and_are_replaced(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         fill(writer, standing(1, page("Menu")), standing(2, page("Menu")))
-        writer.put_anchors([Anchors(target=1, texts=("breakfast egg", "egg")), Anchors(target=2, texts=("ham",))])
+        writer.put_anchors([anchors(1, "breakfast egg", "egg"), anchors(2, "ham")])
         writer.commit_anchors(1)
     reader = index.reader()
-    assert reader.anchor_scores(words("egg"), 10).keys() == {1}
-    assert reader.anchor_scores(Query(required=(phrase("breakfast egg"),)), 10).keys() == {1}
-    assert reader.anchor_scores(Query(required=(phrase("egg egg"),)), 10) == {}
-    assert reader.anchor_scores(words("egg"), 10, among=[2]) == {}
-    assert reader.anchor_scores(words("egg"), 10, among=[1, 2]) == reader.anchor_scores(words("egg"), 10)
+    assert reader.best_called(words("egg"), 10) == [1]
+    assert reader.best_called(Query(required=(phrase("breakfast egg"),)), 10) == [1]
+    assert reader.best_called(Query(required=(phrase("egg egg"),)), 10) == []
+    assert called(reader) == {1: "breakfast egg egg", 2: "ham"}
     with closing(index.writer()) as writer:
         assert writer.anchors_version == 1
-        writer.put_anchors([Anchors(target=1, texts=()), Anchors(target=2, texts=("egg",))])
+        writer.put_anchors([anchors(1), anchors(2, "egg")])
         writer.commit_anchors(2)
     reader = index.reader()
-    assert reader.anchor_scores(words("egg"), 10).keys() == {2}
-    assert reader.anchor_scores(words("ham"), 10) == {}
+    assert reader.best_called(words("egg"), 10) == [2]
+    assert reader.best_called(words("ham"), 10) == []
+    assert called(reader) == {2: "egg"}
     assert reader.version == 1, "the documents were not touched"
 
 
 def test_anchor_texts_of_removed_documents_go_with_them(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         fill(writer, standing(1, page("Menu")))
-        writer.put_anchors([Anchors(target=1, texts=("egg",))])
+        writer.put_anchors([anchors(1, "egg")])
         writer.commit_anchors(1)
         writer.remove([1])
         writer.commit(2)
         writer.commit_anchors(2)
-    assert index.reader().anchor_scores(words("egg"), 10) == {}
+    assert index.reader().best_called(words("egg"), 10) == []
+    assert called(index.reader()) == {}
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -192,6 +192,21 @@ def test_ranks_are_read_as_they_were_written(store: Store) -> None:
     assert [(one.name, one.ranks.pagerank) for one in store.ranked_hosts(5)] == [("a.test", 1.0)]
 
 
+def test_ranks_of_many_pages_are_written_with_what_was_computed(store: Store) -> None:
+    urls = [f"http://a.test/{n}" for n in range(120)]
+    visit_all(store, start(store, *urls), {url: [] for url in urls})
+    ids, names = sorted(number(store, url) for url in urls), Ranks.__struct_fields__
+    required = {"score", "indegree", "outdegree", "in_weight", "out_weight"}
+    numbers = [n / 128 for n in range(120)]
+    pages = RankColumns(
+        iter(ids), tuple(iter(numbers) if n == "pagerank" else [1] * 120 if n in required else None for n in names)
+    )
+    store.write_ranks(ranking(store), pages, columns(HostRanks, [store.hosts()[0].id]))
+    found = [store.ranks(each) for each in ids]
+    assert [each.pagerank for each in found if each is not None] == numbers
+    assert {(each.score, each.hub, each.core) for each in found if each is not None} == {(1.0, None, None)}
+
+
 def test_new_ranks_replace_all_old_ones(store: Store) -> None:
     visit_all(store, start(store, A), {A: [B], B: []})
     a, b, host = number(store, A), number(store, B), store.hosts()[0].id

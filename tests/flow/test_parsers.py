@@ -400,3 +400,15 @@ def test_a_parser_has_no_password_in_its_environment(opened: Opened, monkeypatch
     environment = child(opened()).environ()
     assert "s3cret" not in environment.values()
     assert environment["PATH"] == os.environ["PATH"]
+
+
+def test_a_parser_without_work_gives_the_memory_of_a_large_page_back(loop: Loop, opened: Opened) -> None:
+    pool = opened()
+    loop.pages_of(pool, job("<p>small"))
+    process = child(pool)
+    before = process.memory_info().rss
+    loop.pages_of(pool, job("<p>large <b>page</b>" * 200_000))
+    large = process.memory_info().rss
+    assert large > before + (40 << 20)
+    loop.run(pool, lambda: process.memory_info().rss < before + (large - before) / 4)
+    assert loop.pages_of(pool, job("<p>small")) == [parse(job("<p>small"), ParseOptions())]

@@ -66,6 +66,16 @@ def test_the_same_question_is_answered_the_same_with_and_without_memory(app: App
     assert {**first, "took_ms": 0} == {**second, "took_ms": 0}
 
 
+@pytest.mark.parametrize("plain", ["q=silk+thread", "q=gossamer&limit=3&page=2", "q=", "q=%22silk", "q=nowhere"])
+def test_plain_questions_are_answered_as_the_framework_answers_them(app: App, plain: str) -> None:
+    short, long = app.get(f"/api/search?{plain}"), app.get(f"/api/search?{plain}&explain=false")
+    assert {**short.json(), "took_ms": 0} == {**long.json(), "took_ms": 0}
+    told = short.headers.keys() - {"date", "content-length"}
+    assert {name: short.headers[name] for name in told} == {name: long.headers[name] for name in told}
+    counted = app.get("/metrics").text
+    assert 'gossamer_http_requests_total{route="/api/search",status="200"}' in counted
+
+
 def test_completion_goes_on_with_words_of_the_web(app: App) -> None:
     told = app.get("/api/complete", params={"q": "autumn goss"}).json()
     assert "autumn gossamer" in told["completions"]

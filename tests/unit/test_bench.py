@@ -11,14 +11,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import limits, report, sample, soak, stages  # noqa: E402
-from bench.contest import Contestant, Spread, measure, ratio  # noqa: E402
+from bench import limits, report, run, sample, soak, stages  # noqa: E402
+from bench.contest import Contestant, Spread, in_turn, measure, ratio  # noqa: E402
 
 PROGRAM = "import json, sys; print('noise'); print(json.dumps({'pages': 7})); sys.exit(int(sys.argv[1]))"
 
 
-def contestant(code: int) -> Contestant:
-    return Contestant(name="one", command=lambda _url, _folder: [sys.executable, "-c", PROGRAM, str(code)])
+def contestant(code: int, name: str = "one") -> Contestant:
+    return Contestant(name=name, command=lambda _url, _folder: [sys.executable, "-c", PROGRAM, str(code)])
 
 
 def test_a_run_is_measured_from_outside(tmp_path: Path) -> None:
@@ -31,6 +31,17 @@ def test_a_run_is_measured_from_outside(tmp_path: Path) -> None:
 def test_a_run_that_fails_ends_the_bench(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="one ended with code 3"):
         measure(contestant(3), "", tmp_path)
+
+
+def test_who_fails_in_a_race_does_not_end_it() -> None:
+    runs, faults = in_turn([contestant(0), contestant(3, "other")], "", 2, patience=600.0)
+    assert [run.contestant for run in runs] == ["one", "one"]
+    assert "other ended with code 3" in faults["other"]
+
+
+def test_the_slow_run_less_often() -> None:
+    runs, _ = in_turn([contestant(0)], "", 3, patience=0.001)
+    assert len(runs) == 1
 
 
 def test_ratios_are_taken_of_runs_that_followed_one_another() -> None:
@@ -71,6 +82,42 @@ def test_a_report_tells_machine_aims_and_who_was_not_there(tmp_path: Path, monke
     assert kept["sections"][0]["measured"] == {"rates": [7.0]}
     assert kept["sections"][0]["aims"][0]["reached"] is False
     assert kept["machine"].keys() >= {"processor", "cores", "memory", "date"}
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a bench of three parts writes its report: one goes well, one fails, one is interrupted by the user."""
+    for name in ("PAGE", "README"):
+        (tmp_path / name).write_text(
+            "".join(f"<!-- {it} -->\n<!-- end of {it} -->\n" for it in ("bench", "bench full"))
+        )
+        monkeypatch.setattr(report, name, tmp_path / name)
+    monkeypatch.setattr(report, "FOLDER", tmp_path / "results")
+
+    def fails(_scale: run.Scale) -> report.Section:
+        raise ValueError("no such page")
+
+    def is_interrupted(_scale: run.Scale) -> report.Section:
+        raise KeyboardInterrupt
+
+    section = report.Section(name="A site", work="Ten pages.", columns=("system",), rows=[["gossamer"]])
+    parts = {"fails": fails, "goes": lambda _: section, "stops": is_interrupted, "later": fails}
+    monkeypatch.setattr(run, "PARTS", {name: run.Part(part, 1, 1) for name, part in parts.items()})
+    return tmp_path
+
+
+def test_what_was_measured_is_written_though_parts_fail_and_the_rest_is_interrupted(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["run.py", "--full"])
+    assert run.main() == 130
+    page = (kept / "PAGE").read_text()
+    assert "### A site" in page
+    assert "- Not measured: fails (ValueError: no such page)\n- Not measured: stops (interrupted)" in page
+    assert "- Not measured: later (interrupted)" in page
+    assert "- Not measured: fails" in (kept / "README").read_text()
+    assert "### A site" not in (kept / "README").read_text()  # which has the aims only
+    assert "fails (1 of 4); about 1 min left" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -133,6 +180,21 @@ def test_growth_after_the_first_ten_minutes_is_found() -> None:
 
 def test_growth_in_the_first_ten_minutes_is_none() -> None:
     assert all(times == 1 for times in soak.growth(looks(0.0), 60).values())
+
+
+def test_memory_that_is_given_back_less_often_is_no_growth() -> None:
+    busier = [look._replace(watch_megabytes=200 if n > 60 or n % 2 else 100) for n, look in enumerate(looks(0.0))]
+    assert soak.growth(busier, 60)["watch_megabytes"] == 1
+
+
+def test_handles_that_are_never_closed_are_found() -> None:
+    leaking = [look._replace(serve_handles=20 + n // 20) for n, look in enumerate(looks(0.0))]
+    assert soak.growth(leaking, 60)["serve_handles"] > soak.MOST_GROWTH
+
+
+def test_handles_that_are_open_for_a_moment_are_no_growth() -> None:
+    busy_later = [look._replace(watch_handles=76 if n > 60 and n % 5 else 70) for n, look in enumerate(looks(0.0))]
+    assert soak.growth(busy_later, 60)["watch_handles"] == 1
 
 
 def test_every_stage_has_its_budget() -> None:

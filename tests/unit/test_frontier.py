@@ -59,6 +59,15 @@ def test_robots_txt_of_yesterday_is_asked_for_again() -> None:
     assert isinstance(bench.next(NOW + 25 * 3600), AskRobots)
 
 
+def test_the_pause_after_robots_txt_begins_when_it_came_not_when_it_was_read() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(1), NOW)
+    assert isinstance(bench.next(NOW), AskRobots)
+    bench.robots_known(robots("User-agent: *\nCrawl-delay: 2", at=NOW))  # however late
+    assert bench.next(NOW + 1.9) is None
+    assert isinstance(bench.next(NOW + 2), Fetch)
+
+
 def test_a_forbidden_url_is_refused_and_costs_no_pause() -> None:
     bench = frontier()
     bench.take_in(host_lease(2, robots("User-agent: *\nDisallow: /0")), NOW)

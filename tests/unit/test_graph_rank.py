@@ -112,7 +112,7 @@ def test_authorities_solve_their_equation(graph: Links) -> None:
     found = hits(graph)
     if not graph.edges:
         return
-    matrix = graph.matrix(weighted=False).toarray()
+    matrix = np.column_stack([graph.gets(weighted=False) @ column for column in np.eye(graph.nodes)])
     square = matrix @ matrix.T
     values = np.linalg.eigvalsh(square)
     image = square @ found.authorities

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.errors import IndexBroken, IndexFault
-from gossamer.index import build
+from gossamer.index import build, documents
 from gossamer.index.build import Builder, bring_up_to_date
 from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
 from gossamer.index.words import WordTable
@@ -191,8 +191,8 @@ def test_new_anchor_texts_of_a_thousand_pages_arrive_without_putting_a_document_
     assert done.put == 0
     assert done.anchors >= 1_000
     with closing(TantivyReader(place)) as reader:
-        assert len(reader.anchor_scores(words("zebra"), 2_000)) == 1_000
-        assert reader.anchor_scores(words("77"), 10).keys() == {id_of(store, f"{HOME}77")}
+        assert len(reader.best_called(words("zebra"), 2_000)) == 1_000
+        assert reader.best_called(words("77"), 10) == [id_of(store, f"{HOME}77")]
         assert reader.match(words("zebra"), WEIGHTS, limit=5).total == 0
     assert documents != place.state()[1], "only the version in it is new"
 
@@ -207,7 +207,7 @@ def test_lost_anchor_texts_are_lost(store: SqliteStore, place: IndexPlace) -> No
     store.submit(crawler, [fetched(found[HOME], body="changed")], admit_all, now=time.time())
     catch_up(store, place)
     with closing(TantivyReader(place)) as reader:
-        assert reader.anchor_scores(words("zebra"), 10) == {}
+        assert reader.best_called(words("zebra"), 10) == []
 
 
 def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: IndexPlace) -> None:
@@ -221,6 +221,24 @@ def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: IndexPl
         assert entry.documents[0].url == HOME
         assert entry.documents[0].positions == [4, 7]
         assert entry.documents[0].fields == ["text", "text"]
+
+
+def test_words_that_make_room_for_others_are_told_and_counted_all_the_same(
+    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[tuple[str, int]]:
+        with closing(TantivyReader(place)) as reader:
+            return reader.words_like("", shortest=1, longest=99)
+
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(20))
+    catch_up(store, place)
+    at_once = told()
+    assert ("body", 21) in at_once
+    monkeypatch.setattr(documents, "MOST_WORDS", 8)
+    monkeypatch.setattr(build, "BATCH", 2)
+    catch_up(store, place, rebuild=True)
+    assert told() == at_once
 
 
 def test_a_builder_commits_on_a_rhythm_while_it_follows(
@@ -237,6 +255,27 @@ def test_a_builder_commits_on_a_rhythm_while_it_follows(
     with closing(TantivyReader(place)) as reader:
         assert reader.count() == 11
     builder.close()
+
+
+def test_what_a_builder_forgets_at_rest_is_committed_and_counted(
+    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[tuple[str, int]]:
+        with closing(TantivyReader(place)) as reader:
+            return reader.words_like("", shortest=1, longest=99)
+
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(20))
+    catch_up(store, place)
+    at_once = told()
+    monkeypatch.setattr(build, "BATCH", 7)
+    with closing(Builder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
+        while not builder.step():
+            builder.rest()
+        builder.rest()
+        builder.complete()
+    assert told() == at_once
+    assert held(place) == list(range(1, 22))
 
 
 def test_text_without_blanks_is_not_remembered_but_its_words_are(store: SqliteStore, place: IndexPlace) -> None:

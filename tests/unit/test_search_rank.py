@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.index.base import STOPS, AnyOf, InTitle, Matches, Phrase, Query, Site, Word, WordSequence
+from gossamer.index.base import STOPS, AnyOf, InTitle, Matches, Phrase, Query, Site, Word, WordSequence, term_code
 from gossamer.model import Field
 from gossamer.search.rank import (
     PARTS,
     Outside,
     Slot,
     Words,
+    anchor_score,
     first_of_twins,
     in_order,
     judge,
@@ -28,12 +30,18 @@ from gossamer.search.rank import (
 )
 from gossamer.search.weights import SECOND
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
 Run = tuple[Field, list[int]]
 Page = list[Run]
 
 ASKED = [Slot(terms=("a",), words=(1,), idf=2.0), Slot(terms=("b", "c"), words=(2, 3), idf=0.5)]
 IDF = np.array([slot.idf for slot in ASKED])
 SLOT = {1: 0, 2: 1, 3: 1}
+AVERAGE = 5.0  # words of a page
 
 runs = st.tuples(
     st.sampled_from([Field.H1, Field.H6, Field.PARAGRAPH, Field.TEXT]), st.lists(st.integers(0, 6), max_size=8)
@@ -59,9 +67,8 @@ def sequence(page: Page) -> WordSequence:
 # -- the parts ---------------------------------------------------------------------------------------------------------
 
 
-def plain_text_score(made: list[Page], page: Page) -> float:
-    lengths = [sum(len(run) for _, run in each) for each in made]
-    long = sum(len(run) for _, run in page) / max(1.0, sum(lengths) / len(lengths))
+def plain_text_score(page: Page) -> float:
+    long = sum(len(run) for _, run in page) / AVERAGE
     norm = 1 - SECOND.length + SECOND.length * long
     frequency = [0.0, 0.0]
     for field, run in page:
@@ -77,8 +84,8 @@ def plain_text_score(made: list[Page], page: Page) -> float:
 @settings(deadline=None)  # a busy machine is no fault
 @given(pages)
 def test_a_word_counts_once_over_all_fields(made: list[Page]) -> None:
-    expected = [plain_text_score(made, page) for page in made]
-    assert text_score(words_of(made), IDF, SECOND) == pytest.approx(expected)
+    expected = [plain_text_score(page) for page in made]
+    assert text_score(words_of(made), IDF, AVERAGE, SECOND) == pytest.approx(expected)
 
 
 def plain_proximity(page: Page) -> float:
@@ -115,18 +122,38 @@ def test_a_title_that_is_the_question_counts_whole_stop_words_aside() -> None:
     assert title_score(words_of(made), IDF) == pytest.approx([1.0, 4 / 9, 0.0])
 
 
-def outside(count: int, **columns: list[float]) -> Outside:
-    given_ = {name: np.array(columns.get(name, [0.0] * count)) for name in Outside.__struct_fields__}
-    return Outside(**given_)
+callings = st.lists(st.sampled_from("abcxyz"), max_size=9)
+
+
+def codes(terms: Sequence[str]) -> NDArray[np.uint32]:
+    return np.array([term_code(term) for term in terms], np.uint32)
+
+
+def plain_anchor_score(called: list[str]) -> float:
+    norm = 1 - SECOND.length + SECOND.length * len(called) / SECOND.called
+    frequency = [called.count("a") / norm, (called.count("b") + called.count("c")) / norm]
+    return sum(float(idf) * f / (SECOND.calls + f) for idf, f in zip(IDF, frequency, strict=True)) / float(IDF.sum())
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.lists(callings, max_size=6))
+def test_what_others_call_a_page_counts_by_how_much_of_it_is_asked_for(called: list[list[str]]) -> None:
+    expected = [plain_anchor_score(each) for each in called]
+    assert anchor_score([codes(each) for each in called], ASKED, IDF, SECOND) == pytest.approx(expected)
+
+
+def outside(count: int, *called: str, **columns: list[float]) -> Outside:
+    plain = ("first", "pagerank", "steps", "changed")
+    given_ = {name: np.array(columns.get(name, [0.0] * count)) for name in plain}
+    lead = [codes(text) for text in called] or [codes("")] * count
+    return Outside(average_length=AVERAGE, callings=lead, **given_)
 
 
 @settings(deadline=None)  # a busy machine is no fault
 @given(pages)
 def test_every_part_lies_between_0_and_1_and_the_score_is_their_weighted_sum(made: list[Page]) -> None:
     count = len(made)
-    judged = judge(
-        words_of(made), ASKED, outside(count, anchors=[9.0] * count, pagerank=[0.7] * count), SECOND, now=1e9
-    )
+    judged = judge(words_of(made), ASKED, outside(count, *["abba"] * count, pagerank=[0.7] * count), SECOND, now=1e9)
     assert set(judged.parts) == set(PARTS)
     assert all(np.all((part >= 0) & (part <= 1)) for part in judged.parts.values())
     weights = part_weights(SECOND)
@@ -141,9 +168,11 @@ def test_without_words_to_judge_by_the_first_pass_decides() -> None:
 
 def test_home_pages_new_pages_and_important_pages_are_worth_more() -> None:
     page: list[Page] = [[(Field.PARAGRAPH, [1, 2])]] * 2
-    for better in ({"steps": [0.0, 3.0]}, {"changed": [9e8, 1e8]}, {"pagerank": [0.9, 0.1]}, {"anchors": [5.0, 0.0]}):
+    for better in ({"steps": [0.0, 3.0]}, {"changed": [9e8, 1e8]}, {"pagerank": [0.9, 0.1]}):
         scores = judge(words_of(page), ASKED, outside(2, **better), SECOND, now=1e9).scores
         assert scores[0] > scores[1]
+    scores = judge(words_of(page), ASKED, outside(2, "ab", "xy"), SECOND, now=1e9).scores
+    assert scores[0] > scores[1]
 
 
 # -- the question ------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 HARD_STOP = 2  # the second Ctrl-C
 STOPPED = "stopped"  # `CrawlLoop.ending` after Ctrl-C
 LOOK_SECONDS = 0.1
+SEEDS_SHOWN = 3  # at the start
 
 
 START_OPTIONS = (
@@ -83,6 +84,12 @@ def watch(**options: Any) -> None:
     run_crawl((), words=None, revisit=False, everything=False, watch=True, go_on="watch", **options)
 
 
+def _first_few(urls: tuple[str, ...]) -> list[str]:
+    """Of many seeds, the first and how many more there are."""
+    more = len(urls) - SEEDS_SHOWN
+    return [*urls[:SEEDS_SHOWN], f"and {more} more"] if more > 1 else [*urls]
+
+
 def run_crawl(
     urls: tuple[str, ...], *, store: str, config: Path | None, as_json: bool, words: str | None, revisit: bool,
     everything: bool, log_file: Path | None, quiet: bool, flags: Mapping[str, object], go_on: str = "crawl",
@@ -94,7 +101,7 @@ def run_crawl(
     again = "Visiting again all that is" if everything else "Visiting again what is due" if revisit else (
         "Keeping fresh what is" if watch else "Going on where the last crawl stopped"
     )  # fmt: skip
-    starts = [*urls, *([f"what is found for {words}"] if words else [])]
+    starts = [*_first_few(urls), *([f"what is found for {words}"] if words else [])]
     place = named(store)
     _say(f"Crawling {', '.join(starts)} into {place} ..." if starts else f"{again} in {place} ...")
     from gossamer.start import Ask, Complete, prepare

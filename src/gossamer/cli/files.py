@@ -87,15 +87,15 @@ def _pages(place: Path, base: str | None, settings: Settings) -> Iterator[FilePa
 
 
 def _take(web: Store, settings: Settings, pages: Iterable[FilePage | Skipped]) -> Iterator[Taken]:
-    import os
     import selectors
 
+    from gossamer.cores import cores
     from gossamer.crawl.parsers import ParserPool
     from gossamer.files.take import Parts, take
     from gossamer.start import parse_options
 
     selector = selectors.DefaultSelector()
-    pool = ParserPool(parse_options(settings), settings.parse.processes or os.cpu_count() or 1, selector)
+    pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
     try:
         parts = Parts(store=web, pool=pool, selector=selector, crawl=settings.crawl)
         yield from take(pages, parts)

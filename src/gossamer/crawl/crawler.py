@@ -42,7 +42,9 @@ UNHEARD_SECONDS = 8.0  # without an answer to a beat, after which others may be 
 DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
 LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)
 LEASED_AHEAD = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
-PARSE_AHEAD = 8  # answers waiting per parser, so that none idles while the loop is busy
+# Answers waiting per parser: none idles while the loop is busy, and no host's turn is missed because others answered
+# at the same time. How much they may be in all, BODIES_IN_MEMORY says.
+PARSE_AHEAD = 64
 BODIES_IN_MEMORY = 64 << 20  # bytes of answers waiting for a parser before new transfers hold off
 
 
@@ -96,6 +98,7 @@ class CrawlLoop:
         self._ids = count(1)
         self._leases: dict[int, Lease] = {}  # by request: being fetched or parsed
         self._robots_asked: dict[int, AskRobots] = {}  # by request, likewise
+        self._robots_came: dict[int, float] = {}  # when, of those being parsed
         self._answers: dict[int, Fetched] = {}  # being parsed
         self._bodies = 0  # bytes of them
         self._clock_start = time.time() - time.monotonic()
@@ -271,7 +274,7 @@ class CrawlLoop:
                 continue  # dropped by a stop at once
             self._bodies -= len(fetched.body)
             if page.id in self._robots_asked:
-                self._robots_parsed(page, now)
+                self._robots_parsed(page)
             else:
                 self._visited(fetched, page, now)
 
@@ -338,6 +341,7 @@ class CrawlLoop:
     def _robots_answered(self, fetched: Fetched, now: float) -> None:
         meaning = meaning_of(fetched.outcome, fetched.status)
         if meaning == "rules":
+            self._robots_came[fetched.request.id] = now
             self._parse(fetched)
             return
         ask = self._robots_asked.pop(fetched.request.id)
@@ -346,16 +350,16 @@ class CrawlLoop:
         else:
             self._robots_unreachable(ask, fetched, now)
 
-    def _robots_parsed(self, page: Page, now: float) -> None:
-        ask = self._robots_asked.pop(page.id)
+    def _robots_parsed(self, page: Page) -> None:
+        ask, came = self._robots_asked.pop(page.id), self._robots_came.pop(page.id)
         usable = page.outcome is Outcome.FETCHED
         # A robots.txt that does not even decode says nothing: RFC 9309 §2.3.1.5 has us use what can be parsed.
-        self._robots_known(ask, "rules", page.text.decode("utf-8", "replace") if usable else "", page.reason, now)
+        self._robots_known(ask, "rules", page.text.decode("utf-8", "replace") if usable else "", page.reason, came)
 
-    def _robots_known(self, ask: AskRobots, outcome: str, text: str, reason: str, now: float) -> None:
-        robots = Robots(host=ask.host, scheme=ask.scheme, outcome=outcome, text=text, fetched_at=now, reason=reason)
+    def _robots_known(self, ask: AskRobots, outcome: str, text: str, reason: str, came: float) -> None:
+        robots = Robots(host=ask.host, scheme=ask.scheme, outcome=outcome, text=text, fetched_at=came, reason=reason)
         self._outbox.robots.append(robots)
-        rules = self._frontier.robots_known(robots, now)
+        rules = self._frontier.robots_known(robots)
         if self._settings.crawl.sitemaps:
             found = (visits.sitemap_candidate(url, self._rules) for url in rules.sitemaps)
             self._outbox.found.extend(found)
@@ -499,6 +503,7 @@ class CrawlLoop:
         self._leases.clear()
         self._answers.clear()
         self._robots_asked.clear()
+        self._robots_came.clear()
 
     def _close(self) -> None:
         """Leave: whatever happened, leases go back and processes end."""

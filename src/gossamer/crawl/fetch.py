@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gossamer.model import Request
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 §2.3.1.2: "at least five consecutive redirects"
-CONNECTIONS_PER_TRANSFER = 2  # kept open for the next request to their hosts: as many again wait out a polite pause
 ENCODINGS = "gzip, deflate, br, zstd"  # what parsers decode
 # Servers that do not know HEAD answer it with all sorts of errors. These two are about the moment, not the method.
 BELIEVED_OF_HEAD = frozenset({429, 503})
@@ -67,7 +66,9 @@ class Fetcher:
         accept: Sequence[str],
         selector: selectors.BaseSelector,
         transfers: int,
+        waiting: int,
     ) -> None:
+        """`waiting`: connections that are kept open, beside those in use, for the next request to their host."""
         self._settings = settings
         self._accept = frozenset(accept)
         base = {"Accept": ", ".join((*accept, "*/*;q=0.1")), "Accept-Encoding": ENCODINGS}
@@ -90,7 +91,7 @@ class Fetcher:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, transfers * CONNECTIONS_PER_TRANSFER)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, transfers + waiting)
 
     @property
     def active(self) -> int:

@@ -135,12 +135,12 @@ class Frontier:
         self.waiting_urls += len(leased.leases)
         self._list(host)
 
-    def robots_known(self, robots: Robots, now: float) -> RobotsRules:
-        """Rules arrived for a host; it may be visited."""
+    def robots_known(self, robots: Robots) -> RobotsRules:
+        """Rules arrived for a host; it may be visited, after a pause that began when they did."""
         host = self._hosts[robots.host]
         host.asking = False
         rules = self._set_rules(host, robots)
-        host.ready_at = max(host.ready_at, now + self._pause(host, 0.0))
+        host.ready_at = max(host.ready_at, robots.fetched_at + self._pause(host, 0.0))
         self._list(host)
         return rules
 

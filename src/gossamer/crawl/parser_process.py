@@ -15,30 +15,29 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import select
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
 
 import msgspec
 from selectolax.lexbor import SelectolaxError
 
+from gossamer.crawl.heap import give_back
 from gossamer.crawl.parse import PageParser, ParseOptions
 from gossamer.model import Outcome, Page, ParseJob
 
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
 NICENESS = 5  # whoever waits for an answer (the coordinator, a search beside the crawl) goes first
 HEADER = 4  # bytes of a frame's length
+QUIET = 2_000  # milliseconds without a job, after which memory is given back
 _PAGES_BETWEEN_COLLECTIONS = 1000  # cycles are rare here; looking for them on every page cost 5 % of its time
 
 
 def main() -> None:
     """Serve the socket whose file descriptor is the first argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the coordinator
-    with socket.socket(fileno=int(sys.argv[1])) as connection, connection.makefile("rb") as jobs:
-        first = _frame(jobs)
+    with socket.socket(fileno=int(sys.argv[1])) as connection:
+        first = _frame(connection)
         if first is None:
             return
         options = msgspec.msgpack.decode(first, type=ParseOptions)
@@ -48,7 +47,7 @@ def main() -> None:
         gc.disable()
         try:
             connection.sendall(bytes(HEADER))
-            _serve(connection, jobs, parser, options)
+            _serve(connection, parser, options)
         except (BrokenPipeError, ConnectionResetError):
             return  # the coordinator is gone
 
@@ -62,11 +61,13 @@ def _limit(options: ParseOptions) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def _serve(connection: socket.socket, jobs: BinaryIO, parser: PageParser, options: ParseOptions) -> None:
+def _serve(connection: socket.socket, parser: PageParser, options: ParseOptions) -> None:
     decode = msgspec.msgpack.Decoder(ParseJob).decode
     encode = msgspec.msgpack.Encoder().encode_into
     served = 0
-    while (frame := _frame(jobs)) is not None:
+    jobs = select.poll()
+    jobs.register(connection, select.POLLIN)
+    while (frame := _frame(connection)) is not None:
         job = decode(frame)
         del frame
         reply = bytearray(HEADER)
@@ -84,6 +85,8 @@ def _serve(connection: socket.socket, jobs: BinaryIO, parser: PageParser, option
         served += 1
         if served % _PAGES_BETWEEN_COLLECTIONS == 0:
             gc.collect()
+        if not jobs.poll(QUIET):
+            give_back()
 
 
 def _send(connection: socket.socket, reply: bytearray) -> None:
@@ -91,13 +94,13 @@ def _send(connection: socket.socket, reply: bytearray) -> None:
     connection.sendall(reply)
 
 
-def _frame(jobs: BinaryIO) -> bytes | None:
+def _frame(connection: socket.socket) -> bytes | None:
     """The next message; None when the coordinator has closed the connection."""
-    header = jobs.read(HEADER)
+    header = connection.recv(HEADER, socket.MSG_WAITALL)
     if len(header) < HEADER:
         return None
     size = int.from_bytes(header, "big")
-    message = jobs.read(size)
+    message = connection.recv(size, socket.MSG_WAITALL)
     return message if len(message) == size else None
 
 

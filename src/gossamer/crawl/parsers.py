@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.cores import cores
 from gossamer.errors import ParserFault
 from gossamer.model import Kind, Outcome, Page, ParseJob, Position
 
@@ -49,7 +50,7 @@ _DIGESTS = frozenset({16})  # bytes
 
 def most_parsers() -> int:
     """How many parsers a crawler on this machine may be asked to have."""
-    return _PER_CORE * (os.cpu_count() or 1)
+    return _PER_CORE * cores()
 
 
 def _start_process(connection: socket.socket) -> subprocess.Popen[bytes]:

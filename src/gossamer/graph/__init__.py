@@ -7,7 +7,9 @@ Reading order
     `arrays`     arrays in files, published whole or not at all
     `bonds`      the store's links by DocID, brought up to date from its changes
     `snapshot`   the graph that is ranked: pages ordered by reversed host and path, and their hosts
-    `rank`       PageRank, HITS, scores; `load_pagerank` for search
+    `product`    a graph's matrix times what its nodes give
+    `rank`       PageRank, HITS, scores; `load_pagerank` for search; `dominant` finds eigenvectors for it
+    `aside`      HITS of a big graph, in a process of its own
     `paths`      distances: click depth, harmonic centrality
     `structure`  components, bow-tie, communities, cores, related pages, a site and its neighbours
     `shape`      a web in numbers, a site among its neighbours

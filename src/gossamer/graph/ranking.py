@@ -7,16 +7,19 @@ store version that they reflect.
 from __future__ import annotations
 
 import time
-from itertools import chain, repeat
+from contextlib import nullcontext
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from gossamer.errors import UsageError
+from gossamer.graph.aside import hits_later
 from gossamer.graph.bonds import open_bonds
 from gossamer.graph.expectation import expected
 from gossamer.graph.paths import depths, harmonic
+from gossamer.graph.product import row_sums
 from gossamer.graph.rank import ALPHA, hits, load_pagerank, pagerank, save_pagerank, score
 from gossamer.graph.snapshot import open_graph
 from gossamer.graph.structure import BOWTIE, Undirected, bow_tie, components
@@ -25,9 +28,11 @@ from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from gossamer.graph.arrays import Array
+    from gossamer.graph.aside import Later
     from gossamer.graph.bonds import Tell
     from gossamer.graph.snapshot import Graph, Links
     from gossamer.store.base import Store
@@ -60,8 +65,11 @@ def rank(store: Store, directory: Path, options: RankOptions, tell: Tell = lambd
         return before
     graph = open_graph(store, directory, include_unvisited=options.include_unvisited, tell=tell)
     facts: dict[str, Any] = {}
-    pages = _page_columns(graph, store.seeds(), options, facts, tell)
-    hosts = _host_columns(graph, options, tell)
+    with _hits_later(graph, directory, options, tell) as later:
+        pages = _page_columns(graph, store.seeds(), options, facts, tell)
+        hosts = _host_columns(graph, options, tell)
+        if later is not None:
+            pages["hub"], pages["authority"] = later()
     ranking = Ranking(
         made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
         hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
@@ -74,6 +82,14 @@ def rank(store: Store, directory: Path, options: RankOptions, tell: Tell = lambd
         waiting = expected(open_bonds(store, directory), graph.docs, pages["pagerank"])
         store.reorder(_numbers(waiting.docs), _numbers(waiting.backlinks))
     return ranking
+
+
+def _hits_later(
+    graph: Graph, directory: Path, options: RankOptions, tell: Tell
+) -> AbstractContextManager[Later | None]:
+    if "hits" not in options.measures:
+        return nullcontext()
+    return hits_later(graph, directory, weighted=options.weighted, tell=tell)
 
 
 class Order(Value, frozen=True, kw_only=True):
@@ -142,6 +158,8 @@ def _host_columns(graph: Graph, options: RankOptions, tell: Tell) -> dict[str, A
     links = graph.hosts
     columns = _basics(links, options, {}, tell)
     columns["pages"] = np.diff(graph.host_starts)
+    if "hits" in options.measures:
+        columns["hub"], columns["authority"] = hits(links, weighted=options.weighted, tell=tell)
     if "harmonic" in options.measures:
         columns["harmonic"] = harmonic(links, tell).values
     if "components" in options.measures:
@@ -152,29 +170,17 @@ def _host_columns(graph: Graph, options: RankOptions, tell: Tell) -> dict[str, A
 
 
 def _basics(links: Links, options: RankOptions, facts: dict[str, Any], tell: Tell) -> dict[str, Array]:
-    """PageRank, degrees and HITS."""
+    """PageRank and degrees."""
     ranked = pagerank(links, alpha=options.alpha, weighted=options.weighted, tell=tell)
     facts["iterations"] = ranked.iterations
-    columns = {
+    return {
         "pagerank": ranked.values,
         "score": score(ranked.values),
         "indegree": np.diff(links.in_starts),
         "outdegree": np.diff(links.starts),
-        "in_weight": _sums(links.in_weights, links.in_starts),
-        "out_weight": _sums(links.weights, links.starts),
+        "in_weight": row_sums(links.in_starts, links.in_weights),
+        "out_weight": row_sums(links.starts, links.weights),
     }
-    if "hits" in options.measures:
-        columns["hub"], columns["authority"] = hits(links, weighted=options.weighted, tell=tell)
-    return columns
-
-
-def _sums(weights: Array, starts: Array) -> Array:
-    """The sum of each row."""
-    sums = np.zeros(len(starts) - 1, np.int64)
-    filled = np.flatnonzero(np.diff(starts))  # reduceat knows no empty rows
-    if len(filled):
-        sums[filled] = np.add.reduceat(weights, starts[filled], dtype=np.int64)
-    return sums
 
 
 def _or_none(numbers: Array) -> Array:
@@ -185,12 +191,12 @@ def _or_none(numbers: Array) -> Array:
 
 
 def _rows(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
-    """The columns in the order of the fields, those not computed as None. By id: stores like to append."""
+    """The columns in the order of the fields. By id: stores like to append."""
     order = np.argsort(ids)
     known = (columns.get(name) for name in type_.__struct_fields__)
     return RankColumns(
         _numbers(ids[order]),
-        tuple(repeat(None, len(ids)) if column is None else _numbers(column[order]) for column in known),
+        tuple(None if column is None else _numbers(column[order]) for column in known),
     )
 
 

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from gossamer.graph.arrays import Part, Writer, alone_in, load_part
 from gossamer.graph.bonds import REDIRECT, open_bonds, spread, summed
+from gossamer.graph.product import Matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,20 +69,15 @@ class Links(NamedTuple):
         row = slice(self.in_starts[node], self.in_starts[node + 1])
         return self.sources[row], self.in_weights[row]
 
-    def matrix(self, *, weighted: bool) -> sparse.csr_array:
+    def gets(self, *, weighted: bool) -> Matrix:
         """The matrix whose product with what nodes give is what nodes get: row = target, column = source."""
-        data = self.in_weights.astype(np.float64) if weighted else np.ones(self.edges)
-        return self._square(data, self.sources, self.in_starts)
+        linking = np.flatnonzero(np.diff(self.starts))
+        return Matrix(self.in_starts, self.sources, self.in_weights if weighted else None, linking)
 
-    def matrices(self, *, weighted: bool) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """That matrix, and the one for the way back; each by rows, for products by columns take a third longer."""
-        forth = self.matrix(weighted=weighted)
-        data = self.weights.astype(np.float64) if weighted else forth.data
-        return forth, self._square(data, self.targets, self.starts)
-
-    def _square(self, data: Array, columns: Array, starts: Array) -> sparse.csr_array:
-        index = np.int32 if self.edges < 2**31 else np.int64  # scipy wants one type for both
-        return sparse.csr_array((data, columns, starts.astype(index)), shape=(self.nodes, self.nodes))
+    def gives(self, *, weighted: bool) -> Matrix:
+        """The one for the way back: row = source, column = target."""
+        linked = np.flatnonzero(np.diff(self.in_starts))
+        return Matrix(self.starts, self.targets, self.weights if weighted else None, linked)
 
     @classmethod
     def from_edges(cls, nodes: int, source: Array, target: Array, weight: Array | None = None) -> Links:
@@ -105,8 +101,10 @@ class Links(NamedTuple):
 class Graph:
     """The pages and hosts of a web with the links between them."""
 
-    def __init__(self, part: Part, final: Final) -> None:
+    def __init__(self, part: Part, final: Final, *, include_unvisited: bool) -> None:
         self.version = part.version  # of the store
+        self.stamp = part.facts["made_from"]  # by which its files are known
+        self.include_unvisited = include_unvisited
         self.visited = part.facts["visited"]  # pages
         self.known = part.facts["known"]  # these, and what they link to and was not visited, in the graph or not
         self.docs: npt.NDArray[np.int32] = part["docs"]  # DocID of each page
@@ -168,7 +166,7 @@ def open_graph(store: Store, directory: Path, *, include_unvisited: bool = False
                 _compose(store, directory, bonds, final, name, tell)
                 part = load_part(directory, name)
     assert part is not None
-    return Graph(part, final)
+    return Graph(part, final, include_unvisited=include_unvisited)
 
 
 def leads_to(bonds: Bonds) -> Final:

@@ -54,7 +54,8 @@ ENGLISH_STOPS = frozenset(_ENGLISH_STOPS.split())
 
 LONGEST_TERM = 64  # characters; what is longer is no word that anybody types, and only its head counts
 LONGEST_REMEMBERED = 64  # bytes; longer pieces are text without blanks, and seldom come again
-MOST_REMEMBERED = 400_000  # pieces, about 60 MB; then the memo starts anew
+# Pieces of one language, 25 MB with their numbers; then it starts anew. Ten thousand documentation pages have 41,000.
+MOST_REMEMBERED = 100_000
 
 # What is not an ASCII separator: lower-case letters and digits, apostrophes (`don't`), everything beyond ASCII.
 _CUT = bytes(

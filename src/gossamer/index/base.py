@@ -48,12 +48,17 @@ class Document(Value, frozen=True, kw_only=True):
     signature: bytes  # equal when a document would be the same: then it need not be put again
 
 
+def term_code(term: str) -> int:
+    """What stands for a term among the words of anchor texts, which are not all words of pages and have no WordIDs."""
+    return crc32(term.encode())
+
+
 STOPS = 1 << 31  # from here on the numbers in word sequences stand for stop words
 
 
 def stop_code(term: str) -> int:
     """What stands for a stop word in a word sequence: its WordID, 0, would not tell it from others."""
-    return STOPS | crc32(term.encode())
+    return STOPS | term_code(term)
 
 
 class Anchors(Value, frozen=True, kw_only=True):
@@ -61,6 +66,7 @@ class Anchors(Value, frozen=True, kw_only=True):
 
     target: int
     texts: tuple[str, ...]  # terms joined by blanks
+    words: bytes = b""  # of all texts: little-endian uint32, the `term_code` of each term
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------------
@@ -248,11 +254,16 @@ class IndexReader(Protocol):
         """Whether any of these texts (`Document.twin`) may stand in several documents: True when in doubt."""
         ...
 
-    def anchor_scores(self, query: Query, limit: int, among: Sequence[int] | None = None) -> dict[int, float]:
-        """The targets whose anchor texts fit the wanted words and phrases best, and how well (BM25).
+    def average_length(self) -> float:
+        """Words of a document, on average."""
+        ...
 
-        Of all targets, or of some; those that do not fit at all are left out.
-        """
+    def best_called(self, query: Query, limit: int) -> list[int]:
+        """The targets whose anchor texts fit the wanted words and phrases best, best first."""
+        ...
+
+    def callings(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
+        """The words of the anchor texts that lead to each of these (`Anchors.words`), where there are any."""
         ...
 
     def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
@@ -267,10 +278,6 @@ class IndexReader(Protocol):
         self, prefix: str = "", *, shortest: int = 0, longest: int = 99, limit: int | None = None
     ) -> list[tuple[str, int]]:
         """Words as they are written (lower case), the most frequent first, with about how many documents hold them."""
-        ...
-
-    def commonness(self, term: str) -> int:
-        """About how many documents hold a term in title or body: quicker than `frequency`, for ranking."""
         ...
 
     def frequency(self, term: str) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gossamer.errors import IndexBroken, IndexFault
 from gossamer.index.analyze import analysis
-from gossamer.index.base import Anchors
+from gossamer.index.base import Anchors, term_code
 from gossamer.index.documents import DocumentMaker, signature
 from gossamer.index.progress import Progress
 from gossamer.store.following import Place
@@ -33,7 +35,7 @@ MOST_LINKS = 50_000
 MOST_TEXTS = 100  # different anchor texts of one document
 MOST_REPEATS = 5  # times that one text counts, however many pages use it
 TARGETS_AT_ONCE = 1_000
-MOST_CALLINGS = 100_000  # anchor texts that are remembered with their terms
+MOST_CALLINGS = 50_000  # anchor texts that are remembered with their terms
 SMALLER = 8  # by which a batch shrinks when the writer breaks, or is killed again and again
 MOST_ATTEMPTS = 6  # writers that were killed before the document they were at is set aside
 KILLED = "the process was killed again and again while it was at this document"
@@ -89,6 +91,12 @@ class Builder:
         self._count(version=changes.version, latest=changes.latest)
         return changes.version == changes.latest
 
+    def rest(self) -> None:
+        """Nothing comes for a while: commit, and forget what was only remembered for speed."""
+        if self._tried(lambda: self._commit(self.progress.version, always=True)):
+            self._maker, self._callings = DocumentMaker(self._store), _Callings()
+            analysis.cache_clear()
+
     def complete(self) -> None:
         """Let a rebuilt index take the place of the one before."""
         self._writer.complete()
@@ -120,6 +128,8 @@ class Builder:
         out = [standing.id for standing in changes.standings if standing.text is None]
         self._writer.remove([*out, *changes.gone, *refused])
         self._writer.set_aside(refused)
+        if self._maker.full:  # the next commit may be minutes away
+            self._writer.note_forms(self._maker.take_forms())
         self._count(
             put=len(new) - len(refused), unchanged=len(belong) - len(new), removed=len(out) + len(changes.gone),
             set_aside=len(refused),
@@ -145,6 +155,7 @@ class Builder:
             self._size = max(1, self._size // SMALLER)
         self._writer.close()
         self._writer = self._open_writer()
+        self._maker = DocumentMaker(self._store)  # what it has told was not all committed
         self._start()
 
     def _count(self, **more: int) -> None:
@@ -183,27 +194,31 @@ class _Callings:
     """Anchor texts -> terms. The same texts lead to many pages: those met are remembered."""
 
     def __init__(self) -> None:
-        self._terms: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, str], tuple[str, bytes]] = {}  # the terms of each, and their codes
 
     def anchors(self, found: AnchorTexts, language: str) -> Anchors:
         """In the language of the page they lead to, which is what they speak of.
 
         A text counts once for one page, twice for two or three, three times for four to seven ..., and not more often.
         """
-        texts = []
+        texts, words = [], []
         for text, pages in found.texts:
-            terms = self._analysed(text, language)
+            terms, codes = self._analysed(text, language)
             if terms:
-                texts += [terms] * min(pages.bit_length(), MOST_REPEATS)
-        return Anchors(target=found.target, texts=tuple(texts))
+                times = min(pages.bit_length(), MOST_REPEATS)
+                texts += [terms] * times
+                words.append(codes * times)
+        return Anchors(target=found.target, texts=tuple(texts), words=b"".join(words))
 
-    def _analysed(self, text: str, language: str) -> str:
-        terms = self._terms.get((text, language))
-        if terms is None:
-            if len(self._terms) > MOST_CALLINGS:
-                self._terms.clear()
-            terms = self._terms[text, language] = analysis(language).terms(text)
-        return terms
+    def _analysed(self, text: str, language: str) -> tuple[str, bytes]:
+        known = self._known.get((text, language))
+        if known is None:
+            if len(self._known) > MOST_CALLINGS:
+                self._known.clear()
+            terms = analysis(language).terms(text)
+            codes = np.array([term_code(term) for term in terms.split()], "<u4")
+            known = self._known[text, language] = terms, codes.tobytes()
+        return known
 
 
 def _size_after(attempts: int) -> int:

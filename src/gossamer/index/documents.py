@@ -66,7 +66,8 @@ class Batch(NamedTuple):
 class _Memo:
     """What one language's pieces of text are, as far as they were met."""
 
-    def __init__(self) -> None:
+    def __init__(self, how: Analysis) -> None:
+        self._how = how
         self.seen: Counter[bytes] = Counter()  # in how many documents, since the forms were last taken
         self.fresh: list[bytes] = []  # met for the first time since then
         self.long: list[bytes] = []  # likewise, in the batch at hand
@@ -77,16 +78,32 @@ class _Memo:
         """Long pieces are text without blanks and do not come again; of these only the words are kept."""
         for piece in self.long:
             number = self.seen.pop(piece)
-            self.words -= len(self.forms[piece])
-            for form in self.forms.pop(piece):
+            forms = self.forms_of(piece)
+            self.words -= len(forms)
+            for form in forms:
                 self.loose[form] += number
+            self._forms.pop(piece, None)
             del self.numbers[piece]
         self.long.clear()
+
+    def learn(self, piece: bytes, words: list[PieceWord], numbers: bytes) -> None:
+        """Remember a piece. Plain words are not written down a second time: there are a hundred thousand of them."""
+        self._how.learn(piece, words)
+        self.words += len(words)
+        self.seen.setdefault(piece, 1)
+        (self.long if len(piece) > LONGEST_REMEMBERED else self.fresh).append(piece)
+        self.numbers[piece] = numbers
+        if not piece.isalnum():
+            self._forms[piece] = [(word.form, word.term) for word in words]
+
+    def forms_of(self, piece: bytes) -> list[tuple[str, str]]:
+        """The words of a piece as they are written, and their terms."""
+        return [(piece.decode(), self._how.joined([piece]))] if piece.isalnum() else self._forms[piece]
 
     def forget(self) -> None:
         self.words = 0  # in all pieces
         self.numbers: dict[bytes, bytes] = {BREAK: _NO_WORD}  # piece -> the WordIDs of its words
-        self.forms: dict[bytes, list[tuple[str, str]]] = {BREAK: []}  # piece -> its words as written, and their terms
+        self._forms: dict[bytes, list[tuple[str, str]]] = {BREAK: []}  # of pieces that are more than a plain word
 
 
 class DocumentMaker:
@@ -94,7 +111,7 @@ class DocumentMaker:
 
     def __init__(self, words: WordIds) -> None:
         self._words = words
-        self._memos: defaultdict[Analysis, _Memo] = defaultdict(_Memo)
+        self._memos: dict[Analysis, _Memo] = {}
         self._made = 0
 
     def make(self, standings: Iterable[Standing]) -> Batch:
@@ -111,6 +128,11 @@ class DocumentMaker:
             memo.drop_long()
         return Batch(documents, unreadable)
 
+    @property
+    def full(self) -> bool:
+        """Whether it remembers so much that the forms should be taken now: then it starts anew."""
+        return any(memo.words > MOST_WORDS for memo in self._memos.values())
+
     def take_forms(self, *, everything: bool = True) -> Counter[tuple[str, str]]:
         """The words met since the last call with their terms, and in how many documents.
 
@@ -123,7 +145,7 @@ class DocumentMaker:
             everything |= memo.words > MOST_WORDS
             taken = memo.seen.items() if everything else [(piece, memo.seen.pop(piece)) for piece in memo.fresh]
             for piece, number in taken:
-                for form in memo.forms[piece]:
+                for form in memo.forms_of(piece):
                     found[form] += number
             memo.fresh.clear()
             if everything:
@@ -137,11 +159,12 @@ class DocumentMaker:
         met: defaultdict[Analysis, set[bytes]] = defaultdict(set)
         for page in pages:
             met[page.analysis].update(page.pieces)
+            seen = self._memo(page.analysis).seen
             self._made += 1
             if self._made <= COUNTED_IN_FULL:
-                self._memos[page.analysis].seen.update(set(page.pieces))
+                seen.update(set(page.pieces))
             elif self._made % COUNTED == 0:
-                self._memos[page.analysis].seen.update(dict.fromkeys(page.pieces, COUNTED))
+                seen.update(dict.fromkeys(page.pieces, COUNTED))
         new = {how: self._new(how, pieces) for how, pieces in met.items()}
         words = [word for pieces_ in new.values() for found in pieces_.values() for word in found]
         if not words:
@@ -150,19 +173,19 @@ class DocumentMaker:
         stops = {word.term for word in words if word.stop}
         ids = self._words.word_ids(sorted(terms), sorted(stops))
         for how, pieces_ in new.items():
-            memo = self._memos[how]
+            memo = self._memo(how)
             for piece, found in pieces_.items():
-                how.learn(piece, found)
-                memo.words += len(found)
-                memo.seen.setdefault(piece, 1)
-                (memo.long if len(piece) > LONGEST_REMEMBERED else memo.fresh).append(piece)
-                memo.numbers[piece] = b"".join(
-                    [_PACK(stop_code(word.term) if word.stop else ids[word.term]) for word in found]
-                )
-                memo.forms[piece] = [(word.form, word.term) for word in found]
+                numbers = [_PACK(stop_code(word.term) if word.stop else ids[word.term]) for word in found]
+                memo.learn(piece, found, b"".join(numbers))
+
+    def _memo(self, how: Analysis) -> _Memo:
+        memo = self._memos.get(how)
+        if memo is None:
+            memo = self._memos[how] = _Memo(how)
+        return memo
 
     def _new(self, how: Analysis, met: set[bytes]) -> dict[bytes, list[PieceWord]]:
-        numbers = self._memos[how].numbers
+        numbers = self._memo(how).numbers
         return {piece: how.of_piece(piece) for piece in met if piece not in numbers}
 
     def _document(self, page: _Cut) -> Document:

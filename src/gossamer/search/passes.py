@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     Pagerank = Callable[[Integers], Floats]
     WordIds = Callable[[Sequence[str]], dict[str, int]]
 
-AGAIN = 64  # matches that the second pass looks at; a hundred and two hundred found nothing better (bench/quality.py)
+AGAIN = 48  # matches that the second pass looks at; of 32 it finds worse, of 100 nothing better (bench/quality.py)
 MOST_KNOWN = 20_000  # words whose numbers are kept at hand
-NAMED = 256  # pages whose anchor texts are asked for at once; mostly there are no more
-CALLED = 5  # pages whose anchor texts fit best, looked at wherever they stand in the first pass
+CALLED = 2  # pages whose anchor texts fit best, looked at wherever they stand in the first pass
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -84,11 +83,10 @@ class Passes:
 
     def _head(self, query: Query, now: float) -> Found:
         first = self._index.match(query, FIRST, limit=AGAIN)
-        anchors = self._index.anchor_scores(query, NAMED) if self._blend.anchors else {}
-        matches = joined(first, self._called(query, first, anchors))
-        asked = slots(query, self._index.count(), self._index.commonness, self._word_ids)
+        matches = joined(first, self._called(query, first))
+        asked = slots(query, self._index.count(), self._index.frequency, self._word_ids)
         sequences, words = self._words(asked, matches)
-        outside = self._outside(matches, self._all_anchors(query, matches, anchors))
+        outside = self._outside(matches)
         judged = judge(words, asked, outside, self._blend, now)
         order, factors = in_order(matches, judged.scores, spread=1.0 if _is_sited(query) else self._blend.spread)
         return Found(
@@ -110,20 +108,12 @@ class Passes:
             self._known_words |= self._all_word_ids(terms)
         return {term: self._known_words[term] for term in terms if term in self._known_words}
 
-    def _called(self, query: Query, first: Matches, anchors: dict[int, float]) -> Matches | None:
+    def _called(self, query: Query, first: Matches) -> Matches | None:
         """Matches that anchor texts speak for, but that the first pass has further down."""
-        if len(first.ids) == first.total:
+        if len(first.ids) == first.total or not self._blend.anchors:
             return None
-        best = sorted(anchors, key=lambda target: (-anchors[target], target))[:CALLED]
-        further = sorted(set(best) - set(first.ids.tolist()))
+        further = sorted(set(self._index.best_called(query, CALLED)) - set(first.ids.tolist()))
         return self._index.score(query, FIRST, further) if further else None
-
-    def _all_anchors(self, query: Query, matches: Matches, best: dict[int, float]) -> dict[int, float]:
-        """What anchor texts say for each match: a page must not lose all of it for coming just behind the best ones."""
-        others = sorted(set(matches.ids.tolist()) - best.keys())
-        if len(best) < NAMED or not others:
-            return best
-        return best | self._index.anchor_scores(query, len(others), among=others)
 
     def _words(self, asked: Sequence[Slot], matches: Matches) -> tuple[dict[int, WordSequence], Words]:
         """The first words of each match: reading long pages whole takes twice as long and finds nothing better."""
@@ -131,11 +121,13 @@ class Passes:
         sequences = self._index.word_sequences(ids, whole=False)
         return sequences, Words([sequences.get(id_, NO_WORDS) for id_ in ids], asked)
 
-    def _outside(self, matches: Matches, anchors: dict[int, float]) -> Outside:
+    def _outside(self, matches: Matches) -> Outside:
         ids = matches.ids.tolist()
+        callings = self._index.callings(ids) if self._blend.anchors else {}
         return Outside(
             first=matches.scores,
-            anchors=np.fromiter((anchors.get(id_, 0.0) for id_ in ids), np.float64, len(ids)),
+            average_length=self._index.average_length(),
+            callings=[callings.get(id_, NO_WORDS.words) for id_ in ids],
             pagerank=self._pagerank(matches.ids),
             steps=matches.steps,
             changed=matches.changed,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from gossamer.index.base import STOPS, AnyOf, InTitle, Phrase, Query, Word, WordSequence, stop_code
+from gossamer.index.base import STOPS, AnyOf, InTitle, Phrase, Query, Word, WordSequence, stop_code, term_code
 from gossamer.model import Field, Value
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 LONGEST_TITLE = 64  # words of it that are looked at
+SAME_SCORE = 6  # digits: what differs behind them is how sums were rounded
 LEAST_SPREAD = 0.5  # however many hits of a host came before, a page counts at least that much of its score
 DAY = 86_400.0
 YEAR = 365.25  # days
@@ -176,11 +177,9 @@ def _added(cells: Integers, weights: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(cells, weights=weights, minlength=count), np.float64)
 
 
-def text_score(words: Words, idf: Floats, blend: Blend) -> Floats:
+def text_score(words: Words, idf: Floats, average_length: float, blend: Blend) -> Floats:
     """BM25F over title, headings and text, as a part of what a page could have at most."""
-    long = (
-        1 - blend.length + blend.length * words.lengths / max(1.0, float(words.lengths.sum()) / max(1, words.documents))
-    )
+    long = 1 - blend.length + blend.length * words.lengths / max(1.0, average_length)
     in_title = words.field == Field.TITLE  # titles are short all of them: one is not worth less for being longer
     in_text = np.where(words.field <= Field.H6, blend.heading, 1.0) / long[words.document]
     weight = np.where(in_title, blend.title, in_text)
@@ -212,6 +211,18 @@ def title_score(words: Words, idf: Floats) -> Floats:
     return np.asarray(np.square(asked * np.minimum(1, said)))
 
 
+def anchor_score(callings: Sequence[NDArray[np.uint32]], asked: Sequence[Slot], idf: Floats, blend: Blend) -> Floats:
+    """BM25 over the anchor texts that lead to a page, likewise."""
+    lengths = np.fromiter(map(len, callings), np.int64, len(callings))
+    flat, document = np.concatenate((*callings, NO_WORDS.words)), np.repeat(np.arange(len(callings)), lengths)
+    there = np.zeros((len(asked), len(callings)))
+    for number, slot in enumerate(asked):
+        for term in slot.terms:
+            there[number] += np.bincount(document[flat == term_code(term)], minlength=len(callings))
+    frequency = there.T / (1 - blend.length + blend.length * lengths / blend.called)[:, None]
+    return np.asarray(frequency / (blend.calls + frequency) @ idf / idf.sum())
+
+
 # -- all of it together ------------------------------------------------------------------------------------------------
 
 
@@ -219,7 +230,8 @@ class Outside(msgspec.Struct, frozen=True):
     """What is known of the candidates beside their words, in the order of the candidates."""
 
     first: Floats  # what the first pass gave
-    anchors: Floats  # BM25 of the anchor texts that lead to a page
+    average_length: float  # of all pages, in words
+    callings: list[NDArray[np.uint32]]  # the words of the anchor texts that lead to a page
     pagerank: Floats  # its logarithmic score, 0..1; 0 where unknown
     steps: Integers  # of the URL's path; the home page has none
     changed: Floats  # Unix time
@@ -231,12 +243,10 @@ def judge(words: Words, asked: Sequence[Slot], outside: Outside, blend: Blend, n
     nothing = np.zeros(words.documents)
     age = np.maximum(0.0, now - outside.changed) / (DAY * YEAR)
     parts: dict[str, Floats] = {
-        "text": text_score(words, idf, blend) if asked else _of_best(outside.first),
+        "text": text_score(words, idf, outside.average_length, blend) if asked else _of_best(outside.first),
         "proximity": proximity_score(words, idf, blend) if len(asked) > 1 else nothing,
         "title": title_score(words, idf) if asked else nothing,
-        "anchors": outside.anchors / (outside.anchors + blend.calls * idf.sum())
-        if asked
-        else _of_best(outside.anchors),
+        "anchors": anchor_score(outside.callings, asked, idf, blend) if asked else nothing,
         "pagerank": outside.pagerank,
         "url": np.asarray(1.0 / (1.0 + outside.steps), np.float64),
         "freshness": 1.0 / (1.0 + age),
@@ -257,16 +267,18 @@ def part_weights(blend: Blend) -> dict[str, float]:
 
 
 def in_order(matches: Matches, scores: Floats, *, spread: float) -> tuple[Integers, Floats]:
-    """Candidates best first: those with all that is wanted, then by score, then by DocID; and the factor of each.
+    """Candidates best first: those with all that is wanted, then by score, then by what they hold; and the factor of
+    each. DocIDs come last of all: they are as the crawl came by, and the same pages are to give the same answers.
 
     Each further hit of a host counts a little less (`spread`, 1: just as much), so that other hosts come in between.
     With one host that changes nothing, for it keeps the order among its own.
     """
     lacking = ~matches.whole
-    best = np.lexsort((matches.ids, -scores, lacking))
+    scores = np.round(scores, SAME_SCORE)
+    best = np.lexsort((matches.ids, matches.twins, -scores, lacking))
     factors = np.empty(len(best))
     factors[best] = np.maximum(LEAST_SPREAD, spread ** _earlier_of_same(matches.hosts[best]))
-    order = np.lexsort((matches.ids, -scores * factors, lacking))
+    order = np.lexsort((matches.ids, matches.twins, -scores * factors, lacking))
     return order, factors[order]
 
 

@@ -113,4 +113,9 @@ class RankColumns(NamedTuple):
     """The ranks of all pages or all hosts, as columns in the order of the fields of `Ranks` or `HostRanks`."""
 
     ids: Iterable[object]
-    columns: tuple[Iterable[object], ...]
+    columns: tuple[Iterable[object] | None, ...]  # None: not computed
+
+    def by_name(self, key: str, fields: Iterable[str]) -> dict[str, Iterable[object]]:
+        """The columns that there are with their names, the ids first."""
+        named = zip(fields, self.columns, strict=True)
+        return {key: self.ids} | {name: column for name, column in named if column is not None}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
 import time
-from collections import OrderedDict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +40,6 @@ if TYPE_CHECKING:
     from gossamer.web.desk import Desk
 
 
-REMEMBERED = 2_000  # answers, about 6 kB each
-
 # -- search ------------------------------------------------------------------------------------------------------------
 
 
@@ -62,38 +57,6 @@ class SearchAnswer(Answer, frozen=True, kw_only=True):
     """What was found."""
 
     facets: Facets | None = None
-
-
-class Remembered:
-    """Answers to what was asked lately: people ask the same things, and follow links back to a page of hits."""
-
-    def __init__(self) -> None:
-        self._answers: OrderedDict[tuple[object, ...], SearchAnswer] = OrderedDict()
-        self._lock = threading.Lock()
-        # Searches are made one by one: Python runs one thread at a time anyway, two at once answered no more and took
-        # twice the memory. They wait in the event loop, first come, first served, and take no thread meanwhile. What
-        # takes long (reports, graphs) has the other desks.
-        self.lane = asyncio.Lock()
-
-    def search(self, desk: Desk, asked: Question, *, with_facets: bool = False) -> SearchAnswer:
-        """Search, or find the answer of a moment ago: it holds as long as store, index and ranks are the same.
-
-        To be called with `lane` held.
-        """
-        started = time.perf_counter()
-        key = (desk.state, asked, with_facets)
-        with self._lock:
-            found = self._answers.get(key)
-            if found is not None:
-                self._answers.move_to_end(key)
-        if found is not None:
-            return msgspec.structs.replace(found, took_ms=round((time.perf_counter() - started) * 1000, 3))
-        found = search(desk, asked, with_facets=with_facets)
-        with self._lock:
-            self._answers[key] = found
-            while len(self._answers) > REMEMBERED:
-                self._answers.popitem(last=False)
-        return found
 
 
 def search(desk: Desk, asked: Question, *, with_facets: bool = False) -> SearchAnswer:

@@ -6,23 +6,25 @@ from http import HTTPStatus
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from gossamer.index.words import WordEntry
 from gossamer.web import answers, examples
 from gossamer.web.facets import Filters
 from gossamer.web.openapi import answers as answering
-from gossamer.web.wire import Told, is_known
+from gossamer.web.wire import Told
 
 router = APIRouter(prefix="/api", default_response_class=Told)
 
 PER_PAGE = 10  # hits, when nothing else is said
+MOST_HITS = 100  # on a page
+MOST_PAGES = 10_000
+LONGEST = 2_000  # characters of a question
 NOT_FOUND, BAD = HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST
 
-Words = Annotated[str, Query(max_length=2_000, description="What is searched for.", examples=["link graph"])]
+Words = Annotated[str, Query(max_length=LONGEST, description="What is searched for.", examples=["link graph"])]
 Url = Annotated[str, Query(max_length=4_096, description="A URL of this web.", examples=["https://example.org/"])]
-PageNumber = Annotated[int, Query(ge=1, le=10_000, description="The page of the answer, from 1 on.")]
+PageNumber = Annotated[int, Query(ge=1, le=MOST_PAGES, description="The page of the answer, from 1 on.")]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="At most so many.")]
 Short = Annotated[str, Query(max_length=300)]
 Date = Annotated[str, Query(max_length=10, pattern=r"^(\d{4}(-\d{2}(-\d{2})?)?)?$", description="YYYY[-MM[-DD]]")]
@@ -43,7 +45,7 @@ async def question(
     by: Annotated[Filters, Depends(filters)],
     q: Words = "",
     page: PageNumber = 1,
-    limit: Annotated[int, Query(ge=1, le=100)] = PER_PAGE,
+    limit: Annotated[int, Query(ge=1, le=MOST_HITS)] = PER_PAGE,
     explain: bool = False,
 ) -> answers.Question:
     """The question that a query asks."""
@@ -56,16 +58,8 @@ Question = Annotated[answers.Question, Depends(question)]
 @router.get("/search", responses=answering(answers.SearchAnswer, examples.SEARCH), tags=["search"])
 async def search(request: Request, asked: Question, facets: bool = False) -> Response:
     """Find pages by their words, in the language of `gossamer search`."""
-    async with request.app.state.remembered.lane:
-        return await run_in_threadpool(_search, request, asked, facets=facets)
-
-
-def _search(request: Request, asked: answers.Question, *, facets: bool) -> Response:
-    with request.app.state.desks.open() as desk:
-        tag = f'W/"{desk.state}"'
-        if is_known(tag, request.headers.get("if-none-match", "")):
-            return Response(status_code=304, headers={"ETag": tag})
-        return Told(request.app.state.remembered.search(desk, asked, with_facets=facets), headers={"ETag": tag})
+    found = await request.app.state.lane.search(asked, with_facets=facets)
+    return Response(found.body, headers={"ETag": found.tag}, media_type="application/json")
 
 
 @router.get("/complete", responses=answering(answers.Completions, examples.COMPLETE), tags=["search"])

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from gossamer.web import answers, api, control, explorer, feeds, health, live, pages, reporting
+from gossamer.web import api, control, explorer, feeds, health, live, pages, reporting
 from gossamer.web.desk import Desks
 from gossamer.web.graphs import Graphs
 from gossamer.web.look import STATIC, Look
 from gossamer.web.openapi import described
 from gossamer.web.problems import tell_problems
+from gossamer.web.remembered import Lane
 from gossamer.web.security import Shield
+from gossamer.web.shortcut import Shortcut
 from gossamer.web.wire import Wire
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def create_app(place: str, rules: Access, started: Callable[[], None] = lambda: 
         await app.state.watch.close()
         app.state.control.close()
         app.state.graphs.close()
+        app.state.lane.close()
         app.state.desks.close()
 
     app = FastAPI(title="Gossamer", docs_url=None, redoc_url=None, lifespan=lifespan)
@@ -42,10 +45,10 @@ def create_app(place: str, rules: Access, started: Callable[[], None] = lambda: 
     app.state.rules = rules
     app.state.watch = live.Watch(app.state.desks)
     app.state.graphs = Graphs(app.state.desks)
-    app.state.control = control.Control(place)
+    app.state.lane = Lane(place)
+    app.state.control = control.Control(place, app.state.lane.forget)
     app.state.look = Look(rules)
     app.state.reports = reporting.Kept()
-    app.state.remembered = answers.Remembered()
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
     tell_problems(app, app.state.look)
     for routes in (
@@ -61,5 +64,5 @@ def create_app(place: str, rules: Access, started: Callable[[], None] = lambda: 
     ):
         app.include_router(routes)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.state.requests = health.Requests(app)
+    app.state.requests = health.Requests(Shortcut(app, app.state.lane))
     return Shield(Wire(app.state.requests), rules)

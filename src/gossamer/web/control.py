@@ -36,7 +36,7 @@ from gossamer.web.wire import Told
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gossamer.store.base import Store
 
@@ -66,8 +66,9 @@ class Busy(Refused):
 class Control:
     """Does what was asked for."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, forgot: Callable[[], None]) -> None:
         self._place = place
+        self._forgot = forgot  # told when something was removed
         self._started: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self.most_parsers = most_parsers()
@@ -86,7 +87,9 @@ class Control:
                     raise UsageError("Which URL is to be added?")
                 return self._start(fields["url"], "")
             case ["forget"]:
-                return self._forget(fields.get("url", "").strip(), fields.get("host", "").strip())
+                done = self._forget(fields.get("url", "").strip(), fields.get("host", "").strip())
+                self._forgot()
+                return done
         raise NotKnown("There is nothing of that name to be done.")
 
     def close(self) -> None:

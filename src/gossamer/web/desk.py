@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.errors import GossamerError
 from gossamer.wiring import open_index, open_store, searcher
@@ -22,12 +22,19 @@ if TYPE_CHECKING:
     from gossamer.store.base import Store
 
 DESKS = 4  # requests read in so many threads at once; more would only wait for each other
-LOOK_SECONDS = 1.0  # how often to look whether the index has a newer commit
+LOOK_SECONDS = 0.5  # how often to look whether the index has a newer commit
 WAIT_SECONDS = 30.0  # for a free desk
 
 
 class TooBusy(GossamerError):
     """No desk came free in time."""
+
+
+class State(NamedTuple):
+    """What answers depend on."""
+
+    opened: int  # counts up when index or ranks are others
+    version: int  # of the store
 
 
 class Desk:
@@ -38,12 +45,14 @@ class Desk:
         self.store: Store = open_store(place, read_only=True)
         self._index: IndexReader | None = None
         self._searcher: Searcher | None = None
-        self._looked_at = float("-inf")
-        self._seen: tuple[int, float] = (-1, 0.0)
+        self.looked_at = float("-inf")  # when it was last made sure that all of it is up to date
+        self._opened = 0
+        self._version = -1
+        self._ranked_at = 0.0
 
     @property
     def searcher(self) -> Searcher:
-        """Answers questions by a commit of the index that is at most a second old. `IndexMissing`: there is none."""
+        """Answers questions by a commit of the index that is at most a moment old. `IndexMissing`: there is none."""
         index = self.index  # by it newer commits are seen
         self._searcher = self._searcher or searcher(self.store, index, self.place)
         return self._searcher
@@ -56,27 +65,29 @@ class Desk:
         return self._index
 
     @property
-    def state(self) -> str:
-        """Differs when answers may differ: a tag for caches."""
+    def state(self) -> State:
+        """Differs when answers may differ."""
         self._look()
-        return f"{self._seen[0]:x}.{self._seen[1]:.0f}"
+        return State(self._opened, self._version)
 
     def _look(self) -> None:
         """Let go of what is out of date. While a crawl runs the store always is another, but the index not as often."""
         now = time.monotonic()
-        if now - self._looked_at < LOOK_SECONDS:
+        if now - self.looked_at < LOOK_SECONDS:
             return
         ranking = self.store.ranking()
-        state = (self.store.version(), ranking.made_at if ranking else 0.0)
-        if state[1] != self._seen[1] or (self._index is not None and not self._index.is_current()):
+        ranked_at = ranking.made_at if ranking else 0.0
+        self._version = self.store.version()
+        if ranked_at != self._ranked_at or (self._index is not None and not self._index.is_current()):
             self._let_go()
-        self._seen = state
-        self._looked_at = now
+        self._ranked_at = ranked_at
+        self.looked_at = now
 
     def _let_go(self) -> None:
         if self._index is not None:
             self._index.close()
         self._searcher = self._index = None
+        self._opened += 1
 
     def close(self) -> None:
         """Let go of everything."""

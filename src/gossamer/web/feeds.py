@@ -34,13 +34,11 @@ def suggest(request: Request, q: Words = "") -> Response:
 @router.get("/search.atom", responses=sends("application/atom+xml", "Hits as a feed."))
 async def feed(request: Request, asked: Question) -> Response:
     """Hits as an Atom feed (RFC 4287): a reader shows what is new for a question."""
-    async with request.app.state.remembered.lane:
-        return await run_in_threadpool(_feed, request, asked)
+    found = await request.app.state.lane.search(asked)
+    return await run_in_threadpool(_feed, request, asked, found.answer)
 
 
-def _feed(request: Request, asked: answers.Question) -> Response:
-    with request.app.state.desks.open() as desk:
-        answer = request.app.state.remembered.search(desk, asked)
+def _feed(request: Request, asked: answers.Question, answer: answers.SearchAnswer) -> Response:
     kept = {"q": asked.q, **msgspec.structs.asdict(asked.filters)}
     base = _base(request)
     text = request.app.state.look.text(

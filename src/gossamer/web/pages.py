@@ -55,16 +55,14 @@ async def search(request: Request, asked: Question) -> Response:
     """Hits, with filters."""
     if not asked.q.strip():
         return await run_in_threadpool(home, request)
-    async with request.app.state.remembered.lane:
-        return await run_in_threadpool(_search, request, asked)
+    try:
+        found = await request.app.state.lane.search(asked, with_facets=True)
+    except IndexMissing as missing:
+        return _page(request, "no_index.html", status=503, q=asked.q, why=str(missing))
+    return await run_in_threadpool(_hits, request, asked, found.answer)
 
 
-def _search(request: Request, asked: answers.Question) -> Response:
-    with request.app.state.desks.open() as desk:
-        try:
-            answer = request.app.state.remembered.search(desk, asked, with_facets=True)
-        except IndexMissing as missing:
-            return _page(request, "no_index.html", status=503, q=asked.q, why=str(missing))
+def _hits(request: Request, asked: answers.Question, answer: answers.SearchAnswer) -> Response:
     limit = asked.limit if asked.limit != PER_PAGE else None
     kept = {"q": asked.q, "limit": limit, "explain": asked.explain, **msgspec.structs.asdict(asked.filters)}
     return _page(

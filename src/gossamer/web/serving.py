@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import signal
 import sys
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from gossamer.web.security import Access
 
 KEEP_ALIVE_SECONDS = 30
+# mallopt(3); setting one ends the guessing of both.
+M_TRIM_THRESHOLD, KEPT_BYTES = -1, 32 << 20
+M_MMAP_THRESHOLD, MAPPED_BYTES = -3, 16 << 20
 GRACE_SECONDS = 2  # at the end, for open connections: those that watch never end by themselves
 
 
@@ -37,8 +42,17 @@ def serve(
     )
     if with_stdin:
         threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
+    keep_memory()
+    gc.freeze()  # what is loaded by now stays: looking through it again and again took pauses of a tenth of a second
     with closing(listener):
         Server(config).run(sockets=[listener])
+
+
+def keep_memory() -> None:
+    """Tell glibc, where there is one, to keep what a search gave back: the next one wants as much."""
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
+        mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
 
 
 def _end_with_stdin() -> None:

@@ -6,7 +6,6 @@ found in it or as why nothing could be. A process that dies or takes too long is
 
 from __future__ import annotations
 
-import os
 import queue
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.cores import cores
 from gossamer.errors import ParserFault
 from gossamer.graph.reports.inspector import HEADER, MEMORY_MIB, SECONDS, Found, Job
 
@@ -31,7 +31,7 @@ _LAST_BREATH = 2.0  # seconds a process has to end by itself
 
 def inspected(jobs: Iterable[Job], processes: int | None = None) -> Iterator[Found]:
     """What was found in each page, in the order of the jobs."""
-    many = processes or os.cpu_count() or 1
+    many = processes or cores()
     free: queue.SimpleQueue[_Inspector] = queue.SimpleQueue()
     inspectors = [_Inspector() for _ in range(many)]
     for inspector in inspectors:

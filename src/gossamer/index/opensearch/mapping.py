@@ -20,9 +20,11 @@ from gossamer.index.placing import host_number, hostname, path_of, paths, sites
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from gossamer.index.base import Anchors, Document
 
-FORMAT = 1  # counted up when fields or the analysis change: an index of another format is made anew
+FORMAT = 2  # counted up when fields or the analysis change: an index of another format is made anew
 FIRST = 4 * 4_096  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
 LONGEST_REASON = 1_000  # characters
 SIGN = 1 << 64
@@ -49,6 +51,7 @@ PAGES: dict[str, Any] = {
     "twin": {"type": "long"},
     "host": {"type": "long", **_COLUMN},
     "steps": {"type": "integer", **_COLUMN},
+    "length": {"type": "integer", **_COLUMN},
     "words": _BYTES,  # uint32, zstd: WordIDs of the first words
     "more": _BYTES,  # ... of the others
     "runs": _BYTES,  # uint32, zstd: number of words * 16 + field
@@ -56,7 +59,7 @@ PAGES: dict[str, Any] = {
     "aside": {"type": "keyword"},  # why the document could not be taken; then it has no other field but
     "aside_id": {"type": "long"},  # ... its DocID
 }
-ANCHORS: dict[str, Any] = {"id": {"type": "long"}, "text": _WORDS}
+ANCHORS: dict[str, Any] = {"id": {"type": "long"}, "text": _WORDS, "words": _BYTES}  # uint32, zstd: codes of terms
 FORMS: dict[str, Any] = {
     "form": {"type": "keyword"},
     "term": {"type": "keyword", "doc_values": False},
@@ -106,6 +109,7 @@ def page(document: Document) -> bytes:
         "twin": signed(document.twin),
         "host": host_number(document.host),
         "steps": len(segments) + query,
+        "length": len(document.words) // 4,
         "words": _packed(document.words[:FIRST]),
         "runs": _packed(document.runs),
         "signature": document.signature,
@@ -125,7 +129,7 @@ def aside(doc: int, reason: str) -> bytes:
 
 def anchors(anchors_: Anchors) -> bytes:
     """A document for the index of anchor texts."""
-    return msgspec.json.encode({"id": anchors_.target, "text": anchors_.texts})
+    return msgspec.json.encode({"id": anchors_.target, "text": anchors_.texts, "words": _packed(anchors_.words)})
 
 
 def signed(twin: int) -> int:
@@ -139,10 +143,11 @@ def _packed(data: bytes) -> bytes:
 
 def sequence(fields: Mapping[str, Sequence[Any]]) -> WordSequence:
     """The words of a document in order, from the stored fields of a hit."""
-    words, more, runs = (b"".join(_unpacked(one) for one in fields.get(name, ())) for name in ("words", "more", "runs"))
-    language = fields.get("language", ("",))[0]
-    return WordSequence(language, np.frombuffer(words + more, "<u4"), np.frombuffer(runs, "<u4"))
+    words, more, runs = (numbers(fields, name) for name in ("words", "more", "runs"))
+    return WordSequence(fields.get("language", ("",))[0], np.concatenate((words, more)), runs)
 
 
-def _unpacked(text: str) -> bytes:
-    return zstandard.decompress(msgspec.convert(text, bytes))
+def numbers(fields: Mapping[str, Sequence[Any]], name: str) -> NDArray[np.uint32]:
+    """Numbers that were stored as `_packed` bytes, from the stored fields of a hit."""
+    packed = (msgspec.convert(one, bytes) for one in fields.get(name, ()))
+    return np.frombuffer(b"".join(map(zstandard.decompress, packed)), "<u4")

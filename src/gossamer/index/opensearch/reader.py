@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer.index.base import Entry, Matches
-from gossamer.index.opensearch.mapping import COLUMNS, sequence, signed
+from gossamer.index.opensearch.mapping import COLUMNS, numbers, sequence, signed
 from gossamer.index.opensearch.queries import DOCUMENTS, WHOLE, Translator, anchor_tree, term
 from gossamer.index.opensearch.view import AT_ONCE, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from gossamer.index.base import Query, Weights, WordSequence
     from gossamer.index.opensearch.place import OpenSearchPlace
@@ -39,6 +41,7 @@ class OpenSearchReader:
             raise
         self._frequencies: dict[str, int] = {}
         self._languages: dict[str, int] | None = None
+        self._average_length: float | None = None
 
     @property
     def version(self) -> int:
@@ -76,6 +79,13 @@ class OpenSearchReader:
             self._languages = {name: number for name, number in numbers.items() if number}
         return self._languages
 
+    def average_length(self) -> float:
+        """Words of a document, on average; asked once, likewise."""
+        if self._average_length is None:
+            asked = {"query": DOCUMENTS, "size": 0, "aggs": {"average": {"avg": {"field": "length"}}}}
+            self._average_length = self._view.search(asked)["aggregations"]["average"]["value"] or 0.0
+        return self._average_length
+
     # -- matching ------------------------------------------------------------------------------------------------------
 
     def match(self, query: Query, weights: Weights, *, limit: int, offset: int = 0) -> Matches:
@@ -111,13 +121,16 @@ class OpenSearchReader:
         held: int = self._view.search(body)["hits"]["total"]["value"]
         return held > len(texts)
 
-    def anchor_scores(self, query: Query, limit: int, among: Sequence[int] | None = None) -> dict[int, float]:
+    def best_called(self, query: Query, limit: int) -> list[int]:
         """The targets whose anchor texts fit best."""
-        tree: dict[str, Any] = anchor_tree(query)
-        if among is not None:
-            tree = {"bool": {"must": [tree], "filter": [{"terms": {"id": list(among)}}]}}
-        body = {"query": tree, "size": limit, "sort": [{"_score": "desc"}, {"id": "asc"}]}
-        return {hit["sort"][1]: float(hit["sort"][0]) for hit in self._aside("anchors", body)}
+        body = {"query": anchor_tree(query), "size": limit, "sort": [{"_score": "desc"}, {"id": "asc"}]}
+        return [hit["sort"][1] for hit in self._aside("anchors", {**body, "stored_fields": "_none_"})]
+
+    def callings(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
+        """The words of the anchor texts that lead to each."""
+        body = {"query": {"terms": {"id": list(ids)}}, "size": len(ids), "sort": [{"id": "asc"}]}
+        found = self._aside("anchors", {**body, "stored_fields": ["words"]}) if ids else []
+        return {hit["sort"][0]: numbers(hit["fields"], "words") for hit in found}
 
     def _aside(self, kind: str, body: dict[str, Any]) -> list[dict[str, Any]]:
         """Hits of the small indexes beside the pages; none when a rebuilt index just took their place."""
@@ -176,10 +189,6 @@ class OpenSearchReader:
             told |= {hit["sort"][0]: hit["fields"]["aside"][0] for hit in found}
             body["search_after"] = found[-1]["sort"]
         return told
-
-    def commonness(self, term: str) -> int:
-        """The same as `frequency`: OpenSearch counts as quickly."""
-        return self.frequency(term)
 
     def frequency(self, term_: str) -> int:
         """Documents that hold a term. Asked once, for the documents stay the same."""

@@ -1,6 +1,6 @@
 """Where an index lies: one directory per generation, and a file that says which of them counts.
 
-    index/current           {"generation": 2, "format": 1}; replaced in one step
+    index/current           {"generation": 2, "format": 2}; replaced in one step
     index/writer.lock       held by the one writer
     index/2/pages           Tantivy: the documents
     index/2/anchors         Tantivy: what others call them
@@ -26,7 +26,7 @@ from gossamer.model import Value
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 1  # counted up when fields or the analysis change: an index of another format is made anew
+FORMAT = 2  # counted up when fields or the analysis change: an index of another format is made anew
 
 
 class Current(Value, frozen=True, kw_only=True):

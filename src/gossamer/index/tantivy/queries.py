@@ -17,7 +17,10 @@ from gossamer.index import base
 from gossamer.index.tantivy.schema import VERSION_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
+
+MATCHING = ("body", "url")  # what the others hold is in these too
+SCORED = (*MATCHING, "title", "headings")
 
 
 def any_of(queries: Sequence[Tree]) -> Tree:
@@ -36,6 +39,7 @@ class First(NamedTuple):
     """What matches."""
 
     every: Tree
+    counted: Tree  # the same for counting: without the fields that only add to the score
     whole: Tree | None  # those with all that is wanted; None: all of them
 
     @property
@@ -55,7 +59,7 @@ class Translator:
             for name, weight in (
                 ("body", weights.body), ("title", weights.title), ("headings", weights.headings), ("url", weights.url),
             )
-            if weight > 0 or name in {"body", "url"}
+            if weight > 0 or name in MATCHING
         ]  # fmt: skip
         self._body, self._title = weights.body, weights.title
 
@@ -68,18 +72,24 @@ class Translator:
         wanted = [self._leaves(node) for node in query.telling]
         if not wanted:
             every = [(Occur.Must, unscored(Tree.all_query())), (Occur.MustNot, self._term("id", VERSION_ID))]
-            return First(_clauses([*demanded, *every]), None)
-        either = any_of([leaf for leaves in wanted for leaf in leaves])
+            tree = _clauses([*demanded, *every])
+            return First(tree, tree, None)
+        either = _clauses([*demanded, (Occur.Must, any_of([leaf for leaves in wanted for leaf in leaves]))])
+        if len(wanted) == 1:
+            return First(either, either, None)
+        bare = any_of([leaf for node in query.telling for leaf in self._leaves(node, MATCHING)])
         all_wanted = [(Occur.Must, any_of(leaves)) for leaves in wanted]
-        return First(
-            _clauses([*demanded, (Occur.Must, either)]),
-            _clauses([*demanded, *all_wanted]) if len(wanted) > 1 else None,
-        )
+        return First(either, _clauses([*demanded, (Occur.Must, bare)]), _clauses([*demanded, *all_wanted]))
 
-    def _leaves(self, node: base.Node) -> list[Tree]:
+    def _leaves(self, node: base.Node, fields: Collection[str] = SCORED) -> list[Tree]:
         """What a node is any of: Tantivy is quicker with unions that are not nested."""
         if isinstance(node, base.Word):
-            return [self._scored(field, term, weight) for term in node.terms for field, weight in self._fields]
+            return [
+                self._scored(field, term, weight)
+                for term in node.terms
+                for field, weight in self._fields
+                if field in fields
+            ]
         return [self._node(node)]
 
     def _node(self, node: base.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
@@ -166,10 +176,9 @@ def phrase(schema: tantivy.Schema, field: str, words: Sequence[str]) -> Tree:
     return Tree.phrase_query(schema, field, list(words))
 
 
-def anchor_tree(schema: tantivy.Schema, query: base.Query, among: Sequence[int] | None = None) -> Tree:
-    """The wanted words and all phrases, in the index of anchor texts; of all targets, or of some."""
-    names = any_of([tree for node in (*query.telling, *query.required) for tree in _names(schema, node)])
-    return names if among is None else all_of([names, unscored(Tree.term_set_query(schema, "id", list(among)))])
+def anchor_tree(schema: tantivy.Schema, query: base.Query) -> Tree:
+    """The wanted words and all phrases, in the index of anchor texts."""
+    return any_of([tree for node in (*query.telling, *query.required) for tree in _names(schema, node)])
 
 
 def _names(schema: tantivy.Schema, node: base.Node) -> list[Tree]:

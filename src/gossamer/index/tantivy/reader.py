@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gossamer.index.tantivy.place import IndexPlace
 
 IDS_AT_ONCE = 50_000
+MOST_COUNTS = 100_000  # terms whose number of documents is kept
 REMEMBERED = 16 << 20  # bytes of documents by frequency: those of the words looked at last
 
 Number = TypeVar("Number", np.int64, np.uint64, np.float64)
@@ -54,6 +55,7 @@ class TantivyReader:
         except ValueError as error:
             raise IndexFault(f"The index in {folder} cannot be read ({error}): `gossamer index --rebuild`.") from error
         self._sequences = Sequences(folder, read_only=True)
+        self._counts: Recent[str, int] = Recent(MOST_COUNTS)
         self._frequencies: Recent[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = Recent(REMEMBERED)
 
     def close(self) -> None:
@@ -109,7 +111,7 @@ class TantivyReader:
         if first.whole is None:
             return self._matches(have_all, len(have_all), _total(whole))
         if not left:
-            return self._matches(have_all, limit, _total(self._searcher.search(first.every, limit=1)))
+            return self._matches(have_all, limit, _total(self._searcher.search(first.counted, limit=1)))
         rest = self._searcher.search(first.rest, limit=left, offset=max(0, offset - _total(whole)))
         return self._matches([*have_all, *rest.hits], len(have_all), _total(whole) + _total(rest))
 
@@ -138,11 +140,14 @@ class TantivyReader:
         """By Tantivy's own figure, which has those in it that were replaced: so True may be wrong."""
         return any(self._searcher.doc_freq("twin", twin) > 1 for twin in twins)
 
-    def anchor_scores(self, query: Query, limit: int, among: Sequence[int] | None = None) -> dict[int, float]:
+    def best_called(self, query: Query, limit: int) -> list[int]:
         """The targets whose anchor texts fit best."""
-        hits = self._calls.search(anchor_tree(self._anchors.schema, query, among), limit=limit, count=False).hits
-        targets = self._calls.fast_field_values("id", [address for _, address in hits])
-        return {int(target or 0): float(score) for target, (score, _) in zip(targets, hits, strict=True)}
+        hits = self._calls.search(anchor_tree(self._anchors.schema, query), limit=limit, count=False).hits
+        return [int(target or 0) for target in self._calls.fast_field_values("id", [address for _, address in hits])]
+
+    def callings(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
+        """The words of the anchor texts that lead to each."""
+        return self._sequences.callings(ids)
 
     # -- words ---------------------------------------------------------------------------------------------------------
 
@@ -164,20 +169,28 @@ class TantivyReader:
         """Documents that could not be taken, and why."""
         return self._sequences.aside()
 
-    def commonness(self, term: str) -> int:
-        """By Tantivy's own figure, which has those in it that were replaced since the last merge."""
-        return int(self._searcher.doc_freq("body", term))
-
     def frequency(self, term: str) -> int:
         """Documents that hold a term. Counted: Tantivy's own figure has those in it that were replaced."""
-        return self._count(self._term(term))
+        known = self._counts.get(term)
+        if known is None:
+            known = self._count(self._term(term))
+            self._counts.put(term, known, 1)
+        return known
+
+    def average_length(self) -> float:
+        """Words of a document, on average."""
+        return self._average_length
+
+    @cached_property
+    def _average_length(self) -> float:
+        asked = {"average": {"avg": {"field": "length"}}}
+        return float(self._searcher.aggregate(Tree.all_query(), asked)["average"]["value"] or 0.0)
 
     def _term(self, term: str) -> Tree:
         return Tree.term_query(self._schema, "body", term, index_option="freq")
 
     def _count(self, tree: Tree) -> int:
-        # Ordered by a field, nothing is scored.
-        return _total(self._searcher.search(tree, limit=1, order_by_field="id"))
+        return _total(self._searcher.search(tree, limit=1))  # twice as quick as without scores, by a field
 
     def documents(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Entry]:
         """Documents that hold a term, with how often."""

@@ -21,16 +21,20 @@ import numpy as np
 from gossamer.errors import IndexFault
 from gossamer.index.base import WordSequence
 from gossamer.index.recent import Recent
+from gossamer.index.tantivy import room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from gossamer.index.base import Document
+    from numpy.typing import NDArray
+
+    from gossamer.index.base import Anchors, Document
 
 FILE = "words.db"
 BUSY_SECONDS = 60.0
-REMEMBERED = 32 << 20  # bytes of word sequences that a reader keeps at hand: some thousand documents
+REMEMBERED = 64 << 20  # bytes of word sequences that a reader keeps at hand: ten thousand documents or so
+NUMPY = 100  # bytes of an array beside what is in it
 FIRST = 4 * 4_096  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
 
 SCHEMA = """
@@ -40,6 +44,10 @@ SCHEMA = """
         runs     BLOB NOT NULL,              -- uint32: number of words * 16 + field
         words    BLOB NOT NULL,              -- uint32: WordIDs of the first words, stop words 0
         more     BLOB NOT NULL               -- ... of the others: last, so that it need not be read with them
+    ) STRICT;
+    CREATE TABLE callings (                  -- what others call a document
+        doc   INTEGER PRIMARY KEY,
+        words BLOB NOT NULL                  -- uint32: the codes of their terms
     ) STRICT;
     CREATE TABLE held (
         doc       INTEGER PRIMARY KEY,
@@ -75,6 +83,7 @@ class Sequences:
             )  # fmt: skip
             self._lock = Lock()  # readers are used from several threads
             self._recent: Recent[int, WordSequence] = Recent(REMEMBERED)
+            self._recent_callings: Recent[int, NDArray[np.uint32]] = Recent(REMEMBERED // 4)
             self._db.execute("PRAGMA mmap_size = 1073741824")
             if not read_only:
                 self._prepare()
@@ -92,6 +101,10 @@ class Sequences:
         try:
             yield
         except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the low byte names the family
+            folder = self._path.parent
+            if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room.is_short(folder)):
+                raise room.full(folder) from error
             raise IndexFault(f"{self._path} cannot be used ({error}): `gossamer index --rebuild`.") from error
 
     def close(self) -> None:
@@ -118,6 +131,15 @@ class Sequences:
         self._db.executemany("DELETE FROM held WHERE doc = ?", ((one,) for one in ids))
         self._db.executemany("DELETE FROM set_aside WHERE doc = ?", ((one,) for one in ids))
 
+    def put_callings(self, anchors: Iterable[Anchors]) -> None:
+        """Before Tantivy's commit of anchor texts; those without any have no row."""
+        with self._translated():
+            for one in anchors:
+                if one.words:
+                    self._db.execute("REPLACE INTO callings (doc, words) VALUES (?, ?)", (one.target, one.words))
+                else:
+                    self._db.execute("DELETE FROM callings WHERE doc = ?", (one.target,))
+
     def set_aside(self, reasons: Mapping[int, str]) -> None:
         """Documents that could not be taken."""
         with self._translated():
@@ -135,7 +157,8 @@ class Sequences:
         """After Tantivy's commit: these are held now, those are not."""
         with self._translated():
             self._db.executemany("REPLACE INTO held (doc, signature) VALUES (?, ?)", signatures.items())
-            self._db.executemany("DELETE FROM sequences WHERE doc = ?", ((one,) for one in gone))
+            for table in ("sequences", "callings"):
+                self._db.executemany(f"DELETE FROM {table} WHERE doc = ?", ((one,) for one in gone))  # noqa: S608
             self.commit()
 
     def commit(self) -> None:
@@ -177,6 +200,20 @@ class Sequences:
                 found[doc] = sequence = _sequence(language, words, runs)
                 recent.put(doc, sequence, len(words) + len(runs))
         return found
+
+    def callings(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
+        """What others call these."""
+        recent = self._recent_callings
+        found = {doc: known for doc in ids if (known := recent.get(doc)) is not None}
+        missing = [doc for doc in ids if doc not in found]
+        if missing:
+            sql = f"SELECT doc, words FROM callings WHERE doc IN {_LISTED}"  # noqa: S608
+            read = dict(self._rows(sql, json.dumps(missing)))
+            for doc in missing:  # that nobody calls it anything is worth to be remembered too
+                words = read.get(doc, b"")
+                found[doc] = np.frombuffer(words, "<u4")
+                recent.put(doc, found[doc], len(words) + NUMPY)
+        return {doc: words for doc, words in found.items() if len(words)}
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
         """The analysis of each."""

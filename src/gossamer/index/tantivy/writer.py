@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import tantivy
 
 from gossamer.errors import IndexBroken
-from gossamer.index.tantivy import schema
+from gossamer.index.tantivy import room, schema
 from gossamer.index.tantivy.reader import stored_version
 from gossamer.index.tantivy.sequences import Sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from gossamer.index.base import Anchors, Document
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 HEAP = 64 << 20  # bytes that Tantivy collects before it writes a segment
 ANCHORS_HEAP = 16 << 20
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class TantivyWriter:
@@ -28,27 +31,35 @@ class TantivyWriter:
 
     def __init__(self, place: IndexPlace, *, rebuild: bool = False) -> None:
         self._place = place
-        self._lock = place.lock()
         try:
-            current = place.current()
-            self._new = rebuild or current is None
-            self._folder = place.new() if current is None or rebuild else current
-            self._open(self._folder)
-            self.attempts = self._place.begin(self._folder)
-            if current is None:  # nothing is there to be read meanwhile
-                self.complete()
-            elif not self._new:
-                place.clean(but=self._folder)
-        except BaseException:
-            os.close(self._lock)
-            raise
+            with ExitStack() as opened:
+                opened.callback(os.close, place.lock())
+                self._begin(opened, rebuild=rebuild)
+                self._opened = opened.pop_all()
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            raise room.full(place.directory) from error
 
-    def _open(self, folder: Path) -> None:
+    def _begin(self, opened: ExitStack, *, rebuild: bool) -> None:
+        place, current = self._place, self._place.current()
+        self._new = rebuild or current is None
+        self._folder = place.new() if current is None or rebuild else current
+        self._open(self._folder, opened)
+        self.attempts = place.begin(self._folder)
+        opened.callback(place.end, self._folder)
+        if current is None:  # nothing is there to be read meanwhile
+            self.complete()
+        elif not self._new:
+            place.clean(but=self._folder)
+
+    def _open(self, folder: Path, opened: ExitStack) -> None:
         self._pages_schema, self._anchors_schema = schema.pages_schema(), schema.anchors_schema()
         self._sequences = Sequences(folder, read_only=False)
+        opened.callback(self._sequences.close)
         for name in ("pages", "anchors"):
             (folder / name).mkdir(exist_ok=True)
-        with _breaking():
+        with self._breaking():
             pages = tantivy.Index(self._pages_schema, str(folder / "pages"))
             anchors = tantivy.Index(self._anchors_schema, str(folder / "anchors"))
             self.version = stored_version(pages.searcher(), self._pages_schema)
@@ -67,11 +78,10 @@ class TantivyWriter:
             self._new = False
 
     def close(self) -> None:
-        """Let go of it; what was not committed is as if it had never been put."""
-        self._sequences.close()
-        del self._pages, self._anchors
-        self._place.end(self._folder)
-        os.close(self._lock)
+        """Let go of it; what was not committed is as if it had never been put. Once more, it does nothing."""
+        for writer in ("_pages", "_anchors"):
+            vars(self).pop(writer, None)  # let go of, Tantivy's writers end, and with them their locks
+        self._opened.close()
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -97,7 +107,7 @@ class TantivyWriter:
         before = self._sequences.present([document.id for document in documents])
         self._sequences.put(taken)
         self._sequences.leave(list(refused))
-        with _breaking():
+        with self._breaking():
             for doc in before:
                 self._pages.delete_documents_by_term("id", doc)
             for one in made:
@@ -111,7 +121,7 @@ class TantivyWriter:
         listed = list(ids)
         present = self._sequences.present(listed)
         self._sequences.leave(listed)
-        with _breaking():
+        with self._breaking():
             for doc in present:
                 self._pages.delete_documents_by_term("id", doc)
                 self._anchors.delete_documents_by_term("id", doc)
@@ -121,7 +131,8 @@ class TantivyWriter:
 
     def put_anchors(self, anchors: Sequence[Anchors]) -> None:
         """Replace what is known of these targets' anchor texts."""
-        with _breaking():
+        self._sequences.put_callings(anchors)
+        with self._breaking():
             for one in anchors:
                 if self.anchors_version:
                     self._anchors.delete_documents_by_term("id", one.target)
@@ -139,30 +150,29 @@ class TantivyWriter:
     def commit(self, version: int) -> None:
         """Make it durable: words first, then documents, then what is known of both."""
         self._sequences.commit()
-        _commit(self._pages, version)
+        self._commit(self._pages, version)
         self._sequences.committed(self._signatures, list(self._gone))
         self._signatures, self._gone = {}, set()
         self.version = version
 
     def commit_anchors(self, version: int) -> None:
-        """Make the anchor texts durable."""
-        _commit(self._anchors, version)
+        """Make the anchor texts durable; after a kill in between all of them are put again."""
+        self._sequences.commit()
+        self._commit(self._anchors, version)
         self.anchors_version = version
 
+    def _commit(self, writer: tantivy.IndexWriter, version: int) -> None:
+        with self._breaking():
+            writer.delete_documents_by_term("id", schema.VERSION_ID)
+            writer.add_document(schema.version(version))
+            writer.commit()
 
-def _commit(writer: tantivy.IndexWriter, version: int) -> None:
-    with _breaking():
-        writer.delete_documents_by_term("id", schema.VERSION_ID)
-        writer.add_document(schema.version(version))
-        writer.commit()
-
-
-class _breaking:  # noqa: N801 - reads as a statement
-    """The border: whatever Tantivy complains of while writing means that this writer is of no use any more."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ValueError):
+    @contextmanager
+    def _breaking(self) -> Iterator[None]:
+        """The border: whatever Tantivy complains of while writing means that this writer is of no use any more."""
+        try:
+            yield
+        except ValueError as error:
+            if room.is_short(self._folder):
+                raise room.full(self._folder) from error
             raise IndexBroken(f"The index writer broke ({error}): `gossamer index --rebuild`.") from error

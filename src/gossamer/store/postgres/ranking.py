@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import msgspec
 
@@ -16,7 +16,7 @@ from gossamer.store.postgres.loading import copy, numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gossamer.store.graph import Ranking
+    from gossamer.store.graph import RankColumns, Ranking
     from gossamer.store.postgres.database import Transaction
 
     Piece = list[Sequence[object]]  # some rows of all columns
@@ -32,6 +32,25 @@ REORDER = f"""
     UPDATE resources AS r SET priority = n.backlinks - r.depth
     FROM unnest(%s::double precision[], %s::bigint[]) AS n (backlinks, id)
     WHERE r.id = n.id AND r.state = 'queued' AND r.role = 'page' AND r.priority > {LAST_OF_ALL}"""  # noqa: S608
+
+
+class Pieces(NamedTuple):
+    """Rows to write: the names of their columns, and some rows at a time."""
+
+    names: tuple[str, ...]
+    pieces: list[Piece]
+
+
+def page_pieces(pages: RankColumns) -> Pieces:
+    """The ranks of pages that were computed."""
+    columns = pages.by_name("resource", Ranks.__struct_fields__)
+    return Pieces(tuple(columns), in_pieces(tuple(columns.values())))
+
+
+def host_pieces(hosts: RankColumns) -> Pieces:
+    """The ranks of hosts that were computed."""
+    columns = hosts.by_name("host", HostRanks.__struct_fields__)
+    return Pieces(tuple(columns), in_pieces(tuple(columns.values())))
 
 
 def in_pieces(columns: Sequence[Iterable[object]]) -> list[Piece]:
@@ -50,21 +69,21 @@ def _packed(values: list[object]) -> Sequence[object]:
     return array("q", cast("list[int]", values)) if kinds == {int} else values
 
 
-def write_ranks(tx: Transaction, ranking: Ranking, pages: list[Piece], hosts: list[Piece]) -> None:
+def write_ranks(tx: Transaction, ranking: Ranking, pages: Pieces, hosts: Pieces) -> None:
     """Put new ranks in place of the old ones. What was forgotten in the meantime gets none."""
     tx.db.execute("LOCK TABLE rankings IN EXCLUSIVE MODE")  # one at a time; who reads is not kept out
     for table in ("ranks", "host_ranks", "rankings"):
         tx.db.execute(f"DELETE FROM {table}")  # noqa: S608 - TRUNCATE would keep out those who read
-    _insert(tx, "ranks", ("resource", *Ranks.__struct_fields__), pages)
-    _insert(tx, "host_ranks", ("host", *HostRanks.__struct_fields__), hosts)
+    _insert(tx, "ranks", pages)
+    _insert(tx, "host_ranks", hosts)
     tx.db.execute(FORGOTTEN_SINCE, {"version": ranking.version})
     tx.db.execute(NO_HOSTS)
     tx.db.execute("INSERT INTO rankings (facts) VALUES (%s)", (msgspec.json.encode(ranking).decode(),))
 
 
-def _insert(tx: Transaction, table: str, names: tuple[str, ...], pieces: list[Piece]) -> None:
-    for piece in pieces:
-        copy(tx.db, table, names, [numbers(column) for column in piece])
+def _insert(tx: Transaction, table: str, pieces: Pieces) -> None:
+    for piece in pieces.pieces:
+        copy(tx.db, table, pieces.names, [numbers(column) for column in piece])
 
 
 def reorder(tx: Transaction, pieces: list[Piece]) -> None:

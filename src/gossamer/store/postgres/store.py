@@ -170,7 +170,7 @@ class PostgresStore(Reading):
 
     def write_ranks(self, ranking_: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
         """Put new ranks of pages and hosts in place of all old ones."""
-        of_pages, of_hosts = (ranking.in_pieces((one.ids, *one.columns)) for one in (pages, hosts))
+        of_pages, of_hosts = ranking.page_pieces(pages), ranking.host_pieces(hosts)
         self._database.write(lambda tx: ranking.write_ranks(tx, ranking_, of_pages, of_hosts))
 
     def reorder(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:

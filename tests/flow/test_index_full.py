@@ -1,0 +1,101 @@
+"""A disk that is full for the index alone: the crawl goes on, nothing is set aside, and with room it catches up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawling import FAST, crawl, environment, gossamer, query
+from gossamer.errors import IndexMissing
+from gossamer.wiring import open_index
+from webs.generated import GeneratedWeb, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAGES = 400
+SMALL, LARGE = "300k", "100m"
+PATIENCE = 30.0  # seconds
+
+
+def resize(disk: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)
+
+
+def documents(store: Path) -> int:
+    try:
+        with closing(open_index(str(store))) as index:
+            assert not index.set_aside()
+            return index.count()
+    except IndexMissing:
+        return 0
+
+
+def a_crawl_goes_on_and_the_index_catches_up(store: Path, disk: Path) -> None:
+    with GeneratedWeb(Shape(pages=PAGES)) as site:
+        done = gossamer("crawl", site.url, "--store", store, *FAST)
+    assert done.returncode == 0, done.stderr
+    assert "The index could not follow: No disk space is left for the index" in done.stderr
+    assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)]
+    done = gossamer("index", "--store", store)
+    assert done.returncode == 2
+    assert "gossamer: No disk space is left for the index" in done.stderr
+    assert "Traceback" not in done.stderr
+    resize(disk, LARGE)
+    done = gossamer("index", "--store", store)
+    assert done.returncode == 0, done.stderr
+    assert documents(store) == PAGES
+
+
+def a_process_that_follows_goes_on_by_itself(store: Path, disk: Path) -> None:
+    with GeneratedWeb(Shape(pages=PAGES)) as site:
+        crawl(site.url, store, "--no-index", *FAST)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "gossamer.indexing", str(store)], env=environment(), stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until(lambda: shutil.disk_usage(disk).free < 8 << 10)
+    assert process.poll() is None
+    resize(disk, LARGE)
+    until(lambda: documents(store) == PAGES)
+    _, said = process.communicate(timeout=PATIENCE)  # which ends its input, as the end of the crawl does
+    assert process.returncode == 0, said
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "in vain"
+        time.sleep(0.1)
+
+
+CASES = {case.__name__: case for case in (a_crawl_goes_on_and_the_index_catches_up,
+                                          a_process_that_follows_goes_on_by_itself)}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_a_full_disk(case: str, tmp_path: Path) -> None:
+    from conftest import not_here  # not above: this file is also run by itself, where there is none
+
+    disk = tmp_path / "web" / "index"
+    disk.mkdir(parents=True)
+    mounted = f'mount -t tmpfs -o size={SMALL} none "$1" && exec "$2" "$3" "$1" "$4"'
+    ran = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", mounted, "sh", disk, sys.executable, __file__, case],
+        check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    if "unshare" in ran.stderr or "mount: " in ran.stderr:
+        not_here(f"no small file system can be mounted: {ran.stderr}")
+    assert ran.returncode == 0, ran.stderr
+
+
+if __name__ == "__main__":
+    CASES[sys.argv[2]](Path(sys.argv[1]).parent, Path(sys.argv[1]))

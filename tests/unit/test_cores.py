@@ -1,0 +1,17 @@
+"""The cores there are for us."""
+
+from __future__ import annotations
+
+import os
+
+from gossamer.cores import cores
+
+
+def test_cores_that_were_taken_away_do_not_count() -> None:
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert cores() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+    assert cores() == len(before)
