@@ -2,8 +2,11 @@
 
 The web is Debian's documentation of Java, Python, PostgreSQL and C++ (the last is fetched for this alone), crawled from
 nginx on this machine, ranked and indexed. Questions are made from the pages' own words by a fixed seed: one, two and
-three words, phrases, exclusion, site: and whole titles. Each is answered as `gossamer search` does it, with the second
+three words, phrases, exclusion, site: and whole titles. Each is answered as `gossamer serve` does it, with the second
 pass and ten snippets, in one process. FTS5 only has to retrieve the first ten, and so does the index then.
+
+All are asked in five passes, each with a searcher that remembers nothing of the one before, and of each question the
+least time counts: other work on the machine, and on its neighbours, only adds. What single passes had is shown too.
 
 The web is kept under .cache/search; remove that to make it anew.
 """
@@ -11,6 +14,7 @@ The web is kept under .cache/search; remove that to make it anew.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import random
 import shutil
@@ -33,6 +37,7 @@ from gossamer.index.analyze import analysis  # noqa: E402
 from gossamer.index.documents import as_indexed  # noqa: E402
 from gossamer.search.query import parse  # noqa: E402
 from gossamer.search.weights import FIRST  # noqa: E402
+from gossamer.web.serving import keep_memory  # noqa: E402
 from gossamer.wiring import open_index, open_searcher, open_store  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
 CACHE = HERE.parent / ".cache" / "search"
 QUESTIONS = 1_000
 SEED = 7
+PASSES = 5
 DEEP = 500  # the page that shows whether deep pages stay quick
 
 # The aims of issue 3.
@@ -163,23 +169,35 @@ def prepare(store: Store, index: IndexReader) -> tuple[list[str], sqlite3.Connec
     return make_questions(texts, sorted(titles - {""}), sorted(hosts)), full_text_search(texts)
 
 
+def ask(store: Store, place: str, questions: Sequence[str]) -> list[float]:
+    """How long each question takes somebody who has just opened the web."""
+    with closing(open_searcher(store, place)) as searcher:
+        for question in questions[:50]:
+            searcher.search(question)  # what is read for the first time comes from the disk
+        return [milliseconds(lambda: searcher.search(question)) for question in questions]  # noqa: B023 - called at once
+
+
 def measure(web: Path) -> list[Aim]:
     """All of it."""
     place = str(web)
     with closing(open_store(place, read_only=True)) as store, closing(open_index(place)) as index:
         questions, database = prepare(store, index)
+        keep_memory()  # as the server does
+        gc.freeze()  # likewise; and what was prepared here is none of the search's
+        passes = [ask(store, place, questions) for _ in range(PASSES)]
+        times = [min(of_one) for of_one in zip(*passes, strict=True)]
         with closing(open_searcher(store, place)) as searcher:
-            for question in questions[:50]:
-                searcher.search(question)  # what is read for the first time comes from the disk
-            times = [milliseconds(lambda: searcher.search(question)) for question in questions]  # noqa: B023 - called at once
             deep = milliseconds(lambda: searcher.search("string class method", page=DEEP))
         with closing(database):
             one_word = [question for question in questions if question.isalnum()]
             ours, theirs = first_ten(index, database, one_word)
         pages = index.count()
     median, slowest = statistics.median(times), percentile(times, 0.99)
+    medians = sorted(map(statistics.median, passes))
     return [
         Aim("pages", pages, f">= {LEAST_PAGES:,}", pages >= LEAST_PAGES),
+        Aim("median of the quickest pass (ms)", medians[0], "", True),
+        Aim("median of the slowest pass (ms)", medians[-1], "", True),
         Aim("median of 1,000 answers (ms)", median, f"<= {MOST_MEDIAN:g}", median <= MOST_MEDIAN),
         Aim("99 % of them within (ms)", slowest, f"<= {MOST_99:g}", slowest <= MOST_99),
         Aim(f"page {DEEP} (ms)", deep, "", True),

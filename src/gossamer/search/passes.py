@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     Pagerank = Callable[[Integers], Floats]
     WordIds = Callable[[Sequence[str]], dict[str, int]]
 
-AGAIN = 48  # matches that the second pass looks at; of 32 it finds worse, of 100 nothing better (bench/quality.py)
+AGAIN = 40  # matches that the second pass looks at; of 32 it finds worse, of 100 nothing better (bench/quality.py)
 MOST_KNOWN = 20_000  # words whose numbers are kept at hand
-CALLED = 2  # pages whose anchor texts fit best, looked at wherever they stand in the first pass
+CALLED = 1  # page whose anchor texts fit best, looked at wherever the first pass has it; five find nothing better
 
 
 class Found(msgspec.Struct, frozen=True):

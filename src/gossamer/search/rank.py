@@ -38,6 +38,7 @@ DAY = 86_400.0
 YEAR = 365.25  # days
 
 NO_WORDS = WordSequence("", np.empty(0, np.uint32), np.empty(0, np.uint32))
+NO_RUN = np.array([Field.TEXT], np.uint32)  # of no words
 
 PARTS = ("text", "proximity", "title", "anchors", "pagerank", "url", "freshness")
 
@@ -125,7 +126,7 @@ class Words:
     def _read_runs(self, sequences: Sequence[WordSequence]) -> None:
         """In which field each occurrence stands, and how many telling words each title has."""
         sizes = np.fromiter((len(sequence.runs) for sequence in sequences), np.int64, self.documents)
-        runs = WordSequence("", NO_WORDS.words, np.concatenate((*(s.runs for s in sequences), [Field.TEXT])))
+        runs = WordSequence("", NO_WORDS.words, np.concatenate((*(s.runs for s in sequences), NO_RUN)))
         fields, counts = runs.fields, runs.counts.astype(np.int64)
         ends = np.cumsum(counts)
         first = np.cumsum(sizes) - sizes

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,7 +31,6 @@ ELLIPSIS = "…"
 
 SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
 PREFIXED = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
-PLAIN = re.compile(r"[ -~]*")  # nothing hidden
 OPEN, CLOSE = "\2", "\3"  # stand for the marks until the text is escaped; nothing hidden is left in it by then
 HEADLINES = frozenset({Field.TITLE, Field.DESCRIPTION})
 JOINERS = "\u200c\u200d"  # part of how Persian, Indic scripts and emoji are written
@@ -66,20 +65,20 @@ class Finder:
             return _without_overlaps(found)
         return _without_overlaps(sorted({place.start: place for place in found}.values()))
 
-    def _forms(self, text: str, low: str, start: str, language: str) -> Iterator[Place]:
-        prefixed, seen = language in PREFIXED, self._seen[language]
+    def _forms(self, text: str, low: str, start: str, language: str) -> list[Place]:
+        prefixed, seen, found = language in PREFIXED, self._seen[language], []
         at = low.find(start)
         while at >= 0:
+            end = at + 1
             while prefixed and at and low[at - 1].isalnum():
                 at -= 1
-            word = WORD.match(text, at)
-            end = word.end() if word else at + 1
-            if word and not (at and low[at - 1].isalnum()):
-                form = word[0]
+            if not (at and low[at - 1].isalnum()) and (word := WORD.match(text, at)):  # here a word begins
+                end, form = word.end(), word[0]
                 slot = seen[form] if form in seen else seen.setdefault(form, self._meaning(form, language))
                 if slot is not None:
-                    yield Place(at, end, slot)
+                    found.append(Place(at, end, slot))
             at = low.find(start, end)
+        return found
 
     def _meaning(self, word: str, language: str) -> int | None:
         """The word of the question that a word is a form of."""
@@ -165,19 +164,20 @@ def _window(text: str, start: int, end: int) -> str:
 
 
 def _shortest(places: Sequence[Place]) -> tuple[int, int]:
-    """The shortest part that holds most words and fits: one pass, with a queue whose first word occurs in it once."""
-    inside: deque[Place] = deque()
+    """The shortest part that holds most words and fits: one pass, in which its first word occurs in it once."""
     count: Counter[int] = Counter()
+    first = held = 0  # of the part at hand: its first place, and how many different words it holds
     best, best_key = (0, 0), (0, 0)
     for place in places:
-        inside.append(place)
+        held += not count[place.slot]
         count[place.slot] += 1
-        while len(inside) > 1 and (count[inside[0].slot] > 1 or place.end - inside[0].start > LENGTH):
-            count[inside.popleft().slot] -= 1
-        start = inside[0].start
-        key = (sum(map(bool, count.values())), start - place.end)
-        if best_key == (0, 0) or key > best_key:
-            best, best_key = (start, place.end), key
+        while (word := places[first]) is not place and (count[word.slot] > 1 or place.end - word.start > LENGTH):
+            count[word.slot] -= 1
+            held -= not count[word.slot]
+            first += 1
+        key = (held, word.start - place.end)
+        if key > best_key:
+            best, best_key = (word.start, place.end), key
     return best
 
 
@@ -234,13 +234,12 @@ def _html(text: str, start: int, end: int, places: Sequence[Place]) -> str:
     before = ELLIPSIS if start and text[start - 1] != "\n" else ""
     cut = end < len(text) and not SENTENCE_END.match(text, end - 1) and text[end] != "\n"
     shown = text[start:end].replace("\n", " ")
-    clean = str if PLAIN.fullmatch(shown) else harmless
     parts, at = [before], 0
     for place in places:
         first, last = place.start - start, place.end - start
-        parts += (clean(shown[at:first]), OPEN, clean(shown[first:last]), CLOSE)
+        parts += (harmless(shown[at:first]), OPEN, harmless(shown[first:last]), CLOSE)
         at = last
-    parts += (clean(shown[at:]), ELLIPSIS if cut else "")
+    parts += (harmless(shown[at:]), ELLIPSIS if cut else "")
     return escape("".join(parts).strip()).replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
 
 
@@ -261,7 +260,8 @@ def _clean(text: str) -> str:
 
 def harmless(text: str) -> str:
     """A text without what is not seen and acts on what is: breaks are spaces, controls and direction marks are gone."""
-    return HIDDEN.sub(_unhidden, text)
+    plain = text.isascii() and text.isprintable()
+    return text if plain else HIDDEN.sub(_unhidden, text)
 
 
 def _unhidden(match: re.Match[str]) -> str:
