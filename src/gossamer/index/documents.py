@@ -29,7 +29,7 @@ from gossamer.index.analyze import (
 )
 from gossamer.index.base import Document, stop_code
 from gossamer.model import Field
-from gossamer.store.base import decode_text
+from gossamer.store.base import decode_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +52,7 @@ class _Cut(NamedTuple):
 
     standing: Standing
     analysis: Analysis
-    fields: list[Field]  # of its runs, the title first
+    fields: list[int]  # Fields of its runs, the title first
     pieces: list[bytes]  # of its runs, a BREAK between each two
 
 
@@ -212,15 +212,15 @@ class DocumentMaker:
         )
 
 
-def as_indexed(text: bytes) -> list[tuple[Field, str]]:
-    """The runs of a stored text that count: the title first, then the body in order."""
-    runs = decode_text(text)
+def as_indexed(text: bytes) -> list[tuple[int, str]]:
+    """The runs of a stored text that count, each with its Field: the title first, then the body in order."""
+    runs = decode_runs(text)
     body = runs[2:]
     fields = [run[0] for run in body]
     if Field.TITLE not in fields and Field.DESCRIPTION not in fields:  # as parsers write it
-        return [run for run in runs[:2] if run[0] is not Field.DESCRIPTION] + body
-    titles = [run for run in runs if run[0] is Field.TITLE]
-    return titles + [run for run in runs if run[0] is not Field.TITLE and run[0] is not Field.DESCRIPTION]
+        return [run for run in runs[:2] if run[0] != Field.DESCRIPTION] + body
+    titles = [run for run in runs if run[0] == Field.TITLE]
+    return titles + [run for run in runs if run[0] not in {Field.TITLE, Field.DESCRIPTION}]
 
 
 def _cut(standing: Standing) -> _Cut:
@@ -231,7 +231,7 @@ def _cut(standing: Standing) -> _Cut:
     return _Cut(standing, analysis(language_of(standing.language, texts, cut)), [field for field, _ in runs], cut)
 
 
-def _in_runs(numbers: bytes, fields: Sequence[Field]) -> tuple[bytes, bytes]:
+def _in_runs(numbers: bytes, fields: Sequence[int]) -> tuple[bytes, bytes]:
     """`Document.words` and `Document.runs` of numbers with breaks among them."""
     found = np.frombuffer(numbers, "<u4")
     is_word = found != 0

@@ -125,7 +125,7 @@ def _without_overlaps(places: Sequence[Place]) -> list[Place]:
 
 
 def snippet(
-    runs: Sequence[tuple[Field, str]], stretch: Stretch | None, finder: Finder, language: str, description: str = ""
+    runs: Sequence[tuple[int, str]], stretch: Stretch | None, finder: Finder, language: str, description: str = ""
 ) -> str:
     """The part of a page's text that shows the most words of the question nearest together, as HTML.
 
@@ -140,7 +140,7 @@ def snippet(
     return _html(text, start, end, [place for place in places if place.start >= start and place.end <= end])
 
 
-def _around(runs: Sequence[tuple[Field, str]], stretch: Stretch) -> str:
+def _around(runs: Sequence[tuple[int, str]], stretch: Stretch) -> str:
     """The text of a stretch, with what stands before and behind it as far as it may be shown; a run a line."""
     if stretch.last >= len(runs):  # the page changed since it was indexed
         return ""
@@ -151,7 +151,7 @@ def _around(runs: Sequence[tuple[Field, str]], stretch: Stretch) -> str:
     while behind < len(runs) and len(text) < 2 * LENGTH:
         text += "\n" + runs[behind][1][:LENGTH]
         behind += 1
-    while before >= 0 and runs[before][0] is not Field.TITLE and len(text) < 2 * LENGTH:
+    while before >= 0 and runs[before][0] != Field.TITLE and len(text) < 2 * LENGTH:
         text = runs[before][1] + "\n" + text
         before -= 1
     return text
@@ -248,9 +248,9 @@ def _beginning(text: str) -> str:
     return _clean(text[:end]).strip() + (ELLIPSIS if end < len(text) else "")
 
 
-def _first_prose(runs: Sequence[tuple[Field, str]]) -> str:
+def _first_prose(runs: Sequence[tuple[int, str]]) -> str:
     """The first paragraph; without one, the first text that is no title."""
-    prose = next((text for field, text in runs if field is Field.PARAGRAPH), None)
+    prose = next((text for field, text in runs if field == Field.PARAGRAPH), None)
     return prose if prose is not None else next((text for field, text in runs if field not in HEADLINES), "")
 
 

@@ -673,12 +673,21 @@ class _Zstd(threading.local):
 
 _ZSTD = _Zstd()
 _TEXT = msgspec.msgpack.Decoder(list[tuple[Field, str]])
+_RUNS = msgspec.msgpack.Decoder(list[tuple[int, str]])
 
 
 def decode_text(packed: bytes) -> list[tuple[Field, str]]:
     """The text by field, in reading order, from the form a parser packed it into (`Page.text`)."""
     try:
         return _TEXT.decode(decode_source(packed))
+    except msgspec.DecodeError as error:
+        raise StoreCorrupt(f"A stored text cannot be read ({error}).") from error
+
+
+def decode_runs(packed: bytes) -> list[tuple[int, str]]:
+    """The same with the fields as plain numbers: quicker, and the garbage collector need not look through it."""
+    try:
+        return _RUNS.decode(decode_source(packed))
     except msgspec.DecodeError as error:
         raise StoreCorrupt(f"A stored text cannot be read ({error}).") from error
 
