@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 from urllib.parse import unquote
 
 import numpy as np
@@ -29,10 +30,10 @@ from gossamer.index.analyze import (
 )
 from gossamer.index.base import Document, stop_code
 from gossamer.model import Field
-from gossamer.store.base import decode_runs
+from gossamer.store.base import decode_fields, decode_run, decode_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from gossamer.index.analyze import PieceWord
     from gossamer.index.base import WordIds
@@ -45,6 +46,8 @@ COUNTED = 8
 MOST_WORDS = MOST_REMEMBERED  # words in pieces that are remembered
 _NO_WORD = b"\0\0\0\0"  # stands for a break: WordIDs begin at 1
 _PACK = struct.Struct("<I").pack
+
+Run = TypeVar("Run")
 
 
 class _Cut(NamedTuple):
@@ -214,11 +217,33 @@ class DocumentMaker:
 
 def as_indexed(text: bytes) -> list[tuple[int, str]]:
     """The runs of a stored text that count, each with its Field: the title first, then the body in order."""
-    runs = decode_runs(text)
-    body = runs[2:]
-    fields = [run[0] for run in body]
-    if Field.TITLE not in fields and Field.DESCRIPTION not in fields:  # as parsers write it
-        return [run for run in runs[:2] if run[0] != Field.DESCRIPTION] + body
+    return _in_order(decode_runs(text))
+
+
+class LazyRuns(Sequence[tuple[int, str]]):
+    """The same, each run read when it is looked at: a snippet needs a few of a page's hundreds."""
+
+    def __init__(self, text: bytes) -> None:
+        self._runs = _in_order(decode_fields(text))
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[int, str]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[tuple[int, str]]: ...
+    def __getitem__(self, at: int | slice) -> tuple[int, str] | list[tuple[int, str]]:
+        if isinstance(at, slice):
+            return [(field, decode_run(run)) for field, run in self._runs[at]]
+        field, run = self._runs[at]
+        return field, decode_run(run)
+
+
+def _in_order(runs: list[tuple[int, Run]]) -> list[tuple[int, Run]]:
+    fields = [run[0] for run in runs]
+    if Field.TITLE not in fields[1:] and Field.DESCRIPTION not in fields[2:]:  # as parsers write it
+        return [run for run in runs[:2] if run[0] != Field.DESCRIPTION] + runs[2:]
     titles = [run for run in runs if run[0] == Field.TITLE]
     return titles + [run for run in runs if run[0] not in {Field.TITLE, Field.DESCRIPTION}]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gossamer.index.base import Query
-from gossamer.index.documents import as_indexed
+from gossamer.index.documents import LazyRuns
 from gossamer.model import Value
 from gossamer.search.passes import Passes
 from gossamer.search.query import parse
@@ -125,7 +125,7 @@ class Searcher:
             Hit(
                 url=row.url,
                 title=harmless(row.title),
-                snippet=snippet(as_indexed(row.text), stretch, finder, language, row.description),
+                snippet=snippet(LazyRuns(row.text), stretch, finder, language, row.description),
                 score=round(float(found.scores[i]), 4),
                 host=row.host,
                 visited_at=row.visited_at,

@@ -674,6 +674,8 @@ class _Zstd(threading.local):
 _ZSTD = _Zstd()
 _TEXT = msgspec.msgpack.Decoder(list[tuple[Field, str]])
 _RUNS = msgspec.msgpack.Decoder(list[tuple[int, str]])
+_PACKED_RUNS = msgspec.msgpack.Decoder(list[tuple[int, msgspec.Raw]])
+_RUN = msgspec.msgpack.Decoder(str)
 
 
 def decode_text(packed: bytes) -> list[tuple[Field, str]]:
@@ -681,7 +683,7 @@ def decode_text(packed: bytes) -> list[tuple[Field, str]]:
     try:
         return _TEXT.decode(decode_source(packed))
     except msgspec.DecodeError as error:
-        raise StoreCorrupt(f"A stored text cannot be read ({error}).") from error
+        raise _unreadable(error) from error
 
 
 def decode_runs(packed: bytes) -> list[tuple[int, str]]:
@@ -689,7 +691,27 @@ def decode_runs(packed: bytes) -> list[tuple[int, str]]:
     try:
         return _RUNS.decode(decode_source(packed))
     except msgspec.DecodeError as error:
-        raise StoreCorrupt(f"A stored text cannot be read ({error}).") from error
+        raise _unreadable(error) from error
+
+
+def decode_fields(packed: bytes) -> list[tuple[int, msgspec.Raw]]:
+    """The same with each run left packed, for `decode_run`: who needs some runs of a long text need not read all."""
+    try:
+        return _PACKED_RUNS.decode(decode_source(packed))
+    except msgspec.DecodeError as error:
+        raise _unreadable(error) from error
+
+
+def decode_run(packed: msgspec.Raw) -> str:
+    """One run of a text."""
+    try:
+        return _RUN.decode(packed)
+    except msgspec.DecodeError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: msgspec.DecodeError) -> StoreCorrupt:
+    return StoreCorrupt(f"A stored text cannot be read ({error}).")
 
 
 def decode_source(packed: bytes) -> bytes:
