@@ -14,7 +14,7 @@ from webapp import App, served_app, site
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 PHONE = {"width": 390, "height": 800}
 
@@ -72,10 +72,27 @@ def test_what_is_typed_is_completed_and_taken_with_the_keyboard(app: App, browse
     with looking(browser, app.url) as page:
         page.focus("#q")
         page.keyboard.type("goss", delay=30)
-        page.wait_for_selector("#completions li:visible")
-        assert "gossamer" in page.inner_text("#completions")
+        page.wait_for_selector("#completions li:visible b:text-is('amer')")  # the answer for all four letters
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
+        page.wait_for_selector("#hits")
+        assert page.input_value("#q") == "gossamer"
+
+
+def test_a_late_completion_does_not_take_away_the_one_chosen(app: App, browser: Browser) -> None:
+    with looking(browser, app.url) as page:
+        held: list[Route] = []
+        page.route("**/api/complete?q=goss&*", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks its handlers
+        page.focus("#q")
+        page.keyboard.type("gos")
+        page.wait_for_selector("#completions li:visible b:text-is('samer')")
+        with page.expect_request("**/api/complete?q=goss&*"):
+            page.keyboard.type("s")
+        page.keyboard.press("ArrowDown")
+        page.wait_for_selector("#completions li[aria-selected=true]")
+        for late in held:
+            late.continue_()
+        page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
         page.keyboard.press("Enter")
         page.wait_for_selector("#hits")
         assert page.input_value("#q") == "gossamer"

@@ -65,8 +65,8 @@ class Combobox {
   press(key) {
     const last = this.options.length - 1;
     if (key === "ArrowDown" && last < 0) this.ask();
-    else if (key === "ArrowDown") this.activate(this.active < last ? this.active + 1 : -1);
-    else if (key === "ArrowUp" && last >= 0) this.activate(this.active === -1 ? last : this.active - 1);
+    else if (key === "ArrowDown") this.walk(this.active < last ? this.active + 1 : -1);
+    else if (key === "ArrowUp" && last >= 0) this.walk(this.active === -1 ? last : this.active - 1);
     else if (key === "Enter" && this.active >= 0) this.take(this.active);
     else if (key === "Escape" && last >= 0) this.close();
     else return false;
@@ -103,9 +103,14 @@ class Combobox {
   }
 
   close() {
+    this.settle();
+    this.open([]);
+  }
+
+  /** What is still on its way no longer counts. */
+  settle() {
     this.asking.abort();
     clearTimeout(this.timer);
-    this.open([]);
   }
 
   /**
@@ -121,6 +126,15 @@ class Combobox {
     item.addEventListener("mousedown", (event) => event.preventDefault()); // the focus stays in the box
     item.addEventListener("click", () => this.take(place));
     return item;
+  }
+
+  /**
+   * Goes to an option by key. A late answer must not pull the list away from under whoever walks it.
+   * @param {number} place
+   */
+  walk(place) {
+    this.settle();
+    this.activate(place);
   }
 
   /** @param {number} place */
