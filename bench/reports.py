@@ -28,7 +28,7 @@ import zstandard
 from gossamer.graph.reports.base import Options
 from gossamer.graph.reports.registry import REPORTS
 from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit
-from gossamer.store.base import decode_source, decode_text
+from gossamer.store.packed import decode_source, decode_text
 from gossamer.store.questions import Question
 from gossamer.wiring import open_store
 

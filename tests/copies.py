@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gossamer.model import HostNote, Robots
-from gossamer.store.base import Report
 from gossamer.store.copying import TABLES, Source, Target
 from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
 from gossamer.store.postgres import PostgresStore
@@ -18,6 +17,7 @@ from gossamer.store.postgres.copying import PostgresSource, PostgresTarget
 from gossamer.store.postgres.place import postgres_place
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.copying import SqliteSource, SqliteTarget
+from gossamer.store.values import Report
 from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, seed, start, visit_all
 
 if TYPE_CHECKING:

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from gossamer.index.words import Order, WordEntry
     from gossamer.model import Visit
     from gossamer.search.service import Answer, Searcher
-    from gossamer.store.base import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, Store, VisitRow
+    from gossamer.store.base import Store
     from gossamer.store.graph import Ranking, Ranks
+    from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
 PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
 AHEAD = 512  # visited pages that wait for the program before the crawl holds off
@@ -81,7 +82,7 @@ class VisitedPage:
     @cached_property
     def fields(self) -> list[tuple[Field, str]]:
         """The text by field, in reading order."""
-        from gossamer.store.base import decode_text  # noqa: PLC0415 - only when looked at
+        from gossamer.store.packed import decode_text  # noqa: PLC0415 - only when looked at
 
         page = self._visit.page
         return decode_text(page.text) if page and page.text else []

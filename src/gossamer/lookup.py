@@ -12,7 +12,8 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gossamer.store.base import ResourceRow, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import ResourceRow
 
 
 def crawl_settings(store: Store) -> dict[str, object]:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from gossamer.config import CrawlSettings, Loaded, Settings
     from gossamer.model import Admit
-    from gossamer.store.base import Round, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import Round
 
 
 OTHER_HANDLES = 40  # of the store, the parsers, the index and the log

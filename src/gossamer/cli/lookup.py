@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.store.base import Crawler, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import Crawler
 
 
 @contextmanager

@@ -33,8 +33,9 @@ from gossamer.lookup import find
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.store.base import LinkRow, ResourceRow, Store
+    from gossamer.store.base import Store
     from gossamer.store.graph import Ranks
+    from gossamer.store.values import LinkRow, ResourceRow
 
 LINKS_ON_A_TERMINAL = 20  # each way, when --limit is not given
 

@@ -34,7 +34,7 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gossamer.store.base import Counts, Crawler, ErrorRow, Round
+    from gossamer.store.values import Counts, Crawler, ErrorRow, Round
 
 ROWS_ON_A_TERMINAL = 50  # when --limit is not given; a pipe gets all of them
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from gossamer.crawl.progress import Progress
     from gossamer.crawl.writer import Done, Order
     from gossamer.model import Admit, Fetched, Lease, Page, Visit
-    from gossamer.store.base import Crawler, Round, Store, Waiting, Wanted
+    from gossamer.store.base import Store
+    from gossamer.store.values import Crawler, Round, Waiting, Wanted
 
 BEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gossamer.config import StoreSettings
     from gossamer.crawl.writer import Watch
     from gossamer.model import Candidate, HostNote, Lease, Robots, Visit
-    from gossamer.store.base import Report
+    from gossamer.store.values import Report
 
 
 class Outbox:

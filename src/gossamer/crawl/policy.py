@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gossamer.config import CrawlSettings, PolitenessSettings
     from gossamer.crawl.scope import Scope
     from gossamer.model import Candidate
-    from gossamer.store.base import Waiting
+    from gossamer.store.values import Waiting
 
 # Weights of `--order best`, in units of one backlink. A level of depth costs one backlink; nearness to the topic (0..1)
 # outweighs everything else, for that is what the user asked for.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from gossamer.crawl.progress import Progress
 from gossamer.model import Outcome, Role, State
-from gossamer.store.base import Report
+from gossamer.store.values import Report
 
 if TYPE_CHECKING:
     from gossamer.crawl.writer import Done
     from gossamer.model import Visit
-    from gossamer.store.base import Counts
+    from gossamer.store.values import Counts
 
 WINDOW = 5.0  # seconds over which rates and the limiting factor are taken
 LATEST = 4  # visits shown

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.base import Report, Round, Store, Submitted, Waiting, Wanted
+    from gossamer.store.base import Store
+    from gossamer.store.values import Report, Round, Submitted, Waiting, Wanted
 
 WAKE = b"\0"
 

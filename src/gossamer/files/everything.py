@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gossamer.store.base import Bond, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import Bond
 
 LINKS = (
     Column("Type"),

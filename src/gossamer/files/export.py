@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.base import ResourceRow, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import ResourceRow
 
 
 class Exported(Value, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from gossamer.crawl.urls import UrlRules, authority, digest
 from gossamer.crawl.visits import media_type, parse_job, redirect_candidate, visit_of
 from gossamer.files.page import Skipped
 from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value
-from gossamer.store.base import Report
+from gossamer.store.values import Report
 
 if TYPE_CHECKING:
     import selectors

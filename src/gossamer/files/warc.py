@@ -22,7 +22,8 @@ from gossamer.files.tables import time_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.store.base import ResourceRow, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import ResourceRow
 
     Fields = Sequence[tuple[str, str]]
 

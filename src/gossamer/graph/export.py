@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gossamer.graph.snapshot import Graph, Links
-    from gossamer.store.base import HostNode, PageNode, Store
+    from gossamer.store.base import Store
+    from gossamer.store.values import HostNode, PageNode
 
 AT_ONCE = 1 << 16  # edges turned into text at a time
 ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2

@@ -30,7 +30,7 @@ from gossamer.index.analyze import (
 )
 from gossamer.index.base import Document, stop_code
 from gossamer.model import Field
-from gossamer.store.base import decode_fields, decode_run, decode_runs
+from gossamer.store.packed import decode_fields, decode_run, decode_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

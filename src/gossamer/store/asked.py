@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from gossamer.model import Candidate, Kind, Role, State
-from gossamer.store.base import Round
 from gossamer.store.claims import EVERYTHING, strength
+from gossamer.store.values import Round
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

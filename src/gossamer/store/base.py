@@ -19,309 +19,41 @@ Who holds what
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import msgspec
-import zstandard
-
-from gossamer.errors import StoreCorrupt
-from gossamer.model import Field, Kind, Position, State, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
+    from gossamer.model import Admit, Candidate, Field, HostLease, HostNote, Lease, Robots, State, Visit
     from gossamer.revisit.pace import Budget, Schedule
     from gossamer.store.following import AnchorTexts, Changes, Place
-    from gossamer.store.graph import HostRanks, LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
+    from gossamer.store.graph import LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
     from gossamer.store.questions import Question
+    from gossamer.store.values import (
+        Added,
+        Bond,
+        ChangeRow,
+        Counts,
+        Crawler,
+        DocumentRow,
+        ErrorRow,
+        Freshness,
+        HostNode,
+        HostRow,
+        LatestVisit,
+        LinkRow,
+        PageNode,
+        Report,
+        ResourceRow,
+        Round,
+        Submitted,
+        VisitRow,
+        Waiting,
+        Wanted,
+    )
 
 LEASE_SECONDS = 30.0  # short, so that the work of a crawler that vanished with its machine is soon taken over
 LONGEST_PAUSE = 2 * 86_400.0  # nothing makes a host wait for two days, but a clock that was wrong when it was written
-
-
-class Crawler(Value, frozen=True, kw_only=True):
-    """A crawler at work here: a row of `crawlers`."""
-
-    id: int
-    name: str
-    machine: str
-    pid: int
-    started_at: float
-    heartbeat_at: float
-    wanted: str = "run"  # run, pause, stop
-    state: str = "running"  # running, paused, waiting, stopped, lost
-    pages: int = 0
-    pages_per_second: float = 0.0
-    bytes_per_second: float = 0.0
-    limit: str = ""  # the limiting factor: politeness, network, parsing, store, disk
-    waiting_for: str = ""  # what it waits for, and who has it
-    parsers: int = 0  # parser processes it has
-    most_parsers: int = 0  # ... may have; 0: that cannot be changed
-    wanted_parsers: int | None = None  # ... shall have; None: as many as it was started with
-
-
-class Report(Value, frozen=True, kw_only=True):
-    """What a crawler tells about itself with every beat."""
-
-    state: str
-    pages: int
-    pages_per_second: float
-    bytes_per_second: float
-    limit: str
-    waiting_for: str
-    parsers: int = 0
-    most_parsers: int = 0
-
-
-class Wanted(Value, frozen=True, kw_only=True):
-    """What is wanted of a crawler."""
-
-    state: str  # run, pause, stop
-    parsers: int | None = None  # parser processes; None: as many as it was started with
-
-
-class Round(Value, frozen=True, kw_only=True):
-    """What was asked: a row of `rounds`. Limits hold for all crawlers together."""
-
-    id: int
-    started_at: float
-    finished_at: float | None
-    settings: str  # CrawlSettings as JSON
-    seeds: tuple[str, ...]  # as given
-    joined: tuple[str, ...]  # what seeds led to: redirect targets, their other scheme
-    max_pages: int | None
-    max_pages_per_host: int | None
-    pages: int  # visited in this round so far
-
-
-class Added(Value, frozen=True, kw_only=True):
-    """Answer to adding one URL."""
-
-    url: str
-    resource: int
-    known: bool  # it was there before
-    state: State
-    reason: str
-
-
-class Submitted(Value, frozen=True, kw_only=True):
-    """How the web stands after a `submit`."""
-
-    version: int  # the store version that holds the batch
-    known: int  # resources, in whatever state
-    open: int  # of these queued or leased
-    lost: int = 0  # visits not written: their lease had been taken over, or they were forgotten
-
-
-class Waiting(Value, frozen=True, kw_only=True):
-    """A host with queued URLs that this crawler cannot have now."""
-
-    host: str
-    queued: int
-    ready_at: float
-    holder: str  # name of the crawler that holds it, "" when it only has to wait
-    reason: str
-
-
-class Counts(Value, frozen=True, kw_only=True):
-    """How much is there."""
-
-    resources: dict[str, int]  # by state
-    hosts: int
-    links: int
-    documents: int  # resources with text
-
-
-class HostRow(Value, frozen=True, kw_only=True):
-    """A host, for reading."""
-
-    id: int
-    name: str
-    known: int
-    queued: int
-    pages: int
-    failed: int
-    ready_at: float
-    delay: float
-    failures: int
-    reason: str
-    holder: str
-    robots: str  # outcome of robots.txt, "" when not asked for yet
-
-
-class ResourceRow(Value, frozen=True, kw_only=True):
-    """A resource, for reading: the columns of `resources`."""
-
-    id: int
-    url: str
-    host: str
-    state: str
-    role: str
-    reason: str
-    depth: int
-    status: int
-    outcome: str
-    media_type: str
-    charset: str
-    title: str
-    description: str
-    language: str
-    canonical: str
-    noindex: bool
-    bytes: int
-    etag: str
-    last_modified: str
-    content_digest: str  # hex
-    backlinks: int
-    priority: float
-    tries: int
-    visits: int
-    discovered_at: float
-    discovered_by: str
-    visited_at: float | None
-    visited_by: str
-    version: int
-
-
-class LinkRow(Value, frozen=True, kw_only=True):
-    """One bond, seen from one of its ends: `url` is the other end."""
-
-    url: str
-    state: str  # of the other end
-    status: int  # of the other end
-    kind: str
-    follow: bool
-    anchor: str
-    weight: int
-    rel: str
-    position: str
-
-
-class ErrorRow(Value, frozen=True, kw_only=True):
-    """A resource that was not visited as it should have been, with one page that points at it."""
-
-    url: str
-    state: str
-    outcome: str
-    status: int
-    reason: str
-    source: str
-    anchor: str
-    inlinks: int
-
-
-class VisitRow(Value, frozen=True, kw_only=True):
-    """One visit, for reading."""
-
-    url: str
-    round: int
-    visited_at: float
-    crawler: str
-    outcome: str
-    status: int
-    bytes: int
-    milliseconds: int
-
-
-class LatestVisit(Value, frozen=True, kw_only=True):
-    """A visit that was made just now, for those who watch."""
-
-    url: str
-    title: str
-    visited_at: float
-    crawler: str
-    outcome: str
-    status: int
-    reason: str
-    bytes: int
-    milliseconds: int
-
-
-class DocumentRow(msgspec.Struct, frozen=True):
-    """What a hit of a search shows of a page."""
-
-    id: int
-    url: str
-    host: str
-    title: str
-    description: str
-    visited_at: float | None
-    text: bytes  # packed: see `decode_text`
-
-
-class Bond(Value, frozen=True, kw_only=True):
-    """One bond with both its ends, for exports; what follows `position` is the target's."""
-
-    source: str
-    target: str
-    kind: Kind
-    follow: bool
-    anchor: str
-    weight: int
-    rel: str
-    position: Position
-    state: str
-    outcome: str
-    status: int
-    bytes: int
-
-
-class PageNode(Value, frozen=True, kw_only=True):
-    """What is known of a page in the link graph."""
-
-    title: str
-    status: int
-    media_type: str
-    language: str
-    ranks: Ranks | None
-
-
-class HostNode(Value, frozen=True, kw_only=True):
-    """What is known of a host in the link graph."""
-
-    pages: int  # visited
-    ranks: HostRanks | None
-
-
-class ChangedBond(Value, frozen=True, kw_only=True):
-    """A bond that a page gained or lost."""
-
-    url: str  # of its target
-    kind: str
-    anchor: str
-    weight: int
-
-
-class ChangeRow(Value, frozen=True, kw_only=True):
-    """What a visit found to be different. `status`, `bytes` and `title` are those before, `now_...` those of today."""
-
-    id: int
-    url: str
-    found_at: float  # the visit that found it
-    since: float  # the visit before, which found it as it was
-    event: str  # changed, gone, moved (it redirects), refused (its type), appeared
-    status: int
-    bytes: int
-    title: str
-    parts: tuple[str, ...]  # content (it came or went), text, title, description, language, canonical, ..., links
-    lost: tuple[ChangedBond, ...]
-    gained: tuple[ChangedBond, ...]
-    has_source: bool  # the old source was kept: `Store.old_source(id)`
-    now_title: str
-    now_status: int
-    now_state: str
-
-
-class Freshness(Value, frozen=True, kw_only=True):
-    """How fresh a web is."""
-
-    pages: int  # with content, not being visited just now
-    ages: dict[str, float]  # seconds since the last visit: "50", "90", "99" (percentiles) and "100"
-    out_of_date: float  # share of them expected to have changed since
-    due: int  # resources that should be visited now
-    next_at: float | None  # when the next one will be
 
 
 class Store(Protocol):
@@ -659,64 +391,3 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of the store. A crawler that did not leave counts as dead from now on."""
         ...
-
-
-# -- what every back-end stores alike --------------------------------------------------------------------------------
-
-
-class _Zstd(threading.local):
-    """A context is made once per thread, for that takes twice as long as a page; threads must not share it."""
-
-    def __init__(self) -> None:
-        self.context = zstandard.ZstdDecompressor()
-
-
-_ZSTD = _Zstd()
-_TEXT = msgspec.msgpack.Decoder(list[tuple[Field, str]])
-_RUNS = msgspec.msgpack.Decoder(list[tuple[int, str]])
-_PACKED_RUNS = msgspec.msgpack.Decoder(list[tuple[int, msgspec.Raw]])
-_RUN = msgspec.msgpack.Decoder(str)
-
-
-def decode_text(packed: bytes) -> list[tuple[Field, str]]:
-    """The text by field, in reading order, from the form a parser packed it into (`Page.text`)."""
-    try:
-        return _TEXT.decode(decode_source(packed))
-    except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
-
-
-def decode_runs(packed: bytes) -> list[tuple[int, str]]:
-    """The same with the fields as plain numbers: quicker, and the garbage collector need not look through it."""
-    try:
-        return _RUNS.decode(decode_source(packed))
-    except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
-
-
-def decode_fields(packed: bytes) -> list[tuple[int, msgspec.Raw]]:
-    """The same with each run left packed, for `decode_run`: who needs some runs of a long text need not read all."""
-    try:
-        return _PACKED_RUNS.decode(decode_source(packed))
-    except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
-
-
-def decode_run(packed: msgspec.Raw) -> str:
-    """One run of a text."""
-    try:
-        return _RUN.decode(packed)
-    except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: msgspec.DecodeError) -> StoreCorrupt:
-    return StoreCorrupt(f"A stored text cannot be read ({error}).")
-
-
-def decode_source(packed: bytes) -> bytes:
-    """The decoded body as it was, from the form a parser packed it into (`Page.source`)."""
-    try:
-        return _ZSTD.context.decompressobj().decompress(packed)
-    except zstandard.ZstdError as error:
-        raise StoreCorrupt(f"A stored text or source cannot be decompressed ({error}).") from error

@@ -10,7 +10,7 @@ import zstandard
 
 from gossamer.model import Outcome
 from gossamer.revisit.sameness import says_the_same
-from gossamer.store.base import decode_text
+from gossamer.store.packed import decode_text
 from gossamer.store.revisiting import Standing, standing_after
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.model import Admission, HostLease, Lease, Robots, Role, State
-from gossamer.store.base import Added, Waiting
+from gossamer.store.values import Added, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

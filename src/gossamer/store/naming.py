@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gossamer.store.base import Crawler
+from gossamer.store.values import Crawler
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence

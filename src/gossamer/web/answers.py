@@ -17,7 +17,8 @@ from gossamer.lookup import find
 from gossamer.places import local_directory
 from gossamer.revisit.pace import schedule_of
 from gossamer.search.service import Answer
-from gossamer.store.base import (
+from gossamer.store.graph import Ranks
+from gossamer.store.values import (
     ChangeRow,
     Counts,
     Crawler,
@@ -30,7 +31,6 @@ from gossamer.store.base import (
     VisitRow,
     Waiting,
 )
-from gossamer.store.graph import Ranks
 from gossamer.web.facets import Facets, Filters, facets, with_filters
 from gossamer.web.problems import NotKnown
 

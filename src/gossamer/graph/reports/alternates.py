@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.crawl.charset import as_utf8
 from gossamer.crawl.urls import canonical
-from gossamer.store.base import decode_source
+from gossamer.store.packed import decode_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

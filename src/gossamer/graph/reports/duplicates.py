@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.base import decode_text
+from gossamer.store.packed import decode_text
 from gossamer.store.questions import Question
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from markupever import QUIRKS_MODE_FULL, HtmlOptions, Parser
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.crawl.charset import as_utf8
-from gossamer.store.base import decode_source
+from gossamer.store.packed import decode_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.graph.reports.base import Report, Severity, asking
 from gossamer.model import Field
-from gossamer.store.base import decode_text
+from gossamer.store.packed import decode_text
 from gossamer.store.questions import Question
 
 if TYPE_CHECKING:

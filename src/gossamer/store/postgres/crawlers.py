@@ -12,15 +12,16 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
-from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE, Crawler, Wanted
+from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE
 from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.postgres.database import ints
+from gossamer.store.values import Crawler, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gossamer.store.base import Report
     from gossamer.store.postgres.database import Connection, Transaction
+    from gossamer.store.values import Report
 
 COMES_BACK = 10.0  # seconds without a beat, or since the server started, after which a free lock means death
 CLOSED = 0.0  # heartbeat of a crawler whose store was closed before it left

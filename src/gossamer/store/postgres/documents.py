@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.store.base import DocumentRow
 from gossamer.store.postgres.database import ints
+from gossamer.store.values import DocumentRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from gossamer.store.postgres.read import only
 
 if TYPE_CHECKING:
     from gossamer.revisit.pace import Schedule
-    from gossamer.store.base import Freshness
     from gossamer.store.postgres.database import Connection
+    from gossamer.store.values import Freshness
 
 # What waits for its next visit; word by word the condition of the index `resources_pace`.
 WAITING = "FROM resources WHERE state IN ('visited', 'failed', 'refused', 'gone') AND pace IS NOT NULL"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.store import rows
-from gossamer.store.base import ChangeRow, decode_source
+from gossamer.store.packed import decode_source
 from gossamer.store.postgres.database import ints
 from gossamer.store.postgres.graph import URLS
 from gossamer.store.postgres.read import fetch, only, reader
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.store.postgres.database import Connection, Database
+    from gossamer.store.values import ChangeRow
 
 ROWS_AT_ONCE = 500
 _ROWS = """

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.model import Candidate, HostLease, Lease
-    from gossamer.store.base import Added, Waiting
     from gossamer.store.postgres.database import Connection, Transaction
+    from gossamer.store.values import Added, Waiting
 
 _HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others FROM hosts"
 HELD = f"{_HOST} WHERE holder = %s AND id = ANY(%s::bigint[]) ORDER BY id FOR UPDATE"

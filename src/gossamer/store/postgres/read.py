@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gossamer.store import rows
-from gossamer.store.base import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow, decode_source, decode_text
+from gossamer.store.packed import decode_source, decode_text
+from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

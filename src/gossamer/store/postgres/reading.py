@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
     from gossamer.model import Field, State
     from gossamer.revisit.pace import Schedule
-    from gossamer.store.base import (
+    from gossamer.store.following import AnchorTexts, Changes, Place
+    from gossamer.store.graph import LinkChanges, Places, RankedHost, RankedPage, Ranking, Ranks
+    from gossamer.store.postgres.database import Database
+    from gossamer.store.questions import Question
+    from gossamer.store.values import (
         Bond,
         ChangeRow,
         Counts,
@@ -26,10 +30,6 @@ if TYPE_CHECKING:
         ResourceRow,
         VisitRow,
     )
-    from gossamer.store.following import AnchorTexts, Changes, Place
-    from gossamer.store.graph import LinkChanges, Places, RankedHost, RankedPage, Ranking, Ranks
-    from gossamer.store.postgres.database import Database
-    from gossamer.store.questions import Question
 
 
 class Reading:

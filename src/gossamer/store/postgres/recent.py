@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.store import rows
-from gossamer.store.base import LatestVisit
+from gossamer.store.values import LatestVisit
 
 if TYPE_CHECKING:
     from gossamer.store.postgres.database import Connection

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admit
     from gossamer.store.asked import RoundRow
-    from gossamer.store.base import Round
     from gossamer.store.postgres.database import Connection, Transaction
+    from gossamer.store.values import Round
 
 LAST = """
     SELECT id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages

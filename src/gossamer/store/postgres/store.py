@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.base import Added, Crawler, Report, Round, Submitted, Waiting, Wanted
     from gossamer.store.graph import RankColumns, Ranking
     from gossamer.store.postgres.database import Database, Transaction
     from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.store.values import Added, Crawler, Report, Round, Submitted, Waiting, Wanted
 
 
 class PostgresStore(Reading):

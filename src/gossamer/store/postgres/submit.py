@@ -13,7 +13,6 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
-from gossamer.store.base import Submitted
 from gossamer.store.claims import Finder
 from gossamer.store.postgres import revisits, rounds, schedule
 from gossamer.store.postgres.admission import improve, propose, recall, rows_of
@@ -23,6 +22,7 @@ from gossamer.store.postgres.depth import pass_on
 from gossamer.store.postgres.forget import change_backlinks, change_priorities, clear_contents
 from gossamer.store.postgres.loading import copy, copy_bodies, digests, numbers, optional_texts, texts, whole
 from gossamer.store.revisiting import told_by
+from gossamer.store.values import Submitted
 from gossamer.store.visiting import (
     LONGEST_CHAIN,
     NOT_KEPT,

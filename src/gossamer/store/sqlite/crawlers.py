@@ -12,17 +12,18 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
-from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE, Crawler, Wanted
+from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE
 from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.sqlite.admission import as_json
+from gossamer.store.values import Crawler, Wanted
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
     from pathlib import Path
 
-    from gossamer.store.base import Report
     from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.values import Report
 
 COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
     limited_by, waiting_for, parsers, most_parsers, wanted_parsers"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from gossamer.store.base import DocumentRow
+from gossamer.store.values import DocumentRow
 
 if TYPE_CHECKING:
     import sqlite3

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.store import rows
-from gossamer.store.base import Bond, HostNode, HostRow, PageNode, ResourceRow, VisitRow
 from gossamer.store.graph import HostRanks, Ranks
 from gossamer.store.sqlite.admission import as_json
 from gossamer.store.sqlite.read import _RESOURCE
+from gossamer.store.values import Bond, HostNode, HostRow, PageNode, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

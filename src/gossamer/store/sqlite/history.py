@@ -10,7 +10,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from gossamer.store import rows
-from gossamer.store.base import ChangeRow, decode_source
 from gossamer.store.comparing import (
     COMPARED,
     Past,
@@ -21,6 +20,7 @@ from gossamer.store.comparing import (
     texts_to_compare,
     weigh,
 )
+from gossamer.store.packed import decode_source
 from gossamer.store.sqlite.admission import as_json
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from gossamer.store.comparing import Difference, Entry, Weighed
     from gossamer.store.sqlite.database import Database, Transaction
+    from gossamer.store.values import ChangeRow
     from gossamer.store.visiting import Finished
 
 ROWS_AT_ONCE = 500

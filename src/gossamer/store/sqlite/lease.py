@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gossamer.model import Candidate, HostLease, Lease
-    from gossamer.store.base import Added, Waiting
     from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.values import Added, Waiting
 
 _HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others FROM hosts"
 HELD = f"{_HOST} WHERE holder = ? AND id IN (SELECT value FROM json_each(?))"  # noqa: S608

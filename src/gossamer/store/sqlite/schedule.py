@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.base import Freshness
     from gossamer.store.revisiting import Told
     from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.values import Freshness
 
 _WAITING = "FROM resources INDEXED BY resources_pace WHERE state IN ('visited', 'failed', 'refused', 'gone')"
 PACES = f"SELECT pace, count(*) {_WAITING} AND pace IS NOT NULL GROUP BY pace"

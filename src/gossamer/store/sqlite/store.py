@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admit, Candidate, Field, HostLease, HostNote, Lease, Robots, State, Visit
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.base import (
+    from gossamer.store.following import AnchorTexts, Changes, Place
+    from gossamer.store.graph import LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
+    from gossamer.store.questions import Question
+    from gossamer.store.values import (
         Added,
         Bond,
         ChangeRow,
@@ -55,9 +58,6 @@ if TYPE_CHECKING:
         Waiting,
         Wanted,
     )
-    from gossamer.store.following import AnchorTexts, Changes, Place
-    from gossamer.store.graph import LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
-    from gossamer.store.questions import Question
 
 
 class SqliteStore:

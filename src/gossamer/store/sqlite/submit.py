@@ -12,7 +12,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, State
-from gossamer.store.base import Submitted
 from gossamer.store.claims import Finder
 from gossamer.store.revisiting import told_by
 from gossamer.store.sqlite import history, rounds, schedule
@@ -21,6 +20,7 @@ from gossamer.store.sqlite.crawlers import give_back
 from gossamer.store.sqlite.depth import pass_on
 from gossamer.store.sqlite.forget import change_backlinks, clear_contents
 from gossamer.store.sqlite.history import compared
+from gossamer.store.values import Submitted
 from gossamer.store.visiting import (
     NOT_KEPT,
     Batch,
