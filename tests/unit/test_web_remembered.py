@@ -98,6 +98,32 @@ def test_a_remembered_answer_does_not_wait_for_searches(web: Web) -> None:
     asyncio.run(asked())
 
 
+def test_in_a_crowd_a_remembered_answer_waits_its_turn(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "CROWD", 2)
+
+    async def asked() -> None:
+        await web.lane.search(HOME)
+        go_on = threading.Event()
+        web.lane._thread.submit(go_on.wait)  # a search that takes long
+        order: list[str] = []
+
+        async def told(words: str) -> None:
+            await web.lane.search(Question(q=words))
+            order.append(words)
+
+        asking = [asyncio.ensure_future(told(words)) for words in ("elsewhere", "home")]
+        await asyncio.sleep(0.05)
+        assert order == ["home"]  # one search in line is no crowd
+        asking += [asyncio.ensure_future(told(words)) for words in ("away", "home", "there")]
+        await asyncio.sleep(0.05)
+        assert order == ["home"]
+        go_on.set()
+        await asyncio.gather(*asking)
+        assert order == ["home", "elsewhere", "away", "home", "there"]
+
+    asyncio.run(asked())
+
+
 def test_one_who_goes_away_does_not_end_the_search_of_others(web: Web) -> None:
     async def asked() -> None:
         one, other = (asyncio.ensure_future(web.lane.search(HOME)) for _ in range(2))

@@ -2,7 +2,7 @@
 
 A search is some milliseconds, most of them of Python, which runs one thread at a time, and a thread more takes 140 MB.
 So one thread makes them all, the lane, first come, first served. Who asks what is being searched for already waits for
-that search. What is remembered is told in the event loop and waits for nobody.
+that search. What is remembered is told in the event loop, past the line, unless the line is long.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ LOOKED_SECONDS = 1.0  # after which somebody must look again whether index and r
 # How old an answer may be when the store was written meanwhile, but index and ranks are the same. Another would differ
 # in nothing but the title, text and time of pages visited again; new ones are found after the index's next commit.
 HOLD_SECONDS = 5.0
+# Searches in line, from which on what is remembered waits its turn. Passing a long line would only make it longer: by
+# then all that are asked at once wait as long on the whole, and those in line would wait twice as long as the others.
+CROWD = 8
 TOOK = b'"took_ms":'  # cannot stand within a text of JSON: its quotes have backslashes
 
 Key = tuple[answers.Question, bool]
@@ -77,7 +80,13 @@ class Lane:
         key = (asked, with_facets)
         if time.monotonic() - self._looked_at > LOOKED_SECONDS:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._look)
-        return self.recall(key) or await self._made(key)
+        found = self.recall(key)
+        if found is None:
+            return await self._made(key)
+        if len(self._making) >= CROWD:
+            last_in_line = next(reversed(self._making.values()))
+            await asyncio.wait((last_in_line,))
+        return found
 
     def recall(self, key: Key) -> Remembered | None:
         """The answer of a moment ago, if it still holds."""
