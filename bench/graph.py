@@ -154,6 +154,8 @@ def update(directory: Path) -> dict[str, Any]:
 
 def ranks(directory: Path) -> dict[str, Any]:
     """From an up-to-date graph to written ranks."""
+    with sqlite3.connect(directory / "web.db", isolation_level=None) as db:
+        db.execute("DELETE FROM rankings")  # those of a run before are right already, and would not be made again
     store = SqliteStore.open(directory, create=False)
     options = RankOptions(measures=("hits", "components"))
     return timed(lambda: {"rounds": rank(store, directory / "graph", options).iterations})
