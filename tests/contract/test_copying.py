@@ -216,6 +216,17 @@ def test_the_copy_in_a_directory_has_all_indexes(new: Callable[[str], str]) -> N
     assert sorted(path.name for path in Path(other).iterdir()) == ["web.db"]
 
 
+def test_in_the_copy_in_a_directory_no_resource_waits_for_the_table_of_digests(new: Callable[[str], str]) -> None:
+    one, other = new("sqlite"), new("sqlite")
+    build(one)
+    copied(one, other)
+    with closing(sqlite3.connect(Path(other) / "web.db")) as file:
+        resources = file.execute("SELECT digest, id FROM resources ORDER BY id").fetchall()
+        assert file.execute("SELECT digest, resource FROM digests ORDER BY resource").fetchall() == resources
+        counters = file.execute("SELECT value FROM meta WHERE key IN ('digested', 'last_resource')").fetchall()
+    assert counters[0] == counters[1] >= resources[-1][1:]
+
+
 def _schema(place: str) -> list[Any]:
     with closing(sqlite3.connect(Path(place) / "web.db")) as file:
         return file.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
@@ -241,7 +252,7 @@ def test_both_back_ends_have_the_tables_that_are_copied(new: Callable[[str], str
     build(one)
     open_web(other).close()
     names = sorted(table.name for table in TABLES)
-    assert sorted(name for kind, name, _ in _schema(one) if kind == "table") == sorted([*names, "meta"])
+    assert sorted(name for kind, name, _ in _schema(one) if kind == "table") == sorted([*names, "digests", "meta"])
     with connect(postgres_place(other).connection) as db:
         sql = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
         found = sorted(name for (name,) in db.execute(sql, (postgres_place(other).schema,)))

@@ -8,9 +8,10 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.errors import StoreCorrupt
-from gossamer.index.documents import LazyRuns, as_indexed
+from gossamer.errors import StoreCorrupt, StoreFull
+from gossamer.index.documents import DocumentMaker, LazyRuns, as_indexed
 from gossamer.model import Field
+from indexes import Lexicon, documents, page, standing
 
 runs = st.lists(st.tuples(st.sampled_from(Field), st.text(max_size=20)), max_size=12)
 
@@ -40,3 +41,14 @@ def test_runs_that_are_read_when_looked_at_are_the_same(text: list[tuple[Field, 
 def test_what_cannot_be_read_is_said_to_be_corrupt(text: bytes) -> None:
     with pytest.raises(StoreCorrupt):
         list(LazyRuns(text))
+
+
+def test_a_batch_that_broke_off_leaves_no_numbers_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = standing(1, page("Spam and eggs", "of the eggs"))
+    lexicon = Lexicon()
+    maker = DocumentMaker(lexicon)
+    with monkeypatch.context() as full:
+        full.setattr(lexicon, "word_ids", lambda *_: (_ for _ in ()).throw(StoreFull("no space")))
+        with pytest.raises(StoreFull):
+            maker.make([one])
+    assert maker.make([one]).documents == documents(one)

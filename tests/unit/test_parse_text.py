@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.reading.text import all_collapsed, clean
 from gossamer.model import Field
 from parsing import job, page, runs
 
@@ -143,3 +144,17 @@ def test_digests_tell_whether_source_and_text_changed() -> None:
 def test_the_source_is_kept_only_when_asked_for() -> None:
     assert page("<p>x").source
     assert parse(job("<p>x"), ParseOptions(keep_source=False)).source == b""
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["plain", "two words", "", "längere Wörter\u00a0"],
+        ["plain", " blank before", "blank behind ", "\n", "two  blanks", "x\ty", "a\0b"],
+        ["one with\2the separator", "x  y"],
+        ["next to\2", " the separator"],
+        ["word " * 200],
+    ],
+)
+def test_many_texts_at_once_are_cleaned_as_each_by_itself(texts: list[str]) -> None:
+    assert all_collapsed(texts, 500) == [clean(text, 500) for text in texts]

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import admission, crawlers, depth, forget, graph, history, lease, read, schedule, submit
+from gossamer.store.sqlite import (
+    admission,
+    crawlers,
+    depth,
+    digests,
+    forget,
+    graph,
+    history,
+    lease,
+    read,
+    schedule,
+    submit,
+)
 from gossamer.store.sqlite.database import current_schema, migrate
 
 if TYPE_CHECKING:
@@ -65,7 +77,7 @@ def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: 
 
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": sql
-    for module in (admission, crawlers, depth, forget, graph, history, lease, read, schedule, submit)
+    for module in (admission, crawlers, depth, digests, forget, graph, history, lease, read, schedule, submit)
     for name, sql in vars(module).items()
     if name.isupper()
     and not name.startswith("_")

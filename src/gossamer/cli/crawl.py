@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 HARD_STOP = 2  # the second Ctrl-C
 STOPPED = "stopped"  # `CrawlLoop.ending` after Ctrl-C
 LOOK_SECONDS = 0.1
+VALUES_MADE = 10_000  # between looks for cycles: a page is a hundred values, and none of them is in a cycle
 SEEDS_SHOWN = 3  # at the start
 
 
@@ -133,6 +135,8 @@ def _run(loop: CrawlLoop, *, quiet: bool) -> None:
     from gossamer.cli.live import display
 
     shown = display(quiet=quiet)
+    gc.freeze()  # what is loaded by now stays
+    gc.set_threshold(VALUES_MADE)
     with _stop_on_signals(loop, shown):
         try:
             for _ in loop.run(on_wait=_several_times_a_second(lambda: shown.update(loop.progress()))):

@@ -1,7 +1,8 @@
 """The crawl loop, on one screen: start what is due, wait, take what came, hand it to the store.
 
 One thread runs it. Transfers, parser processes and the writer report through one selector. What the loop decides with
-is in `policy`, `frontier` and `visits`; it only carries out.
+is in `policy`, `frontier` and `visits`, what it knows of robots.txt and seeds in `asking` and `seeds`; it only carries
+out.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl import policy, visits
+from gossamer.crawl.asking import RobotsAsked
 from gossamer.crawl.frontier import AskRobots, Fetch, Frontier, Refuse
 from gossamer.crawl.outbox import Outbox
-from gossamer.crawl.robots import meaning_of
+from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.tally import Tally
-from gossamer.crawl.urls import UrlRules, authority, digest
+from gossamer.crawl.urls import UrlRules, digest
 from gossamer.crawl.writer import Watch, Writer
 from gossamer.errors import StoreFull
-from gossamer.model import Outcome, Request, Robots, Role, State, Value
+from gossamer.model import Outcome, Request, Role, State, Value
 
 if TYPE_CHECKING:
     import selectors
@@ -80,9 +82,8 @@ class CrawlLoop:
         self._fetcher, self._pool, self._log = parts.fetcher, parts.pool, parts.log
         crawl = self._settings.crawl
         self._rules = UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
-        self._allow(plan.round.seeds)
-        self._seeds = (*plan.round.seeds, *plan.round.joined)
-        self._admit = plan.admissions(self._seeds)
+        self._outbox = Outbox(self._settings.store)
+        self._seeds = Seeds(plan, self._rules, self._fetcher, self._outbox)
         self._frontier = Frontier(
             self._settings.politeness,
             self._settings.hosts,
@@ -91,15 +92,13 @@ class CrawlLoop:
             ahead=LEASED_AHEAD if crawl.order == "breadth" else 1,
         )
         self._copies = policy.Copies(crawl.max_copies)
-        self._outbox = Outbox(self._settings.store)
+        self._robots = RobotsAsked(plan, self._rules, self._frontier, self._outbox, self._log)
         least = self._settings.store.min_free << 20
         self._writer = Writer(
             parts.store, parts.identity.id, selector=parts.selector, free=parts.free_space, least=least
         )
         self._ids = count(1)
         self._leases: dict[int, Lease] = {}  # by request: being fetched or parsed
-        self._robots_asked: dict[int, AskRobots] = {}  # by request, likewise
-        self._robots_came: dict[int, float] = {}  # when, of those being parsed
         self._answers: dict[int, Fetched] = {}  # being parsed
         self._bodies = 0  # bytes of them
         self._clock_start = time.time() - time.monotonic()
@@ -172,7 +171,7 @@ class CrawlLoop:
         return self._over
 
     def _in_flight(self) -> int:
-        return len(self._leases) + len(self._robots_asked)
+        return len(self._leases) + len(self._robots)
 
     # -- out: what is due ----------------------------------------------------------------------------------------------
 
@@ -182,7 +181,7 @@ class CrawlLoop:
                 case Fetch(lease=lease):
                     self._leases[self._start(lease.url, lease.role, lease.etag, lease.last_modified)] = lease
                 case AskRobots() as ask:
-                    self._robots_asked[self._start(ask.url, Role.ROBOTS)] = ask
+                    self._robots.add(self._start(ask.url, Role.ROBOTS), ask)
                 case Refuse(lease=lease):
                     refused = visits.unvisited(lease, Outcome.ROBOTS, "robots.txt", now=now, state=State.REFUSED)
                     self._finish(refused, now)
@@ -263,6 +262,13 @@ class CrawlLoop:
             else:
                 self._visited(fetched, None, now)
 
+    def _robots_answered(self, fetched: Fetched, now: float) -> None:
+        if self._robots.has_rules(fetched, now):
+            self._parse(fetched)
+            return
+        for visit in self._robots.without_rules(fetched, now):
+            self._finish(visit, now)
+
     def _parse(self, fetched: Fetched) -> None:
         self._pool.submit(visits.parse_job(fetched))
         self._bodies += len(fetched.body)
@@ -274,8 +280,8 @@ class CrawlLoop:
             if fetched is None:
                 continue  # dropped by a stop at once
             self._bodies -= len(fetched.body)
-            if page.id in self._robots_asked:
-                self._robots_parsed(page)
+            if page.id in self._robots:
+                self._robots.parsed(page)
             else:
                 self._visited(fetched, page, now)
 
@@ -299,98 +305,13 @@ class CrawlLoop:
 
     def _finish(self, visit: Visit, now: float) -> None:
         if visit.state is State.FAILED and visit.outcome in policy.UNREACHABLE:
-            visit = self._fall_back(visit)
+            visit = self._seeds.fall_back(visit)
         self._outbox.put(visit, now)
         if visit.redirect is not None and visit.redirect.seed:
-            self._reseed((visit.redirect.url,))
+            self._seeds.add((visit.redirect.url,))
 
     def _retries(self, lease: Lease) -> int:
         return 1 if lease.url in self._plan.fallbacks else self._settings.politeness.retries
-
-    def _fall_back(self, visit: Visit) -> Visit:
-        """A seed typed without a scheme does not answer over https: try http. Nobody named https, so it is no fault."""
-        other = self._plan.fallbacks.get(visit.lease.url)
-        if other is None:
-            return visit
-        self._outbox.found.append(visits.seed_candidate(other, self._rules))
-        self._reseed((other,))
-        reason = f"http is tried instead: {visit.reason or visit.outcome}"
-        return msgspec.structs.replace(visit, state=State.KNOWN, reason=reason)
-
-    def _allow(self, seeds: tuple[str, ...]) -> None:
-        """The user's own word lets loopback and private addresses in, for exactly these hosts.
-
-        What a search service found, or a redirect led to, is not the user's word, and has only joined.
-        """
-        for url in seeds:
-            for scheme in ("http", "https"):
-                self._fetcher.allow(f"{scheme}://{authority(url)}/")
-
-    def _join_in(self, current: Round) -> None:
-        """Another crawl may have brought seeds: what was judged here before that was heard of is judged anew."""
-        self._outbox.readmit |= bool(set(current.seeds) - set(self._seeds))
-        self._allow(current.seeds)
-        self._reseed((*current.seeds, *current.joined))
-
-    def _reseed(self, seeds: tuple[str, ...]) -> None:
-        if set(seeds) - set(self._seeds):
-            self._seeds = tuple(dict.fromkeys((*self._seeds, *seeds)))
-            self._admit = self._plan.admissions(self._seeds)
-
-    # -- robots.txt ----------------------------------------------------------------------------------------------------
-
-    def _robots_answered(self, fetched: Fetched, now: float) -> None:
-        meaning = meaning_of(fetched.outcome, fetched.status)
-        if meaning == "rules":
-            self._robots_came[fetched.request.id] = now
-            self._parse(fetched)
-            return
-        ask = self._robots_asked.pop(fetched.request.id)
-        if meaning == "unavailable":
-            self._robots_known(ask, "unavailable", "", fetched.reason, now)
-        else:
-            self._robots_unreachable(ask, fetched, now)
-
-    def _robots_parsed(self, page: Page) -> None:
-        ask, came = self._robots_asked.pop(page.id), self._robots_came.pop(page.id)
-        usable = page.outcome is Outcome.FETCHED
-        # A robots.txt that does not even decode says nothing: RFC 9309 §2.3.1.5 has us use what can be parsed.
-        self._robots_known(ask, "rules", page.text.decode("utf-8", "replace") if usable else "", page.reason, came)
-
-    def _robots_known(self, ask: AskRobots, outcome: str, text: str, reason: str, came: float) -> None:
-        robots = Robots(host=ask.host, scheme=ask.scheme, outcome=outcome, text=text, fetched_at=came, reason=reason)
-        self._outbox.robots.append(robots)
-        rules = self._frontier.robots_known(robots)
-        if self._settings.crawl.sitemaps:
-            found = (visits.sitemap_candidate(url, self._rules) for url in rules.sitemaps)
-            self._outbox.found.extend(found)
-
-    def _robots_unreachable(self, ask: AskRobots, fetched: Fetched, now: float) -> None:
-        """RFC 9309 §2.3.1.4: no robots.txt because of a fault means no visit; try again, later and later."""
-        reason = f"robots.txt unreachable: {fetched.reason or fetched.outcome}"
-        wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)
-        failures = self._frontier.robots_failed(ask.host, now, wait, reason)
-        falls_back = any(url in self._plan.fallbacks for url in self._frontier.urls(ask.host))
-        if not falls_back:  # https was a guess of ours, and says nothing of the host
-            self._outbox.robots.append(
-                Robots(host=ask.host, scheme=ask.scheme, outcome="unreachable", text="", fetched_at=now, reason=reason)
-            )
-        hopeless = fetched.outcome in {Outcome.ADDRESS, Outcome.TLS} or falls_back
-        if failures < self._settings.politeness.retries and not hopeless:
-            return
-        leases = self._frontier.withdraw(ask.host, ask.scheme, now)
-        if ask.host in self._frontier.idle():
-            rest = 0.0 if hopeless else max(wait, policy.ROBOTS_RETRY)
-            self._outbox.notes.append(self._frontier.give_back(ask.host, now, wait=rest, reason=reason)[0])
-        self._log.write("host given up", host=ask.url, reason=reason)
-        # When the host itself cannot be reached, neither can these URLs, and of a link people want to know that. When
-        # only its robots.txt is broken, they stay queued.
-        if fetched.outcome not in policy.UNREACHABLE and fetched.outcome is not Outcome.ADDRESS:
-            self._outbox.released.extend(leases)
-            return
-        state = State.REFUSED if fetched.outcome is Outcome.ADDRESS else State.FAILED
-        for lease in leases:
-            self._finish(visits.unvisited(lease, fetched.outcome, fetched.reason, now=now, state=state), now)
 
     # -- the store -----------------------------------------------------------------------------------------------------
 
@@ -399,7 +320,7 @@ class CrawlLoop:
         if done is not None:
             yield from self._settle(done, now)
         if not self._writer.busy and self._exchange_is_due(now):
-            self._writer.give(self._order(now), self._admit, keep_links=self._settings.crawl.links)
+            self._writer.give(self._order(now), self._seeds.admit, keep_links=self._settings.crawl.links)
 
     def _exchange_is_due(self, now: float) -> bool:
         if self._outbox.stuck:
@@ -449,7 +370,7 @@ class CrawlLoop:
             self._heard_at = done.order.now
             self._obey(done.wanted)
         if done.round is not None:
-            self._join_in(done.round)
+            self._seeds.join(done.round)
         yield from done.order.visits
         self._let_go(done, now)
         self._judge_end(done, now)
@@ -503,8 +424,7 @@ class CrawlLoop:
         self._fetcher.finished()
         self._leases.clear()
         self._answers.clear()
-        self._robots_asked.clear()
-        self._robots_came.clear()
+        self._robots.clear()
 
     def _close(self) -> None:
         """Leave: whatever happened, leases go back and processes end."""
@@ -533,7 +453,7 @@ class CrawlLoop:
         if self._stop or counts.resources.get(State.VISITED):
             return
         reasons = {each.host: each.reason for each in waiting}
-        for url in self._seeds:
+        for url in self._seeds.urls:
             row = store.resource(digest(url, self._rules))
             if row is not None:
                 why = row.reason or row.outcome or reasons.get(row.host, "nothing was heard of it")

@@ -142,10 +142,6 @@ class Analysis:
         """The same of a text that is cut already."""
         return " ".join(map(self._memo.__getitem__, cut)).strip()
 
-    def runs(self, cut: list[bytes]) -> list[str]:
-        """The terms of each run of a page that was cut by `cut_runs`."""
-        return [run.strip() for run in self.joined(cut).split(BREAK.decode())]
-
     def tokens(self, text: str) -> list[Token]:
         """The words of a text where they stand. As many and the same as in `terms`, slower."""
         return [
@@ -201,7 +197,7 @@ class Analysis:
 
     def _plain(self, low: str, bare: str) -> tuple[str, bool]:
         """The term of a word in lower case, with and without accents, and whether it is a stop word."""
-        stop = self.is_stop(low) or self.is_stop(bare)
+        stop = self.is_stop(low) or (bare != low and self.is_stop(bare))
         stemmed = self._stem.analyze(bare) if self._stem is not None and not stop else None
         return (stemmed[0] if stemmed else bare)[:LONGEST_TERM], stop
 
@@ -224,6 +220,11 @@ def cut_runs(texts: Sequence[str]) -> list[bytes]:
     if whole.count(BREAK.decode()) >= len(texts):  # one has it in itself
         whole = apart.join(text.replace(BREAK.decode(), " ") for text in texts)
     return _pieces(whole, _CUT_RUNS)
+
+
+def in_runs(terms: str) -> list[str]:
+    """The terms of each text, of the terms of what was cut by `cut_runs`."""
+    return [run.strip() for run in terms.split(BREAK.decode())]
 
 
 def _pieces(text: str, table: bytes) -> list[bytes]:

@@ -7,19 +7,18 @@ commits on a rhythm; a kill at any instant leaves the last commit, from which th
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gossamer.errors import IndexBroken, IndexFault
-from gossamer.index.analyze import analysis
+from gossamer.index.analyze import analysis, cut_runs, in_runs
 from gossamer.index.base import Anchors, term_code
 from gossamer.index.documents import DocumentMaker, signature
 from gossamer.index.progress import Progress
 from gossamer.store.following import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from gossamer.index.base import IndexWriter
     from gossamer.store.base import Store
@@ -34,7 +33,7 @@ COMMIT_SECONDS = 5.0  # how old what is found may be, at most
 MOST_LINKS = 50_000
 MOST_TEXTS = 100  # different anchor texts of one document
 MOST_REPEATS = 5  # times that one text counts, however many pages use it
-TARGETS_AT_ONCE = 1_000
+TARGETS_AT_ONCE = 16_000  # with ten texts each, 20 MB
 MOST_CALLINGS = 50_000  # anchor texts that are remembered with their terms
 SMALLER = 8  # by which a batch shrinks when the writer breaks, or is killed again and again
 MOST_ATTEMPTS = 6  # writers that were killed before the document they were at is set aside
@@ -119,7 +118,7 @@ class Builder:
     def _take(self, changes: Changes) -> None:
         belong = [standing for standing in changes.standings if standing.text is not None]
         held = self._writer.signatures([standing.id for standing in belong])
-        new = [standing for standing in belong if held.get(standing.id) != signature(standing)]
+        new = [standing for standing in belong if standing.id not in held or held[standing.id] != signature(standing)]
         if self._writer.attempts > MOST_ATTEMPTS and not self.progress.put and not self.progress.set_aside:
             self._breaking |= {standing.id: KILLED for standing in new}
         batch = self._maker.make([standing for standing in new if standing.id not in self._breaking])
@@ -173,52 +172,64 @@ class Builder:
         version = self._writer.version
         if version == self._writer.anchors_version:
             return
-        done: set[int] = set()
-        for targets in self._store.relinked(self._writer.anchors_version):
-            self._put_anchors(sorted(set(targets) - done))
-            done.update(targets)
+        targets = sorted(set().union(*self._store.relinked(self._writer.anchors_version)))
+        for first in range(0, len(targets), TARGETS_AT_ONCE):
+            self._put_anchors(targets[first : first + TARGETS_AT_ONCE])
         self._writer.commit_anchors(version)
 
     def _put_anchors(self, targets: list[int]) -> None:
-        for first in range(0, len(targets), TARGETS_AT_ONCE):
-            some = targets[first : first + TARGETS_AT_ONCE]
-            languages = self._writer.languages(some)
-            found = self._store.anchors(list(languages), most_links=MOST_LINKS, most_texts=MOST_TEXTS)
-            without = [Anchors(target=one, texts=()) for one in some if one not in languages]
-            made = [self._callings.anchors(one, languages[one.target]) for one in found]
-            self._writer.put_anchors([*made, *without])
-            self._count(anchors=len(found))
+        languages = self._writer.languages(targets)
+        found = self._store.anchors(list(languages), most_links=MOST_LINKS, most_texts=MOST_TEXTS)
+        without = [Anchors(target=one, texts=()) for one in targets if one not in languages]
+        self._writer.put_anchors([*self._callings.anchors(found, languages), *without])
+        self._count(anchors=len(found))
+
+
+class _Codes(dict[str, bytes]):
+    """Terms -> what stands for them (`term_code`), four bytes each."""
+
+    def __missing__(self, term: str) -> bytes:
+        code = self[term] = term_code(term).to_bytes(4, "little")
+        return code
 
 
 class _Callings:
     """Anchor texts -> terms. The same texts lead to many pages: those met are remembered."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[str, bytes]] = {}  # the terms of each, and their codes
+        self._codes = _Codes()
+        self._known: dict[tuple[str, str], tuple[str, bytes]] = {}  # language and text -> its terms, and their codes
 
-    def anchors(self, found: AnchorTexts, language: str) -> Anchors:
-        """In the language of the page they lead to, which is what they speak of.
+    def anchors(self, found: Sequence[AnchorTexts], languages: Mapping[int, str]) -> list[Anchors]:
+        """In the languages of the pages they lead to, which is what they speak of."""
+        self._learn(found, languages)
+        made = [self._made(one, languages[one.target]) for one in found]
+        if len(self._known) > MOST_CALLINGS:
+            self._known.clear()
+            self._codes.clear()
+        return made
 
-        A text counts once for one page, twice for two or three, three times for four to seven ..., and not more often.
-        """
+    def _learn(self, found: Sequence[AnchorTexts], languages: Mapping[int, str]) -> None:
+        """All new texts of a language are analysed in one call: there are tens of thousands, of two words each."""
+        met: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for one in found:
+            met[languages[one.target]].update(one.texts)
+        for language, texts in met.items():
+            new = [text for text in texts if (language, text) not in self._known]
+            analysed = in_runs(analysis(language).joined(cut_runs(new))) if new else []
+            for text, terms in zip(new, analysed, strict=True):
+                self._known[language, text] = terms, b"".join(map(self._codes.__getitem__, terms.split()))
+
+    def _made(self, found: AnchorTexts, language: str) -> Anchors:
+        """A text counts once for one page, twice for two or three, three times for four to seven ..., no more."""
         texts, words = [], []
         for text, pages in found.texts:
-            terms, codes = self._analysed(text, language)
+            terms, codes = self._known[language, text]
             if terms:
                 times = min(pages.bit_length(), MOST_REPEATS)
                 texts += [terms] * times
                 words.append(codes * times)
         return Anchors(target=found.target, texts=tuple(texts), words=b"".join(words))
-
-    def _analysed(self, text: str, language: str) -> tuple[str, bytes]:
-        known = self._known.get((text, language))
-        if known is None:
-            if len(self._known) > MOST_CALLINGS:
-                self._known.clear()
-            terms = analysis(language).terms(text)
-            codes = np.array([term_code(term) for term in terms.split()], "<u4")
-            known = self._known[text, language] = terms, codes.tobytes()
-        return known
 
 
 def _size_after(attempts: int) -> int:

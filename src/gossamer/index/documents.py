@@ -1,13 +1,13 @@
 """Pages -> documents: texts analysed, words numbered, a whole batch at a time.
 
-The texts are cut into pieces first; the pieces of the batch that have no number yet are numbered in one call to the
-store; then each page is put together with two look-ups a piece: its terms, and its WordIDs as bytes.
+A page's texts are cut into pieces, and each is looked up once: its terms, and the numbers of its words as bytes. Words
+met for the first time get theirs from the store in one call for the whole batch; until then others stand for them.
 """
 
 from __future__ import annotations
 
 import struct
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -26,7 +26,9 @@ from gossamer.index.analyze import (
     Analysis,
     analysis,
     cut_runs,
+    in_runs,
     language_of,
+    pieces,
 )
 from gossamer.index.base import Document, stop_code
 from gossamer.model import Field
@@ -34,6 +36,8 @@ from gossamer.store.packed import decode_fields, decode_run, decode_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from gossamer.index.analyze import PieceWord
     from gossamer.index.base import WordIds
@@ -44,19 +48,21 @@ HEADINGS = frozenset({Field.H1, Field.H2, Field.H3, Field.H4, Field.H5, Field.H6
 COUNTED_IN_FULL = 2_000  # documents
 COUNTED = 8
 MOST_WORDS = MOST_REMEMBERED  # words in pieces that are remembered
+STAND_INS = 1 << 30  # numbers from here on stand for terms that have no WordID yet; no web has so many words
 _NO_WORD = b"\0\0\0\0"  # stands for a break: WordIDs begin at 1
 _PACK = struct.Struct("<I").pack
 
 Run = TypeVar("Run")
 
 
-class _Cut(NamedTuple):
-    """A page whose texts are cut into pieces."""
+class _Draft(NamedTuple):
+    """A page whose texts are analysed; words met for the first time have no WordIDs yet."""
 
     standing: Standing
-    analysis: Analysis
+    how: Analysis
     fields: list[int]  # Fields of its runs, the title first
-    pieces: list[bytes]  # of its runs, a BREAK between each two
+    terms: list[str]  # of each run
+    numbers: bytes  # of its words, a break between each two runs
 
 
 class Batch(NamedTuple):
@@ -66,46 +72,103 @@ class Batch(NamedTuple):
     unreadable: dict[int, str]
 
 
-class _Memo:
-    """What one language's pieces of text are, as far as they were met."""
+class _NewTerms:
+    """Terms of pieces that a batch is the first to have, and what stands for each until the store has numbered it."""
 
-    def __init__(self, how: Analysis) -> None:
-        self._how = how
+    def __init__(self) -> None:
+        self._stand_ins: dict[str, int] = {}
+        self._stops: set[str] = set()
+        self._ids: NDArray[np.uint32] = np.empty(0, "<u4")
+
+    @property
+    def are_left(self) -> bool:
+        """Whether a batch was not brought to its end."""
+        return bool(self._stand_ins)
+
+    def packed(self, words: Iterable[PieceWord]) -> bytes:
+        """What stands for these words, four bytes each."""
+        return b"".join(map(self._packed, words))
+
+    def _packed(self, word: PieceWord) -> bytes:
+        if word.stop:
+            self._stops.add(word.term)
+            return _PACK(stop_code(word.term))
+        return _PACK(self._stand_ins.setdefault(word.term, STAND_INS + len(self._stand_ins)))
+
+    def number(self, words: WordIds) -> None:
+        """Give all of them WordIDs, in one step."""
+        ids = words.word_ids(sorted(self._stand_ins), sorted(self._stops)) if self._stand_ins or self._stops else {}
+        self._ids = np.array([ids[term] for term in self._stand_ins], "<u4")
+
+    def numbered(self, numbers: bytes) -> NDArray[np.uint32]:
+        """The same with WordIDs."""
+        found = np.frombuffer(numbers, "<u4")
+        behind = found - np.uint32(STAND_INS)  # what is smaller becomes very large
+        places = np.flatnonzero(behind < len(self._ids))
+        if len(places):
+            found = found.copy()
+            found[places] = self._ids[behind[places]]
+        return found
+
+    def clear(self) -> None:
+        """The next batch comes."""
+        self._stand_ins.clear()
+        self._stops.clear()
+
+
+class _Memo(dict[bytes, tuple[str, bytes]]):
+    """The pieces of text of one language, as far as they were met -> their terms, and the numbers of their words."""
+
+    def __init__(self, how: Analysis, terms: _NewTerms) -> None:
+        super().__init__()
+        self._how, self._terms = how, terms
+        self._new: dict[bytes, list[PieceWord]] = {}  # in the batch at hand
         self.seen: Counter[bytes] = Counter()  # in how many documents, since the forms were last taken
         self.fresh: list[bytes] = []  # met for the first time since then
-        self.long: list[bytes] = []  # likewise, in the batch at hand
         self.loose: Counter[tuple[str, str]] = Counter()  # words of pieces that are not remembered
         self.forget()
 
-    def drop_long(self) -> None:
-        """Long pieces are text without blanks and do not come again; of these only the words are kept."""
-        for piece in self.long:
-            number = self.seen.pop(piece)
-            forms = self.forms_of(piece)
-            self.words -= len(forms)
-            for form in forms:
-                self.loose[form] += number
-            self._forms.pop(piece, None)
-            del self.numbers[piece]
-        self.long.clear()
+    def __missing__(self, piece: bytes) -> tuple[str, bytes]:
+        words = self._new[piece] = self._how.of_piece(piece)
+        known = self[piece] = " ".join([word.term for word in words]), self._terms.packed(words)
+        return known
 
-    def learn(self, piece: bytes, words: list[PieceWord], numbers: bytes) -> None:
-        """Remember a piece. Plain words are not written down a second time: there are a hundred thousand of them."""
-        self._how.learn(piece, words)
+    def settle(self) -> None:
+        """At the end of a batch, the terms of new pieces have WordIDs."""
+        numbers = self._terms.numbered(b"".join([self[piece][1] for piece in self._new])).tobytes()
+        end = 0
+        for piece, words in self._new.items():
+            start, end = end, end + 4 * len(words)
+            self.seen.setdefault(piece, 1)
+            if len(piece) > LONGEST_REMEMBERED:
+                self._drop(piece, words)
+            else:
+                self._keep(piece, words, numbers[start:end])
+        self._new.clear()
+
+    def _keep(self, piece: bytes, words: list[PieceWord], numbers: bytes) -> None:
+        """Plain words are not written down a second time: there are a hundred thousand of them."""
+        self[piece] = self[piece][0], numbers
+        self.fresh.append(piece)
         self.words += len(words)
-        self.seen.setdefault(piece, 1)
-        (self.long if len(piece) > LONGEST_REMEMBERED else self.fresh).append(piece)
-        self.numbers[piece] = numbers
         if not piece.isalnum():
             self._forms[piece] = [(word.form, word.term) for word in words]
 
+    def _drop(self, piece: bytes, words: list[PieceWord]) -> None:
+        """Long pieces are text without blanks and do not come again; of these only the words are kept."""
+        del self[piece]
+        number = self.seen.pop(piece)
+        for word in words:
+            self.loose[word.form, word.term] += number
+
     def forms_of(self, piece: bytes) -> list[tuple[str, str]]:
         """The words of a piece as they are written, and their terms."""
-        return [(piece.decode(), self._how.joined([piece]))] if piece.isalnum() else self._forms[piece]
+        return [(piece.decode(), self[piece][0])] if piece.isalnum() else self._forms[piece]
 
     def forget(self) -> None:
+        self.clear()
+        self[BREAK] = BREAK.decode(), _NO_WORD
         self.words = 0  # in all pieces
-        self.numbers: dict[bytes, bytes] = {BREAK: _NO_WORD}  # piece -> the WordIDs of its words
         self._forms: dict[bytes, list[tuple[str, str]]] = {BREAK: []}  # of pieces that are more than a plain word
 
 
@@ -114,21 +177,26 @@ class DocumentMaker:
 
     def __init__(self, words: WordIds) -> None:
         self._words = words
+        self._terms = _NewTerms()
         self._memos: dict[Analysis, _Memo] = {}
         self._made = 0
 
     def make(self, standings: Iterable[Standing]) -> Batch:
         """The documents of pages that have text."""
-        cut, unreadable = [], {}
+        if self._terms.are_left:  # the batch before broke off: what stands for words in the memos are no WordIDs
+            self._memos.clear()
+            self._terms.clear()
+        drafts, unreadable = [], {}
         for standing in standings:
             try:
-                cut.append(_cut(standing))
+                drafts.append(self._draft(standing))
             except StoreCorrupt as error:
                 unreadable[standing.id] = str(error)
-        self._number(cut)
-        documents = [self._document(page) for page in cut]
+        self._terms.number(self._words)
+        documents = [self._document(draft) for draft in drafts]
         for memo in self._memos.values():
-            memo.drop_long()
+            memo.settle()
+        self._terms.clear()
         return Batch(documents, unreadable)
 
     @property
@@ -157,53 +225,36 @@ class DocumentMaker:
                     memo.forget()
         return found
 
-    def _number(self, pages: Iterable[_Cut]) -> None:
-        """Give the words in pieces met for the first time their numbers, all in one step."""
-        met: defaultdict[Analysis, set[bytes]] = defaultdict(set)
-        for page in pages:
-            met[page.analysis].update(page.pieces)
-            seen = self._memo(page.analysis).seen
-            self._made += 1
-            if self._made <= COUNTED_IN_FULL:
-                seen.update(set(page.pieces))
-            elif self._made % COUNTED == 0:
-                seen.update(dict.fromkeys(page.pieces, COUNTED))
-        new = {how: self._new(how, pieces) for how, pieces in met.items()}
-        words = [word for pieces_ in new.values() for found in pieces_.values() for word in found]
-        if not words:
-            return
-        terms = {word.term for word in words if not word.stop}
-        stops = {word.term for word in words if word.stop}
-        ids = self._words.word_ids(sorted(terms), sorted(stops))
-        for how, pieces_ in new.items():
-            memo = self._memo(how)
-            for piece, found in pieces_.items():
-                numbers = [_PACK(stop_code(word.term) if word.stop else ids[word.term]) for word in found]
-                memo.learn(piece, found, b"".join(numbers))
-
-    def _memo(self, how: Analysis) -> _Memo:
+    def _draft(self, standing: Standing) -> _Draft:
+        assert standing.text is not None
+        runs = as_indexed(standing.text)
+        texts = [text for _, text in runs]
+        cut = cut_runs(texts)
+        how = analysis(language_of(standing.language, texts, cut))
         memo = self._memos.get(how)
         if memo is None:
-            memo = self._memos[how] = _Memo(how)
-        return memo
+            memo = self._memos[how] = _Memo(how, self._terms)
+        found = list(map(memo.__getitem__, cut))
+        terms, numbers = [one for one, _ in found], [one for _, one in found]
+        self._made += 1
+        if self._made <= COUNTED_IN_FULL:
+            memo.seen.update(set(cut))
+        elif self._made % COUNTED == 0:
+            memo.seen.update(dict.fromkeys(cut, COUNTED))
+        fields = [field for field, _ in runs]
+        return _Draft(standing, how, fields, in_runs(" ".join(terms)) if runs else [], b"".join(numbers))
 
-    def _new(self, how: Analysis, met: set[bytes]) -> dict[bytes, list[PieceWord]]:
-        numbers = self._memo(how).numbers
-        return {piece: how.of_piece(piece) for piece in met if piece not in numbers}
-
-    def _document(self, page: _Cut) -> Document:
-        standing, how = page.standing, page.analysis
-        numbers = self._memos[how].numbers.__getitem__
-        terms = how.runs(page.pieces) if page.fields else []
-        words, runs = _in_runs(b"".join(map(numbers, page.pieces)), page.fields)
+    def _document(self, page: _Draft) -> Document:
+        standing, terms = page.standing, page.terms
+        words, runs = _in_runs(self._terms.numbered(page.numbers), page.fields)
         titles = page.fields.count(Field.TITLE)
         return Document(
             id=standing.id,
-            language=how.language,
+            language=page.how.language,
             title=" ".join(terms[:titles]),
             body=tuple(terms[titles:]),
             headings=tuple(term for term, field in zip(terms, page.fields, strict=True) if field in HEADINGS),
-            url_words=url_words(standing.url, how),
+            url_words=url_words(standing.url, page.how),
             url=standing.url,
             host=standing.host,
             media_type=standing.media_type,
@@ -248,26 +299,17 @@ def _in_order(runs: list[tuple[int, Run]]) -> list[tuple[int, Run]]:
     return titles + [run for run in runs if run[0] not in {Field.TITLE, Field.DESCRIPTION}]
 
 
-def _cut(standing: Standing) -> _Cut:
-    assert standing.text is not None
-    runs = as_indexed(standing.text)
-    texts = [text for _, text in runs]
-    cut = cut_runs(texts)
-    return _Cut(standing, analysis(language_of(standing.language, texts, cut)), [field for field, _ in runs], cut)
-
-
-def _in_runs(numbers: bytes, fields: Sequence[int]) -> tuple[bytes, bytes]:
+def _in_runs(numbers: NDArray[np.uint32], fields: Sequence[int]) -> tuple[bytes, bytes]:
     """`Document.words` and `Document.runs` of numbers with breaks among them."""
-    found = np.frombuffer(numbers, "<u4")
-    is_word = found != 0
+    is_word = numbers != 0
     counts = np.bincount(np.cumsum(~is_word)[is_word], minlength=len(fields))
-    return found[is_word].tobytes(), (counts * 16 + np.array(fields, np.int64)).astype("<u4").tobytes()
+    return numbers[is_word].tobytes(), (counts * 16 + np.array(fields, np.int64)).astype("<u4").tobytes()
 
 
 def url_words(url: str, how: Analysis) -> str:
     """The words of a URL's path and query, as they are and as terms: a URL is in no language."""
-    text = unquote(url.partition("://")[2].partition("/")[2])
-    return " ".join(dict.fromkeys((*how.terms(text).split(), *analysis(NONE).terms(text).split())))
+    cut = pieces(unquote(url.partition("://")[2].partition("/")[2]))
+    return " ".join(dict.fromkeys((*how.joined(cut).split(), *analysis(NONE).joined(cut).split())))
 
 
 def changed_at(last_modified: str, seen_at: float) -> float:

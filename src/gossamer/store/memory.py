@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-REMEMBERED_URLS = 60_000  # in each of two generations; 230 bytes each, so at most 28 MB
+REMEMBERED_URLS = 60_000  # in each of two generations, and what came last; 230 bytes each, so 28 to 40 MB at most
 REMEMBERED_HOSTS = 50_000
 
 

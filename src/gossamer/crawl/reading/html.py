@@ -237,20 +237,20 @@ class Walk:
 
 def _runs(marked: str) -> list[Run]:
     """Each heading and paragraph is a run by itself; what else stands together is lines of one."""
-    collapsed = b" ".join((b"", *marked.encode("utf-8", "replace").split())).decode()
-    blocks = collapsed.replace(" \0", "\n").split("\n")  # marks are words of their own, so a line begins with each
+    words = [*marked.encode("utf-8", "replace").split(), b""]  # marks are words of their own
+    collapsed = b" ".join(words).decode()
     strip = None if collapsed.isascii() else str.strip  # blanks of other scripts
     runs: list[Run] = []
     lines: list[str] = []  # of the run of plain text that is being gathered
     field = _TEXT
-    for block in blocks:
-        if not block:
+    for block in collapsed.split("\0")[1:]:  # it begins with a mark
+        if block == " ":
             continue
         if block[0] == " ":
-            text = block[1:]
+            text = block[1:-1]
         else:
             field = int(block[0])
-            text = block[2:]
+            text = block[2:-1]
         if strip:
             text = strip(text)
         if not text:

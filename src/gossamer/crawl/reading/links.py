@@ -106,9 +106,8 @@ class Bonds:
             return
         self._targets[""] = self.base
         self._near = _known_in(self._directory)
-        near, known, target = self._near, self._targets, self.target
-        plain = [href.partition("#")[0] for href in hrefs]
-        urls = [near.get(key) or known.get(key) or target(href) for key, href in zip(plain, hrefs, strict=True)]
+        near, resolve = self._near, self._known_or_resolved
+        urls = [near.get(href) or resolve(href) for href in hrefs]
         follows = [not rel or "nofollow" not in rel.split() for rel in rels]
         bonds: Iterator[Any] = zip(urls, kinds, follows, anchors, strict=True)  # Bond, or None in place of its URL
         for bond, position, rel in zip(bonds, positions, rels, strict=True):
@@ -116,6 +115,10 @@ class Bonds:
                 rows[bond][0] += 1
             elif bond[0] is not None:
                 rows[bond] = [1, position, rel]
+
+    def _known_or_resolved(self, href: str) -> str | None:
+        key = href.partition("#")[0]
+        return self._near.get(key) or self._targets.get(key) or self.target(href)
 
     def target(self, href: str) -> str | None:
         """The canonical URL of an href on this page; None when it leads to nothing to visit."""

@@ -22,6 +22,7 @@ from gossamer.store.claims import (
     worth_asking,
 )
 from gossamer.store.memory import Remembered
+from gossamer.store.sqlite.digests import remember
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from gossamer.store.claims import Choice
     from gossamer.store.sqlite.database import Transaction
 
-KNOWN_BY_DIGEST = """
-    WITH RECURSIVE at (n) AS (SELECT 1 UNION ALL SELECT n + 16 FROM at WHERE n + 16 < length(?1))
-    SELECT digest, id, asked, depth, hops FROM at CROSS JOIN resources ON digest = substr(?1, n, 16)"""
 ROWS = """
     SELECT id, host, state, role, outcome, depth, hops, asked, priority, tries, kind, follow, seed, reason,
         coalesce(number, 0)
@@ -53,19 +51,6 @@ def as_json(values: Iterable[int] | Iterable[str]) -> str:
     return msgspec.json.encode(list(values)).decode()
 
 
-def recall(tx: Transaction, digests: Iterable[bytes]) -> dict[bytes, Remembered]:
-    """Those of the resources that are known, from memory or from disk."""
-    wanted = set(digests)
-    found = tx.memory.recall(wanted)
-    missing = wanted.difference(found)
-    if missing:
-        rows = tx.db.execute(KNOWN_BY_DIGEST, (b"".join(sorted(missing)),))
-        read = {digest: Remembered(number, asked, distance(depth, hops)) for digest, number, asked, depth, hops in rows}
-        tx.memory.remember(read)
-        found.update(read)
-    return found
-
-
 def settle(
     tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, Remembered], finder: Finder
 ) -> list[int]:
@@ -82,10 +67,11 @@ def settle(
     choices = choose(asked, finder.admit(asked))
     new = [choice for digest, choice in choices.items() if digest not in known]
     changed = [(rows[known[digest].id], choice) for digest, choice in choices.items() if digest in known]
-    entries = _insert(tx, new, finder)
-    shallower = _improve(tx, changed, finder, entries)
-    known.update(entries)
-    tx.memory.remember(entries)
+    added = _insert(tx, new, finder)
+    bettered, shallower = _improve(tx, changed, finder)
+    known.update(added)
+    known.update(bettered)
+    remember(tx, added, bettered)
     return shallower
 
 
@@ -129,9 +115,10 @@ def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
 
 
 def _improve(
-    tx: Transaction, changes: Sequence[tuple[Row, Choice]], finder: Finder, entries: dict[bytes, Remembered]
-) -> list[int]:
-    """Write what the choices change; the new knowledge goes to `entries`."""
+    tx: Transaction, changes: Sequence[tuple[Row, Choice]], finder: Finder
+) -> tuple[dict[bytes, Remembered], list[int]]:
+    """Write what the choices change; gives what is known now, and what is less deep."""
+    entries: dict[bytes, Remembered] = {}
     shallower, updates = [], []
     for row, choice in changes:
         new = improved(row, choice, finder)
@@ -144,4 +131,4 @@ def _improve(
         tx.ledger.enter(row.host, new.state, new.role, row.outcome)
         updates.append(improved_row(new))
     tx.db.executemany(IMPROVE, updates)
-    return shallower
+    return entries, shallower

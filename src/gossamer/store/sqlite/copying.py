@@ -17,6 +17,7 @@ import msgspec
 from gossamer.errors import StoreBusy, StoreError
 from gossamer.store.copying import FACTS, Note, digest_of, select
 from gossamer.store.sqlite.database import FILE, Database, open_database, translated
+from gossamer.store.sqlite.digests import fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +41,7 @@ def _rows(database: Database, table: Table, columns: Sequence[str], after: tuple
 
 def _counters(database: Database) -> dict[str, int]:
     with database.reading() as db:
-        return dict(db.execute("SELECT key, value FROM meta"))
+        return dict(db.execute("SELECT key, value FROM meta WHERE key <> 'digested'"))  # of this file, not of the web
 
 
 def _flush(directory: Path) -> None:
@@ -167,7 +168,7 @@ class SqliteTarget:
         return _rows(self._open_database, table, columns, after)
 
     def complete(self, counters: Mapping[str, int]) -> None:
-        """Set the counters, and make the indexes."""
+        """Set the counters, and make the indexes and the table of digests."""
         with self._open_database.reading() as db:
             db.execute("BEGIN IMMEDIATE")
             db.executemany("UPDATE meta SET value = ? WHERE key = ?", ((value, key) for key, value in counters.items()))
@@ -175,6 +176,8 @@ class SqliteTarget:
                 db.execute(sql.decode())
                 db.execute("DELETE FROM copying WHERE key = ?", (key,))
             db.execute("COMMIT")
+        with self._open_database.writing() as tx:
+            fold(tx)
 
     def counters(self) -> dict[str, int]:
         """The web's counters."""

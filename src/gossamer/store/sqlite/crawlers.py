@@ -15,6 +15,7 @@ from gossamer.model import State
 from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE
 from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.sqlite.admission import as_json
+from gossamer.store.sqlite.digests import fold
 from gossamer.store.values import Crawler, Wanted
 
 if TYPE_CHECKING:
@@ -162,8 +163,9 @@ def beat(tx: Transaction, crawler: int, lock: int, report: Report, now: float) -
 
 
 def leave(tx: Transaction, crawler: int) -> None:
-    """Give back every lease and end."""
+    """Give back every lease and end; in a web at rest, digests are found at once."""
     give_back_all(tx, [crawler])
+    fold(tx)
     tx.db.execute("UPDATE crawlers SET state = ? WHERE id = ? AND state <> ?", (STOPPED, crawler, LOST))
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMissing, StoreNotWritable, StoreTooNew
 from gossamer.store.ledger import Ledger
 from gossamer.store.memory import Memory
+from gossamer.store.sqlite.digests import Fresh
 from gossamer.store.sqlite.ledger import Meta, write_hosts
 
 if TYPE_CHECKING:
@@ -66,11 +67,12 @@ def current_schema() -> Schema:
 class Transaction:
     """One writing transaction: the connection, the counters it changes, and what is remembered between batches."""
 
-    def __init__(self, db: sqlite3.Connection, memory: Memory) -> None:
+    def __init__(self, db: sqlite3.Connection, memory: Memory, fresh: Fresh) -> None:
         self.db = db
         self.meta = Meta(db)
         self.ledger = Ledger(self.meta)
         self.memory = memory
+        self.fresh = fresh
         memory.belong_to(self.meta["generation"])
 
     def finish(self) -> None:
@@ -85,6 +87,7 @@ class Database:
     def __init__(self, db: sqlite3.Connection, directory: Path) -> None:
         self._db = db
         self._memory = Memory()
+        self._fresh = Fresh()
         self._patience: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
         self.directory = directory
 
@@ -94,12 +97,13 @@ class Database:
         with translated(self.directory):
             self._begin()
             try:
-                transaction = Transaction(self._db, self._memory)
+                transaction = Transaction(self._db, self._memory, self._fresh)
                 yield transaction
                 transaction.finish()
                 self._db.execute("COMMIT")
             except BaseException:
-                self._memory.clear()  # it may hold ids that now were never given out
+                self._memory.clear()  # they may hold ids that now were never given out
+                self._fresh = Fresh()
                 if self._db.in_transaction:  # SQLite itself rolls back on some faults, a full disk among them
                     self._db.execute("ROLLBACK")
                 raise

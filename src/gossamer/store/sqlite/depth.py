@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Kind
 from gossamer.store.claims import Finder, distance, is_news, strength
-from gossamer.store.sqlite.admission import as_json, recall, settle
+from gossamer.store.sqlite.admission import as_json, settle
+from gossamer.store.sqlite.digests import recall
 from gossamer.store.visiting import found_again
 
 if TYPE_CHECKING:

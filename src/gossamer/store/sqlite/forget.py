@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gossamer.model import Role, State
 from gossamer.store.claims import FORGOTTEN
 from gossamer.store.sqlite.admission import as_json
+from gossamer.store.sqlite.digests import ID_OF, LESS_DIGESTS
 from gossamer.store.sqlite.ledger import write_hosts
 from gossamer.store.visiting import BACKLINK_KINDS
 
@@ -37,7 +38,7 @@ PRIORITY = "UPDATE resources SET priority = priority + ?2 * ?3 WHERE id = ?1"
 LESS_BACKLINKS = "DELETE FROM backlinks WHERE resource IN (SELECT value FROM json_each(?))"
 FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
 
-OF_DIGEST = "SELECT id FROM resources WHERE digest = ?"
+OF_DIGEST = f"SELECT id FROM resources WHERE id = {ID_OF}"  # noqa: S608
 OF_HOST = """
     SELECT id FROM resources WHERE host = (SELECT id FROM hosts WHERE name = ?) AND id > ? ORDER BY id LIMIT ?"""
 STANDINGS = """
@@ -145,6 +146,7 @@ def _remove(tx: Transaction, rows: list[tuple[int, int, str, str, str, str, int]
     version = tx.meta["version"]
     tx.db.execute(BLANK, (version, as_json(linked)))
     tx.db.execute(LESS_BACKLINKS, (as_json(gone),))
+    tx.db.execute(LESS_DIGESTS, (as_json(gone),))
     tx.db.execute(LESS_RESOURCES, (as_json(gone),))
     tx.db.execute(TOMBSTONES, (version, as_json(gone)))
     return len(rows) - before

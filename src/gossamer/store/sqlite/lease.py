@@ -13,8 +13,9 @@ from gossamer.store.base import LEASE_SECONDS
 from gossamer.store.claims import Finder, Row, authority
 from gossamer.store.leasing import Budget, Host
 from gossamer.store.sqlite import rounds
-from gossamer.store.sqlite.admission import ROWS, as_json, recall, settle
+from gossamer.store.sqlite.admission import ROWS, as_json, settle
 from gossamer.store.sqlite.depth import pass_on
+from gossamer.store.sqlite.digests import recall
 
 if TYPE_CHECKING:
     import sqlite3

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.packed import decode_source, decode_text
+from gossamer.store.sqlite.digests import ID_OF
 from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _RESOURCE = """
         coalesce(r.version, 0) AS version
     FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
     LEFT JOIN crawlers AS d ON d.id = r.discovered_by LEFT JOIN crawlers AS v ON v.id = r.visited_by"""
-RESOURCE = f"{_RESOURCE} WHERE r.digest = ?"
+RESOURCE = f"{_RESOURCE} WHERE r.id = {ID_OF}"
 RESOURCES = f"{_RESOURCE} WHERE r.id > ? ORDER BY r.id LIMIT ?"
 RESOURCES_IN_STATE = f"{_RESOURCE} WHERE r.id > ? AND r.state = ? ORDER BY r.id LIMIT ?"
 HOSTS = """

@@ -15,9 +15,10 @@ from gossamer.model import Kind, State
 from gossamer.store.claims import Finder
 from gossamer.store.revisiting import told_by
 from gossamer.store.sqlite import history, rounds, schedule
-from gossamer.store.sqlite.admission import as_json, recall, settle
+from gossamer.store.sqlite.admission import as_json, settle
 from gossamer.store.sqlite.crawlers import give_back
 from gossamer.store.sqlite.depth import pass_on
+from gossamer.store.sqlite.digests import recall
 from gossamer.store.sqlite.forget import change_backlinks, clear_contents
 from gossamer.store.sqlite.history import compared
 from gossamer.store.values import Submitted

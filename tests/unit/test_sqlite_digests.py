@@ -1,0 +1,128 @@
+"""A digest leads to one resource, whether that is in the table of digests or waits to be."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer.store.claims import Finder
+from gossamer.store.sqlite import SqliteStore, digests, lease
+from storing import admit_all, candidate, digest, start, visit_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+URLS = [f"http://a.test/{number}" for number in range(40)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore.open(tmp_path, create=True)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(store: SqliteStore, tmp_path: Path) -> Iterator[SqliteStore]:
+    """The same web, as another process has it."""
+    with closing(SqliteStore.open(tmp_path, create=False)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def soon_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digests, "MOST_FRESH", 3)
+
+
+def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path / "web.db")) as db:
+        return db.execute(sql).fetchall()
+
+
+def waiting(path: Path) -> list[str]:
+    """The URLs that are not in the table."""
+    return [url for (url,) in rows(path, "SELECT url FROM resources WHERE id NOT IN (SELECT resource FROM digests)")]
+
+
+def add(store: SqliteStore, *urls: str) -> None:
+    store.add([candidate(url) for url in urls], admit_all)
+
+
+def id_of(store: SqliteStore, url: str) -> int | None:
+    row = store.resource(digest(url))
+    return row.id if row else None
+
+
+@pytest.mark.usefixtures("soon_full")
+def test_a_url_is_found_in_the_table_and_before_it_is_there(store: SqliteStore, tmp_path: Path) -> None:
+    add(store, *URLS[:3])
+    add(store, *URLS[3:5])
+    assert waiting(tmp_path) == URLS[3:5]
+    assert [id_of(store, url) for url in URLS[:6]] == [1, 2, 3, 4, 5, None]
+
+
+def test_a_new_url_writes_nothing_to_the_table(store: SqliteStore, tmp_path: Path) -> None:
+    add(store, *URLS)
+    assert rows(tmp_path, "SELECT * FROM digests") == []
+
+
+def test_nobody_waits_once_the_crawler_has_left(store: SqliteStore, tmp_path: Path) -> None:
+    crawler = start(store, URLS[0])
+    visit_all(store, crawler, {URLS[0]: URLS[1:]})
+    assert waiting(tmp_path) == URLS
+    store.leave(crawler)
+    assert waiting(tmp_path) == []
+    assert rows(tmp_path, "SELECT digest, id FROM resources ORDER BY digest") == rows(
+        tmp_path, "SELECT digest, resource FROM digests ORDER BY digest"
+    )
+
+
+@pytest.mark.usefixtures("soon_full")
+def test_what_waits_outlives_the_process_that_added_it(store: SqliteStore, other: SqliteStore) -> None:
+    add(store, *URLS[:4])
+    store.close()
+    add(other, URLS[1], URLS[5], URLS[3])
+    assert [id_of(other, url) for url in (URLS[1], URLS[3], URLS[5])] == [2, 4, 5]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.usefixtures("soon_full")
+def test_processes_that_add_and_forget_in_turn_agree_on_one_id_for_a_url(
+    store: SqliteStore, other: SqliteStore, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    known: set[str] = set()
+    for _ in range(60):
+        some = chance.sample(URLS, chance.randint(1, 6))
+        if chance.random() < 0.2:
+            chance.choice((store, other)).forget(digest(some[0]))
+            known.discard(some[0])
+        else:
+            told = chance.choice((store, other)).add([candidate(url) for url in some], admit_all)
+            assert [added.url for added in told if added.known] == [url for url in some if url in known]
+            known.update(some)
+    assert sorted(url for (url,) in rows(tmp_path, "SELECT url FROM resources")) == sorted(known)
+    assert {url: id_of(store, url) for url in known} == dict(rows(tmp_path, "SELECT url, id FROM resources"))
+    assert rows(tmp_path, "SELECT * FROM digests WHERE resource NOT IN (SELECT id FROM resources)") == []
+    assert waiting(tmp_path) == [
+        url for (url,) in rows(tmp_path, "SELECT url FROM resources, meta WHERE key = 'digested' AND id > value")
+    ]
+
+
+@pytest.mark.usefixtures("soon_full")
+def test_an_id_of_a_transaction_that_failed_is_not_remembered(store: SqliteStore) -> None:
+    add(store, URLS[0])
+
+    def fail() -> None:
+        with store._database.writing() as tx:
+            lease.add(tx, [candidate(url) for url in URLS[1:8]], Finder(admit_all, 1.0, None))
+            raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        fail()
+    add(store, URLS[9], URLS[1])
+    assert [id_of(store, url) for url in (URLS[0], URLS[9], URLS[1], URLS[2])] == [1, 2, 3, None]
