@@ -62,6 +62,7 @@ format: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Format the code and mend 
 	$(call IF_NODE,cd frontend && npm run --silent format)
 
 bench: .venv/.ready-dev .venv-bench/.ready test-packages ## Measure beside the others, in ten minutes (ARGS=--full: all of it).
+	@.venv/bin/python -m compileall -q src  # as installed; a change since would be compiled at every start
 	.venv/bin/python bench/run.py $(ARGS)
 
 profile: .venv/.ready-dev test-packages ## Show where a page's processor time goes; ARGS=--check holds it against its budget.
