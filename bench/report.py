@@ -91,6 +91,11 @@ def markdown(sections: Sequence[Section], mode: str, command: str, missing: Mapp
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def opening(told: str) -> str:
+    """The beginning of a report, for the README: the aims, and the first piece of work."""
+    return "\n### ".join(told.split("\n### ")[:2])
+
+
 def _section(section: Section) -> str:
     left_out = "".join(f"\n- Not there: {sentence}" for sentence in section.left_out)
     parts = [f"### {section.name}", section.work, table(section.columns, section.rows), left_out.lstrip("\n")]
@@ -112,7 +117,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write(sections: Sequence[Section], mode: str, command: str, missing: Mapping[str, str] = NOTHING) -> Path:
-    """Both files; and the report into the documentation, the table of aims into the README when all was measured."""
+    """Both files; and the report into the documentation, its beginning into the README when all was measured."""
     FOLDER.mkdir(exist_ok=True)
     told = markdown(sections, mode, command, missing)
     everything = {

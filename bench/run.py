@@ -113,7 +113,7 @@ def publish(measured: Measured, mode: str, command: str, *, keep: bool) -> None:
         report.write(measured.sections, mode, command, measured.missing)
         report.put_between(report.PAGE, f"bench {mode}", told)
         if mode == "full":
-            report.put_between(report.README, "bench", told.partition("\n### ")[0])
+            report.put_between(report.README, "bench", report.opening(told))
     Console().print(Markdown(told))
 
 
