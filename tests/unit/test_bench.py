@@ -116,7 +116,14 @@ def test_what_was_measured_is_written_though_parts_fail_and_the_rest_is_interrup
     assert "- Not measured: fails (ValueError: no such page)\n- Not measured: stops (interrupted)" in page
     assert "- Not measured: later (interrupted)" in page
     assert "- Not measured: fails" in (kept / "README").read_text()
-    assert "### A site" not in (kept / "README").read_text()  # which has the aims only
+    assert "### A site" in (kept / "README").read_text()
+
+
+def test_the_opening_of_a_report_has_the_aims_and_the_first_piece_of_work() -> None:
+    assert (
+        report.opening("head\n\n| aim |\n\n### One\n\nrows\n\n### Two\n\nrows\n")
+        == "head\n\n| aim |\n\n### One\n\nrows\n"
+    )
     assert "fails (1 of 4); about 1 min left" in capsys.readouterr().err
 
 
