@@ -117,6 +117,7 @@ def test_what_was_measured_is_written_though_parts_fail_and_the_rest_is_interrup
     assert "- Not measured: later (interrupted)" in page
     assert "- Not measured: fails" in (kept / "README").read_text()
     assert "### A site" in (kept / "README").read_text()
+    assert "fails (1 of 4); about 1 min left" in capsys.readouterr().err
 
 
 def test_the_opening_of_a_report_has_the_aims_and_the_first_piece_of_work() -> None:
@@ -124,7 +125,6 @@ def test_the_opening_of_a_report_has_the_aims_and_the_first_piece_of_work() -> N
         report.opening("head\n\n| aim |\n\n### One\n\nrows\n\n### Two\n\nrows\n")
         == "head\n\n| aim |\n\n### One\n\nrows\n"
     )
-    assert "fails (1 of 4); about 1 min left" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
