@@ -32,14 +32,13 @@ wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer 
 	.venv/bin/hatchling build
 
 # Tests that measure have the machine for themselves; the others share its cores, one more than there are, for many wait
-# for servers and clocks. In the order of their folders: units, which are short, fill the end. OpenSearch comes over the
-# network meanwhile.
+# for servers and clocks. OpenSearch comes over the network meanwhile.
 ALONE := $(addprefix tests/flow/test_,bounded.py fleet.py)
 
 test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests, in 15 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_NODE,cd frontend && npm run --silent test)
-	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile --no-loadscope-reorder $(addprefix --ignore ,$(ALONE)) $(ARGS)
+	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)
 	.venv/bin/pytest -m 'not full' $(ALONE) $(ARGS)
 
 test-full: test ## Run the tests, then the long ones: kills, sizes, soaks.

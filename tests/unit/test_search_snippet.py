@@ -8,7 +8,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gossamer.index.analyze import analysis
@@ -75,6 +75,7 @@ def test_every_form_of_a_word_is_marked_whatever_its_case_and_accents(
 
 
 @settings(deadline=None)  # a busy machine is no fault
+@example("e\u0301gg")
 @given(st.text(st.sampled_from("Crawling crawler egg'eggs\u2019_the.,\nÀéİß\u0301\xad 東京"), max_size=80))
 def test_the_quick_way_finds_what_analysing_every_word_finds(text: str) -> None:
     look = finder("crawl", "egg")

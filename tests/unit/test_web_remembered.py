@@ -76,12 +76,22 @@ def test_what_is_remembered_is_what_a_search_finds(web: Web) -> None:
     asyncio.run(asked())
 
 
-def test_who_asks_the_same_at_once_waits_for_one_search(web: Web) -> None:
+def test_who_asks_the_same_at_once_waits_for_one_search(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[answers.Question] = []
+
+    def counted(desk_: desk.Desk, asked: answers.Question, *, with_facets: bool) -> SearchAnswer:
+        searches.append(asked)
+        return search(desk_, asked, with_facets=with_facets)
+
+    search = answers.search
+    monkeypatch.setattr(answers, "search", counted)
+
     async def asked() -> None:
         same = await asyncio.gather(*(web.lane.search(HOME) for _ in range(5)))
-        assert all(each is same[0] for each in same)
+        assert len({each.tag for each in same}) == 1
 
     asyncio.run(asked())
+    assert searches == [HOME]
 
 
 def test_a_remembered_answer_does_not_wait_for_searches(web: Web) -> None:

@@ -4,7 +4,8 @@
 shortest part that holds most of them is grown to the edges of its sentences. What comes out is HTML: escaped, the words
 in `<mark>`, and nothing in it that acts on whoever reads it (control and direction characters are left out).
 
-The text is not taken apart word by word: forms of a word share its beginning, so only what begins alike is analysed.
+The text is not taken apart word by word, or seldom: forms of a word share its beginning, so only what begins alike is
+analysed.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ AROUND = 600  # characters of text looked at before and behind the place that th
 ELLIPSIS = "…"
 
 SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
+COMBINING = re.compile("[\u0300-\u036f]")  # accents that follow their letter
 PREFIXED = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
 OPEN, CLOSE = "\2", "\3"  # stand for the marks until the text is escaped; nothing hidden is left in it by then
 HEADLINES = frozenset({Field.TITLE, Field.DESCRIPTION})
@@ -59,11 +61,20 @@ class Finder:
     def places(self, text: str, language: str) -> list[Place]:
         """Where the words stand, in order and without overlaps."""
         low = _comparable(text)
+        if not low.isascii() and COMBINING.search(low):
+            return self._word_by_word(text, language)
         found = [place for start in self._starts for place in self._forms(text, low, start, language)]
         found += [place for term in self._pairs for place in self._exact(low, term)]
         if len(self._slot) == 1:  # there was one search, from left to right
             return _without_overlaps(found)
         return _without_overlaps(sorted({place.start: place for place in found}.values()))
+
+    def _word_by_word(self, text: str, language: str) -> list[Place]:
+        """The slow way, where accents are characters of their own: then forms do not begin alike."""
+        tokens = analysis(language).tokens(text)
+        return _without_overlaps(
+            [Place(token.start, token.end, self._slot[token.term]) for token in tokens if token.term in self._slot]
+        )
 
     def _forms(self, text: str, low: str, start: str, language: str) -> list[Place]:
         prefixed, seen, found = language in PREFIXED, self._seen[language], []
