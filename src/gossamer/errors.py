@@ -19,6 +19,7 @@ GossamerError            one clear sentence for the user, exit code 2
 │   ├── IndexRefused     the cluster lets nobody in, or not this user
 │   └── IndexFull        no disk space is left for it
 ├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
+├── CrawlerLost          a crawler was not heard of for too long, and others took its work over
 └── ParserFault          parser processes cannot be started at all
 """
 
@@ -97,6 +98,10 @@ class IndexFull(IndexFault):
 
 class SeedUnreachable(GossamerError):
     """No seed could be visited, so there is nothing to crawl."""
+
+
+class CrawlerLost(GossamerError):
+    """A crawler was not heard of for too long, and others took its work over."""
 
 
 class ParserFault(GossamerError):

@@ -24,7 +24,7 @@ import zstandard
 
 from gossamer import config, start, wiring
 from gossamer.crawl.urls import digest, from_input
-from gossamer.errors import SeedUnreachable, UsageError
+from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
 from gossamer.indexing import IndexFollower
 from gossamer.lookup import find, url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
@@ -184,6 +184,8 @@ def _run(loop: CrawlLoop, pages: queue.Queue[VisitedPage | BaseException | None]
                 loop.hold(on=pages.qsize() > AHEAD)
         if loop.failure:
             pages.put(SeedUnreachable(loop.failure))
+        if loop.lost:
+            pages.put(CrawlerLost(loop.lost))
     except BaseException as error:  # noqa: BLE001 - handed to the thread that iterates, which raises it
         pages.put(error)
     pages.put(None)
@@ -192,7 +194,7 @@ def _run(loop: CrawlLoop, pages: queue.Queue[VisitedPage | BaseException | None]
 def _dotted(settings: dict[str, object]) -> dict[str, object]:
     """Settings by bare name -> by section and name."""
     names: dict[str, str] = {}
-    for section in ("crawl", "politeness", "fetch", "parse", "store"):
+    for section in ("crawl", "politeness", "fetch", "parse", "store", "freshness"):
         for name in getattr(config.Settings(), section).__struct_fields__:
             names.setdefault(name, f"{section}.{name}")
     names["url_query"] = names.pop("query")

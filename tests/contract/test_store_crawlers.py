@@ -6,12 +6,14 @@ import time
 
 from msgspec import structs
 
+from gossamer.model import HostLease, HostNote
 from gossamer.store.base import LEASE_SECONDS, Store
 from gossamer.store.values import Report
 from storing import Open, admit_all, fetched, join, lease_all, leases, start, state, visit_all
 
 PAGE = "http://a.test/"
 AT_WORK = Report(state="running", pages=3, pages_per_second=1.5, bytes_per_second=9.0, limit="network", waiting_for="")
+WAITING = structs.replace(AT_WORK, state="waiting", waiting_for="a.test (held by Naiad)")
 
 
 def beat(store: Store, crawler: int, after: float = 0.0) -> str:
@@ -130,14 +132,14 @@ def test_a_crawler_of_another_machine_is_lost_without_a_beat_in_time(open_store:
     assert state(store, PAGE) == "queued"
 
 
-def test_one_given_up_for_lost_is_told_to_stop_and_its_visits_are_not_written(open_store: Open) -> None:
+def test_one_given_up_for_lost_is_told_so_and_its_visits_are_not_written(open_store: Open) -> None:
     frozen, store = open_store(), open_store()
     old = start(frozen, PAGE)
     stale = lease_all(frozen, old)
     crawler = join(store, "elsewhere")
     beat(store, crawler, after=LEASE_SECONDS + 1)
     visit_all(store, crawler, {PAGE: []})
-    assert beat(frozen, old) == "stop"
+    assert beat(frozen, old) == "lost"
     late = [fetched(lease, "http://a.test/late") for lease in leases(stale).values()]
     submitted = frozen.submit(old, late, admit_all, now=time.time())
     assert submitted.lost == 1
@@ -165,3 +167,34 @@ def test_two_crawlers_never_hold_one_host(open_store: Open) -> None:
     assert len(taken) == 1
     assert taken | rest == {"a.test", "b.test"}
     assert not taken & rest
+
+
+def share(store: Store, crawler: int) -> int | None:
+    return store.beat(crawler, AT_WORK, time.time()).hosts
+
+
+def test_who_holds_hosts_learns_its_share_of_them_while_another_waits_without_one(open_store: Open) -> None:
+    one, two = open_store(), open_store()
+    first, second = start(one, *(f"http://{name}.test/" for name in "abcde")), join(two)
+    held = lease_all(one, first)
+    assert share(one, first) is None, "nobody waits yet"
+    assert two.beat(second, WAITING, time.time()).hosts is None, "nobody but itself waits"
+    assert share(one, first) == 3
+    given = held[:2]
+    one.submit(first, [], admit_all, hosts=[given_back(host) for host in given],
+               released=[lease for host in given for lease in host.leases], now=time.time())  # fmt: skip
+    assert share(one, first) == 3, "those that are free now count, or it would give more and more"
+    assert {host.name for host in lease_all(two, second)} == {host.name for host in given}
+    assert share(one, first) is None, "it has some, whatever it said last"
+
+
+def test_one_host_is_not_shared(open_store: Open) -> None:
+    one, two = open_store(), open_store()
+    first, second = start(one, PAGE), join(two)
+    lease_all(one, first)
+    two.beat(second, WAITING, time.time())
+    assert share(one, first) == 1
+
+
+def given_back(host: HostLease) -> HostNote:
+    return HostNote(host=host.host, ready_at=0.0, delay=0.0, failures=0, reason="", keep=False)

@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +151,33 @@ def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(start: Start,
             assert process.returncode == 0, err
         for site in (one, two):
             assert sorted(site.paths()) == sorted(["/", *(f"/{name}" for name in names)])
-        assert len(query(store, "SELECT DISTINCT visited_by FROM resources WHERE visited_by IS NOT NULL")) == 2
+        assert len(visitors(store)) == 2
+
+
+def test_a_crawler_that_joins_later_is_given_hosts_by_the_one_that_has_all(start: Start, tmp_path: Path) -> None:
+    pages = {"/": "".join(f'<a href="/p{n}">{n}</a>' for n in range(24)), **{f"/p{n}": str(n) for n in range(24)}}
+    store = tmp_path / "web"
+    with ExitStack() as sites:
+        served = [sites.enter_context(Served(pages)) for _ in range(6)]
+        seeds = [site.url for site in served]
+        ask = ("crawl", *seeds, "--store", store, "--delay", 0.5)
+        first = start(*ask)
+        until(lambda: visited(store) > 6, "pages of all sites")
+        second = start(*ask)
+        joined = time.monotonic()
+        until(lambda: len(visitors(store)) == 2, "the second crawler's first page")
+        assert time.monotonic() - joined < 10
+        for process in (first, second):
+            _, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+        for site in served:
+            assert sorted(site.paths()) == sorted(pages), "each page once"
+    pages_of = Counter(visitor for (visitor,) in query(store, "SELECT visited_by FROM resources"))
+    assert min(pages_of.values()) > 0.2 * sum(pages_of.values())
+
+
+def visitors(store: Path) -> list[tuple[int]]:
+    return query(store, "SELECT DISTINCT visited_by FROM resources WHERE visited_by IS NOT NULL")
 
 
 def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, start: Start, tmp_path: Path) -> None:
@@ -168,6 +196,19 @@ def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, start: Start, t
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "stopped by request" in err) == (0, True)
     assert "Naiad: paused: by request; gossamer resume Naiad lets it go on" in err
+
+
+def test_a_crawler_that_was_given_up_for_lost_ends_with_an_error(
+    slow_site: Served, start: Start, tmp_path: Path
+) -> None:
+    store = tmp_path / "web"
+    process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5)
+    until(lambda: visited(store) > 1, "the first pages")
+    with closing(sqlite3.connect(store / "web.db", timeout=30)) as database, database:
+        database.execute("UPDATE crawlers SET state = 'lost'")  # as another machine's does, after half a minute
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2
+    assert err.splitlines()[-1].startswith("gossamer: Naiad was not heard of for so long")
 
 
 def test_a_running_crawler_is_given_more_parsers_and_fewer_again(

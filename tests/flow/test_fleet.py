@@ -46,11 +46,11 @@ class Fleet:
         self._directory = directory
         self.crawlers: list[subprocess.Popen[bytes]] = []
 
-    def start(self, number: int) -> None:
+    def start(self, number: int, max_hosts: int = HOSTS // CRAWLERS) -> None:
         """So many crawlers, all given the same words."""
         for _ in range(number):
             ask = command(
-                "crawl", *self.sites.seeds, "--store", self.place, "--max-hosts", HOSTS // CRAWLERS, "--parsers", 1,
+                "crawl", *self.sites.seeds, "--store", self.place, "--max-hosts", max_hosts, "--parsers", 1,
                 "--no-index", "--quiet",
             )  # fmt: skip
             env = environment({"GOSSAMER_LOCAL": str(self._directory / "local")})
@@ -112,7 +112,7 @@ def visited(place: str) -> tuple[int, int]:
 def held_by(place: str, pid: int) -> set[str]:
     """The sites that a crawler holds."""
     with closing(PostgresStore.open(place, create=False, read_only=True)) as store:
-        (name,) = {crawler.name for crawler in store.crawlers() if crawler.pid == pid}
+        name = next((crawler.name for crawler in store.crawlers() if crawler.pid == pid), "")
         return {host.name.partition(":")[0] for host in store.hosts() if host.holder == name}
 
 
@@ -147,6 +147,31 @@ def check_a_fleet_that_loses_a_crawler_and_its_database(
 
 def test_a_fleet_loses_a_crawler_and_its_database_and_no_page(server: PostgresOfItsOwn, tmp_path: Path) -> None:
     check_a_fleet_that_loses_a_crawler_and_its_database(server, tmp_path, pages=24, delay=0.3)
+
+
+def test_a_crawler_that_joins_gets_work_within_seconds_though_all_hosts_are_held(
+    server: PostgresOfItsOwn, tmp_path: Path
+) -> None:
+    with fleet(server, tmp_path, pages=20, delay=0.5) as crawling:
+        crawling.start(1, max_hosts=HOSTS)
+        wait_for_pages(crawling.sites, 3 * HOSTS)
+        first = crawling.crawlers[0].pid
+        assert len(held_by(server.place, first)) == HOSTS
+        crawling.start(1, max_hosts=HOSTS)
+        joined = time.monotonic()
+        while not (mine := held_by(server.place, crawling.crawlers[1].pid)):
+            assert time.monotonic() - joined < 10
+            time.sleep(0.1)
+        print(f"{len(mine)} hosts after {time.monotonic() - joined:.1f} s", end="")
+        time.sleep(2)
+        mine = held_by(server.place, crawling.crawlers[1].pid)
+        print(f", {len(mine)} after {time.monotonic() - joined:.1f} s")
+        assert len(mine) >= HOSTS // 4
+        crawling.wait(60)
+        seen = pages_in(crawling.sites.seen())
+        assert max(Counter((one.host, one.path) for one in seen).values()) == 1
+        assert not too_fast(crawling.sites)
+        assert visited(server.place) == (HOSTS * 20, HOSTS * 20)
 
 
 @pytest.mark.full

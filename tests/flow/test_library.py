@@ -65,7 +65,8 @@ def test_a_loop_that_is_left_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_settings_are_given_by_their_names(site: Served, tmp_path: Path) -> None:
-    pages = list(Crawler(site.url, store=tmp_path / "web", max_depth=1, source=False, url_query="strip"))
+    web = tmp_path / "web"
+    pages = list(Crawler(site.url, store=web, max_depth=1, source=False, url_query="strip", confirm_gone=1.0))
     assert {page.title for page in pages} == {"Home", "A"}
     assert {page.source for page in pages} == {b""}
 

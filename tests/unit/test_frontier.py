@@ -219,3 +219,51 @@ def test_no_more_hosts_are_wanted_than_may_be_held() -> None:
     for host in range(1, 4):
         bench.take_in(host_lease(1, host=host, name=f"{host}.example", ready_at=NOW + 10), NOW)
     assert bench.wants_hosts(transfers=100, now=NOW) == 0
+
+
+def with_hosts(number: int, urls: int = 4) -> Frontier:
+    bench = frontier()
+    for host in range(1, number + 1):
+        bench.take_in(host_lease(urls, robots(host=host), host=host, name=f"{host}.example"), NOW)
+    return bench
+
+
+def test_hosts_beyond_ones_share_get_no_more_work_and_leave() -> None:
+    bench = with_hosts(4)
+    bench.share(3, NOW)
+    (gone,) = bench.leaving()
+    assert gone not in {fetch(bench, NOW).host for _ in range(3)}
+    assert bench.next(NOW) is None
+    _, leases = bench.give_back(gone, NOW)
+    assert {one.host for one in leases} == {gone}
+    assert bench.wants_hosts(transfers=100, now=NOW) == 0
+    bench.share(None, NOW + 1)
+    assert bench.wants_hosts(transfers=100, now=NOW + 1) == 0, "the others come first"
+    bench.share(None, NOW + 60)
+    assert bench.wants_hosts(transfers=100, now=NOW + 60) > 0
+
+
+def test_a_host_leaves_when_its_transfer_has_ended_and_is_asked_for_no_more_urls() -> None:
+    bench = with_hosts(2, urls=2)
+    under_way = [fetch(bench, NOW), fetch(bench, NOW)]
+    bench.share(1, NOW)
+    assert bench.leaving() == []
+    assert len(bench.hungry()) == 1
+    for lease in under_way:
+        finish(bench, lease, NOW)
+    assert len(bench.leaving()) == 1
+
+
+def test_a_host_that_can_go_at_once_leaves_before_one_that_is_being_asked() -> None:
+    bench = with_hosts(2)
+    busy = fetch(bench, NOW).host
+    bench.share(1, NOW)
+    assert bench.leaving() == [3 - busy]
+
+
+def test_hosts_that_nobody_could_ask_soon_do_not_leave() -> None:
+    bench = frontier()
+    for host in (1, 2):
+        bench.take_in(host_lease(1, host=host, name=f"{host}.example", ready_at=NOW + 1000), NOW)
+    bench.share(1, NOW)
+    assert bench.leaving() == []

@@ -17,7 +17,7 @@ import click
 from gossamer.cli.index import followed_by_the_index
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
 from gossamer.cli.output import human_bytes, human_duration, many, printable
-from gossamer.errors import SeedUnreachable, UsageError
+from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
 from gossamer.places import named
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def run_crawl(
         _summarise(loop, seconds, f"gossamer {go_on} --store {quote(store)}", as_json=as_json)
         if loop.progress().failed or loop.progress().refused:
             _say(f"What went wrong and why: gossamer errors --store {quote(store)}")
+        if loop.lost:
+            raise CrawlerLost(loop.lost)
     return loop.ending == STOPPED
 
 

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from gossamer.store.base import Store
     from gossamer.store.values import Crawler, Round, Waiting, Wanted
 
+LOST = (
+    "{name} was not heard of for so long that others were given its work. What it had fetched meanwhile is fetched"
+    " again; start it again to let it help."
+)
 BEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
 LOOK_SECONDS = 5.0  # how often `watch` looks for what is due
@@ -108,6 +112,7 @@ class CrawlLoop:
         self._paused = self._held = self._over = False
         self._more_hosts = False  # the store gave as many as it was asked for: it has more, perhaps
         self.ending = ""  # why the crawl ended, for people
+        self.lost = ""  # a sentence when others have its work, for it was not heard of in time
         self.failure = ""  # a sentence when no seed could be visited, so that the crawl brought nothing
         self.leftovers: list[Waiting] = []  # hosts with something still queued, and why
         self.tally = Tally(parts.store.counts())
@@ -369,6 +374,7 @@ class CrawlLoop:
         if done.wanted is not None:
             self._heard_at = done.order.now
             self._obey(done.wanted)
+            self._frontier.share(done.wanted.hosts, now)
         if done.round is not None:
             self._seeds.join(done.round)
         yield from done.order.visits
@@ -386,19 +392,24 @@ class CrawlLoop:
         self._paused = wanted.state == "pause"
         name = self._parts.identity.name
         self.tally.asked = f"by request; gossamer resume {name} lets it go on" if self._paused else ""
-        if wanted.state == "stop":
-            self.ending = "stopped by request"
+        if wanted.state in {"stop", "lost"}:
+            self.ending = "stopped by request" if wanted.state == "stop" else "given up for lost"
+            self.lost = LOST.format(name=name) if wanted.state == "lost" else ""
             self.stop()
         if wanted.parsers is not None and wanted.parsers != self._pool.processes:
             self._pool.resize(min(wanted.parsers, self._pool.most))
 
     def _let_go(self, done: Done, now: float) -> None:
-        """Give back hosts for which the store has no more URLs and nothing is under way that could bring some."""
+        """Give back hosts for which the store has no more URLs, and those that others are to have.
+
+        Not while something is under way: of the one it could bring more, and of the other it could not be written.
+        """
         asked = set(done.order.hungry) - {leased.host for leased in done.leased}
         under_way = {lease.host for lease in self._leases.values()} | {v.lease.host for v in self._outbox.visits}
-        for host in self._frontier.idle():
-            if host in asked and host not in under_way:
-                self._outbox.notes.append(self._frontier.give_back(host, now)[0])
+        for host in (asked.intersection(self._frontier.idle()) | set(self._frontier.leaving())) - under_way:
+            note, leases = self._frontier.give_back(host, now)
+            self._outbox.notes.append(note)
+            self._outbox.released.extend(leases)
 
     def _judge_end(self, done: Done, now: float) -> None:
         asked = bool(done.order.new_hosts or done.order.hungry) and not done.order.add

@@ -1,8 +1,8 @@
 """The workbench: the hosts this crawler holds, their next URLs, and when each may be asked again.
 
 A host's life here: taken in with some URLs → its robots.txt asked for, if not known → its URLs handed out one by one,
-each when the host is ready → given back when nothing of it is left. Everything large stays in the store; what is here
-is bounded by the number of hosts held and the URLs leased for each.
+each when the host is ready → given back when nothing of it is left, or when a crawler without hosts is to have it.
+Everything large stays in the store; what is here is bounded by the number of hosts held and the URLs leased for each.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from gossamer.crawl import policy
 from gossamer.crawl.robots import ALLOW_ALL, RobotsRules
 from gossamer.crawl.urls import scheme as scheme_of
 from gossamer.model import HostNote, Lease, Value
+from gossamer.store.base import LEASE_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gossamer.model import HostLease, Robots
 
 SOON = 0.25  # seconds: a host that pauses longer gives a crawler nothing to do meanwhile
+SHARING = 10.0  # seconds in which what was given back for others is not taken again
 HOSTS_AT_ONCE = 64  # asked for in one exchange with the store, so that other crawlers get some too
 ADDRESS_RECHECK = 0.05  # seconds until a host is looked at again whose address had no free connection
 
@@ -57,8 +59,8 @@ class _Host:
     """A held host. Mutable, and seen by nobody but the frontier."""
 
     __slots__ = (
-        "active", "address", "asking", "connections", "crawl_delay", "delay", "failed_at", "failures", "id", "listed",
-        "local", "name", "own_delay", "queue", "ready_at", "reason", "rules", "touched",
+        "active", "address", "asking", "connections", "crawl_delay", "delay", "failed_at", "failures", "id",
+        "leaving", "listed", "local", "name", "own_delay", "queue", "ready_at", "reason", "rules", "touched",
     )  # fmt: skip
 
     def __init__(self, leased: HostLease, politeness: PolitenessSettings, own: HostSettings | None) -> None:
@@ -70,6 +72,7 @@ class _Host:
         self.queue: deque[Lease] = deque()
         self.active = 0
         self.asking = False
+        self.leaving = False  # another crawler is to have it
         self.listed = False  # stands in the heap of ready times
         self.touched = False  # something to tell the store
         self.rules: dict[str, ProductRules] = {}
@@ -114,6 +117,7 @@ class Frontier:
         self._heap: list[tuple[float, int, _Host]] = []
         self._ticket = count()
         self._per_address: Counter[str] = Counter()
+        self._most, self._shares_until = politeness.max_hosts, 0.0  # hosts held at a time, and how long not more
         self.urls_per_host = ahead * politeness.connections
         self.waiting_urls = 0  # leased and not handed out yet
 
@@ -175,7 +179,7 @@ class Frontier:
             host.listed = False
             if self._hosts.get(host.id) is not host:
                 continue  # given back since, and perhaps taken in anew
-            if not host.queue or host.asking or host.active >= host.connections:
+            if not self._has_work(host):
                 continue
             if host.ready_at > now or self._address_is_busy(host):
                 self._list(host, max(host.ready_at, now + ADDRESS_RECHECK))
@@ -255,24 +259,46 @@ class Frontier:
         )
 
     def _list(self, host: _Host, at: float | None = None) -> None:
-        if not host.listed and host.queue and not host.asking and host.active < host.connections:
+        if not host.listed and self._has_work(host):
             host.listed = True
             heapq.heappush(self._heap, (host.ready_at if at is None else at, next(self._ticket), host))
+
+    def _has_work(self, host: _Host) -> bool:
+        return bool(host.queue) and not host.asking and not host.leaving and host.active < host.connections
 
     # -- the store's side ----------------------------------------------------------------------------------------
 
     def hungry(self) -> list[int]:
         """Held hosts that will soon need more URLs."""
         few = self.urls_per_host // 4
-        return [host.id for host in self._hosts.values() if len(host.queue) <= few]
+        return [host.id for host in self._hosts.values() if len(host.queue) <= few and not host.leaving]
 
     def wants_hosts(self, transfers: int, now: float) -> int:
         """How many more hosts would be welcome."""
-        room = self._politeness.max_hosts - len(self._hosts)
+        room = self._most - len(self._hosts)
         # Twice as many hosts as transfers, so that short pauses of some are filled by others. Hosts in a long pause are
         # no work: where all ask for a delay, as many are held as may be.
         working = sum(h.connections for h in self._hosts.values() if h.active or h.ready_at <= now + SOON)
         return max(0, min(room, 2 * transfers - working, HOSTS_AT_ONCE))
+
+    def share(self, most: int | None, now: float) -> None:
+        """Hold at most so many hosts, and for a while after (None: as many as may be): those beyond get no more work.
+
+        Those first that can go at once. Not those that pause for longer than the store hands hosts out before.
+        """
+        if most is not None:
+            self._most, self._shares_until = min(most, self._politeness.max_hosts), now + SHARING
+        elif now >= self._shares_until:
+            self._most = self._politeness.max_hosts
+        staying = [host for host in self._hosts.values() if not host.leaving]
+        useful = [host for host in staying if host.queue and host.ready_at <= now + LEASE_SECONDS]
+        useful.sort(key=lambda host: (host.active > 0 or host.asking, host.ready_at))
+        for host in useful[: max(0, len(staying) - self._most)]:
+            host.leaving = True
+
+    def leaving(self) -> list[int]:
+        """Hosts that another crawler is to have and of which nothing is under way here."""
+        return [host.id for host in self._hosts.values() if host.leaving and not host.active and not host.asking]
 
     def give_back(
         self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""

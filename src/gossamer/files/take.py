@@ -176,7 +176,7 @@ class _Import:
             state="running", pages=self._pages, pages_per_second=self._pages / seconds,
             bytes_per_second=self._bytes / seconds, limit="parsing" if rates else "", waiting_for="",
         )  # fmt: skip
-        self._stopped = self._store.beat(self._crawler, report, now).state == "stop"
+        self._stopped = self._store.beat(self._crawler, report, now).state in {"stop", "lost"}
 
 
 def _unaccepted(page: FilePage, declared: str) -> Taken:

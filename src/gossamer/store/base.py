@@ -14,7 +14,8 @@ Who holds what
     A host is held by at most one crawler, and its URLs are leased to that crawler only. A lease ends by `submit`, by
     `release`, by `leave`, or because its holder died: SQLite sees a free lock file at once, PostgreSQL a connection
     that ended and did not come back within seconds; otherwise the lease runs out after `LEASE_SECONDS` without `beat`.
-    URLs of a lost lease are queued again.
+    URLs of a lost lease are queued again. Who holds more than a fair share while another crawler waits for its first
+    host hears so with `beat`, and gives hosts back by `submit`, each when nothing of it is under way.
 """
 
 from __future__ import annotations

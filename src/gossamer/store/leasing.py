@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from gossamer.store.memory import Remembered
 
 
+MOST_SHARED = 10_000  # free hosts counted when they are shared out: with more than that, nobody lacks one
+
+
+def fair_share(hosts: int, crawlers: int) -> int:
+    """How many hosts each of so many crawlers may hold; one at least, for it is held by somebody."""
+    return max(1, -(-hosts // crawlers))
+
+
 class Host(NamedTuple):
     """A host that work is sought on."""
 

@@ -49,8 +49,9 @@ class Report(Value, frozen=True, kw_only=True):
 class Wanted(Value, frozen=True, kw_only=True):
     """What is wanted of a crawler."""
 
-    state: str  # run, pause, stop
+    state: str  # run, pause, stop; lost: it was given up, and others have its work
     parsers: int | None = None  # parser processes; None: as many as it was started with
+    hosts: int | None = None  # to hold at most, for another crawler has none; None: as many as it likes
 
 
 class Round(Value, frozen=True, kw_only=True):

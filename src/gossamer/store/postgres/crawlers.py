@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
 from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE
+from gossamer.store.leasing import MOST_SHARED, fair_share
 from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.postgres.database import ints
 from gossamer.store.values import Crawler, Wanted
@@ -45,6 +46,15 @@ BEAT = """
     UPDATE crawlers SET heartbeat_at = %s, state = %s, pages = %s, pages_per_second = %s, bytes_per_second = %s,
         limited_by = %s, waiting_for = %s, parsers = %s, most_parsers = %s
     WHERE id = %s AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
+OTHERS_WITHOUT_HOSTS = """
+    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> %s
+        AND NOT EXISTS (SELECT 1 FROM hosts WHERE holder = other.id) LIMIT 1"""
+HOSTS_AND_CRAWLERS = """
+    SELECT (SELECT count(*) FROM hosts WHERE holder IS NOT NULL)
+        + (SELECT count(*) FROM (SELECT 1 FROM hosts
+            WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= %s LIMIT %s)
+            AS free),
+        (SELECT count(*) FROM crawlers WHERE state NOT IN ('stopped', 'lost'))"""
 WANT = "UPDATE crawlers SET wanted = %s WHERE lower(name) = lower(%s) AND state NOT IN ('stopped', 'lost')"
 WANT_PARSERS = """
     UPDATE crawlers SET wanted_parsers = %(number)s
@@ -107,13 +117,24 @@ def join(tx: Transaction, machine: str, pid: int, now: float) -> Crawler:
 
 
 def beat(db: Connection, crawler: int, report: Report, now: float) -> Wanted:
-    """Show a sign of life and learn what is wanted: of one given up for lost, to stop, for others have its work."""
+    """Show a sign of life and learn what is wanted: nothing of one given up for lost, for others have its work."""
     told = (
         report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
         report.parsers, report.most_parsers,
     )  # fmt: skip
     row = db.execute(BEAT, (now, *told, crawler)).fetchone()
-    return Wanted(state=row[0], parsers=row[1]) if row else Wanted(state="stop")
+    if row is None:
+        return Wanted(state=LOST)
+    return Wanted(state=row[0], parsers=row[1], hosts=_share(db, crawler, now))
+
+
+def _share(db: Connection, crawler: int, now: float) -> int | None:
+    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does."""
+    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler,)).fetchone() is None:
+        return None
+    row = db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MOST_SHARED)).fetchone()
+    assert row is not None
+    return fair_share(*row)
 
 
 def machine_of(db: Connection, crawler: int) -> str:

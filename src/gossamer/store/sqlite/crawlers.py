@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
 from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE
+from gossamer.store.leasing import MOST_SHARED, fair_share
 from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.sqlite.admission import as_json
 from gossamer.store.sqlite.digests import fold
@@ -34,6 +35,14 @@ BEAT = """
     UPDATE crawlers SET heartbeat_at = ?, lock = ?, state = ?, pages = ?, pages_per_second = ?, bytes_per_second = ?,
         limited_by = ?, waiting_for = ?, parsers = ?, most_parsers = ?
     WHERE id = ? AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
+OTHERS_WITHOUT_HOSTS = """
+    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> ?
+        AND NOT EXISTS (SELECT 1 FROM hosts INDEXED BY hosts_held WHERE holder = other.id)"""
+HOSTS_AND_CRAWLERS = """
+    SELECT (SELECT count(*) FROM hosts INDEXED BY hosts_held WHERE holder IS NOT NULL)
+        + (SELECT count(*) FROM (SELECT 1 FROM hosts INDEXED BY hosts_free
+            WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= ? LIMIT ?)),
+        (SELECT count(*) FROM crawlers WHERE state NOT IN ('stopped', 'lost'))"""
 LEASED_BY_HOST = """
     SELECT host, role, outcome, count(*) FROM resources INDEXED BY resources_leased
     WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3"""
@@ -153,13 +162,22 @@ def enter(tx: Transaction, name: str, lock: NameLock, machine: str, pid: int, no
 
 
 def beat(tx: Transaction, crawler: int, lock: int, report: Report, now: float) -> Wanted:
-    """Show a sign of life and learn what is wanted: of one given up for lost, to stop, for others have its work."""
+    """Show a sign of life and learn what is wanted: nothing of one given up for lost, for others have its work."""
     told = (
         report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
         report.parsers, report.most_parsers,
     )  # fmt: skip
     row = tx.db.execute(BEAT, (now, lock, *told, crawler)).fetchone()
-    return Wanted(state=row[0], parsers=row[1]) if row else Wanted(state="stop")
+    if row is None:
+        return Wanted(state=LOST)
+    return Wanted(state=row[0], parsers=row[1], hosts=_share(tx.db, crawler, now))
+
+
+def _share(db: sqlite3.Connection, crawler: int, now: float) -> int | None:
+    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does."""
+    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler,)).fetchone() is None:
+        return None
+    return fair_share(*db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MOST_SHARED)).fetchone())
 
 
 def leave(tx: Transaction, crawler: int) -> None:
