@@ -147,6 +147,7 @@ def test_bringing_it_up_to_date_gives_what_making_it_anew_gives(
     """Pages come, change, redirect, vanish and are forgotten at random; blocks are small, so that all joints count."""
     monkeypatch.setattr(bonds_module, "BLOCK", 7)
     monkeypatch.setattr(snapshot_module, "EDGES_AT_ONCE", 11)
+    monkeypatch.setattr(snapshot_module, "LINKS_AT_ONCE", 11)
     chance = random.Random(seed)
     urls = [f"http://{host}.test/{n}" for host in "abc" for n in range(20)]
     crawler = start(store, urls[0])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,7 +26,7 @@ from gossamer.model import Value
 from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from gossamer.store.base import Store
 
 MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")  # beside PageRank and degrees
-ROWS_AT_ONCE = 50_000  # turned into Python numbers together
 
 
 class RankOptions(Value, frozen=True, kw_only=True):
@@ -68,19 +66,26 @@ def rank(store: Store, directory: Path, options: RankOptions, tell: Tell = lambd
     with _hits_later(graph, directory, options, tell) as later:
         pages = _page_columns(graph, store.seeds(), options, facts, tell)
         hosts = _host_columns(graph, options, tell)
+        by_doc = np.argsort(graph.docs)
+        rows = _numbers(pages, by_doc)  # before what may take another process longer
         if later is not None:
-            pages["hub"], pages["authority"] = later()
+            rows |= _numbers(dict(zip(("hub", "authority"), later(), strict=True)), by_doc)
     ranking = Ranking(
         made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
         hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
         alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
     )  # fmt: skip
     tell("writing ranks")
-    store.write_ranks(ranking, _rows(graph.docs, pages, Ranks), _rows(graph.host_ids, hosts, HostRanks))
+    by_host = np.argsort(graph.host_ids)
+    store.write_ranks(
+        ranking,
+        _columns(graph.docs[by_doc], rows, Ranks),
+        _columns(graph.host_ids[by_host], _numbers(hosts, by_host), HostRanks),
+    )
     save_pagerank(directory, graph.docs, pages["score"], graph.version)
     if _order(store) == Order(order="best"):
         waiting = expected(open_bonds(store, directory), graph.docs, pages["pagerank"])
-        store.reorder(_numbers(waiting.docs), _numbers(waiting.backlinks))
+        store.reorder(waiting.docs.tolist(), waiting.backlinks.tolist())
     return ranking
 
 
@@ -190,17 +195,11 @@ def _or_none(numbers: Array) -> Array:
     return told
 
 
-def _rows(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
-    """The columns in the order of the fields. By id: stores like to append."""
-    order = np.argsort(ids)
-    known = (columns.get(name) for name in type_.__struct_fields__)
-    return RankColumns(
-        _numbers(ids[order]),
-        tuple(None if column is None else _numbers(column[order]) for column in known),
-    )
+def _numbers(columns: dict[str, Array], order: Array) -> dict[str, list[object]]:
+    """As Python's own, in an order: by id, for stores like to append."""
+    return {name: column[order].tolist() for name, column in columns.items()}
 
 
-def _numbers(values: Array) -> Iterable[object]:
-    """As Python's own, some at a time."""
-    starts = range(0, len(values), ROWS_AT_ONCE)
-    return chain.from_iterable(values[start : start + ROWS_AT_ONCE].tolist() for start in starts)
+def _columns(ids: Array, rows: dict[str, list[object]], type_: type[Ranks | HostRanks]) -> RankColumns:
+    """The columns in the order of the fields."""
+    return RankColumns(ids.tolist(), tuple(rows.get(name) for name in type_.__struct_fields__))

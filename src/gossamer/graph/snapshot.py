@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 VISITED, KNOWN = "visited", "known"  # the parts: links between visited pages, links to all that is known
 EDGES_AT_ONCE = 1 << 20
+LINKS_AT_ONCE = 1 << 17  # translated: what is made of them on the way stays in the processor's cache
 CHAIN_DOUBLINGS = 6  # redirects are followed over up to 2**6 hops, as far as the store looks for loops
 ADDRESS = re.compile(r"[\d.]+|\[.*\]")  # what has no labels to reverse
 
@@ -245,19 +246,44 @@ def _write_pages(writer: Writer, docs: Array, urls: list[str], bonds: Bonds) -> 
 
 
 def _write_links(writer: Writer, rows: Rows, pages: Array, number: Array, host_of: Array) -> None:
-    starts, targets, weights, between = [np.zeros(1, np.int64)], [], [], []
+    starts, targets, weights, between = [np.zeros(1, np.int64)], [], [], _Between()
     for start, stop in _blocks(rows, pages):
         row, target, weight = _translated(rows, pages[start:stop], start, number)
         targets.append(target.astype(np.int32))
         weights.append(weight.astype(np.int32))
         starts.append(starts[-1][-1] + np.searchsorted(row, np.arange(start + 1, stop + 1)))
-        between.append(summed(host_of[row], host_of[target], weight))
+        between.add(host_of[row], host_of[target], weight)
     empty = [np.empty(0, np.int32)]
     links = Links.both_ways(np.concatenate(starts), np.concatenate(targets or empty), np.concatenate(weights or empty))
     _write(writer, "", links)
-    columns = [np.concatenate(column) for column in zip(*between, strict=True)] or [np.empty(0, np.int64)] * 3
-    hosts = Links.from_edges(int(host_of[-1]) + 1 if len(host_of) else 0, *columns)
-    _write(writer, "hosts_", hosts)
+    del links
+    _write(writer, "hosts_", between.links(int(host_of[-1]) + 1 if len(host_of) else 0))
+
+
+class _Between:
+    """Links between hosts, added up as links of pages come, whose hosts come in order.
+
+    All that is of one host is together, so but for the last one's nothing has to be looked at again: with all of it at
+    the end, making room in memory took longer than adding up.
+    """
+
+    def __init__(self) -> None:
+        self._done: list[list[Array]] = []
+        self._last: list[Array] = [np.empty(0, np.int32)] * 3  # rows, columns and weights of the last host
+
+    def add(self, row: Array, column: Array, weight: Array) -> None:
+        """Some more; those of a host to itself are dropped."""
+        other = row != column
+        added = zip(self._last, (row[other], column[other], weight[other]), strict=True)
+        together = [part.astype(np.int32) for part in summed(*map(np.concatenate, added))]
+        end = np.searchsorted(together[0], together[0][-1:])[0] if len(together[0]) else 0
+        self._done.append([part[:end] for part in together])
+        self._last = [part[end:] for part in together]
+
+    def links(self, hosts: int) -> Links:
+        """All of them."""
+        row, column, weight = map(np.concatenate, zip(*self._done, self._last, strict=True))
+        return Links.both_ways(np.searchsorted(row, np.arange(hosts + 1)), column, weight)
 
 
 def _write(writer: Writer, prefix: str, links: Links) -> None:
@@ -268,7 +294,7 @@ def _write(writer: Writer, prefix: str, links: Links) -> None:
 def _blocks(rows: Rows, pages: Array) -> Iterator[tuple[int, int]]:
     """Ranges of pages with about as many links each."""
     counts = np.where(pages >= 0, rows.starts[pages + 1] - rows.starts[pages], 0)
-    blocks = np.cumsum(counts) // EDGES_AT_ONCE
+    blocks = np.cumsum(counts) // LINKS_AT_ONCE
     edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(pages)]
     return ((start, stop) for start, stop in pairwise(edges) if stop > start)
 
