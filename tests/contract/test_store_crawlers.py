@@ -9,11 +9,12 @@ from msgspec import structs
 from gossamer.model import HostLease, HostNote
 from gossamer.store.base import LEASE_SECONDS, Store
 from gossamer.store.values import Report
-from storing import Open, admit_all, fetched, join, lease_all, leases, start, state, visit_all
+from storing import Open, admit_all, candidate, fetched, join, lease_all, leases, start, state, visit_all
 
 PAGE = "http://a.test/"
 AT_WORK = Report(state="running", pages=3, pages_per_second=1.5, bytes_per_second=9.0, limit="network", waiting_for="")
-WAITING = structs.replace(AT_WORK, state="waiting", waiting_for="a.test (held by Naiad)")
+SHARING = structs.replace(AT_WORK, parsers=2, most_parsers=4)
+WAITING = structs.replace(SHARING, state="waiting", waiting_for="a.test (held by Naiad)")
 
 
 def beat(store: Store, crawler: int, after: float = 0.0) -> str:
@@ -169,8 +170,8 @@ def test_two_crawlers_never_hold_one_host(open_store: Open) -> None:
     assert not taken & rest
 
 
-def share(store: Store, crawler: int) -> int | None:
-    return store.beat(crawler, AT_WORK, time.time()).hosts
+def share(store: Store, crawler: int, report: Report = SHARING) -> int | None:
+    return store.beat(crawler, report, time.time()).hosts
 
 
 def test_who_holds_hosts_learns_its_share_of_them_while_another_waits_without_one(open_store: Open) -> None:
@@ -178,7 +179,7 @@ def test_who_holds_hosts_learns_its_share_of_them_while_another_waits_without_on
     first, second = start(one, *(f"http://{name}.test/" for name in "abcde")), join(two)
     held = lease_all(one, first)
     assert share(one, first) is None, "nobody waits yet"
-    assert two.beat(second, WAITING, time.time()).hosts is None, "nobody but itself waits"
+    assert share(two, second, WAITING) is None, "nobody but itself waits"
     assert share(one, first) == 3
     given = held[:2]
     one.submit(first, [], admit_all, hosts=[given_back(host) for host in given],
@@ -194,6 +195,36 @@ def test_one_host_is_not_shared(open_store: Open) -> None:
     lease_all(one, first)
     two.beat(second, WAITING, time.time())
     assert share(one, first) == 1
+
+
+def test_who_pauses_or_imports_neither_shares_nor_counts(open_store: Open) -> None:
+    one, two, three = open_store(), open_store(), open_store()
+    first, second, third = start(one, *(f"http://{name}.test/" for name in "abcd")), join(two), join(three)
+    lease_all(one, first)
+    two.beat(second, WAITING, time.time())
+    assert share(one, first, structs.replace(SHARING, state="paused")) is None
+    three.beat(third, AT_WORK, time.time())
+    assert share(three, third, AT_WORK) is None
+    assert share(one, first) == 2
+
+
+def test_hosts_are_not_shared_with_one_that_waits_and_is_not_heard_of_any_more(open_store: Open) -> None:
+    one, two = open_store(), open_store()
+    first, second = start(one, *(f"http://{name}.test/" for name in "abcd")), join(two)
+    lease_all(one, first)
+    two.beat(second, WAITING, time.time() - 20)
+    assert share(one, first) is None
+
+
+def test_one_given_up_for_lost_is_handed_nothing_out(open_store: Open) -> None:
+    frozen, store = open_store(), open_store()
+    old = start(frozen, PAGE)
+    lease_all(frozen, old)
+    crawler = join(store, "elsewhere")
+    beat(store, crawler, after=LEASE_SECONDS + 1)
+    assert lease_all(frozen, old) == []
+    assert frozen.claim(old, [candidate(PAGE)], time.time()) == [None]
+    assert PAGE in leases(lease_all(store, crawler))
 
 
 def given_back(host: HostLease) -> HostNote:

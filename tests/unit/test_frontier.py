@@ -267,3 +267,11 @@ def test_hosts_that_nobody_could_ask_soon_do_not_leave() -> None:
         bench.take_in(host_lease(1, host=host, name=f"{host}.example", ready_at=NOW + 1000), NOW)
     bench.share(1, NOW)
     assert bench.leaving() == []
+
+
+def test_of_hosts_that_can_be_asked_soon_no_greater_part_leaves_than_of_all() -> None:
+    bench = with_hosts(4)
+    for host in range(5, 13):
+        bench.take_in(host_lease(1, host=host, name=f"{host}.example", ready_at=NOW + 1000), NOW)
+    bench.share(6, NOW)
+    assert len(bench.leaving()) == 2

@@ -44,6 +44,7 @@ LOST = (
 )
 BEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
 IDLE_POLL = 1.0  # how often a crawler without work looks whether another one left some (seconds)
+SOONEST_POLL = 0.1  # ... when there should be some by now
 LOOK_SECONDS = 5.0  # how often `watch` looks for what is due
 UNHEARD_SECONDS = 8.0  # without an answer to a beat, after which others may be about to take the hosts over
 DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
@@ -369,8 +370,10 @@ class CrawlLoop:
         self._log.visits(done.order.visits)
         new = [leased for leased in done.leased if leased.host not in done.order.hungry]
         self._more_hosts = bool(done.order.new_hosts) and len(new) == done.order.new_hosts
+        given_back = {note.host for note in self._outbox.notes if not note.keep}  # since the order was given
         for leased in done.leased:
-            self._frontier.take_in(leased, now)
+            if leased.host not in given_back:
+                self._frontier.take_in(leased, now)
         if done.wanted is not None:
             self._heard_at = done.order.now
             self._obey(done.wanted)
@@ -419,7 +422,7 @@ class CrawlLoop:
             done.waiting, queued=self.tally.queued, now=now, patience=self._settings.politeness.patience
         )
         self.tally.waiting_for = left.waiting_for
-        self._next_ask = min(self._next_ask, left.ask_again_at)
+        self._next_ask = min(self._next_ask, max(left.ask_again_at, now + SOONEST_POLL))
         if left.ending and self._plan.watch is not None:
             self.tally.waiting_for = "the next visit that is due"
             self._next_ask = max(self._next_ask, self._next_look)

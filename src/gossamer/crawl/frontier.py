@@ -284,7 +284,8 @@ class Frontier:
     def share(self, most: int | None, now: float) -> None:
         """Hold at most so many hosts, and for a while after (None: as many as may be): those beyond get no more work.
 
-        Those first that can go at once. Not those that pause for longer than the store hands hosts out before.
+        Those first that can go at once. Not those that pause for longer than the store hands hosts out before: of the
+        others the same part.
         """
         if most is not None:
             self._most, self._shares_until = min(most, self._politeness.max_hosts), now + SHARING
@@ -293,7 +294,8 @@ class Frontier:
         staying = [host for host in self._hosts.values() if not host.leaving]
         useful = [host for host in staying if host.queue and host.ready_at <= now + LEASE_SECONDS]
         useful.sort(key=lambda host: (host.active > 0 or host.asking, host.ready_at))
-        for host in useful[: max(0, len(staying) - self._most)]:
+        beyond = max(0, len(staying) - self._most)
+        for host in useful[: len(useful) * beyond // max(1, len(staying))]:
             host.leaving = True
 
     def leaving(self) -> list[int]:

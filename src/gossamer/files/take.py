@@ -17,6 +17,7 @@ import msgspec
 
 from gossamer.crawl.urls import UrlRules, authority, digest
 from gossamer.crawl.visits import media_type, parse_job, redirect_candidate, visit_of
+from gossamer.errors import CrawlerLost
 from gossamer.files.page import Skipped
 from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value
 from gossamer.store.values import Report
@@ -35,6 +36,8 @@ BATCH_VISITS = 256
 BATCH_BYTES = 64 << 20  # of bodies in a batch, so that large files do not pile up in memory
 AHEAD = 4  # jobs per parser process, so that none idles
 LOOK_SECONDS = 0.1  # between looks at parsers that may hang
+BEAT_SECONDS = 2.0  # between signs of life
+LOST = "The import was not heard of for so long that others were given its hosts. Start it again."
 
 
 class Taken(Value, frozen=True, kw_only=True):
@@ -85,7 +88,8 @@ class _Import:
         self._size = 0  # bytes of the bodies in it
         self._started = time.time()
         self._pages = self._bytes = 0
-        self._stopped = False
+        self._wanted = "run"
+        self._told_at = self._started
 
     def run(self, pages: Iterable[FilePage | Skipped]) -> Iterator[Taken]:
         for number, page in enumerate(pages, 1):
@@ -97,7 +101,11 @@ class _Import:
                 yield from self._collect()
             if self._size >= BATCH_BYTES or len(self._parsed) >= BATCH_VISITS:
                 yield from self._store_batch()
-            if self._stopped:
+            if time.time() > self._told_at + BEAT_SECONDS:
+                self.report(time.time(), rates=True)
+            if self._wanted == "lost":
+                raise CrawlerLost(LOST)
+            if self._wanted == "stop":
                 break
         while self._parsing:
             yield from self._collect()
@@ -176,7 +184,8 @@ class _Import:
             state="running", pages=self._pages, pages_per_second=self._pages / seconds,
             bytes_per_second=self._bytes / seconds, limit="parsing" if rates else "", waiting_for="",
         )  # fmt: skip
-        self._stopped = self._store.beat(self._crawler, report, now).state in {"stop", "lost"}
+        self._wanted = self._store.beat(self._crawler, report, now).state
+        self._told_at = now
 
 
 def _unaccepted(page: FilePage, declared: str) -> Taken:

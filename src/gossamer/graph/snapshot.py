@@ -277,8 +277,8 @@ class _Between:
         added = zip(self._last, (row[other], column[other], weight[other]), strict=True)
         together = [part.astype(np.int32) for part in summed(*map(np.concatenate, added))]
         end = np.searchsorted(together[0], together[0][-1:])[0] if len(together[0]) else 0
-        self._done.append([part[:end] for part in together])
-        self._last = [part[end:] for part in together]
+        self._done.append([part[:end].copy() for part in together])  # a part of an array would keep all of it
+        self._last = [part[end:].copy() for part in together]
 
     def links(self, hosts: int) -> Links:
         """All of them."""

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from gossamer.store.memory import Remembered
 
 
+HEARD_OF = 10.0  # seconds: who waits and was not heard of for longer would take no hosts
 MOST_SHARED = 10_000  # free hosts counted when they are shared out: with more than that, nobody lacks one
 
 
 def fair_share(hosts: int, crawlers: int) -> int:
     """How many hosts each of so many crawlers may hold; one at least, for it is held by somebody."""
-    return max(1, -(-hosts // crawlers))
+    return max(1, -(-hosts // max(1, crawlers)))
 
 
 class Host(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
 from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE
-from gossamer.store.leasing import MOST_SHARED, fair_share
+from gossamer.store.leasing import HEARD_OF, MOST_SHARED, fair_share
 from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.postgres.database import ints
 from gossamer.store.values import Crawler, Wanted
@@ -46,15 +46,18 @@ BEAT = """
     UPDATE crawlers SET heartbeat_at = %s, state = %s, pages = %s, pages_per_second = %s, bytes_per_second = %s,
         limited_by = %s, waiting_for = %s, parsers = %s, most_parsers = %s
     WHERE id = %s AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
+AT_WORK_STILL = "SELECT 1 FROM crawlers WHERE id = %s AND state NOT IN ('stopped', 'lost')"
 OTHERS_WITHOUT_HOSTS = """
-    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> %s
+    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> %s AND heartbeat_at > %s
         AND NOT EXISTS (SELECT 1 FROM hosts WHERE holder = other.id) LIMIT 1"""
-HOSTS_AND_CRAWLERS = """
-    SELECT (SELECT count(*) FROM hosts WHERE holder IS NOT NULL)
+# Not those that pause, which keep what they have, and imports, which have no parsers that can be changed.
+_SHARING = "FROM crawlers WHERE state IN ('running', 'waiting') AND most_parsers > 0"
+HOSTS_AND_CRAWLERS = f"""
+    SELECT (SELECT count(*) FROM hosts WHERE holder IN (SELECT id {_SHARING}))
         + (SELECT count(*) FROM (SELECT 1 FROM hosts
             WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= %s LIMIT %s)
             AS free),
-        (SELECT count(*) FROM crawlers WHERE state NOT IN ('stopped', 'lost'))"""
+        (SELECT count(*) {_SHARING})"""  # noqa: S608
 WANT = "UPDATE crawlers SET wanted = %s WHERE lower(name) = lower(%s) AND state NOT IN ('stopped', 'lost')"
 WANT_PARSERS = """
     UPDATE crawlers SET wanted_parsers = %(number)s
@@ -125,12 +128,19 @@ def beat(db: Connection, crawler: int, report: Report, now: float) -> Wanted:
     row = db.execute(BEAT, (now, *told, crawler)).fetchone()
     if row is None:
         return Wanted(state=LOST)
-    return Wanted(state=row[0], parsers=row[1], hosts=_share(db, crawler, now))
+    return Wanted(state=row[0], parsers=row[1], hosts=_share(db, crawler, report, now))
 
 
-def _share(db: Connection, crawler: int, now: float) -> int | None:
-    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does."""
-    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler,)).fetchone() is None:
+def is_at_work(db: Connection, crawler: int) -> bool:
+    """Whether a crawler has neither left nor was given up for lost."""
+    return db.execute(AT_WORK_STILL, (crawler,)).fetchone() is not None
+
+
+def _share(db: Connection, crawler: int, report: Report, now: float) -> int | None:
+    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does, or it pauses."""
+    if report.state != "running" or not report.most_parsers:
+        return None
+    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - HEARD_OF)).fetchone() is None:
         return None
     row = db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MOST_SHARED)).fetchone()
     assert row is not None

@@ -17,6 +17,7 @@ from gossamer.store.claims import Finder, Row, authority
 from gossamer.store.leasing import Budget, Host
 from gossamer.store.postgres import rounds
 from gossamer.store.postgres.admission import ROWS, recall, settle
+from gossamer.store.postgres.crawlers import is_at_work
 from gossamer.store.postgres.database import ints
 from gossamer.store.postgres.depth import pass_on
 
@@ -78,7 +79,9 @@ def add(tx: Transaction, candidates: Sequence[Candidate], finder: Finder) -> lis
 
 
 def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
-    """Hand out URLs of held hosts and of free ones."""
+    """Hand out URLs of held hosts and of free ones; none to a crawler that was given up for lost."""
+    if not is_at_work(tx.db, crawler):
+        return []
     budget = _budget(tx.db)
     ours = [Host._make(row) for row in tx.db.execute(HELD, (crawler, ints(held))).fetchall()] if held else []
     pages_too = budget.left is None or budget.left > 0
@@ -148,6 +151,8 @@ def claim(tx: Transaction, crawler: int, candidates: Sequence[Candidate], now: f
 
     The transaction is alone.
     """
+    if not is_at_work(tx.db, crawler):
+        return [None] * len(candidates)
     names = {candidate.digest: authority(candidate.url) for candidate in candidates}
     others = {name for (name,) in tx.db.execute(HELD_BY_OTHERS, (crawler, sorted(set(names.values()))))}
     ours = [candidate for candidate in candidates if names[candidate.digest] not in others]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
 from gossamer.store.base import LEASE_SECONDS, LONGEST_PAUSE
-from gossamer.store.leasing import MOST_SHARED, fair_share
+from gossamer.store.leasing import HEARD_OF, MOST_SHARED, fair_share
 from gossamer.store.naming import LOST, STOPPED, crawlers_of, names
 from gossamer.store.sqlite.admission import as_json
 from gossamer.store.sqlite.digests import fold
@@ -35,14 +35,17 @@ BEAT = """
     UPDATE crawlers SET heartbeat_at = ?, lock = ?, state = ?, pages = ?, pages_per_second = ?, bytes_per_second = ?,
         limited_by = ?, waiting_for = ?, parsers = ?, most_parsers = ?
     WHERE id = ? AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
+AT_WORK_STILL = "SELECT 1 FROM crawlers WHERE id = ? AND state NOT IN ('stopped', 'lost')"
 OTHERS_WITHOUT_HOSTS = """
-    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> ?
+    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> ? AND heartbeat_at > ?
         AND NOT EXISTS (SELECT 1 FROM hosts INDEXED BY hosts_held WHERE holder = other.id)"""
-HOSTS_AND_CRAWLERS = """
-    SELECT (SELECT count(*) FROM hosts INDEXED BY hosts_held WHERE holder IS NOT NULL)
+# Not those that pause, which keep what they have, and imports, which have no parsers that can be changed.
+_SHARING = "FROM crawlers WHERE state IN ('running', 'waiting') AND most_parsers > 0"
+HOSTS_AND_CRAWLERS = f"""
+    SELECT (SELECT count(*) FROM hosts INDEXED BY hosts_held WHERE holder IN (SELECT id {_SHARING}))
         + (SELECT count(*) FROM (SELECT 1 FROM hosts INDEXED BY hosts_free
             WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= ? LIMIT ?)),
-        (SELECT count(*) FROM crawlers WHERE state NOT IN ('stopped', 'lost'))"""
+        (SELECT count(*) {_SHARING})"""  # noqa: S608
 LEASED_BY_HOST = """
     SELECT host, role, outcome, count(*) FROM resources INDEXED BY resources_leased
     WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3"""
@@ -170,12 +173,19 @@ def beat(tx: Transaction, crawler: int, lock: int, report: Report, now: float) -
     row = tx.db.execute(BEAT, (now, lock, *told, crawler)).fetchone()
     if row is None:
         return Wanted(state=LOST)
-    return Wanted(state=row[0], parsers=row[1], hosts=_share(tx.db, crawler, now))
+    return Wanted(state=row[0], parsers=row[1], hosts=_share(tx.db, crawler, report, now))
 
 
-def _share(db: sqlite3.Connection, crawler: int, now: float) -> int | None:
-    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does."""
-    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler,)).fetchone() is None:
+def is_at_work(db: sqlite3.Connection, crawler: int) -> bool:
+    """Whether a crawler has neither left nor was given up for lost."""
+    return db.execute(AT_WORK_STILL, (crawler,)).fetchone() is not None
+
+
+def _share(db: sqlite3.Connection, crawler: int, report: Report, now: float) -> int | None:
+    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does, or it pauses."""
+    if report.state != "running" or not report.most_parsers:
+        return None
+    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - HEARD_OF)).fetchone() is None:
         return None
     return fair_share(*db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MOST_SHARED)).fetchone())
 

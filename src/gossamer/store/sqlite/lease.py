@@ -14,6 +14,7 @@ from gossamer.store.claims import Finder, Row, authority
 from gossamer.store.leasing import Budget, Host
 from gossamer.store.sqlite import rounds
 from gossamer.store.sqlite.admission import ROWS, as_json, settle
+from gossamer.store.sqlite.crawlers import is_at_work
 from gossamer.store.sqlite.depth import pass_on
 from gossamer.store.sqlite.digests import recall
 
@@ -80,7 +81,9 @@ def add(tx: Transaction, candidates: Sequence[Candidate], finder: Finder) -> lis
 
 
 def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
-    """Hand out URLs of held hosts and of free ones."""
+    """Hand out URLs of held hosts and of free ones; none to a crawler that was given up for lost."""
+    if not is_at_work(tx.db, crawler):
+        return []
     limits = rounds.limits(tx.db)
     leased = dict(tx.db.execute(LEASED_PAGES)) if leasing.is_limited(limits) else {}
     budget = Budget(limits, leased)
@@ -126,6 +129,8 @@ def waiting(db: sqlite3.Connection, crawler: int, limit: int) -> list[Waiting]:
 
 def claim(tx: Transaction, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
     """Lease exactly these URLs, adding those not known; None for those on a host that another crawler holds."""
+    if not is_at_work(tx.db, crawler):
+        return [None] * len(candidates)
     names = {candidate.digest: authority(candidate.url) for candidate in candidates}
     others = {name for (name,) in tx.db.execute(HELD_BY_OTHERS, (crawler, as_json(set(names.values()))))}
     ours = [candidate for candidate in candidates if names[candidate.digest] not in others]
