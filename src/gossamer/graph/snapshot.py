@@ -24,7 +24,7 @@ from gossamer.graph.bonds import REDIRECT, open_bonds, spread, summed
 from gossamer.graph.product import Matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -198,14 +198,15 @@ def _compose(store: Store, directory: Path, bonds: Bonds, final: Final, name: st
     pages = np.flatnonzero(~is_redirect(bonds.rows))
     unvisited = _unvisited(bonds, final, pages)
     visited = len(pages)
-    urls = list(map(bonds.rows.url, pages.tolist()))
+    urls = bonds.rows.every_url()
+    urls = [urls[row] for row in pages.tolist()]
     docs = bonds.rows.ids[pages]
     if name == KNOWN:
         more = dict(store.urls(unvisited.tolist()))
-        urls += more.values()
+        urls += map(str.encode, more.values())
         docs = np.concatenate([docs, np.fromiter(more, np.int32, len(more))])
         pages = np.concatenate([pages, np.full(len(more), -1)])
-    keys = sort_keys(urls)
+    keys = sort_keys(map(bytes.decode, urls))
     order = np.array(sorted(range(len(urls)), key=keys.__getitem__), np.int64)
     docs, pages = docs[order], pages[order]
     number = np.full(len(final), -1, np.int32)
@@ -228,12 +229,11 @@ def _unvisited(bonds: Bonds, final: Final, pages: npt.NDArray[np.int64]) -> npt.
     return np.flatnonzero(linked)
 
 
-def _write_pages(writer: Writer, docs: Array, urls: list[str], bonds: Bonds) -> npt.NDArray[np.int32]:
+def _write_pages(writer: Writer, docs: Array, urls: list[bytes], bonds: Bonds) -> npt.NDArray[np.int32]:
     """The pages and their hosts; returns the number of the host of each page."""
-    encoded = [url.encode() for url in urls]
     writer.append("docs", docs)
-    writer.append("urls", np.frombuffer(b"".join(encoded), np.uint8))
-    writer.append("url_starts", np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+    writer.append("urls", np.frombuffer(b"".join(urls), np.uint8))
+    writer.append("url_starts", np.cumsum([0, *map(len, urls)], dtype=np.int64))
     hosts = bonds.hosts[docs]
     first = np.flatnonzero(np.diff(hosts, prepend=-1))
     host_of = np.zeros(len(docs), np.int32)
@@ -312,7 +312,7 @@ def _translated(rows: Rows, pages: Array, start: int, number: Array) -> tuple[Ar
 # -- order -------------------------------------------------------------------------------------------------------------
 
 
-def sort_keys(urls: Sequence[str]) -> list[str]:
+def sort_keys(urls: Iterable[str]) -> list[str]:
     """What URLs are ordered by: host with its labels reversed, path and query, scheme."""
     prefixes: dict[str, str] = {}
     keys = []
