@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.reading import html as reading
 from gossamer.crawl.reading.text import all_collapsed, clean
 from gossamer.model import Field
 from parsing import job, page, runs
@@ -158,3 +159,11 @@ def test_the_source_is_kept_only_when_asked_for() -> None:
 )
 def test_many_texts_at_once_are_cleaned_as_each_by_itself(texts: list[str]) -> None:
     assert all_collapsed(texts, 500) == [clean(text, 500) for text in texts]
+
+
+def test_a_long_text_cut_into_words_bit_by_bit_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "<h1>On  silk</h1>\n<p>one\ttwo <b>three</b>\u3000four</p><ul><li>f ive</li> <li>six</li></ul>"
+    whole = runs(page(source))
+    for at_once in range(1, 40):
+        monkeypatch.setattr(reading, "_AT_ONCE", at_once)
+        assert runs(page(source)) == whole

@@ -34,6 +34,8 @@ from gossamer.crawl.reading.links import Bonds
 from gossamer.model import Field, Kind, Position
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from selectolax.lexbor import LexborNode
 
     from gossamer.crawl.reading.elements import Closing
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 _MARK = re.compile(r"\0[0-9+-]?")
 _HIDDEN = re.compile(r" \0- .*? \0\+ ", re.DOTALL)
 _TEXT = int(Field.TEXT)
+_AT_ONCE = 1 << 20  # bytes of text cut into words together
 _ANCHOR_PARTS = 256  # pieces of text of one anchor looked at
 # In XML "<script/>" is empty; in HTML it is open, and swallows the rest of the page. No "<" within: that is how XML has
 # it, and it keeps the search from going over the same text twice.
@@ -235,10 +238,23 @@ class Walk:
         self.document.runs = _runs(text)
 
 
+def _stretches(text: bytes) -> Iterator[bytes]:
+    """The text, cut at blanks where it is long: all words of a long one at once take ten times its room."""
+    start = 0
+    while (end := text.find(b" ", start + _AT_ONCE)) >= 0:
+        yield text[start:end]
+        start = end
+    yield text[start:] if start else text
+
+
+def _spaced(text: bytes) -> bytes:
+    """Its words, marks among them, with one blank behind each."""
+    return b" ".join([*text.split(), b""])
+
+
 def _runs(marked: str) -> list[Run]:
     """Each heading and paragraph is a run by itself; what else stands together is lines of one."""
-    words = [*marked.encode("utf-8", "replace").split(), b""]  # marks are words of their own
-    collapsed = b" ".join(words).decode()
+    collapsed = b"".join(map(_spaced, _stretches(marked.encode("utf-8", "replace")))).decode()
     strip = None if collapsed.isascii() else str.strip  # blanks of other scripts
     runs: list[Run] = []
     lines: list[str] = []  # of the run of plain text that is being gathered
