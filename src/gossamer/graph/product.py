@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse._sparsetools import csc_matvec  # what is public makes a vector of all nodes for every block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,13 +47,32 @@ class Matrix:
 
     def __matmul__(self, vector: Array) -> Array:
         """The product with a vector, in its precision."""
-        if vector.dtype not in self._matrices:
-            self._matrices[vector.dtype] = list(self._in_precision(vector.dtype))
         product = np.empty_like(vector)
         given = vector if self._filled is None else vector[self._filled]
-        for block, matrix in zip(self._blocks, self._matrices[vector.dtype], strict=True):
+        for block, matrix in self._parts(vector.dtype):
             product[block.rows] = matrix @ given
         return product
+
+    def turned(self, vector: Array) -> Array:
+        """The product of the transposed matrix with a vector, in its precision.
+
+        Row by row as well: where rows are long and in order, as those of what many link to, this way through memory
+        takes half as long as that through the rows of the transposed matrix, which are short.
+        """
+        sums = np.zeros(self._width, vector.dtype)
+        for block, matrix in self._parts(vector.dtype):
+            rows, columns = matrix.shape
+            csc_matvec(columns, rows, matrix.indptr, matrix.indices, matrix.data, vector[block.rows], sums)
+        if self._filled is None:
+            return sums
+        product = np.zeros_like(vector)
+        product[self._filled] = sums
+        return product
+
+    def _parts(self, dtype: np.dtype[np.generic]) -> Iterator[tuple[_Block, sparse.csr_array]]:
+        if dtype not in self._matrices:
+            self._matrices[dtype] = list(self._in_precision(dtype))
+        return zip(self._blocks, self._matrices[dtype], strict=True)
 
     def _in_precision(self, dtype: np.dtype[np.generic]) -> Iterator[sparse.csr_array]:
         ones = np.ones(max((len(block.columns) for block in self._blocks), default=0), dtype)

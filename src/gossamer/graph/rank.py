@@ -130,18 +130,18 @@ def hits(links: Links, *, weighted: bool = False, tell: Tell = lambda _: None) -
     nodes = links.nodes
     if not links.edges:
         return Hits(np.zeros(nodes), np.zeros(nodes))
-    forth, back = links.gets(weighted=weighted), links.gives(weighted=weighted)
+    matrix = links.gets(weighted=weighted)
 
     def times(vector: Array) -> Array:
-        return forth @ (back @ vector)
+        return matrix @ matrix.turned(vector)
 
     tell("hubs and authorities")
     authorities = dominant(times, np.ones(nodes, np.float32), QUICK_TOLERANCE)
     for iteration in range(1, HITS_ROUNDS):
         before = np.abs(authorities).astype(np.float64)
         before /= before.sum()
-        hubs = back @ before
-        image = forth @ hubs
+        hubs = matrix.turned(before)
+        image = matrix @ hubs
         authorities = image / image.sum()
         change = np.abs(authorities - before).sum()
         tell(f"hubs and authorities: round {iteration}, change {change:.1e}")

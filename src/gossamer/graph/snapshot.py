@@ -75,11 +75,6 @@ class Links(NamedTuple):
         linking = np.flatnonzero(np.diff(self.starts))
         return Matrix(self.in_starts, self.sources, self.in_weights if weighted else None, linking)
 
-    def gives(self, *, weighted: bool) -> Matrix:
-        """The one for the way back: row = source, column = target."""
-        linked = np.flatnonzero(np.diff(self.in_starts))
-        return Matrix(self.starts, self.targets, self.weights if weighted else None, linked)
-
     @classmethod
     def from_edges(cls, nodes: int, source: Array, target: Array, weight: Array | None = None) -> Links:
         """A graph from its edges; parallel ones are summed, those of a node to itself dropped."""
