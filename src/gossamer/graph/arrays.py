@@ -130,6 +130,11 @@ class Writer:
             self._columns[name] = _Column(self._folder / name, values.dtype.str)
         self._columns[name].append(values)
 
+    def written(self, name: str) -> Array:
+        """What an array is made of so far, mapped from its file."""
+        column = self._columns[name]
+        return _mapped(self._folder / name, column.flushed())
+
     def publish(self, version: int, facts: dict[str, int] | None = None) -> None:
         """Put the new version in place of the old one."""
         arrays = {name: column.finished() for name, column in self._columns.items()}
@@ -161,10 +166,14 @@ class _Column:
         self._file.write(np.ascontiguousarray(values, self._dtype).data)
         self._length += len(values)
 
-    def finished(self) -> Stored:
+    def flushed(self) -> Stored:
         self._file.flush()
-        os.fsync(self._file.fileno())
         return Stored(dtype=self._dtype, length=self._length)
+
+    def finished(self) -> Stored:
+        stored = self.flushed()
+        os.fsync(self._file.fileno())
+        return stored
 
     def close(self) -> None:
         self._file.close()

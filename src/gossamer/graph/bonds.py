@@ -158,13 +158,17 @@ def _append(writer: Writer, block: Rows, ends: list[int]) -> None:
 
 def _places(store: Store, old: Bonds | None) -> npt.NDArray[np.int32]:
     """The host of every resource."""
-    hosts = old.hosts if old is not None else np.zeros(1, np.int32)
-    for ids, numbers in store.places(len(hosts) - 1):
+    known = old.hosts if old is not None else np.zeros(1, np.int32)
+    pieces = [known]
+    end = len(known)
+    for ids, numbers in store.places(end - 1):
         if ids[-1] > MOST:
             raise UsageError(f"This web is too big for the link graph: there are DocIDs beyond {MOST:,}.")
-        hosts = np.concatenate([hosts, np.zeros(ids[-1] + 1 - len(hosts), np.int32)])
-        hosts[np.frombuffer(ids, np.int64)] = np.frombuffer(numbers, np.int64)
-    return hosts
+        piece = np.zeros(ids[-1] + 1 - end, np.int32)
+        piece[np.frombuffer(ids, np.int64) - end] = np.frombuffer(numbers, np.int64)
+        pieces.append(piece)
+        end = ids[-1] + 1
+    return np.concatenate(pieces)
 
 
 # -- merging -----------------------------------------------------------------------------------------------------------

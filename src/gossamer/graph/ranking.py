@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,7 +27,7 @@ from gossamer.model import Value
 from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from gossamer.store.base import Store
 
 MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")  # beside PageRank and degrees
+NUMBERS_AT_ONCE = 10_000
 
 
 class RankOptions(Value, frozen=True, kw_only=True):
@@ -66,22 +68,15 @@ def rank(store: Store, directory: Path, options: RankOptions, tell: Tell = lambd
     with _hits_later(graph, directory, options, tell) as later:
         pages = _page_columns(graph, store.seeds(), options, facts, tell)
         hosts = _host_columns(graph, options, tell)
-        by_doc = np.argsort(graph.docs)
-        rows = _numbers(pages, by_doc)  # before what may take another process longer
         if later is not None:
-            rows |= _numbers(dict(zip(("hub", "authority"), later(), strict=True)), by_doc)
+            pages["hub"], pages["authority"] = later()
     ranking = Ranking(
         made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
         hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
         alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
     )  # fmt: skip
     tell("writing ranks")
-    by_host = np.argsort(graph.host_ids)
-    store.write_ranks(
-        ranking,
-        _columns(graph.docs[by_doc], rows, Ranks),
-        _columns(graph.host_ids[by_host], _numbers(hosts, by_host), HostRanks),
-    )
+    store.write_ranks(ranking, _in_order(graph.docs, pages, Ranks), _in_order(graph.host_ids, hosts, HostRanks))
     save_pagerank(directory, graph.docs, pages["score"], graph.version)
     if _order(store) == Order(order="best"):
         waiting = expected(open_bonds(store, directory), graph.docs, pages["pagerank"])
@@ -195,11 +190,21 @@ def _or_none(numbers: Array) -> Array:
     return told
 
 
-def _numbers(columns: dict[str, Array], order: Array) -> dict[str, list[object]]:
-    """As Python's own, in an order: by id, for stores like to append."""
-    return {name: column[order].tolist() for name, column in columns.items()}
+def _in_order(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
+    """The columns in the order of the fields, and by id, for stores like to append."""
+    order = np.argsort(ids)
+    named = (columns.get(name) for name in type_.__struct_fields__)
+    return RankColumns(_Numbers(ids, order), tuple(None if it is None else _Numbers(it, order) for it in named))
 
 
-def _columns(ids: Array, rows: dict[str, list[object]], type_: type[Ranks | HostRanks]) -> RankColumns:
-    """The columns in the order of the fields."""
-    return RankColumns(ids.tolist(), tuple(rows.get(name) for name in type_.__struct_fields__))
+class _Numbers:
+    """A column in an order, as Python's own numbers: some at a time, for all of them take ten times its room."""
+
+    def __init__(self, column: Array, order: Array) -> None:
+        self._column = column
+        self._order = order
+
+    def __iter__(self) -> Iterator[object]:
+        starts = range(0, len(self._order), NUMBERS_AT_ONCE)
+        some = (self._column[self._order[start : start + NUMBERS_AT_ONCE]].tolist() for start in starts)
+        return chain.from_iterable(some)

@@ -217,9 +217,11 @@ def _compose(store: Store, directory: Path, bonds: Bonds, final: Final, name: st
 
 def _unvisited(bonds: Bonds, final: Final, pages: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """DocIDs of what is linked to and was not visited."""
-    linked = np.zeros(len(final), bool)
+    named = np.zeros(len(final), bool)
     for start in range(0, len(bonds.rows.targets), EDGES_AT_ONCE):
-        linked[final[bonds.rows.targets[start : start + EDGES_AT_ONCE]]] = True
+        named[bonds.rows.targets[start : start + EDGES_AT_ONCE]] = True
+    linked = np.zeros(len(final), bool)
+    linked[final[named]] = True
     linked[bonds.rows.ids[pages]] = False
     return np.flatnonzero(linked)
 
@@ -241,18 +243,24 @@ def _write_pages(writer: Writer, docs: Array, urls: list[bytes], bonds: Bonds) -
 
 
 def _write_links(writer: Writer, rows: Rows, pages: Array, number: Array, host_of: Array) -> None:
-    starts, targets, weights, between = [np.zeros(1, np.int64)], [], [], _Between()
+    writer.append("starts", np.zeros(1, np.int64))
+    writer.append("targets", np.empty(0, np.int32))
+    writer.append("weights", np.empty(0, np.int32))
+    end, between = 0, _Between()
     for start, stop in _blocks(rows, pages):
         row, target, weight = _translated(rows, pages[start:stop], start, number)
-        targets.append(target.astype(np.int32))
-        weights.append(weight.astype(np.int32))
-        starts.append(starts[-1][-1] + np.searchsorted(row, np.arange(start + 1, stop + 1)))
+        writer.append("starts", end + np.searchsorted(row, np.arange(start + 1, stop + 1)))
+        writer.append("targets", target)
+        writer.append("weights", weight)
+        end += len(row)
         between.add(host_of[row], host_of[target], weight)
-    empty = [np.empty(0, np.int32)]
-    links = Links.both_ways(np.concatenate(starts), np.concatenate(targets or empty), np.concatenate(weights or empty))
-    _write(writer, "", links)
+    links = Links.both_ways(*map(writer.written, ("starts", "targets", "weights")))
+    for name in ("in_starts", "sources", "in_weights"):
+        writer.append(name, getattr(links, name))
     del links
-    _write(writer, "hosts_", between.links(int(host_of[-1]) + 1 if len(host_of) else 0))
+    hosts = between.links(int(host_of[-1]) + 1 if len(host_of) else 0)
+    for name, values in hosts._asdict().items():
+        writer.append(f"hosts_{name}", values)
 
 
 class _Between:
@@ -279,11 +287,6 @@ class _Between:
         """All of them."""
         row, column, weight = map(np.concatenate, zip(*self._done, self._last, strict=True))
         return Links.both_ways(np.searchsorted(row, np.arange(hosts + 1)), column, weight)
-
-
-def _write(writer: Writer, prefix: str, links: Links) -> None:
-    for name, values in links._asdict().items():
-        writer.append(f"{prefix}{name}", values)
 
 
 def _blocks(rows: Rows, pages: Array) -> Iterator[tuple[int, int]]:
