@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gossamer.store.sqlite.database import Database, Transaction
 
 SOURCES_AT_ONCE = 5_000  # with 60 links each about 10 MB
-ROWS_AT_ONCE = 50_000
+ROWS_AT_ONCE = 1_000  # links read together stay in the cache: a tenth less than with fifty times as many
 PLACES_AT_ONCE = 100_000
 RANKS_AT_ONCE = 50  # inserted by one statement: 1.1 µs a row instead of 1.5
 
