@@ -18,6 +18,7 @@ from gossamer.store.sqlite import (
     graph,
     history,
     lease,
+    link_changes,
     read,
     schedule,
     submit,
@@ -58,8 +59,8 @@ def plan(db: sqlite3.Connection, sql: str) -> str:
         (schedule.STANDINGS_DUE, "resources_pace"),
         (history.SINCE, "history_found"),
         (history.OF_RESOURCE, "history_resource"),
-        (graph.CHANGED, "resources_version"),
-        (graph.CHANGED, "forgotten_version"),
+        (link_changes.CHANGED, "resources_version"),
+        (link_changes.CHANGED, "forgotten_version"),
         ("SELECT id FROM resources WHERE version > ? ORDER BY version", "resources_version"),
         ("SELECT resource FROM forgotten WHERE version > ?", "forgotten_version"),
     ],
@@ -77,7 +78,20 @@ def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: 
 
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": sql
-    for module in (admission, crawlers, depth, digests, forget, graph, history, lease, read, schedule, submit)
+    for module in (
+        admission,
+        crawlers,
+        depth,
+        digests,
+        forget,
+        graph,
+        history,
+        lease,
+        link_changes,
+        read,
+        schedule,
+        submit,
+    )
     for name, sql in vars(module).items()
     if name.isupper()
     and not name.startswith("_")

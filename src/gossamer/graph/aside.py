@@ -1,20 +1,20 @@
 """Hubs and authorities of a big graph, computed by a process of its own while this one is at the other ranks.
 
 They take about as long as all the others together. Not in a thread: products of scipy keep Python's lock. Both
-processes map the same files; the numbers come back through a pipe. For a small graph it would take longer to start one.
+processes map the same files. For a small graph it would take longer to start one.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gossamer.cores import cores
+from gossamer.cores import cores, on_another
 from gossamer.graph.arrays import load_part
 from gossamer.graph.rank import Hits, hits
 from gossamer.graph.snapshot import KNOWN, VISITED, Links
@@ -42,35 +42,25 @@ def hits_later(graph: Graph, directory: Path, *, weighted: bool, tell: Tell) -> 
         yield here
         return
     name = KNOWN if graph.include_unvisited else VISITED
-    with subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        # -P: what lies in the working directory must not be imported
-        [sys.executable, "-P", "-m", __name__, directory, name, str(graph.stamp), WEIGHTED if weighted else PLAIN],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        process_group=0,  # Ctrl-C is for the command
-    ) as process:
-        try:
-            yield lambda: _received(process, graph.pages.nodes, tell) or here()
-        finally:
-            process.kill()  # if it is not done, nobody waits for it any more
+    with on_another(__name__, directory, name, graph.stamp, WEIGHTED if weighted else PLAIN) as other:
+        yield lambda: _received(other, tell) or here()
 
 
-def _received(process: subprocess.Popen[bytes], nodes: int, tell: Tell) -> Hits | None:
+def _received(other: Connection[Any, Any], tell: Tell) -> Hits | None:
     """What it found; None when it did not: another process may have put a newer graph in place of this one."""
     tell("hubs and authorities")
-    numbers = np.frombuffer(process.communicate()[0])
-    return Hits(numbers[:nodes], numbers[nodes:]) if process.returncode == 0 else None
+    try:
+        return Hits(np.frombuffer(other.recv_bytes()), np.frombuffer(other.recv_bytes()))
+    except (EOFError, OSError):  # it has ended
+        return None
 
 
-def main(directory: str, name: str, stamp: str, kind: str) -> None:
-    """Write hubs, then authorities, to standard output."""
+def main(directory: str, name: str, stamp: str, kind: str, connection: str) -> None:
+    """Send hubs, then authorities."""
     part = load_part(Path(directory), name)
     if part is None or str(part.facts["made_from"]) != stamp:
         sys.exit(1)
     found = hits(Links(*(part[each] for each in Links._fields)), weighted=kind == WEIGHTED)
-    for values in found:
-        sys.stdout.buffer.write(values.data)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    with Connection(int(connection)) as asker:
+        for values in found:
+            asker.send_bytes(values.tobytes())

@@ -1,9 +1,4 @@
-"""For the graph room: links as columns, read by what changed, and ranks, written as a whole.
-
-Rows come in big fetches and go into flat arrays: 0.6 µs a link. One read covers a few thousand sources and is closed
-before the next, for a long one would keep the log from being folded into the file. What changes between two reads has a
-newer version and is read again next time.
-"""
+"""For the graph room: where resources are, and ranks, written as a whole. Its links are in link_changes.py."""
 
 from __future__ import annotations
 
@@ -13,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.model import Kind
 from gossamer.store import rows
 from gossamer.store.asked import LAST_OF_ALL
-from gossamer.store.graph import HostRanks, LinkChanges, Places, RankedHost, RankedPage, Ranking, Ranks
+from gossamer.store.graph import HostRanks, Places, RankedHost, RankedPage, Ranking, Ranks
 from gossamer.store.sqlite.admission import as_json
 
 if TYPE_CHECKING:
@@ -26,24 +20,9 @@ if TYPE_CHECKING:
     from gossamer.store.graph import RankColumns
     from gossamer.store.sqlite.database import Database, Transaction
 
-SOURCES_AT_ONCE = 5_000  # with 60 links each about 10 MB
-ROWS_AT_ONCE = 1_000  # links read together stay in the cache: a tenth less than with fifty times as many
 PLACES_AT_ONCE = 100_000
 RANKS_AT_ONCE = 50  # inserted by one statement: 1.1 µs a row instead of 1.5
 
-CHANGED = """
-    SELECT id FROM resources WHERE version > ?1
-    UNION ALL SELECT resource FROM forgotten WHERE version > ?1"""
-# A page is what the store has the content of, whatever became of later visits.
-STANDINGS = f"""
-    SELECT id, url FROM resources AS r
-    WHERE id IN (SELECT value FROM json_each(?)) AND (role = 'page' AND length(content_digest) > 0
-        OR EXISTS (SELECT 1 FROM links WHERE source = r.id AND seq = 0 AND kind = {int(Kind.REDIRECT)}))
-    ORDER BY id"""  # noqa: S608
-LINKS = f"""
-    SELECT source, target, CASE kind WHEN {int(Kind.REDIRECT)} THEN 0 ELSE weight END FROM links
-    WHERE source IN (SELECT value FROM json_each(?)) AND follow = 1
-        AND kind IN ({int(Kind.HYPERLINK)}, {int(Kind.REDIRECT)})"""  # noqa: S608
 PLACES = "SELECT id, host FROM resources WHERE id > ? ORDER BY id LIMIT ?"
 URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 SEEDS = "SELECT id FROM resources WHERE seed = 1"
@@ -69,38 +48,7 @@ RANKED_HOSTS = f"""
     ORDER BY k.pagerank DESC, k.host"""  # noqa: S608
 
 
-# -- links -------------------------------------------------------------------------------------------------------------
-
-
-def link_changes(database: Database, since: int) -> Iterator[LinkChanges]:
-    """What changed since a version, by id."""
-    with database.reading() as db:
-        changed = sorted(resource for (resource,) in db.execute(CHANGED, (since,)))
-    for start in range(0, len(changed), SOURCES_AT_ONCE):
-        chunk = changed[start : start + SOURCES_AT_ONCE]
-        with database.reading() as db:
-            yield _changes_of(db, chunk)
-
-
-def _changes_of(db: sqlite3.Connection, chunk: Sequence[int]) -> LinkChanges:
-    db.execute("BEGIN")  # both reads see the same state
-    try:
-        found = db.execute(STANDINGS, (as_json(chunk),)).fetchall()
-        ids = array("q", (resource for resource, _ in found))
-        links = _flat(db.execute(LINKS, (as_json(ids),)))
-    finally:
-        db.execute("COMMIT")
-    there = set(ids)
-    gone = array("q", (resource for resource in chunk if resource not in there))
-    return LinkChanges(gone=gone, ids=ids, urls=[url for _, url in found], links=links)
-
-
-def _flat(cursor: sqlite3.Cursor) -> array[int]:
-    """All numbers of all rows, one after the other."""
-    numbers = array("q")
-    while found := cursor.fetchmany(ROWS_AT_ONCE):
-        numbers.extend(chain.from_iterable(found))
-    return numbers
+# -- what is where ---------------------------------------------------------------------------------------------------
 
 
 def places(database: Database, after: int) -> Iterator[Places]:

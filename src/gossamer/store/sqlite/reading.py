@@ -10,6 +10,7 @@ from gossamer.store.sqlite import (
     following,
     graph,
     history,
+    link_changes,
     read,
     recent,
     reports,
@@ -152,7 +153,7 @@ class Reading:
 
     def link_changes(self, since: int) -> Iterator[LinkChanges]:
         """Pages and redirects that changed after a version, with their links, and what is no more."""
-        return graph.link_changes(self._database, since)
+        return link_changes.link_changes(self._database, since)
 
     def places(self, after: int) -> Iterator[Places]:
         """The hosts of all resources with a greater id."""
