@@ -66,6 +66,15 @@ def marked(text: str) -> list[str]:
         ("arabic", "كتاب", "الكتاب كتاب", ["الكتاب", "كتاب"]),
         ("cjk", "東京", "私は東京に住む。京都ではない。", ["東京"]),
         ("", "Łódź", "łódź i Lodz", ["łódź", "Lodz"]),
+        (
+            "english",
+            "o'reilly",
+            "O'Reilly, O\u2019REILLY'S, OReilly; Reilly.",
+            ["O'Reilly", "O\u2019REILLY'S", "OReilly"],
+        ),
+        ("english", "egg", "An egg, l'egg, the e\xadgg and nutmegg.", ["egg", "egg"]),
+        ("cjk", "python", "東京でPythonを使う。ipython", ["Python"]),
+        ("arabic", "كتاب", "كِتَاب", ["كِتَاب"]),
     ],
 )
 def test_every_form_of_a_word_is_marked_whatever_its_case_and_accents(
@@ -76,6 +85,7 @@ def test_every_form_of_a_word_is_marked_whatever_its_case_and_accents(
 
 @settings(deadline=None)  # a busy machine is no fault
 @example("e\u0301gg")
+@example("e\u2019gg\u2019 l\u2019egg \xadegg e\xadgg 京egg京")
 @given(st.text(st.sampled_from("Crawling crawler egg'eggs\u2019_the.,\nÀéİß\u0301\xad 東京"), max_size=80))
 def test_the_quick_way_finds_what_analysing_every_word_finds(text: str) -> None:
     look = finder("crawl", "egg")

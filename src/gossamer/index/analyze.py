@@ -69,6 +69,7 @@ _SEPARATORS = tuple(character.encode() for character in "\xa0\u200b")
 # Marks that belong to the letter before them (category M); Python's \w leaves them out. Scripts beyond this have none.
 _MARKS = "".join(chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M"))
 _APOSTROPHES = "'\u2019"
+WITHIN = f"{_APOSTROPHES}\xad{_MARKS}"  # what may stand between the letters of a word
 _LETTERS = rf"[^\W_][^\W_{_MARKS}]*(?:[{_MARKS}\xad]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"

@@ -4,8 +4,7 @@
 shortest part that holds most of them is grown to the edges of its sentences. What comes out is HTML: escaped, the words
 in `<mark>`, and nothing in it that acts on whoever reads it (control and direction characters are left out).
 
-The text is not taken apart word by word, or seldom: forms of a word share its beginning, so only what begins alike is
-analysed.
+The text is not taken apart word by word: forms of a word share its beginning, so only what begins alike is analysed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.index.analyze import WORD, analysis, folded, is_unspaced
+from gossamer.index.analyze import WITHIN, WORD, analysis, folded, is_unspaced
 from gossamer.model import Field
 from gossamer.shown import HIDDEN
 
@@ -31,7 +30,8 @@ AROUND = 600  # characters of text looked at before and behind the place that th
 ELLIPSIS = "…"
 
 SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
-COMBINING = re.compile("[\u0300-\u036f]")  # accents that follow their letter
+BETWEEN = f"[{WITHIN}]*"
+INSIDE = re.compile(rf"[^\W_]|[{WITHIN}]")  # what words are made of
 PREFIXED = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
 OPEN, CLOSE = "\2", "\3"  # stand for the marks until the text is escaped; nothing hidden is left in it by then
 HEADLINES = frozenset({Field.TITLE, Field.DESCRIPTION})
@@ -55,52 +55,51 @@ class Finder:
         self._slot = {term: i for i, terms in reversed(list(enumerate(slots))) for term in terms}
         self._pairs = [term for term in self._slot if is_unspaced(term)]
         spaced = self._slot.keys() - set(self._pairs)
-        self._starts = sorted({term[: max(2, len(term) - 1)] for term in spaced})
-        self._seen: defaultdict[str, dict[str, int | None]] = defaultdict(dict)  # by language: word -> whose form it is
+        starts = sorted({term[: max(2, len(term) - 1)] for term in spaced})
+        self._starts = [re.compile(BETWEEN.join(map(re.escape, start))) for start in starts]
+        self._seen: defaultdict[str, dict[str, list[Place]]] = defaultdict(dict)  # by language: word -> what is in it
 
     def places(self, text: str, language: str) -> list[Place]:
         """Where the words stand, in order and without overlaps."""
         low = _comparable(text)
-        if not low.isascii() and COMBINING.search(low):
-            return self._word_by_word(text, language)
         found = [place for start in self._starts for place in self._forms(text, low, start, language)]
         found += [place for term in self._pairs for place in self._exact(low, term)]
         if len(self._slot) == 1:  # there was one search, from left to right
             return _without_overlaps(found)
         return _without_overlaps(sorted({place.start: place for place in found}.values()))
 
-    def _word_by_word(self, text: str, language: str) -> list[Place]:
-        """The slow way, where accents are characters of their own: then forms do not begin alike."""
-        tokens = analysis(language).tokens(text)
-        return _without_overlaps(
-            [Place(token.start, token.end, self._slot[token.term]) for token in tokens if token.term in self._slot]
-        )
-
-    def _forms(self, text: str, low: str, start: str, language: str) -> list[Place]:
+    def _forms(self, text: str, low: str, start: re.Pattern[str], language: str) -> list[Place]:
         prefixed, seen, found = language in PREFIXED, self._seen[language], []
-        at = low.find(start)
-        while at >= 0:
-            end = at + 1
-            while prefixed and at and low[at - 1].isalnum():
-                at -= 1
-            if not (at and low[at - 1].isalnum()) and (word := WORD.match(text, at)):  # here a word begins
+        alike = start.search(low)
+        while alike:
+            at, end = alike.start(), alike.start() + 1
+            before = low[at - 1 : at]
+            # Behind another letter it is the middle of a word.
+            if (prefixed or not before.isalnum() or is_unspaced(before)) and (word := _word_at(text, at)):
                 end, form = word.end(), word[0]
-                slot = seen[form] if form in seen else seen.setdefault(form, self._meaning(form, language))
-                if slot is not None:
-                    found.append(Place(at, end, slot))
-            at = low.find(start, end)
+                inside = seen[form] if form in seen else seen.setdefault(form, self._inside(form, language))
+                found += [Place(word.start() + first, word.start() + last, slot) for first, last, slot in inside]
+            alike = start.search(low, end)
         return found
 
-    def _meaning(self, word: str, language: str) -> int | None:
-        """The word of the question that a word is a form of."""
-        terms = analysis(language).terms(word).split()
-        return next((self._slot[term] for term in terms if term in self._slot), None)
+    def _inside(self, word: str, language: str) -> list[Place]:
+        """Where words of the question stand in a word: more than one, where scripts without blanks are mixed in."""
+        tokens = analysis(language).tokens(word)
+        return [Place(token.start, token.end, self._slot[token.term]) for token in tokens if token.term in self._slot]
 
     def _exact(self, low: str, term: str) -> Iterator[Place]:
         at = low.find(term)
         while at >= 0:
             yield Place(at, at + len(term), self._slot[term])
             at = low.find(term, at + 1)
+
+
+def _word_at(text: str, at: int) -> re.Match[str] | None:
+    """The word that the letter at a place is in; none, where it is a mark that belongs to no letter."""
+    start = at
+    while start and INSIDE.match(text, start - 1):
+        start -= 1
+    return next((word for word in WORD.finditer(text, start) if word.end() > at), None)
 
 
 def _comparable(text: str) -> str:
