@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
 
-from bench.contest import family, proportional_set_size, tell  # noqa: E402
+from bench.contest import end_in_order, family, proportional_set_size, tell  # noqa: E402
 from bench.report import PAGE, put_between, table  # noqa: E402
 
 from crawling import FAST, command, crawl, environment, gossamer, query  # noqa: E402
@@ -356,4 +356,5 @@ def _same_device(tree: Path) -> bool:
 
 
 if __name__ == "__main__":
+    end_in_order()  # no server is left behind
     sys.exit(main())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
-from multiprocessing import Pipe
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,11 +27,15 @@ def cores() -> int:
 def on_another(module: str, *arguments: object) -> Iterator[Connection[Any, Any]]:
     """`main` of a module of ours at work in a process of its own, and the connection to it: its last argument's number.
 
-    When nobody waits for it any more it is ended. If it ends by itself, that is the end of the connection.
+    When nobody waits for it any more it is ended. If it ends by itself, or cannot be started, that is the end of the
+    connection.
     """
+    from multiprocessing import Pipe  # noqa: PLC0415 - 9 ms of every command, and only those on big webs need it
+
+    process = None
     ours, theirs = Pipe()
     with ours:
-        with theirs:
+        with theirs, suppress(OSError):
             number = theirs.fileno()
             process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 # -P: what lies in the working directory must not be imported
@@ -45,5 +48,6 @@ def on_another(module: str, *arguments: object) -> Iterator[Connection[Any, Any]
         try:
             yield ours
         finally:
-            process.kill()
-            process.wait()
+            if process is not None:
+                process.kill()
+                process.wait()

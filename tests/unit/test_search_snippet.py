@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 import unicodedata
 
 import numpy as np
@@ -83,20 +84,51 @@ def test_every_form_of_a_word_is_marked_whatever_its_case_and_accents(
     assert marked(shown(text, word, language=language)) == found
 
 
+ALPHABETS = {
+    "english": ("crawl egg", "Crawling crawler egg'eggs\u2019_the.,\nÀéİß\u0301\xad 東京"),
+    "russian": ("йод Київ", "йодИи\u0306 київКі\u0308\xad'_京"),
+    "arabic": ("كتاب", "الكتابِ\u064e\u0301 \xad'x"),
+    "": ("ज़िंदगी e", "ज\u093c\u093f\u0902दगी\u0940 \xad'eé\u0301"),
+}
+
+
+@pytest.mark.parametrize("language", ALPHABETS)
 @settings(deadline=None)  # a busy machine is no fault
-@example("e\u0301gg")
-@example("e\u2019gg\u2019 l\u2019egg \xadegg e\xadgg 京egg京")
-@given(st.text(st.sampled_from("Crawling crawler egg'eggs\u2019_the.,\nÀéİß\u0301\xad 東京"), max_size=80))
-def test_the_quick_way_finds_what_analysing_every_word_finds(text: str) -> None:
-    look = finder("crawl", "egg")
-    quick = {(place.start, place.slot) for place in look.places(text, "english")}
-    slow = {
-        (token.start, place)
-        for token in analysis("english").tokens(text)
-        for place, terms in enumerate(look.slots)
-        if token.term in terms
-    }
-    assert quick == slow
+@given(data=st.data())
+@example(data=["e\u0301gg", "e\u2019gg\u2019 l\u2019egg \xadegg e\xadgg 京egg京", "и\u0306од"])  # noqa: RUF001
+def test_the_quick_way_finds_what_analysing_every_word_finds(language: str, data: st.DataObject | list[str]) -> None:
+    words, letters = ALPHABETS[language]
+    look = finder(*words.split(), language=language)
+    texts = data if isinstance(data, list) else [data.draw(st.text(st.sampled_from(letters), max_size=80))]
+    for text in texts:
+        quick = {(place.start, place.slot) for place in look.places(text, language)}
+        slow = {
+            (token.start, place)
+            for token in analysis(language).tokens(text)
+            for place, terms in enumerate(look.slots)
+            if token.term in terms
+        }
+        assert quick == slow
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("ab", "ab''" * 5_000),
+        ("ab", "a" + "\xad" * 100_000 + "c"),
+        ("ज़िंदगी", "ज" + "\u093c\u093f\u0902" * 30_000),
+        ("क" + "ि" * 8 + "गग", "क" + "ि" * 100_000),
+        ("egg", "東egg" * 5_000),
+    ],
+)
+def test_text_that_is_made_to_take_long_does_not(word: str, text: str) -> None:
+    """Not even if it stands before what was found, of which more than a line or two is never looked at."""
+    started = time.process_time()
+    look = finder(word)
+    runs = [(Field.TITLE, "title"), (Field.PARAGRAPH, text), (Field.PARAGRAPH, f"The {word} stands here.")]
+    assert len(look.places(text[:2000], "english")) <= 500
+    assert marked(made(runs, look, "english"))
+    assert time.process_time() - started < 1
 
 
 # -- the stretch -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,6 +83,12 @@ def test_one_that_ends_before_its_time_is_done_without(
     told = [next(changes), next(changes)]
     os.kill(started[0].pid, 9)
     assert [*told, *changes] == expected
+
+
+def test_where_none_can_be_started_one_does_it_all(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = by_one(store)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert list(store.link_changes(0)) == expected
 
 
 def test_who_stops_reading_leaves_no_process(store: SqliteStore, started: list[subprocess.Popen[bytes]]) -> None:

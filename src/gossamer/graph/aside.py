@@ -7,8 +7,7 @@ processes map the same files. For a small graph it would take longer to start on
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from gossamer.graph.snapshot import KNOWN, VISITED, Links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.connection import Connection
 
     from gossamer.graph.snapshot import Graph
 
@@ -57,10 +57,12 @@ def _received(other: Connection[Any, Any], tell: Tell) -> Hits | None:
 
 def main(directory: str, name: str, stamp: str, kind: str, connection: str) -> None:
     """Send hubs, then authorities."""
+    from multiprocessing.connection import Connection  # noqa: PLC0415 - see `on_another`
+
     part = load_part(Path(directory), name)
     if part is None or str(part.facts["made_from"]) != stamp:
         sys.exit(1)
     found = hits(Links(*(part[each] for each in Links._fields)), weighted=kind == WEIGHTED)
-    with Connection(int(connection)) as asker:
+    with suppress(OSError), Connection(int(connection)) as asker:  # who asked may be there no more
         for values in found:
             asker.send_bytes(values.tobytes())

@@ -30,7 +30,7 @@ AROUND = 600  # characters of text looked at before and behind the place that th
 ELLIPSIS = "…"
 
 SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
-BETWEEN = f"[{WITHIN}]*"
+BETWEEN = f"[{WITHIN}]*?"
 INSIDE = re.compile(rf"[^\W_]|[{WITHIN}]")  # what words are made of
 PREFIXED = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
 OPEN, CLOSE = "\2", "\3"  # stand for the marks until the text is escaped; nothing hidden is left in it by then
@@ -55,8 +55,7 @@ class Finder:
         self._slot = {term: i for i, terms in reversed(list(enumerate(slots))) for term in terms}
         self._pairs = [term for term in self._slot if is_unspaced(term)]
         spaced = self._slot.keys() - set(self._pairs)
-        starts = sorted({term[: max(2, len(term) - 1)] for term in spaced})
-        self._starts = [re.compile(BETWEEN.join(map(re.escape, start))) for start in starts]
+        self._starts = list(map(_beginning_of_word, sorted({term[: max(2, len(term) - 1)] for term in spaced})))
         self._seen: defaultdict[str, dict[str, list[Place]]] = defaultdict(dict)  # by language: word -> what is in it
 
     def places(self, text: str, language: str) -> list[Place]:
@@ -69,23 +68,27 @@ class Finder:
         return _without_overlaps(sorted({place.start: place for place in found}.values()))
 
     def _forms(self, text: str, low: str, start: re.Pattern[str], language: str) -> list[Place]:
-        prefixed, seen, found = language in PREFIXED, self._seen[language], []
+        prefixed = language in PREFIXED
+        found: list[Place] = []
+        since = 0  # behind the last word looked at
         alike = start.search(low)
         while alike:
-            at, end = alike.start(), alike.start() + 1
+            at = alike.start()
             before = low[at - 1 : at]
-            # Behind another letter it is the middle of a word.
-            if (prefixed or not before.isalnum() or is_unspaced(before)) and (word := _word_at(text, at)):
-                end, form = word.end(), word[0]
-                inside = seen[form] if form in seen else seen.setdefault(form, self._inside(form, language))
-                found += [Place(word.start() + first, word.start() + last, slot) for first, last, slot in inside]
-            alike = start.search(low, end)
+            if prefixed or not before.isalnum() or is_unspaced(before):  # else it is the middle of a word
+                word = _word_at(text, at, since)
+                since = word.end() if word else at + 1
+                found += self._inside(word, language) if word else ()
+            alike = start.search(low, max(since, at + 1))
         return found
 
-    def _inside(self, word: str, language: str) -> list[Place]:
-        """Where words of the question stand in a word: more than one, where scripts without blanks are mixed in."""
-        tokens = analysis(language).tokens(word)
-        return [Place(token.start, token.end, self._slot[token.term]) for token in tokens if token.term in self._slot]
+    def _inside(self, word: re.Match[str], language: str) -> Iterator[Place]:
+        """Where words of the question stand in a word: several, where scripts without blanks are mixed in."""
+        seen, start = self._seen[language], word.start()
+        if word[0] not in seen:
+            tokens = analysis(language).tokens(word[0])
+            seen[word[0]] = [Place(it.start, it.end, self._slot[it.term]) for it in tokens if it.term in self._slot]
+        return (Place(start + first, start + end, slot) for first, end, slot in seen[word[0]])
 
     def _exact(self, low: str, term: str) -> Iterator[Place]:
         at = low.find(term)
@@ -94,10 +97,19 @@ class Finder:
             at = low.find(term, at + 1)
 
 
-def _word_at(text: str, at: int) -> re.Match[str] | None:
-    """The word that the letter at a place is in; none, where it is a mark that belongs to no letter."""
+def _beginning_of_word(letters: str) -> re.Pattern[str]:
+    """Finds letters in a comparable text, whatever stands between them; accents may be characters of their own.
+
+    Each step is atomic: marks may be letters here and stand between them as well, and trying both would take for ever.
+    """
+    first, *others = (f"[{re.escape(letter + unicodedata.normalize('NFD', letter)[0])}]" for letter in letters)
+    return re.compile(first + "".join(f"(?>{BETWEEN}{letter})" for letter in others))
+
+
+def _word_at(text: str, at: int, since: int) -> re.Match[str] | None:
+    """The word that a letter is in, if words before a place are known; none where it is a mark that has no letter."""
     start = at
-    while start and INSIDE.match(text, start - 1):
+    while start > since and INSIDE.match(text, start - 1):
         start -= 1
     return next((word for word in WORD.finditer(text, start) if word.end() > at), None)
 
@@ -162,7 +174,8 @@ def _around(runs: Sequence[tuple[int, str]], stretch: Stretch) -> str:
         text += "\n" + runs[behind][1][:LENGTH]
         behind += 1
     while before >= 0 and runs[before][0] != Field.TITLE and len(text) < 2 * LENGTH:
-        text = runs[before][1] + "\n" + text
+        run = runs[before][1]
+        text = _window(run, max(0, len(run) - AROUND), len(run)) + "\n" + text
         before -= 1
     return text
 
