@@ -76,6 +76,7 @@ def marked(text: str) -> list[str]:
         ("english", "egg", "An egg, l'egg, the e\xadgg and nutmegg.", ["egg", "egg"]),
         ("cjk", "python", "東京でPythonを使う。ipython", ["Python"]),
         ("arabic", "كتاب", "كِتَاب", ["كِتَاب"]),
+        ("russian", "йогурт", "Йогурта, И\u0306огурт; игра.", ["Йогурта", "И\u0306огурт"]),  # noqa: RUF001
     ],
 )
 def test_every_form_of_a_word_is_marked_whatever_its_case_and_accents(

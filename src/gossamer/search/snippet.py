@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from functools import cache
 from html import escape
@@ -30,7 +31,8 @@ AROUND = 600  # characters of text looked at before and behind the place that th
 ELLIPSIS = "…"
 
 SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
-BETWEEN = f"[{WITHIN}]*?"
+BETWEEN = re.compile(f"[{WITHIN}]")  # what stands between the letters of a word, as far as comparing goes
+BETWEEN_ASCII = re.compile("'")  # the same where there is nothing else: quicker
 INSIDE = re.compile(rf"[^\W_]|[{WITHIN}]")  # what words are made of
 PREFIXED = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
 OPEN, CLOSE = "\2", "\3"  # stand for the marks until the text is escaped; nothing hidden is left in it by then
@@ -55,31 +57,34 @@ class Finder:
         self._slot = {term: i for i, terms in reversed(list(enumerate(slots))) for term in terms}
         self._pairs = [term for term in self._slot if is_unspaced(term)]
         spaced = self._slot.keys() - set(self._pairs)
-        self._starts = list(map(_beginning_of_word, sorted({term[: max(2, len(term) - 1)] for term in spaced})))
+        letters = {BETWEEN.sub("", _comparable(term[: max(2, len(term) - 1)])) for term in spaced}
+        self._starts = sorted(letters - {""})
         self._seen: defaultdict[str, dict[str, list[Place]]] = defaultdict(dict)  # by language: word -> what is in it
 
     def places(self, text: str, language: str) -> list[Place]:
         """Where the words stand, in order and without overlaps."""
         low = _comparable(text)
-        found = [place for start in self._starts for place in self._forms(text, low, start, language)]
+        letters = _Letters.of(low)
+        found = [place for start in self._starts for place in self._forms(text, letters, start, language)]
         found += [place for term in self._pairs for place in self._exact(low, term)]
         if len(self._slot) == 1:  # there was one search, from left to right
             return _without_overlaps(found)
         return _without_overlaps(sorted({place.start: place for place in found}.values()))
 
-    def _forms(self, text: str, low: str, start: re.Pattern[str], language: str) -> list[Place]:
+    def _forms(self, text: str, letters: _Letters, start: str, language: str) -> list[Place]:
         prefixed = language in PREFIXED
         found: list[Place] = []
         since = 0  # behind the last word looked at
-        alike = start.search(low)
-        while alike:
-            at = alike.start()
-            before = low[at - 1 : at]
+        alike = letters.low.find(start)
+        while alike >= 0:
+            at, behind = letters.place(alike), alike + 1
+            before = text[at - 1 : at]
             if prefixed or not before.isalnum() or is_unspaced(before):  # else it is the middle of a word
                 word = _word_at(text, at, since)
                 since = word.end() if word else at + 1
                 found += self._inside(word, language) if word else ()
-            alike = start.search(low, max(since, at + 1))
+                behind = letters.number(since)
+            alike = letters.low.find(start, max(behind, alike + 1))
         return found
 
     def _inside(self, word: re.Match[str], language: str) -> Iterator[Place]:
@@ -97,13 +102,28 @@ class Finder:
             at = low.find(term, at + 1)
 
 
-def _beginning_of_word(letters: str) -> re.Pattern[str]:
-    """Finds letters in a comparable text, whatever stands between them; accents may be characters of their own.
+class _Letters(NamedTuple):
+    """A comparable text without what stands between the letters of words."""
 
-    Each step is atomic: marks may be letters here and stand between them as well, and trying both would take for ever.
-    """
-    first, *others = (f"[{re.escape(letter + unicodedata.normalize('NFD', letter)[0])}]" for letter in letters)
-    return re.compile(first + "".join(f"(?>{BETWEEN}{letter})" for letter in others))
+    low: str
+    left_out: list[int]  # places in the text
+    shifts: list[int]  # of each: how many characters are kept before it
+
+    @classmethod
+    def of(cls, low: str) -> _Letters:
+        between = BETWEEN_ASCII if low.isascii() else BETWEEN
+        left_out = [match.start() for match in between.finditer(low)]
+        if not left_out:
+            return cls(low, [], [])
+        return cls(between.sub("", low), left_out, [place - number for number, place in enumerate(left_out)])
+
+    def place(self, number: int) -> int:
+        """Where a character that was kept stands in the text."""
+        return number + bisect_right(self.shifts, number)
+
+    def number(self, place: int) -> int:
+        """How many characters are kept before a place in the text."""
+        return place - bisect_left(self.left_out, place)
 
 
 def _word_at(text: str, at: int, since: int) -> re.Match[str] | None:
@@ -111,11 +131,16 @@ def _word_at(text: str, at: int, since: int) -> re.Match[str] | None:
     start = at
     while start > since and INSIDE.match(text, start - 1):
         start -= 1
+    if start == at:
+        return WORD.match(text, at)
     return next((word for word in WORD.finditer(text, start) if word.end() > at), None)
 
 
 def _comparable(text: str) -> str:
-    """A text in lower case and without accents, as many characters as before."""
+    """A text in lower case and without accents, as many characters as before.
+
+    Forms of a word begin alike then, and some others do too: й and и.
+    """
     low = text.replace("İ", "I").lower()  # the one letter that becomes two in lower case
     if low.isascii():
         return low
@@ -126,9 +151,14 @@ def _comparable(text: str) -> str:
 @cache
 def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
     """Letters with accents, and what they are without, where that is one letter."""
-    letters = map(chr, (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000), 0x451))
-    bare = {letter: plain for letter in letters if len(plain := folded(letter)) == 1 and plain != letter}
+    letters = [chr(code) for code in range(0xC0, 0x2000) if chr(code).isalpha() and not is_unspaced(chr(code))]
+    bare = {letter: plain for letter in letters if (plain := _without_accent(letter)) != letter}
     return re.compile(f"[{''.join(bare)}]"), bare
+
+
+def _without_accent(letter: str) -> str:
+    plain = folded(letter)
+    return unicodedata.normalize("NFD", plain)[0] if len(plain) == 1 else letter
 
 
 def _without_overlaps(places: Sequence[Place]) -> list[Place]:
