@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +14,7 @@ from gossamer.store.sqlite import SqliteStore
 from storing import Policy, fetched, lease_all, leases, start
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -56,16 +56,8 @@ def test_where_a_newer_graph_is_in_place_they_are_found_here(graph: Graph, tmp_p
 
 
 def test_who_does_not_wait_for_them_leaves_no_process(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    started: list[subprocess.Popen[bytes]] = []
-    popen = subprocess.Popen
-
-    def note(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        started.append(popen(*arguments, **options))
-        return started[-1]
-
-    monkeypatch.setattr(subprocess, "Popen", note)
     with pytest.raises(KeyboardInterrupt), aside.hits_later(graph, tmp_path, weighted=False, tell=lambda _: None):
         raise KeyboardInterrupt
     assert started[0].returncode is not None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +12,7 @@ from gossamer.store.sqlite import SqliteStore, link_changes
 from storing import digest, start, visit_all
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
@@ -35,19 +35,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     assert store.forget(url_digest=digest(pages[3])) == 1
     yield store
     store.close()
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    processes: list[subprocess.Popen[bytes]] = []
-    popen = subprocess.Popen
-
-    def note(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        processes.append(popen(*arguments, **options))
-        return processes[-1]
-
-    monkeypatch.setattr(subprocess, "Popen", note)
-    return processes
 
 
 def by_one(store: SqliteStore) -> list[LinkChanges]:

@@ -76,22 +76,12 @@ def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: 
     assert "TEMP B-TREE" not in plan(db, sql)
 
 
+MODULES = (
+    admission, crawlers, depth, digests, forget, graph, history, lease, link_changes, read, schedule, submit,
+)  # fmt: skip
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": sql
-    for module in (
-        admission,
-        crawlers,
-        depth,
-        digests,
-        forget,
-        graph,
-        history,
-        lease,
-        link_changes,
-        read,
-        schedule,
-        submit,
-    )
+    for module in MODULES
     for name, sql in vars(module).items()
     if name.isupper()
     and not name.startswith("_")
