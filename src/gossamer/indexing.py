@@ -48,6 +48,8 @@ MEMORY = 2 << 30  # bytes of its own that the process may use; Tantivy's buffers
 FULL_SECONDS = 5.0  # between tries on a full disk
 TELL_SECONDS = 0.2
 QUIET_SECONDS = 5.0  # without news, after which memory is given back
+SLOW_SECONDS = 60.0  # in which it is also given back ...
+SLOW_DOCUMENTS = 1_000  # ... where no more than these came: words that are remembered make no such index faster
 CACHE = 16  # MiB of the database's pages: it reads most of them once
 NICENESS = 5  # it has time: who searches beside a crawl has not
 WORDS_CHECKED = 100_000  # allocations between looks for cycles: lists of words are none
@@ -162,24 +164,34 @@ def follow(builder: Builder, ended: Callable[[float], bool], also: Callable[[], 
 
 
 class _Quiet:
-    """Lets an index that has had nothing to do for a while get by with little memory, until something comes."""
+    """Lets an index that has little to do get by with little memory: after a while without news, or with few."""
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._version = builder.progress.version  # at the last change
         self._rests_at = float("inf")
+        self._busy_since, self._put_then = 0.0, 0
         self.seconds = LOOK_SECONDS  # until the next look
 
     def look(self) -> None:
         """After every step."""
-        version = self._builder.progress.version
-        if version != self._version:
-            self._version, self._rests_at = version, time.monotonic() + QUIET_SECONDS
+        now, progress = time.monotonic(), self._builder.progress
+        if progress.version != self._version:
+            if self._rests_at == float("inf"):
+                self._busy_since, self._put_then = now, progress.put
+            self._version, self._rests_at = progress.version, now + QUIET_SECONDS
             self.seconds = SOON_SECONDS
-        elif time.monotonic() >= self._rests_at:
+        if now >= self._rests_at or self._is_slow(now, progress.put):
             self._rests_at, self.seconds = float("inf"), LOOK_SECONDS
             self._builder.rest()
             give_back()
+
+    def _is_slow(self, now: float, put: int) -> bool:
+        if self._rests_at == float("inf") or now < self._busy_since + SLOW_SECONDS:
+            return False
+        few = put - self._put_then <= SLOW_DOCUMENTS
+        self._busy_since, self._put_then = now, put
+        return few
 
 
 class _Teller:

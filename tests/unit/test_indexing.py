@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
+
+import pytest
 
 from gossamer import indexing
 from gossamer.graph.arrays import load_manifest
 from gossamer.graph.bonds import open_bonds
 from gossamer.index.build import Builder
+from gossamer.index.progress import Progress
 from gossamer.index.tantivy import IndexPlace, TantivyWriter
 from gossamer.store.sqlite import SqliteStore
 from storing import start, visit_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-
-    import pytest
 
 HOME, NEXT = "http://a.test/", "http://a.test/next"
 
@@ -37,3 +40,46 @@ def test_the_links_of_a_graph_that_is_used_follow_before_the_crawl_ends(
         kept = load_manifest(tmp_path / "web" / "graph" / "bonds.json")
         assert kept is not None
         assert kept.version == store.version()
+
+
+class Scripted:
+    """A builder whose news come as a script says: in every second a number of documents, or None for no news at all."""
+
+    def __init__(self, news: Callable[[int], int | None]) -> None:
+        self._news = news
+        self.second = 0
+        self.progress = Progress()
+        self.rested: list[int] = []  # in which seconds
+
+    def step(self) -> bool:
+        self.second += 1
+        put = self._news(self.second)
+        if put is not None:
+            before = self.progress
+            self.progress = Progress(version=before.version + 1, put=before.put + put)
+        return True
+
+    def rest(self) -> None:
+        self.rested.append(self.second)
+
+    def catch_up_with_anchors(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("news", "rested"),
+    [
+        pytest.param(lambda _: None, [], id="nothing was ever remembered"),
+        pytest.param(lambda second: 400 if second <= 20 else None, [25], id="a crawl that ended"),
+        pytest.param(lambda second: 7 if second % 2 else 0, [61, 122, 183], id="a few pages again and again"),
+        pytest.param(lambda _: 200, [], id="a crawl at full speed"),
+        pytest.param(lambda second: 200 if second <= 90 else 7, [181], id="a crawl that becomes slow"),
+    ],
+)
+def test_an_index_with_little_to_do_gives_its_memory_back(
+    news: Callable[[int], int | None], rested: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = Scripted(news)
+    monkeypatch.setattr(time, "monotonic", lambda: float(builder.second))
+    indexing.follow(builder, lambda _: builder.second >= 200)  # type: ignore[arg-type] # what it needs of one
+    assert builder.rested == rested
