@@ -169,29 +169,27 @@ class _Quiet:
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._version = builder.progress.version  # at the last change
-        self._rests_at = float("inf")
-        self._busy_since, self._put_then = 0.0, 0
+        self._rests_at: float | None = None  # unless something comes; None: it does rest
+        self._since, self._put_then = 0.0, 0  # when the minute began, and the documents that had come by then
         self.seconds = LOOK_SECONDS  # until the next look
 
     def look(self) -> None:
         """After every step."""
         now, progress = time.monotonic(), self._builder.progress
         if progress.version != self._version:
-            if self._rests_at == float("inf"):
-                self._busy_since, self._put_then = now, progress.put
+            if self._rests_at is None:
+                self._since, self._put_then = now, progress.put
             self._version, self._rests_at = progress.version, now + QUIET_SECONDS
             self.seconds = SOON_SECONDS
-        if now >= self._rests_at or self._is_slow(now, progress.put):
-            self._rests_at, self.seconds = float("inf"), LOOK_SECONDS
+        if self._rests_at is None:
+            return
+        over = now >= self._since + SLOW_SECONDS
+        if now >= self._rests_at or (over and progress.put - self._put_then <= SLOW_DOCUMENTS):
+            self._rests_at, self.seconds = None, LOOK_SECONDS
             self._builder.rest()
             give_back()
-
-    def _is_slow(self, now: float, put: int) -> bool:
-        if self._rests_at == float("inf") or now < self._busy_since + SLOW_SECONDS:
-            return False
-        few = put - self._put_then <= SLOW_DOCUMENTS
-        self._busy_since, self._put_then = now, put
-        return few
+        elif over:
+            self._since, self._put_then = now, progress.put
 
 
 class _Teller:

@@ -278,6 +278,31 @@ def test_what_a_builder_forgets_at_rest_is_committed_and_counted(
     assert held(place) == list(range(1, 22))
 
 
+def test_counts_are_not_lost_when_a_builder_rests_before_it_is_up_to_date(
+    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[tuple[str, int]]:
+        with closing(TantivyReader(place)) as reader:
+            return reader.words_like("", shortest=1, longest=99)
+
+    visit_all(store, start(store, HOME), pages(20))
+    catch_up(store, place)
+    at_once = told()
+    monkeypatch.setattr(build, "BATCH", 5)
+    monkeypatch.setattr(build, "COMMIT_SECONDS", 0.0)  # words are not new any more when they come again
+    monkeypatch.setattr(build, "COMMIT_SHARE", float("inf"))
+    with closing(Builder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
+        builder.step()
+        builder.step()
+        monkeypatch.setattr(build, "COMMIT_SECONDS", 60.0)
+        builder.step()
+        builder.step()
+        builder.rest()
+        builder.catch_up()
+        builder.complete()
+    assert told() == at_once
+
+
 def test_text_without_blanks_is_not_remembered_but_its_words_are(store: SqliteStore, place: IndexPlace) -> None:
     crawler = start(store, HOME)
     found = leases(lease_all(store, crawler, urls=9))

@@ -137,7 +137,7 @@ class Builder:
     def _commit(self, version: int, *, always: bool = False) -> None:
         started = time.monotonic()
         if always or version != self._writer.version:
-            everything = version == self.progress.latest or started >= self._next_counts
+            everything = always or version == self.progress.latest or started >= self._next_counts
             self._writer.note_forms(self._maker.take_forms(everything=everything))
             self._writer.commit(version)
             if everything:
