@@ -31,10 +31,11 @@ def test_a_product_is_what_the_whole_matrix_makes_of_it(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(product, "LINKS_AT_ONCE", at_once)
         matrix = graph.gets(weighted=weighted)
-        gets, gives = matrix @ vector, matrix.turned(vector)
-    assert gets.dtype == gives.dtype == dtype
+        gets, gives, both = matrix @ vector, matrix.turned(vector), matrix.there_and_back(vector)
+    assert gets.dtype == gives.dtype == both.dtype == dtype
     assert gets.tolist() == (whole @ vector).tolist()
     assert gives.tolist() == (whole.T @ vector).tolist()
+    assert both.tolist() == (whole @ (whole.T @ vector)).tolist()
 
 
 def test_sums_of_rows_know_empty_ones() -> None:

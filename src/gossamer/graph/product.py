@@ -38,36 +38,47 @@ class Matrix:
     """
 
     def __init__(self, starts: Array, columns: Array, weights: Array | None, filled: Array) -> None:
-        nodes = len(starts) - 1
+        self._nodes = len(starts) - 1
         self._weights = weights
-        self._filled = filled if len(filled) < MOST_FILLED * nodes else None
-        self._width = nodes if self._filled is None else len(filled)
+        self._filled = filled if len(filled) < MOST_FILLED * self._nodes else None
+        self._width = self._nodes if self._filled is None else len(filled)
         self._blocks = list(_blocks(starts, columns, self._filled))
         self._matrices: dict[np.dtype[np.generic], list[sparse.csr_array]] = {}
 
     def __matmul__(self, vector: Array) -> Array:
         """The product with a vector, in its precision."""
-        product = np.empty_like(vector)
-        given = vector if self._filled is None else vector[self._filled]
-        for block, matrix in self._parts(vector.dtype):
-            product[block.rows] = matrix @ given
-        return product
+        return self._rows_of(vector if self._filled is None else vector[self._filled])
 
     def turned(self, vector: Array) -> Array:
-        """The product of the transposed matrix with a vector, in its precision.
-
-        Row by row as well: where rows are long and in order, as those of what many link to, this way through memory
-        takes half as long as that through the rows of the transposed matrix, which are short.
-        """
-        sums = np.zeros(self._width, vector.dtype)
-        for block, matrix in self._parts(vector.dtype):
-            rows, columns = matrix.shape
-            csc_matvec(columns, rows, matrix.indptr, matrix.indices, matrix.data, vector[block.rows], sums)
+        """The product of the transposed matrix with a vector, in its precision."""
+        sums = self._columns_of(vector)
         if self._filled is None:
             return sums
         product = np.zeros_like(vector)
         product[self._filled] = sums
         return product
+
+    def there_and_back(self, vector: Array) -> Array:
+        """The product with what the transposed matrix makes of a vector."""
+        return self._rows_of(self._columns_of(vector))
+
+    def _rows_of(self, given: Array) -> Array:
+        product = np.empty(self._nodes, given.dtype)
+        for block, matrix in self._parts(given.dtype):
+            product[block.rows] = matrix @ given
+        return product
+
+    def _columns_of(self, vector: Array) -> Array:
+        """Row by row as well.
+
+        Where rows are long and in order, as those of what many link to, this way through memory takes half as long as
+        that through the rows of the transposed matrix, which are short.
+        """
+        sums = np.zeros(self._width, vector.dtype)
+        for block, matrix in self._parts(vector.dtype):
+            rows, columns = matrix.shape
+            csc_matvec(columns, rows, matrix.indptr, matrix.indices, matrix.data, vector[block.rows], sums)
+        return sums
 
     def _parts(self, dtype: np.dtype[np.generic]) -> Iterator[tuple[_Block, sparse.csr_array]]:
         if dtype not in self._matrices:

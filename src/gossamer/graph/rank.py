@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from gossamer.graph.arrays import Array
     from gossamer.graph.product import Matrix
     from gossamer.graph.snapshot import Links
 
@@ -77,8 +76,8 @@ def pagerank(
     strength = row_sums(links.starts, links.weights) if weighted else np.diff(links.starts)
     given = alpha / np.where(strength == 0, 1, strength)
     most = math.ceil(math.log(TOLERANCE / 2) / math.log(alpha))  # every round shrinks the change at least by alpha
-    quick = _Quick(matrix, given.astype(np.float32), dangling.astype(np.float32), most)
-    values = start.copy()
+    quick = _Quick(matrix, given.astype(np.float32), np.asarray(dangling, np.float32), most)
+    values = np.broadcast_to(start, nodes).copy()
     iterations = 0
     for _ in range(most):
         change = matrix @ (values * given)
@@ -103,7 +102,7 @@ class _Quick(NamedTuple):
 
     matrix: Matrix
     given: ShortFloats
-    dangling: ShortFloats
+    dangling: ShortFloats  # one number when it is the same for all
     most: int
 
     def brought_about(self, change: Floats, size: float) -> tuple[int, ShortFloats]:
@@ -122,7 +121,8 @@ class _Quick(NamedTuple):
 
 
 def _shares(given: Floats | None, nodes: int) -> Floats:
-    return np.full(nodes, 1 / nodes) if given is None else given / given.sum()
+    """What each node gets; one number when it is the same for all, which spares an array."""
+    return np.asarray(1 / nodes) if given is None else given / given.sum()
 
 
 def hits(links: Links, *, weighted: bool = False, tell: Tell = lambda _: None) -> Hits:
@@ -131,12 +131,10 @@ def hits(links: Links, *, weighted: bool = False, tell: Tell = lambda _: None) -
     if not links.edges:
         return Hits(np.zeros(nodes), np.zeros(nodes))
     matrix = links.gets(weighted=weighted)
-
-    def times(vector: Array) -> Array:
-        return matrix @ matrix.turned(vector)
-
+    times = matrix.there_and_back
     tell("hubs and authorities")
-    authorities = dominant(times, np.ones(nodes, np.float32), QUICK_TOLERANCE)
+    linked = np.diff(links.in_starts).astype(np.float32)  # what authorities are when all are hubs
+    authorities = dominant(times, linked, QUICK_TOLERANCE)
     for iteration in range(1, HITS_ROUNDS):
         before = np.abs(authorities).astype(np.float64)
         before /= before.sum()

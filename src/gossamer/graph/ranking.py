@@ -70,13 +70,13 @@ def rank(store: Store, directory: Path, options: RankOptions, tell: Tell = lambd
         hosts = _host_columns(graph, options, tell)
         if later is not None:
             pages["hub"], pages["authority"] = later()
-    ranking = Ranking(
-        made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
-        hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
-        alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
-    )  # fmt: skip
-    tell("writing ranks")
-    store.write_ranks(ranking, _in_order(graph.docs, pages, Ranks), _in_order(graph.host_ids, hosts, HostRanks))
+        ranking = Ranking(
+            made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
+            hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
+            alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
+        )  # fmt: skip
+        tell("writing ranks")  # in here: it need not wait until the other process has given back its memory
+        store.write_ranks(ranking, _in_order(graph.docs, pages, Ranks), _in_order(graph.host_ids, hosts, HostRanks))
     save_pagerank(directory, graph.docs, pages["score"], graph.version)
     if _order(store) == Order(order="best"):
         waiting = expected(open_bonds(store, directory), graph.docs, pages["pagerank"])
@@ -192,7 +192,7 @@ def _or_none(numbers: Array) -> Array:
 
 def _in_order(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
     """The columns in the order of the fields, and by id, for stores like to append."""
-    order = np.argsort(ids)
+    order = np.argsort(ids, kind="stable")  # in runs already, a host after the other, which this makes use of
     named = (columns.get(name) for name in type_.__struct_fields__)
     return RankColumns(_Numbers(ids, order), tuple(None if it is None else _Numbers(it, order) for it in named))
 
