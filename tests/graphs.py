@@ -14,8 +14,8 @@ from gossamer.graph.snapshot import Links
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Other people's code is slow the first time, and machines are busy.
-any_graph = settings(deadline=None, max_examples=60)
+# Graphs take a while to make.
+any_graph = settings(max_examples=60)
 
 
 def links(nodes: int, pairs: Sequence[tuple[int, int]], weights: Sequence[int] | None = None) -> Links:

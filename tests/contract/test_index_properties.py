@@ -115,7 +115,7 @@ class Store:
 
 
 @pytest.mark.parametrize("back_end", INDEXES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(history=changes)
 def test_an_index_agrees_with_a_look_at_every_page(back_end: str, history: History) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:

@@ -31,7 +31,7 @@ bonds = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=words, body=words, reason=words, etag=words, given_bonds=bonds)
 def test_a_page_comes_out_as_it_went_in(
     store: Store, title: str, body: str, reason: str, etag: str, given_bonds: list[Bond]

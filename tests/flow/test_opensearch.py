@@ -113,7 +113,7 @@ def index(new_index: Callable[[], OnCluster]) -> OnCluster:
     return new_index()
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(history=changes)
 def test_it_agrees_with_a_look_at_every_page(new_index: Callable[[], OnCluster], history: History) -> None:
     agrees(new_index(), history)

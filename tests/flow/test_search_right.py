@@ -182,7 +182,7 @@ asks = st.builds(
 ).filter(lambda ask: bool(ask.words or ask.phrases or ask.either or ask.title or ask.in_url or ask.site is not None))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(ask=asks)
 def test_a_question_finds_exactly_the_pages_that_a_plain_scan_finds(written: Written, ask: Ask) -> None:
     expected = {url for url, page in written.pages.items() if ask.means(url, page, written.places)}
@@ -191,7 +191,7 @@ def test_a_question_finds_exactly_the_pages_that_a_plain_scan_finds(written: Wri
     assert answer.total - (len(answer.hits) - len(expected)) == len(expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(words=st.lists(word.filter(lambda each: each not in STOPS), min_size=2, max_size=3, unique=True))
 def test_pages_with_all_words_come_first(written: Written, words: list[str]) -> None:
     hits = written.searcher.search(" ".join(words), limit=1000).hits
@@ -199,7 +199,7 @@ def test_pages_with_all_words_come_first(written: Written, words: list[str]) -> 
     assert whole == sorted(whole, reverse=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ask=asks, size=st.integers(1, 40))
 def test_pages_of_an_answer_put_together_are_the_whole_answer(written: Written, ask: Ask, size: int) -> None:
     typed = ask.typed(written.places)

@@ -179,7 +179,7 @@ def test_no_question_breaks_the_server_and_answers_are_as_described(asked: App) 
 def _ask_everything(operation: schemathesis.schemas.APIOperation[Any, Any, Any, Any], headers: dict[str, str]) -> None:
 
     @settings(
-        max_examples=10, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
+        max_examples=10, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(case=operation.as_strategy())

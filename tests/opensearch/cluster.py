@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 from urllib.error import URLError
@@ -16,6 +18,8 @@ from urllib.request import urlopen
 
 NODES = 3
 START_SECONDS = 120.0
+# Below those that the system gives to whoever asks for any: a node has the same ones again after it was killed.
+PORTS = range(20_000, 32_000)
 # Small heaps, and code that is compiled once and quickly: nodes of tests do not live long.
 JAVA = ("java", "-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
@@ -115,9 +119,11 @@ class ThreeNodes:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that are free now; all taken at once, so that they differ."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Different ports that are free now."""
+    free: list[int] = []
+    for port in random.sample(PORTS, len(PORTS)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            free.append(port)
+        if len(free) == count:
+            break
+    return free

@@ -175,7 +175,7 @@ def test_arc_files_are_read_too(tmp_path: Path) -> None:
     ] * 2
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), packed=st.booleans())
 def test_no_damage_makes_the_reader_fail(tmp_path: Path, data: st.DataObject, packed: bool) -> None:
     path = put(tmp_path / "a", record(b"", kind="warcinfo"), page(1), record(HTML, kind="resource"), packed=packed)

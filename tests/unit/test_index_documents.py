@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import StoreCorrupt, StoreFull
@@ -20,7 +20,6 @@ def stored(text: object) -> bytes:
     return zstandard.compress(msgspec.msgpack.encode(text))
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(runs)
 def test_titles_come_first_and_descriptions_do_not_count(text: list[tuple[Field, str]]) -> None:
     titles = [run for run in text if run[0] is Field.TITLE]
@@ -28,7 +27,6 @@ def test_titles_come_first_and_descriptions_do_not_count(text: list[tuple[Field,
     assert as_indexed(stored(text)) == titles + others
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(runs)
 def test_runs_that_are_read_when_looked_at_are_the_same(text: list[tuple[Field, str]]) -> None:
     whole, lazy = as_indexed(stored(text)), LazyRuns(stored(text))

@@ -36,7 +36,7 @@ def is_storable(parsed: Page) -> bool:
     return not any("\0" in text for text in texts)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(MARKUP, max_size=40).map("".join), st.sampled_from(TYPES), st.booleans())
 def test_any_markup_gives_a_page_that_can_be_stored(markup: str, content_type: str, keep_links: bool) -> None:
     parsed = PageParser(ParseOptions(keep_links=keep_links)).parse(job(markup, content_type))
@@ -44,7 +44,6 @@ def test_any_markup_gives_a_page_that_can_be_stored(markup: str, content_type: s
     assert is_storable(parsed)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=500), st.sampled_from(TYPES), st.sampled_from(list(Role)))
 def test_any_bytes_give_a_page_that_can_be_stored(body: bytes, content_type: str, role: Role) -> None:
     parsed = PageParser(ParseOptions()).parse(job(body, content_type, role=role))
@@ -52,7 +51,6 @@ def test_any_bytes_give_a_page_that_can_be_stored(body: bytes, content_type: str
     assert role is Role.ROBOTS or is_storable(parsed)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_headers_are_borne(one: str, other: str) -> None:
     parsed = page("<p>x", one, link=one, robots=other, refresh=other, language=one, encoding=other)

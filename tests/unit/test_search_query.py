@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.index.base import (
@@ -192,7 +192,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.one_of(PIECES, st.text(st.characters(), max_size=8)), max_size=12).map(" ".join))
 def test_nothing_typed_is_an_error(text: str) -> None:
     asked = parse(text, {"english": 3, "german": 2, "cjk": 1, "": 1})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.index.base import STOPS, AnyOf, InTitle, Matches, Phrase, Query, Site, Word, WordSequence, term_code
@@ -81,7 +81,6 @@ def plain_text_score(page: Page) -> float:
     )
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(pages)
 def test_a_word_counts_once_over_all_fields(made: list[Page]) -> None:
     expected = [plain_text_score(page) for page in made]
@@ -98,7 +97,6 @@ def plain_proximity(page: Page) -> float:
     return sum(float(idf) * p / (SECOND.nearness + p) for idf, p in zip(IDF, pull, strict=True)) / float(IDF.sum())
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(pages)
 def test_words_pull_by_how_near_they_stand_to_others(made: list[Page]) -> None:
     assert proximity_score(words_of(made), IDF, SECOND) == pytest.approx([plain_proximity(page) for page in made])
@@ -111,7 +109,6 @@ def plain_title_score(page: Page) -> float:
     return float((asked * min(1.0, len(there) / max(1, sum(word != 0 for word in title)))) ** 2)
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(pages)
 def test_a_title_counts_as_far_as_it_is_the_question(made: list[Page]) -> None:
     assert title_score(words_of(made), IDF) == pytest.approx([plain_title_score(page) for page in made])
@@ -135,7 +132,6 @@ def plain_anchor_score(called: list[str]) -> float:
     return sum(float(idf) * f / (SECOND.calls + f) for idf, f in zip(IDF, frequency, strict=True)) / float(IDF.sum())
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(callings, max_size=6))
 def test_what_others_call_a_page_counts_by_how_much_of_it_is_asked_for(called: list[list[str]]) -> None:
     expected = [plain_anchor_score(each) for each in called]
@@ -149,7 +145,6 @@ def outside(count: int, *called: str, **columns: list[float]) -> Outside:
     return Outside(average_length=AVERAGE, callings=lead, **given_)
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(pages)
 def test_every_part_lies_between_0_and_1_and_the_score_is_their_weighted_sum(made: list[Page]) -> None:
     count = len(made)
@@ -217,7 +212,6 @@ def test_pages_with_all_that_is_wanted_come_first_then_the_score_decides() -> No
     assert in_order(found, np.array([0.9, 0.2, 0.5, 0.3]), spread=1.0)[0].tolist() == [3, 1, 0, 2]
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.integers(0, 9).map(lambda tenths: tenths / 10), min_size=1, max_size=30))
 def test_hits_of_one_host_alone_stay_in_the_order_of_their_scores(values: list[float]) -> None:
     scores = np.array(values)
@@ -233,7 +227,6 @@ def test_hits_of_one_host_are_spread_but_none_is_lost() -> None:
     assert order == [0, 4, 1, 2, 3]
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.integers(0, 5), max_size=40))
 def test_exact_duplicates_fold_into_the_first_of_them(twins: list[int]) -> None:
     kept = first_of_twins(np.array(twins, np.uint64)).tolist()

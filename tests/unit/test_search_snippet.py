@@ -9,7 +9,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gossamer.index.analyze import analysis
@@ -94,7 +94,6 @@ ALPHABETS = {
 
 
 @pytest.mark.parametrize("language", ALPHABETS)
-@settings(deadline=None)  # a busy machine is no fault
 @given(data=st.data())
 @example(data=["e\u0301gg", "e\u2019gg\u2019 l\u2019egg \xadegg e\xadgg 京egg京", "и\u0306од"])  # noqa: RUF001
 def test_the_quick_way_finds_what_analysing_every_word_finds(language: str, data: st.DataObject | list[str]) -> None:
@@ -199,7 +198,6 @@ def test_nothing_in_a_snippet_acts_on_who_reads_it() -> None:
     assert all(unicodedata.category(character) not in {"Cc", "Cf", "Zl", "Zp"} for character in plain)
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.text())
 def test_harmless_text_has_nothing_hidden_in_it(text: str) -> None:
     assert all(match[1] is None for match in HIDDEN.finditer(harmless(text)))
@@ -208,7 +206,6 @@ def test_harmless_text_has_nothing_hidden_in_it(text: str) -> None:
 CLUSTERS = ["egg ", "e\u0301", "👩\u200d👩\u200d👧", "🇩🇪", "क्षि", "東", "a", " ", ". ", "&", "<"]
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.sampled_from(CLUSTERS), min_size=1, max_size=600))
 def test_no_character_and_no_entity_is_cut(clusters: list[str]) -> None:
     text = "".join(clusters)
@@ -224,7 +221,6 @@ def test_no_character_and_no_entity_is_cut(clusters: list[str]) -> None:
     assert any(start in stripped and (start + len(plain)) in edges | {edge - 1 for edge in edges} for start in starts)
 
 
-@settings(deadline=None)  # a busy machine is no fault
 @given(st.lists(st.sampled_from(["egg", "ham", "x", "a long word here", "and so on.", "東京都"]), max_size=300))
 def test_a_snippet_is_never_much_longer_than_wanted(words: list[str]) -> None:
     plain = html.unescape(re.sub("</?mark>", "", shown(" ".join(words), "egg", "ham")))

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.answers import pace
@@ -80,7 +80,6 @@ def test_a_snippet_lets_nothing_but_marks_through(text: str) -> None:
     assert shown == str(marked(shown.replace("&#39;", "'").replace("&#34;", '"')))
 
 
-@settings(deadline=None)  # the first text has tables made
 @given(st.text(), st.text())
 def test_marked_text_is_escaped_and_whole(text: str, question: str) -> None:
     [(_, shown)] = marked_runs([("text", text)], asked_terms(question, {"english": 1}))
