@@ -194,6 +194,22 @@ def test_memory_that_is_given_back_less_often_is_no_growth() -> None:
     assert soak.growth(busier, 60)["watch_megabytes"] == 1
 
 
+def test_quiet_minutes_that_become_fewer_are_no_growth() -> None:
+    waves = [
+        look._replace(watch_megabytes=200 if look.minute >= 30 or int(look.minute) % 5 < 2 else 150)
+        for look in looks(0.0)
+    ]
+    assert soak.growth(waves, 60)["watch_megabytes"] == 1
+
+
+def test_growth_of_the_busy_minutes_is_found() -> None:
+    waves = [
+        look._replace(watch_megabytes=(200 if int(look.minute) % 2 else 150) * (1 + look.minute / 600))
+        for look in looks(0.0)
+    ]
+    assert soak.growth(waves, 60)["watch_megabytes"] > soak.MOST_GROWTH
+
+
 def test_handles_that_are_never_closed_are_found() -> None:
     leaking = [look._replace(serve_handles=20 + n // 20) for n, look in enumerate(looks(0.0))]
     assert soak.growth(leaking, 60)["serve_handles"] > soak.MOST_GROWTH
