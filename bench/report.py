@@ -74,15 +74,21 @@ def versions() -> dict[str, str]:
     return {name: version(name) for name in ("gossamer", *BUILT_ON)}
 
 
-def markdown(sections: Sequence[Section], mode: str, command: str, missing: Mapping[str, str] = NOTHING) -> str:
-    """The whole report."""
+def measured_by(command: str) -> str:
+    """The sentence before a table: when it was measured, by which command, on which machine, with which versions."""
     here = machine()
     told = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return (
+        f"Measured on {here['date']} by {command}: {here['processor']}, {here['cores']} cores, {here['memory']},"
+        f" {here['system']}, Python {here['python']}; {told}."
+    )
+
+
+def markdown(sections: Sequence[Section], mode: str, command: str, missing: Mapping[str, str] = NOTHING) -> str:
+    """The whole report."""
     head = (
-        f"Measured on {here['date']} by `{command}` ({mode}): {here['processor']}, {here['cores']} cores,"
-        f" {here['memory']}, {here['system']}, Python {here['python']}; {told}. The servers ran on the same"
-        " cores. Figures are medians, and in brackets the least and the most of the runs; ratios are taken run by"
-        " run, of runs that followed one another."
+        f"{measured_by(f'`{command}` ({mode})')} The servers ran on the same cores. Figures are medians, and in"
+        " brackets the least and the most of the runs; ratios are taken run by run, of runs that followed one another."
     )
     aims = [aim for section in sections for aim in section.aims]
     parts = [head, table(("aim", "measured", "wanted", ""), map(_aim_row, aims)) if aims else ""]

@@ -52,8 +52,8 @@ class Scale(NamedTuple):
 
 
 # No errors: Gossamer tries again later what answers 500, the others were told not to, and that would be other work.
-QUICK = Scale(2_000, 2, 60.0, Shape(pages=1_000, latency=0.02), 500, 15, 3, "tiny", full=False)
-FULL = Scale(0, 3, 300.0, Shape(pages=4_000, latency=0.02), 500, 30, 5, "small", full=True)
+QUICK = Scale(2_000, 2, 100.0, Shape(pages=1_000, latency=0.02), 500, 15, 3, "tiny", full=False)
+FULL = Scale(0, 3, 700.0, Shape(pages=4_000, latency=0.02), 500, 30, 5, "small", full=True)
 DELAY = 1.0  # seconds
 
 
@@ -66,9 +66,9 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "crawl": Part(lambda scale: crawl_race.race(scale.pages, scale.runs, scale.patience, full=scale.full), 240, 1_100),
+    "crawl": Part(lambda scale: crawl_race.race(scale.pages, scale.runs, scale.patience, full=scale.full), 200, 1_700),
     "generated": Part(
-        lambda scale: crawl_race.generated(scale.generated, scale.runs, scale.patience / 2, full=scale.full), 60, 300
+        lambda scale: crawl_race.generated(scale.generated, scale.runs, scale.patience / 2, full=scale.full), 60, 150
     ),
     "cores": Part(lambda scale: limits.all_cores(scale.pages, scale.runs), 30, 180),
     "politeness": Part(lambda scale: limits.politeness(scale.hosts, scale.pages_a_host, DELAY), 25, 40),

@@ -1,13 +1,14 @@
 """Where a page's processor time goes, stage by stage, and whether a stage has grown beyond its budget.
 
     python bench/stages.py                 # the table
-    python bench/stages.py --check         # exit code 1 when a stage takes 15 % more than its budget
+    python bench/stages.py --check         # exit code 1 when a stage takes 15 % more than its budget, or has none
     python bench/stages.py --write         # what is measured now becomes the budget, here and in the documentation
 
 The pages are a fixed sample of Debian's openjdk-17-doc. Processors differ, and have moods: so a stage is not held
 against a clock but against a loop of fixed work (`reference`) that runs between the stages, and what counts is the
 ratio. Other work on the machine only adds: so the sample is cut into slices, each is done in several passes, and the
 least time of each slice counts. Instruction counts would be steadier still, but virtual machines seldom have them.
+`make test-full` runs the check (tests/flow/test_bounded.py).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for me
 
 from bench.fetch import fetch_all  # noqa: E402
 from bench.parse import MOST_LINKS, sample  # noqa: E402
-from bench.report import PAGE, put_between, table  # noqa: E402
+from bench.report import PAGE, measured_by, put_between, table  # noqa: E402
 
 from gossamer.crawl.parse import PageParser, ParseOptions  # noqa: E402
 from gossamer.crawl.parsers import ALLOCATOR  # noqa: E402
@@ -49,7 +50,7 @@ from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gossamer.index.documents import Batch
     from gossamer.store.base import Store
@@ -265,6 +266,21 @@ def measure(passes: int) -> dict[str, float]:
     return {stage: found[stage] for stage in STAGES} | {"reference": least["reference"]}
 
 
+# -- judging -----------------------------------------------------------------------------------------------------------
+
+
+def faults(units: Mapping[str, float], budgets: Mapping[str, float]) -> list[str]:
+    """What is wrong, a sentence each: stages that have grown, stages without a budget, budgets without a stage."""
+    grown = [
+        f"{stage} takes {took / budgets[stage]:.2f} times its budget"
+        for stage, took in units.items()
+        if stage in budgets and took > GROWTH * budgets[stage]
+    ]
+    unbounded = [f"{stage} has no budget" for stage in units if stage not in budgets]
+    left_over = [f"{stage} has a budget, but there is no such stage" for stage in budgets if stage not in units]
+    return grown + unbounded + left_over
+
+
 # -- telling -----------------------------------------------------------------------------------------------------------
 
 COLUMNS = ("stage", "CPU ms a page", "in reference loops", "budget", "of the budget", "what it is")
@@ -296,12 +312,12 @@ def main() -> int:
         BUDGETS.write_text(json.dumps(budgets, indent=1) + "\n")
     told = table(COLUMNS, rows(found, budgets))
     if options.write:
-        put_between(PAGE, "stages", told)
+        put_between(PAGE, "stages", f"{measured_by('`make profile ARGS=--write`')}\n\n{told}")
     print(told)
-    grown = {stage: took / budgets[stage] for stage, took in units.items() if took > GROWTH * budgets.get(stage, took)}
-    for stage, times in grown.items():
-        print(f"{stage} takes {times:.2f} times its budget", file=sys.stderr)
-    return 1 if options.check and grown else 0
+    wrong = faults(units, budgets)
+    for sentence in wrong:
+        print(sentence, file=sys.stderr)
+    return 1 if options.check and wrong else 0
 
 
 if __name__ == "__main__":

@@ -36,9 +36,12 @@ class Absent(NamedTuple):
 
 
 def crawlers(*, full: bool) -> list[Contestant | Absent]:
-    """All crawlers beside Gossamer. Spider is built for the full race only: its build alone takes minutes."""
+    """All crawlers beside Gossamer. Spider in the full race only: its build alone takes minutes."""
     found = [_scrapy(), _crawlee(), _wget2(), _htdig(), _colly()]
-    return [*found, _spider()] if full else found
+    spider = (
+        _spider() if full else Absent("spider", "`make bench`, which leaves its build of some minutes to the full run")
+    )
+    return [*found, spider]
 
 
 # -- Python ------------------------------------------------------------------------------------------------------------
@@ -98,7 +101,7 @@ def _wget2() -> Contestant | Absent:
         pages=lambda _, folder: sum(1 for _ in folder.rglob("*.html")),
         environment=environment,
         fine=frozenset({0, 8}),  # 8: the server answered 404 at least once
-        does="links extracted and followed; pages, style sheets and pictures saved as files; written in C",
+        does="links extracted and followed; pages saved as files; written in C",
         version=_number(version),
     )
 

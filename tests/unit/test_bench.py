@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import limits, report, run, sample, soak, stages  # noqa: E402
-from bench.contest import Contestant, Spread, in_turn, measure, ratio  # noqa: E402
+from bench import crawl_race, limits, report, run, sample, soak, stages  # noqa: E402
+from bench.contest import Contestant, Run, Spread, in_turn, measure, ratio  # noqa: E402
 
 PROGRAM = "import json, sys; print('noise'); print(json.dumps({'pages': 7})); sys.exit(int(sys.argv[1]))"
 
@@ -52,6 +52,26 @@ def test_ratios_are_taken_of_runs_that_followed_one_another() -> None:
 def test_the_spread_of_several_runs_is_shown() -> None:
     assert Spread.of([3.0, 1.0, 2.0]).shown(".1f") == "2.0 (1.0 to 3.0)"
     assert Spread.of([2.0]).shown(".1f") == "2.0"
+
+
+def raced(name: str, pages: int, seconds: float) -> Run:
+    return Run(contestant=name, pages=pages, seconds=seconds, cpu_seconds=seconds, megabytes=1.0)
+
+
+def test_pages_that_are_fetched_again_are_no_work_done() -> None:
+    both = [Contestant(name=name, command=lambda _url, _folder: []) for name in (crawl_race.ALL, "twice")]
+    runs = [raced(crawl_race.ALL, 1000, 10.0), raced("twice", 1900, 20.0)]
+    section = crawl_race._section("", "", 1000, both, runs, [], aims={"twice": 1.0})
+    assert section.aims[0].measured.median == 2.0
+    assert [row[2:5] for row in section.rows] == [
+        ["1,000", "100", ""],
+        ["1,000, by 1,900 fetches", "50", "2.00 times"],
+    ]
+
+
+def test_who_did_not_visit_all_of_the_site_is_told() -> None:
+    assert crawl_race._visited([1000, 500], 1000) == "**only 500 of 1,000**"
+    assert crawl_race._visited([1000, 1001], 1000) == "1,000"
 
 
 def test_an_aim_is_missed_below_its_least() -> None:
@@ -222,3 +242,52 @@ def test_handles_that_are_open_for_a_moment_are_no_growth() -> None:
 
 def test_every_stage_has_its_budget() -> None:
     assert json.loads(stages.BUDGETS.read_text()).keys() == stages.STAGES.keys()
+
+
+def test_a_stage_that_takes_over_15_percent_more_than_its_budget_is_told() -> None:
+    told = ["tree takes 1.16 times its budget"]
+    assert stages.faults({"tree": 0.58, "walk": 2.0}, {"tree": 0.5, "walk": 2.0}) == told
+
+
+def test_a_stage_that_takes_less_or_up_to_15_percent_more_is_none_of_the_faults() -> None:
+    assert stages.faults({"tree": 0.57, "walk": 1.0}, {"tree": 0.5, "walk": 2.0}) == []
+
+
+def test_a_stage_without_a_budget_is_told() -> None:
+    assert stages.faults({"tree": 0.5, "walk": 2.0}, {"tree": 0.5}) == ["walk has no budget"]
+
+
+def test_a_budget_without_a_stage_is_told() -> None:
+    told = ["walk has a budget, but there is no such stage"]
+    assert stages.faults({"tree": 0.5}, {"tree": 0.5, "walk": 2.0}) == told
+
+
+@pytest.fixture
+def budgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the budgets are to be, while every stage takes as long as the loop; the page to write stands beside."""
+    found = dict.fromkeys([*stages.STAGES, "reference"], 1.0)
+    monkeypatch.setattr(stages, "measure", lambda _passes: found)
+    monkeypatch.setattr(stages, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(stages, "BUDGETS", tmp_path / "budgets.json")
+    (tmp_path / "page.md").write_text("<!-- stages -->\nold\n<!-- end of stages -->\n")
+    return tmp_path / "budgets.json"
+
+
+@pytest.mark.parametrize(("walk", "code"), [(1.0, 0), (0.8, 1), (None, 1)])
+def test_a_check_of_the_stages_fails_by_its_exit_code(
+    budgets: Path, monkeypatch: pytest.MonkeyPatch, walk: float | None, code: int
+) -> None:
+    others = {stage: 1.0 for stage in stages.STAGES if stage != "walk"}
+    budgets.write_text(json.dumps(others if walk is None else others | {"walk": walk}))
+    monkeypatch.setattr(sys, "argv", ["stages.py", "--check"])
+    assert stages.main() == code
+
+
+def test_stages_are_written_with_the_day_and_the_machine(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["stages.py", "--write"])
+    assert stages.main() == 0
+    here = report.machine()
+    told = budgets.with_name("page.md").read_text()
+    assert f"Measured on {here['date']} by `make profile ARGS=--write`: {here['processor']}, {here['cores']} co" in told
+    assert "| walk | 1.000 | 1.000 | 1.000 | 1.00 |" in told
+    assert json.loads(budgets.read_text()) == dict.fromkeys(stages.STAGES, 1.0)
