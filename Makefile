@@ -77,7 +77,7 @@ fuzz: .venv/.ready-fuzz ## Fuzz what reads hostile bytes for MINUTES=10; a fault
 		-max_total_time=$$((60 * $(or $(MINUTES),10))) -max_len=20000 -timeout=20 -rss_limit_mb=3000 $(ARGS)
 
 lock: .venv/.ready-dev ## Write the lock files anew from pyproject.toml (ARGS=--upgrade for newer versions).
-	.venv/bin/python $(PIP) 'uv>=0.8'
+	.venv/bin/python $(LOCKED) -r requirements/lock.lock
 	$(COMPILE) --all-extras --group build --group dev pyproject.toml -o requirements/dev.lock
 	$(COMPILE) --all-extras -c requirements/dev.lock pyproject.toml -o requirements/run.lock
 	$(COMPILE) -c requirements/dev.lock --group pyproject.toml:build -o requirements/build.lock

@@ -7,6 +7,7 @@ export default defineConfig({
     outDir: "../src/gossamer/web/static/dist",
     emptyOutDir: true,
     manifest: true,
+    license: true, // the notices of what is bundled, which goes into the package as well
     target: "es2022",
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0, // the content security policy allows files of this server only
