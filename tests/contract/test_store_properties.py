@@ -10,6 +10,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import usually
 from gossamer.crawl.urls import canonical
 from gossamer.model import Kind
 from storing import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
@@ -31,7 +32,7 @@ bonds = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=usually(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=words, body=words, reason=words, etag=words, given_bonds=bonds)
 def test_a_page_comes_out_as_it_went_in(
     store: Store, title: str, body: str, reason: str, etag: str, given_bonds: list[Bond]

@@ -23,6 +23,7 @@ import pytest
 
 from crawling import FAST, command, crawl, environment, gossamer, query
 from webs.generated import GeneratedWeb, Shape
+from webs.served import Served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -185,28 +186,45 @@ def start_crawl(url: str, store: Path, *arguments: object, handles: int = 1024, 
 
 
 @pytest.mark.parametrize("jump", [86_400, -86_400], ids=["a day forward", "a day back"])
-def test_a_clock_that_is_set_while_a_crawl_runs_changes_nothing(site: GeneratedWeb, tmp_path: Path, jump: int) -> None:
-    started = time.monotonic()
-    process = start_crawl(
-        site.url, tmp_path / "web", "--delay", "0.03", "--no-index", PYTHONPATH=str(CLOCK), CLOCK_JUMP=str(jump)
-    )
-    said = process.communicate(timeout=100)[1]
+def test_a_clock_that_is_set_while_a_crawl_runs_changes_nothing(tmp_path: Path, jump: int) -> None:
+    store, log, clock_set = tmp_path / "web", tmp_path / "log", tmp_path / "clock set"
+    links = "".join(f'<a href="/{number}">x</a>' for number in range(1, PAGES))
+    with Served({"/": links, **{f"/{number}": f"<p>{number}" for number in range(1, PAGES)}}) as site:
+        started = time.time()
+        process = start_crawl(
+            site.url, store, "--delay", "0.03", "--no-index", "--log-file", log, PYTHONPATH=str(CLOCK),
+            CLOCK_JUMP=str(jump), CLOCK_SET=str(clock_set),
+        )  # fmt: skip
+        while len(site.paths()) < PAGES // 4 and process.poll() is None:
+            time.sleep(0.01)
+        jumped = time.time()
+        clock_set.touch()
+        said = process.communicate(timeout=100)[1]
+        ended = time.time()
     assert process.returncode == 0, said
-    assert time.monotonic() - started < 60
-    assert query(tmp_path / "web", "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)]
-    assert max(times for (times,) in query(tmp_path / "web", "SELECT count(*) FROM visits GROUP BY resource")) == 1
+    assert ended - started < 60
+    assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)]
+    assert max(times for (times,) in query(store, "SELECT count(*) FROM visits GROUP BY resource")) == 1
+    # A crawl goes on by the clock that it began with, so its visits do not jump; the end of its log tells the one set.
+    [(first, last)] = query(store, "SELECT min(visited_at), max(visited_at) FROM visits")
+    assert started < first < jumped < last < ended
+    end = json.loads(log.read_text().splitlines()[-1])
+    assert (end["event"], end["at"] - jump) == ("end", pytest.approx(ended, abs=60))
 
 
 def test_a_crawl_goes_on_after_one_whose_clock_was_a_month_ahead(site: GeneratedWeb, tmp_path: Path) -> None:
-    month = 30 * 86_400
+    month, store, clock_set = 30 * 86_400, tmp_path / "web", tmp_path / "clock set"
+    clock_set.touch()
     ahead = start_crawl(
-        site.url, tmp_path / "web", *FAST, "--no-index", "--max-pages", 10, PYTHONPATH=str(CLOCK),
-        CLOCK_JUMP=str(month), CLOCK_AFTER="0",
+        site.url, store, *FAST, "--no-index", "--max-pages", 10, PYTHONPATH=str(CLOCK), CLOCK_JUMP=str(month),
+        CLOCK_SET=str(clock_set),
     )  # fmt: skip
     said = ahead.communicate(timeout=60)[1]
     assert ahead.returncode == 0, said
-    summary = crawl(site.url, tmp_path / "web", *FAST, "--max-pages", "none", "--no-index")
+    summary = crawl(site.url, store, *FAST, "--max-pages", "none", "--no-index")
     assert (summary["pages"], summary["queued"]) == (PAGES - 10, 0)
+    visits = query(store, "SELECT visited_at FROM visits ORDER BY id")
+    assert [round((at - time.time()) / 86_400) for (at,) in visits] == [30] * 10 + [0] * (PAGES - 10)
 
 
 # -- processes that die ------------------------------------------------------------------------------------------------
@@ -237,8 +255,8 @@ def test_whichever_process_of_a_crawl_dies_nothing_is_lost(tmp_path: Path) -> No
             with start_crawl(web.url, store, *FAST, "--revisit", "--all") as process:
                 victim = member(process, kind)
                 time.sleep(chance.uniform(0.0, 1.0))
-                if victim.is_running():
-                    victim.kill()
+                assert is_alive(victim), f"the {kind} was gone before it was killed"
+                victim.kill()
                 process.terminate()
                 process.communicate(timeout=100)
         crawl(web.url, store, *FAST)
@@ -249,6 +267,10 @@ def test_whichever_process_of_a_crawl_dies_nothing_is_lost(tmp_path: Path) -> No
     assert states.get("failed: parser crashed", 0) <= 4
     counted = json.loads(gossamer("status", "--store", store, "--json").stdout)
     assert counted["documents"] == states["visited: fetched"]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
 
 
 def member(crawl_: subprocess.Popen[str], kind: str) -> psutil.Process:
@@ -262,7 +284,7 @@ def member(crawl_: subprocess.Popen[str], kind: str) -> psutil.Process:
             if sign in child.cmdline():
                 return child
         time.sleep(0.01)
-    return coordinator
+    raise AssertionError(f"the crawl ended before there was the {kind}")
 
 
 if __name__ == "__main__":

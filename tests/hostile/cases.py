@@ -47,6 +47,11 @@ def _address(name: str, url: str, kind: str) -> Case:
     return Case(name, f"A link to {name}", url, "refused", "refused address", f"{kind} address")
 
 
+def _inward(name: str, url: str, kind: str) -> Case:
+    does, link = f"Redirects to {name}", _at(f"redirect?to={url}")
+    return Case(f"to {name}", does, url, "refused", "refused address", f"{kind} address", link)
+
+
 def _robots(place: str, does: str, path: str, state: str, outcome: str, reason: str = "") -> Case:
     name = f"{place.replace('_', ' ')} {path}".strip()
     return Case(name, does, f"http://{{{place}}}/{path}", state, outcome, reason, seed=path == "page")
@@ -159,6 +164,10 @@ REDIRECTS = (
         "timeout", "no connection within", _at("redirect?to=https://{main}/page?over=tls"),
     ),
     Case(
+        "to http", "Redirects from https to http", "http://{main}/page?from=tls", "visited", "fetched",
+        link="https://{tls_good}/redirect?to=http://{main}/page?from=tls",
+    ),
+    Case(
         "to a neighbour port", "Redirects to another port of this machine", "http://{victim}/by-redirect", "refused",
         "refused address", "loopback", _at("redirect?to=http://{victim}/by-redirect"),
     ),
@@ -166,6 +175,14 @@ REDIRECTS = (
         "to cloud metadata", "Redirects to 169.254.169.254", "http://169.254.169.254/latest/meta-data/", "refused",
         "refused address", "link-local", _at("redirect?to=http://169.254.169.254/latest/meta-data/"),
     ),
+    _inward("[::1]", "http://[::1]:{victim_port}/by-v6", "loopback"),
+    _inward("an IPv4-mapped address", "http://[::ffff:127.0.0.1]:{victim_port}/by-mapped", "loopback"),
+    _inward("NAT64 of loopback", "http://[64:ff9b::7f00:1]:{victim_port}/by-nat64", "loopback"),
+    _inward("NAT64 of 10.0.0.1", "http://[64:ff9b::a00:1]/by-nat64", "private"),
+    _inward("a decimal address", "http://2130706433:{victim_port}/by-decimal", "loopback"),
+    _inward("10.0.0.1 in decimal", "http://167772161/by-decimal", "private"),
+    _inward("a hexadecimal address", "http://0x7f000001:{victim_port}/by-hexadecimal", "loopback"),
+    _inward("192.168.1.1 in hexadecimal", "http://0xc0a80101/by-hexadecimal", "private"),
 )  # fmt: skip
 
 ADDRESSES = (

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import usually
 from gossamer.crawl.parse import PageParser, ParseOptions
 from gossamer.model import Outcome, Page, Role
 from parsing import job, page, rows, runs
@@ -36,7 +37,7 @@ def is_storable(parsed: Page) -> bool:
     return not any("\0" in text for text in texts)
 
 
-@settings(max_examples=300)
+@settings(max_examples=usually(300))
 @given(st.lists(MARKUP, max_size=40).map("".join), st.sampled_from(TYPES), st.booleans())
 def test_any_markup_gives_a_page_that_can_be_stored(markup: str, content_type: str, keep_links: bool) -> None:
     parsed = PageParser(ParseOptions(keep_links=keep_links)).parse(job(markup, content_type))

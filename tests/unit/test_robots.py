@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from examples import usually
 from gossamer.crawl.robots import ALLOW_ALL, MAX_BYTES, RobotsRules, meaning_of, robots_directives, robots_text
 from gossamer.model import Outcome
 
@@ -25,7 +26,7 @@ def matches_by_regex(pattern: str, path: str) -> bool:
     return re.match(f"{expression}{anchor and chr(92) + 'Z'}", path, re.DOTALL) is not None
 
 
-@settings(max_examples=1000)
+@settings(max_examples=usually(1000))
 @given(PATTERNS, PATHS)
 @example("/a*ab$", "/aab")
 @example("/a*ab$", "/ab")
@@ -37,7 +38,7 @@ def test_a_pattern_matches_where_a_regular_expression_does(pattern: str, path: s
     assert rules.allowed(path, "bot") is not matches_by_regex(pattern, path)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=usually(1000))
 @given(st.lists(st.tuples(PATTERNS, st.booleans()), max_size=6), PATHS)
 @example([("/ab$", True), ("/*ab", False)], "/ab")
 @example([("/ab", False), ("/*b", True)], "/ab")

@@ -9,6 +9,7 @@ from ada_url import join_url
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from examples import usually
 from gossamer.crawl.urls import KEEP, UrlRules, authority, canonical, digest, from_input, key, origin, scheme
 from gossamer.errors import UsageError
 
@@ -81,7 +82,7 @@ def test_credentials_never_get_into_the_canonical_form(href: str, url: str) -> N
     "base",
     ["https://example.org/a/b?c=/d/", "https://example.org/", "https://example.org/a/?x", "http://h/a//b/", "http://h"],
 )
-@settings(max_examples=500)
+@settings(max_examples=usually(500))
 @given(href=st.text(alphabet="ab./?#:\\%@ \t&=hHtTpPsS", max_size=20))
 @example(href="http:")
 @example(href="http:?x")
@@ -111,7 +112,7 @@ RULES = st.builds(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=usually(500))
 @given(URLS)
 @example("http://h/%%341%4%31")
 def test_the_canonical_form_is_its_own_canonical_form(text: str) -> None:
@@ -119,7 +120,7 @@ def test_the_canonical_form_is_its_own_canonical_form(text: str) -> None:
     assert url is None or canonical(url) == url
 
 
-@settings(max_examples=500)
+@settings(max_examples=usually(500))
 @given(URLS, RULES)
 @example("http://h/%%341%4%31", KEEP)
 def test_a_key_is_its_own_key(text: str, rules: UrlRules) -> None:
@@ -127,7 +128,7 @@ def test_a_key_is_its_own_key(text: str, rules: UrlRules) -> None:
     assert url is None or key(key(url, rules), rules) == key(url, rules)
 
 
-@settings(max_examples=500)
+@settings(max_examples=usually(500))
 @given(URLS)
 def test_a_key_is_a_canonical_url(text: str) -> None:
     url = canonical(text)
