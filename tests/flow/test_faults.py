@@ -233,13 +233,14 @@ def test_a_crawl_goes_on_after_one_whose_clock_was_a_month_ahead(site: Generated
 def test_a_server_that_is_killed_leaves_a_web_that_the_next_one_serves(sound: Path) -> None:
     for _ in range(2):
         with subprocess.Popen(
-            command("serve", "--store", sound, "--port", 0), env=environment(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            command("serve", "--store", sound, "--port", 0, "--json"), env=environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         ) as server:  # fmt: skip
             try:
                 assert server.stdout is not None
-                url = next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
-                found = httpx.get(f"{url.rstrip('/')}/api/search", params={"q": "amber basin"}, timeout=60).json()
+                ready = json.loads(server.stdout.readline())
+                assert ready["control"] is True
+                found = httpx.get(f"{ready['url']}api/search", params={"q": "amber basin"}, timeout=60).json()
                 assert [hit["url"] for hit in found["hits"]] == hits(sound)
             finally:
                 server.kill()

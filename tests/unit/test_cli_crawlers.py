@@ -78,6 +78,19 @@ def test_a_crawler_is_asked_by_its_name_in_any_case(
     assert capsys.readouterr().err.startswith("Naiad will ")
 
 
+def test_who_was_asked_is_told_to_programs(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+    web.beat(1, REPORT, time.time())
+    assert call("pause", "--all", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "asked": [{"name": name, "wanted": "pause", "at_work": True} for name in ("Naiad", "Thalassa")]
+    }
+    for command, word in (("resume", "run"), ("stop", "stop")):
+        assert call(command, "naiad", "--json") == 0
+        assert json.loads(capsys.readouterr().out) == {"asked": [{"name": "Naiad", "wanted": word, "at_work": True}]}
+    assert call("parsers", "3", "Naiad", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"asked": [{"name": "Naiad", "wanted_parsers": 3, "at_work": True}]}
+
+
 def test_a_crawler_is_asked_for_more_parsers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.beat(1, REPORT, time.time())
     assert call("parsers", "3", "naiad") == 0

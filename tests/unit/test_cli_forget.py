@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,6 +47,21 @@ def test_a_host_goes_with_its_resources(web: SqliteStore) -> None:
     assert call("forget", "other.example", "--yes") == 0
     assert call("forget", "example.org", "--yes") == 0
     assert web.counts().documents == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("example.org/a", {"forgotten": f"{SEED}a", "resources": 1}),
+        ("other.example", {"forgotten": "other.example", "resources": 1}),
+    ],
+)
+@pytest.mark.usefixtures("web")
+def test_what_went_is_told_to_programs(
+    typed: str, answer: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("forget", typed, "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == answer
 
 
 def test_a_host_that_is_being_visited_is_not_taken_away(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:

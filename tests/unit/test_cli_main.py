@@ -16,7 +16,7 @@ from gossamer.cli.reference import commands_text, reports_text
 from gossamer.config.describe import reference_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -90,6 +90,19 @@ def test_every_command_of_the_index_is_there_and_says_what_it_does(name: str) ->
     assert command is not None
     assert command.name == name
     assert command.help
+
+
+def commands(group: click.Group) -> Iterator[click.Command]:
+    """The commands of a group, with those of the groups in it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield from commands(command) if isinstance(command, click.Group) else [command]
+
+
+def test_every_command_speaks_json() -> None:
+    assert [each.name for each in commands(app) if "--json" not in {o for p in each.params for o in p.opts}] == []
 
 
 def test_a_reader_that_goes_away_is_no_fault() -> None:

@@ -56,6 +56,13 @@ def test_init_writes_to_stdout_when_asked(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == init_text()
 
 
+def test_init_tells_programs_where_the_file_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("config", "init", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"out": "gossamer.toml"}
+    assert call("config", "init", "--json", "--out", "-") == 2
+    assert "give --out FILE" in capsys.readouterr().err
+
+
 def test_show_tells_where_each_value_came_from(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 all_option = click.option("--all", "everybody", is_flag=True, help="All crawlers at work.")
+WILL = {"pause": "will pause", "run": "will go on", "stop": "will stop"}
 
 
 @click.command()
@@ -80,27 +81,42 @@ def _parsers(one: Crawler) -> str:
 @names_argument
 @all_option
 @store_option
-def pause(names: tuple[str, ...], everybody: bool, store: str) -> None:
-    """Ask crawlers to pause: they finish what is in flight and start nothing new."""
-    _ask(store, names, everybody=everybody, wanted="pause", told="will pause")
+@json_option
+def pause(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
+    """Ask crawlers to pause: they finish what is in flight and start nothing new.
+
+    \b
+    JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
+    """
+    _ask(store, names, everybody=everybody, wanted="pause", as_json=as_json)
 
 
 @click.command()
 @names_argument
 @all_option
 @store_option
-def resume(names: tuple[str, ...], everybody: bool, store: str) -> None:
-    """Ask paused crawlers to go on."""
-    _ask(store, names, everybody=everybody, wanted="run", told="will go on")
+@json_option
+def resume(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
+    """Ask paused crawlers to go on.
+
+    \b
+    JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
+    """
+    _ask(store, names, everybody=everybody, wanted="run", as_json=as_json)
 
 
 @click.command()
 @names_argument
 @all_option
 @store_option
-def stop(names: tuple[str, ...], everybody: bool, store: str) -> None:
-    """Ask crawlers to finish what is in flight and end. A start is local: `gossamer crawl`."""
-    _ask(store, names, everybody=everybody, wanted="stop", told="will stop")
+@json_option
+def stop(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
+    """Ask crawlers to finish what is in flight and end. A start is local: `gossamer crawl`.
+
+    \b
+    JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
+    """
+    _ask(store, names, everybody=everybody, wanted="stop", as_json=as_json)
 
 
 @click.command()
@@ -108,10 +124,14 @@ def stop(names: tuple[str, ...], everybody: bool, store: str) -> None:
 @names_argument
 @all_option
 @store_option
-def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str) -> None:
+@json_option
+def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
     """Ask crawlers to work with NUMBER parser processes from now on: two for each core of their machine at most.
 
     Those that are too many finish what they were given.
+
+    \b
+    JSON: {"asked": [{"name", "wanted_parsers", "at_work"}]}; not at work: it ended meanwhile
     """
     _check(names, everybody=everybody)
     with opened(store, write=True) as web:
@@ -121,19 +141,23 @@ def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str) ->
                 raise UsageError(f"The parsers of {one.name} cannot be changed.")
             if number > one.most_parsers:
                 raise UsageError(f"{one.name} may have {one.most_parsers} parsers at most.")
-        for one in chosen:
-            _tell(one.name, f"will have {number} parser{'s'[: number > 1]}", done=web.want_parsers(one.name, number))
+        asked = {one.name: web.want_parsers(one.name, number) for one in chosen}
+    _tell(asked, f"will have {number} parser{'s'[: number > 1]}", {"wanted_parsers": number}, as_json=as_json)
 
 
-def _ask(store: str, names: tuple[str, ...], *, everybody: bool, wanted: str, told: str) -> None:
+def _ask(store: str, names: tuple[str, ...], *, everybody: bool, wanted: str, as_json: bool) -> None:
     _check(names, everybody=everybody)
     with opened(store, write=True) as web:
-        for one in _chosen(web, names):
-            _tell(one.name, told, done=web.want(one.name, wanted))
+        asked = {one.name: web.want(one.name, wanted) for one in _chosen(web, names)}
+    _tell(asked, WILL[wanted], {"wanted": wanted}, as_json=as_json)
 
 
-def _tell(name: str, told: str, *, done: bool) -> None:
-    say(f"{name} {told} within a few seconds." if done else f"{name} has ended meanwhile.")
+def _tell(asked: dict[str, bool], told: str, wanted: dict[str, object], *, as_json: bool) -> None:
+    """Who was asked, and whether they were at work to hear it."""
+    if as_json:
+        json_rows("asked", ({"name": name, **wanted, "at_work": heard} for name, heard in asked.items()), sys.stdout)
+    for name, heard in asked.items():
+        say(f"{name} {told} within a few seconds." if heard else f"{name} has ended meanwhile.")
 
 
 def _check(names: tuple[str, ...], *, everybody: bool) -> None:

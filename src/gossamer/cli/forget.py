@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.lookup import is_at_work, opened
-from gossamer.cli.options import index_option, store_option
-from gossamer.cli.output import printable, say
+from gossamer.cli.options import index_option, json_option, store_option
+from gossamer.cli.output import json_text, printable, say, show
 from gossamer.errors import IndexBusy, UsageError
 from gossamer.lookup import find, url_rules
 
@@ -23,19 +23,22 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @store_option
 @index_option
-def forget(what: str, yes: bool, store: str) -> None:
+@json_option
+def forget(what: str, yes: bool, store: str, as_json: bool) -> None:
     """Remove a page or a host with all that hangs on it: text, source, links, visits, and its place in the index.
 
     A URL (https://example.org/page) is one resource; a bare name (example.org, localhost:8080) is a host with all its
     resources. What pages that stay link to is still known, as forgotten; it is visited again only when you give its URL
     to `gossamer crawl`.
+
+    \b
+    JSON: {"forgotten": URL-OR-HOST, "resources"}
     """
     with opened(store, write=True) as web:
-        if "/" in what:
-            _forget_page(web, what, yes=yes)
-        else:
-            _forget_host(web, what, yes=yes)
+        forgotten, resources = (_forget_page if "/" in what else _forget_host)(web, what, yes=yes)
         _leave_the_index(web, store)
+    if as_json:
+        show(json_text({"forgotten": forgotten, "resources": resources}))
 
 
 def _leave_the_index(web: Store, place: str) -> None:
@@ -51,16 +54,17 @@ def _leave_the_index(web: Store, place: str) -> None:
         say("The index is being written just now, and will drop it too.")
 
 
-def _forget_page(web: Store, text: str, *, yes: bool) -> None:
+def _forget_page(web: Store, text: str, *, yes: bool) -> tuple[str, int]:
     from gossamer.crawl.urls import digest
 
     row = find(web, text)
     _make_sure(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
-    web.forget(url_digest=digest(row.url, url_rules(web)))
+    count = web.forget(url_digest=digest(row.url, url_rules(web)))
     say(f"Forgot {row.url}.")
+    return row.url, count
 
 
-def _forget_host(web: Store, name: str, *, yes: bool) -> None:
+def _forget_host(web: Store, name: str, *, yes: bool) -> tuple[str, int]:
     host = _host(web, name)
     at_work = {crawler.name for crawler in web.crawlers() if is_at_work(crawler)}
     if host.holder in at_work:
@@ -68,6 +72,7 @@ def _forget_host(web: Store, name: str, *, yes: bool) -> None:
     _make_sure(f"{host.name} will be removed with {host.known:,} resources, {host.pages:,} of them visited.", yes=yes)
     count = web.forget(host=host.name)
     say(f"Forgot {host.name} and {count:,} resources.")
+    return host.name, count
 
 
 def _host(web: Store, name: str) -> HostRow:

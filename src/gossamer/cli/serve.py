@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 
 import click
 
 from gossamer.cli.lookup import opened
-from gossamer.cli.options import index_option, store_option
-from gossamer.cli.output import say
+from gossamer.cli.options import index_option, json_option, store_option
+from gossamer.cli.output import json_text, say, show
 from gossamer.errors import UsageError
 from gossamer.places import named
 
@@ -31,12 +32,18 @@ MISSING = "The web app needs the extra `web`: pip install 'gossamer[web]'."
 @click.option("--socket", "inherited", type=int, hidden=True, help="A listening socket, from `go`; ends with stdin.")
 @store_option
 @index_option
-def serve(host: str, port: int, names: tuple[str, ...], rate: float, inherited: int | None, store: str) -> None:
+@json_option
+def serve(
+    host: str, port: int, names: tuple[str, ...], rate: float, inherited: int | None, store: str, as_json: bool
+) -> None:
     """Serve the web app: search, pages, the link graph, the crawl, reports; and the API at /api.
 
     Everybody who reaches the address may read. To change something (stop crawlers, add seeds, forget pages) the token
     is needed that is printed at the start, or the one in GOSSAMER_TOKEN. On other addresses than those of this machine
     nothing can be changed unless GOSSAMER_TOKEN is set.
+
+    \b
+    JSON, a line when it is ready: {"url", "control"}; control: whether something can be changed
     """
     if inherited is None:
         say(f"Serving {named(store)} ...")
@@ -54,8 +61,13 @@ def serve(host: str, port: int, names: tuple[str, ...], rate: float, inherited: 
     rules = access(host, token, frozenset(name.lower() for name in names), rate)
 
     def started() -> None:
-        if inherited is None:
-            _tell(address_of(host, listener.getsockname()[1]), "" if token else rules.token, control=bool(rules.token))
+        if inherited is not None:
+            return
+        url = address_of(host, listener.getsockname()[1])
+        if as_json:
+            show(json_text({"url": url, "control": bool(rules.token)}))
+            sys.stdout.flush()
+        _tell(url, "" if token else rules.token, control=bool(rules.token))
 
     run(store, rules, listener, started, with_stdin=inherited is not None)
 

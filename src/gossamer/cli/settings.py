@@ -10,7 +10,7 @@ import click
 
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import Column, json_text, say, show, write_table
-from gossamer.errors import SettingsError, StoreMissing
+from gossamer.errors import SettingsError, StoreMissing, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,11 +32,18 @@ def config(ctx: click.Context) -> None:
 @click.option("--out", metavar="FILE", help="Where to; - is stdout. Default: the web's directory, else here.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @store_option
-def init(out: str | None, force: bool, store: str) -> None:
-    """Write a gossamer.toml with every setting described, and its default commented out."""
+@json_option
+def init(out: str | None, force: bool, store: str, as_json: bool) -> None:
+    """Write a gossamer.toml with every setting described, and its default commented out.
+
+    \b
+    JSON: {"out"}
+    """
     from gossamer.config import init_text
 
     if out == "-":
+        if as_json:
+            raise UsageError("With --json the answer goes to stdout, where the file itself would go; give --out FILE.")
         show(init_text().rstrip())
         return
     path = Path(out) if out else Path(store if Path(store).is_dir() else ".") / FILE_NAME
@@ -45,6 +52,8 @@ def init(out: str | None, force: bool, store: str) -> None:
             file.write(init_text())
     except FileExistsError as error:
         raise SettingsError(f"{path} is there already; --force replaces it.") from error
+    if as_json:
+        show(json_text({"out": str(path)}))
     say(f"Wrote {path}.")
 
 
