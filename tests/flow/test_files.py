@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crawling import FAST, crawl
 from gossamer.crawl.urls import digest
 from gossamer.model import State
 from gossamer.store.sqlite import SqliteStore
+from webs.served import Answer, Served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +29,17 @@ PAGES = {
     "no-ending": b"<!doctype html><title>Sniffed</title>",
     "data.bin": b"\x00\x01\x02",
     "logo.png": b"\x89PNG\r\n",
+}
+LINKED = "<title>{0}</title><p>The page called {0}.<p><a href=/>home</a> <a href=/hidden>hidden</a>"
+HEADERS = {
+    "/hidden": {"X-Robots-Tag": "noindex"},
+    "/unfollowed": {"X-Robots-Tag": "nofollow"},
+    "/neither": {"X-Robots-Tag": "none"},
+    "/german": {"Content-Language": "de"},
+    "/copy": {"Link": '</>; rel="canonical"'},
+    "/copy-by-itself": {},
+    "/copy-by-both": {"Link": '</>; rel="canonical"'},
+    "/dated": {"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT", "ETag": '"1"'},
 }
 
 
@@ -58,13 +71,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def contents(web: Path) -> dict[str, object]:
-    """All that a page in files can carry: what the page is, its bytes, its text, its links."""
+    """All that a page in files can carry: what the page is, its bytes, its text, its links, what its header said."""
     store = SqliteStore.open(web, create=False, read_only=True)
     found: dict[str, object] = {}
     for row in store.resources(State.VISITED):
-        links = [(link.url, link.kind, link.anchor, link.weight) for link in store.outlinks(row.id)]
+        links = [(link.url, link.kind, link.anchor, link.weight, link.follow) for link in store.outlinks(row.id)]
         facts = (row.title, row.media_type, row.charset, row.status, row.last_modified, row.bytes, row.content_digest)
-        found[row.url] = (facts, store.source(row.id), store.text(row.id), links)
+        told = (row.noindex, row.nofollow, row.language, row.canonical, row.etag, round(row.visited_at or 0, 1))
+        found[row.url] = (facts, told, store.source(row.id), store.text(row.id), links)
     store.close()
     return found
 
@@ -97,6 +111,39 @@ def test_what_is_exported_comes_back_as_it_was(folder: Path, tmp_path: Path) -> 
     (tmp_path / "files" / "manifest.jsonl").unlink()
     gossamer("import", str(tmp_path / "files"), "--store", str(three))
     assert set(contents(three)) == set(contents(one))
+
+
+@pytest.fixture
+def crawled(tmp_path: Path) -> Path:
+    """A site that says in its headers what its pages do not say, or say as well."""
+    site: dict[str, str | Answer] = {}
+    for path, headers in HEADERS.items():
+        canonical = "<link rel=canonical href=/>" if "-by-" in path else ""
+        site[path] = Answer(canonical + LINKED.format(path[1:]), headers={"Content-Type": "text/html", **headers})
+    site["/"] = "<title>Start</title>" + "".join(f"<a href={path}>{path}</a>" for path in HEADERS)
+    with Served(site) as server:
+        crawl(server.url, tmp_path / "crawled", *FAST, "--no-index")
+    return tmp_path / "crawled"
+
+
+@pytest.mark.parametrize(("kind", "name"), [("files", "pages"), ("warc", "web.warc.gz")])
+def test_what_the_headers_of_a_crawl_said_comes_back(kind: str, name: str, crawled: Path, tmp_path: Path) -> None:
+    exported = answer("export", kind, "--out", str(tmp_path / name), "--store", str(crawled))
+    assert (exported["pages"], exported["skipped"]) == (len(HEADERS) + 1, {})
+    gossamer("import", str(tmp_path / name), "--store", str(tmp_path / "again"))
+    assert contents(tmp_path / "again") == contents(crawled)
+
+
+def test_a_page_that_its_header_keeps_out_of_the_index_stays_out(
+    crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GOSSAMER_CRAWL_INDEX")
+    gossamer("export", "files", "--out", str(tmp_path / "pages"), "--store", str(crawled))
+    again = str(tmp_path / "again")
+    gossamer("import", str(tmp_path / "pages"), "--store", again)
+    gossamer("index", "--store", again)
+    assert answer("search", '"page called german"', "--store", again)["total"] == 1
+    assert answer("search", '"page called hidden"', "--store", again)["total"] == 0
 
 
 def test_an_import_again_replaces_the_pages(folder: Path, tmp_path: Path) -> None:

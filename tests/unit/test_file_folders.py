@@ -46,13 +46,35 @@ def test_a_manifest_tells_what_a_file_alone_cannot(folder: Path) -> None:
     put(folder, "some/where", b"\xe4")
     entry = Entry(
         url="https://example.org/a", path="some/where", media_type="text/plain", charset="windows-1252", status=203,
-        last_modified="Sun, 06 Nov 1994 08:49:37 GMT",
+        last_modified="Sun, 06 Nov 1994 08:49:37 GMT", etag='"1"', language="de", canonical="https://example.org/b",
+        noindex=True, nofollow=True, visited_at=784111777.5,
     )  # fmt: skip
     listed(folder, msgspec.to_builtins(entry))
     ((page,), skipped) = split(folder)
-    headers = {"content-type": "text/plain; charset=windows-1252", "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT"}
-    assert page == page_of("https://example.org/a", b"\xe4", 203, headers)
+    headers = {
+        "content-type": "text/plain; charset=windows-1252", "content-language": "de", "etag": '"1"',
+        "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "link": "<https://example.org/b>; rel=canonical",
+        "x-robots-tag": "noindex, nofollow",
+    }  # fmt: skip
+    assert page == page_of("https://example.org/a", b"\xe4", 203, headers, at=784111777.5)
     assert skipped == {}
+
+
+def test_a_manifest_of_before_is_read_as_it_was(folder: Path) -> None:
+    put(folder, "a.html")
+    line = {"url": "https://example.org/a", "path": "a.html", "media_type": "text/html", "charset": "", "status": 200}
+    listed(folder, {**line, "last_modified": "yesterday"})
+    ((page,), _) = split(folder)
+    assert page == page_of(
+        "https://example.org/a", b"<p>text", 200, {"content-type": "text/html", "last-modified": "yesterday"}
+    )
+
+
+def test_a_page_that_came_without_a_time_of_change_gets_none(folder: Path) -> None:
+    put(folder, "a.html")
+    listed(folder, {"url": "https://example.org/a", "path": "a.html", "last_modified": ""})
+    ((page,), _) = split(folder)
+    assert page.fetched.headers == {"content-type": "text/html"}
 
 
 def test_names_lead_to_urls_without_a_manifest(folder: Path) -> None:

@@ -153,6 +153,11 @@ def test_a_link_header_is_relative_to_the_page_and_not_to_its_base() -> None:
     assert found.canonical == "http://example.org/c"
 
 
+def test_a_canonical_that_page_and_header_both_name_is_one() -> None:
+    found = rows(page("<link rel=canonical href=/c>", link="</c>; rel=canonical"))
+    assert [(row.url, row.kind, row.weight) for row in found] == [("http://example.org/c", Kind.CANONICAL, 1)]
+
+
 def test_a_refresh_header_is_a_link() -> None:
     assert [(row.url, row.kind) for row in rows(page("", refresh="3; url=x"))] == [(HERE + "x", Kind.REFRESH)]
 

@@ -46,9 +46,8 @@ def test_the_header_holds_what_is_stored(store: Store) -> None:
     assert "WARC-Date: 2020-02-29T12:00:00.250000Z\r\n" in response
     assert f"WARC-Target-URI: {URL}\r\n" in response
     assert response.endswith(
-        "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\nContent-Length: 5\r\n"
-        "Content-Language: en\r\n"
-        'ETag: "e"\r\nLast-Modified: yesterday\r\n\r\nwords\r\n\r\n'
+        "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Language: en\r\n"
+        'ETag: "e"\r\nLast-Modified: yesterday\r\nContent-Length: 5\r\n\r\nwords\r\n\r\n'
     )
 
 

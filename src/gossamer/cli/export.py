@@ -139,8 +139,8 @@ export.add_command(picture)
 def files(out: Path, store: str, as_json: bool) -> None:
     """Write the pages as files, under names that lead back to their URLs, with a manifest.
 
-    The files hold the stored sources byte for byte; manifest.jsonl tells the URL, type, charset, status and time of
-    change of each. `gossamer import DIR` takes such a folder back in.
+    The files hold the stored sources byte for byte; manifest.jsonl tells the URL of each and what its header said:
+    type, charset, status, language, canonical, noindex and more. `gossamer import DIR` takes such a folder back in.
 
     \b
     JSON: {"pages", "bytes", "skipped": {reason: count}, "seconds"}

@@ -218,6 +218,8 @@ def _add_headers(job: ParseJob, document: Document) -> None:
         url, kind = canonical(target, job.url), kind_of_rel(rel)
         if url and kind:
             if kind is Kind.CANONICAL:
+                if url == document.canonical:
+                    continue  # the page says so too; that is one claim, wherever it stands
                 document.canonical = document.canonical or url
             document.bonds.add(url, int(kind), clean(title, MAX_ANCHOR), rel, int(Position.HEAD))
     refresh = refresh_target(job.refresh) if job.refresh else None

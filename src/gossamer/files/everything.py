@@ -83,6 +83,7 @@ RESOURCES = (
     Column("language"),
     Column("canonical"),
     Column("noindex", "flag"),
+    Column("nofollow", "flag"),
     Column("bytes", "integer"),
     Column("etag"),
     Column("last_modified"),

@@ -62,6 +62,12 @@ def _entry(row: ResourceRow) -> manifest.Entry:
         charset=row.charset,
         status=status_of(row),
         last_modified=row.last_modified,
+        etag=row.etag,
+        language=row.language,
+        canonical=row.canonical,
+        noindex=row.noindex,
+        nofollow=row.nofollow,
+        visited_at=row.visited_at,
     )
 
 

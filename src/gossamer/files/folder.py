@@ -20,6 +20,7 @@ import msgspec
 from gossamer.crawl.urls import canonical
 from gossamer.errors import UsageError
 from gossamer.files import manifest
+from gossamer.files.header import header_of
 from gossamer.files.names import url_of
 from gossamer.files.page import Skipped, page_of
 
@@ -95,13 +96,14 @@ def _url(path: str, base: str | None) -> str | None:
 
 def _page(root: Path, entry: manifest.Entry, max_bytes: int) -> FilePage:
     body, modified = _read(root, entry.path, max_bytes)
-    media_type = entry.media_type or media_type_of(entry.path)
-    headers = {
-        "content-type": f"{media_type}; charset={entry.charset}" if entry.charset else media_type,
-        "last-modified": entry.last_modified or formatdate(modified, usegmt=True),
-    }
+    told = msgspec.structs.replace(
+        entry,
+        media_type=entry.media_type or media_type_of(entry.path),
+        last_modified=formatdate(modified, usegmt=True) if entry.last_modified is None else entry.last_modified,
+    )
+    headers = {name.lower(): value for name, value in header_of(told).items()}
     status = 200 if entry.status == 304 else entry.status  # 304 says that nothing came: but here it is
-    return page_of(entry.url, body, status, headers)
+    return page_of(entry.url, body, status, headers, at=entry.visited_at)
 
 
 def _read(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]:

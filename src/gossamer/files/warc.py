@@ -1,8 +1,8 @@
 """A web's pages as a WARC 1.1 archive (ISO 28500), a gzip member for each record, as the tools of archivists want it.
 
 The store keeps decoded bodies, not header lines. So the header of each response is made of what is stored (status,
-type, charset, language, ETag, Last-Modified, noindex), and the warcinfo record says so. The same web makes the same
-records under the same names.
+type, charset, language, ETag, Last-Modified, canonical, noindex, nofollow), and the warcinfo record says so. The same
+web makes the same records under the same names.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from http import HTTPStatus
 from typing import IO, TYPE_CHECKING
 
 from gossamer.files.export import Exported, status_of
+from gossamer.files.header import header_of
 from gossamer.files.tables import time_text
 
 if TYPE_CHECKING:
@@ -74,15 +75,7 @@ def _http(row: ResourceRow, length: int) -> bytes:
     """The header that a server might have sent."""
     status = status_of(row)
     phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-    kind = f"{row.media_type};charset={row.charset}" if row.charset else row.media_type
-    fields = (
-        ("Content-Type", kind),
-        ("Content-Length", str(length)),
-        ("Content-Language", row.language),
-        ("ETag", row.etag),
-        ("Last-Modified", row.last_modified),
-        ("X-Robots-Tag", "noindex" if row.noindex else ""),
-    )
+    fields = (*header_of(row).items(), ("Content-Length", str(length)))
     return f"HTTP/1.1 {status} {phrase}\r\n".encode() + _fields(fields, "latin-1") + b"\r\n"
 
 

@@ -142,6 +142,7 @@ class ResourceRow(Value, frozen=True, kw_only=True):
     language: str
     canonical: str
     noindex: bool
+    nofollow: bool
     bytes: int
     etag: str
     last_modified: str

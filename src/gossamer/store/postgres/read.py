@@ -22,10 +22,10 @@ ROWS_AT_ONCE = 1_000
 
 RESOURCE_COLUMNS = """
     r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
-    r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.bytes, r.etag, r.last_modified,
-    encode(r.content_digest, 'hex') AS content_digest, coalesce(b.number, 0) AS backlinks, r.priority, r.tries,
-    r.visits, r.discovered_at, coalesce(d.name, '') AS discovered_by, r.visited_at, coalesce(v.name, '') AS visited_by,
-    coalesce(r.version, 0) AS version
+    r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.nofollow, r.bytes, r.etag,
+    r.last_modified, encode(r.content_digest, 'hex') AS content_digest, coalesce(b.number, 0) AS backlinks,
+    r.priority, r.tries, r.visits, r.discovered_at, coalesce(d.name, '') AS discovered_by, r.visited_at,
+    coalesce(v.name, '') AS visited_by, coalesce(r.version, 0) AS version
     FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
     LEFT JOIN crawlers AS d ON d.id = r.discovered_by LEFT JOIN crawlers AS v ON v.id = r.visited_by"""
 RESOURCE = f"SELECT {RESOURCE_COLUMNS} WHERE r.digest = %s"

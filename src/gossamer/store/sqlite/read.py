@@ -25,9 +25,9 @@ ALL = -1  # LIMIT -1 is no limit
 
 _RESOURCE = """
     SELECT r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
-        r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.bytes, r.etag, r.last_modified,
-        lower(hex(r.content_digest)) AS content_digest, coalesce(b.number, 0) AS backlinks, r.priority, r.tries,
-        r.visits, r.discovered_at,
+        r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.nofollow, r.bytes, r.etag,
+        r.last_modified, lower(hex(r.content_digest)) AS content_digest, coalesce(b.number, 0) AS backlinks,
+        r.priority, r.tries, r.visits, r.discovered_at,
         coalesce(d.name, '') AS discovered_by, r.visited_at, coalesce(v.name, '') AS visited_by,
         coalesce(r.version, 0) AS version
     FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
