@@ -17,14 +17,15 @@ import threading
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 import msgspec
 import zstandard
 
-from gossamer import config, start, wiring
+from gossamer import start, wiring
+from gossamer.config.named import by_key
 from gossamer.crawl.urls import digest, from_input
-from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
+from gossamer.errors import CrawlerLost, SeedUnreachable
 from gossamer.indexing import IndexFollower
 from gossamer.lookup import find, url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from gossamer.config.named import NamedSettings
     from gossamer.crawl.crawler import CrawlLoop
     from gossamer.crawl.progress import Progress
     from gossamer.graph.snapshot import Graph
@@ -116,9 +118,10 @@ class Crawler:
     """A crawl to iterate over; each page is safely stored when it comes.
 
     Settings are given by their names (`max_pages=100, delay=0.5, scope="domain"`); see docs/reference/settings.md.
-    `query` gives words to start from what a search service finds for them (so the setting `crawl.query` is called
-    `url_query` here, like its flag), `revisit` visits again what is "due", or "all". The crawl runs in a thread of its
-    own, so that a slow loop body does not let transfers run into their time limits; leaving the loop stops it.
+    Those of an index or a search service have the section in front (`index_url`, `search_service_url`). `query` gives
+    words to start from what that service finds for them (so the setting `crawl.query` is called `url_query` here, like
+    its flag), `revisit` visits again what is "due", or "all". The crawl runs in a thread of its own, so that a slow
+    loop body does not let transfers run into their time limits; leaving the loop stops it.
     """
 
     def __init__(
@@ -128,14 +131,14 @@ class Crawler:
         config_file: str | Path | None = None,
         query: str = "",
         revisit: Literal["", "due", "all"] = "",
-        **settings: object,
+        **settings: Unpack[NamedSettings],
     ) -> None:
         self._ask = start.Ask(
             store=str(store),
             urls=urls,
             query=query,
             revisit=revisit,
-            flags=_dotted(settings),
+            flags=by_key(settings),
             config_file=Path(config_file) if config_file is not None else None,
             environ=os.environ,
         )
@@ -189,19 +192,6 @@ def _run(loop: CrawlLoop, pages: queue.Queue[VisitedPage | BaseException | None]
     except BaseException as error:  # noqa: BLE001 - handed to the thread that iterates, which raises it
         pages.put(error)
     pages.put(None)
-
-
-def _dotted(settings: dict[str, object]) -> dict[str, object]:
-    """Settings by bare name -> by section and name."""
-    names: dict[str, str] = {}
-    for section in ("crawl", "politeness", "fetch", "parse", "store", "freshness"):
-        for name in getattr(config.Settings(), section).__struct_fields__:
-            names.setdefault(name, f"{section}.{name}")
-    names["url_query"] = names.pop("query")
-    unknown = sorted(set(settings) - set(names))
-    if unknown:
-        raise UsageError(f"There is no setting {unknown[0]}; docs/reference/settings.md lists them all.")
-    return {names[name]: value for name, value in settings.items()}
 
 
 class Web:

@@ -73,7 +73,7 @@ def test_settings_are_given_by_their_names(site: Served, tmp_path: Path) -> None
 
 def test_a_setting_that_does_not_exist_is_told_at_once() -> None:
     with pytest.raises(UsageError, match="no setting max_page;"):
-        Crawler("https://example.org/", max_page=1)
+        Crawler("https://example.org/", max_page=1)  # type: ignore[call-arg]  # type checkers tell before
 
 
 def test_a_settings_file_may_be_named_by_a_text(site: Served, tmp_path: Path) -> None:
@@ -95,6 +95,20 @@ def test_a_crawl_starts_from_words(site: Served, tmp_path: Path) -> None:
             query="silk", store=tmp_path / "web", config_file=tmp_path / "some.toml", allow_private=["127.0.0.0/8"]
         )
         assert [page.title for page in crawler] == ["B"]
+
+
+def test_a_program_names_its_search_service_itself(site: Served, tmp_path: Path) -> None:
+    with Served({"/?q=silk": f'<a href="{site.url}b">found</a>'}) as service:
+        crawler = Crawler(
+            query="silk", store=tmp_path / "web", search_service_url=f"{service.url}?q={{query}}",
+            allow_private=["127.0.0.0/8"],
+        )  # fmt: skip
+        assert [page.title for page in crawler] == ["B"]
+
+
+def test_a_program_says_what_a_host_is_sent(site: Served, tmp_path: Path) -> None:
+    list(Crawler(site.url, store=tmp_path / "web", max_pages=1, hosts={site.place: {"headers": {"X-Team": "docs"}}}))
+    assert {request.headers.get("x-team") for request in site.requests if request.path == "/"} == {"docs"}
 
 
 def test_a_seed_that_cannot_be_visited_is_a_fault(tmp_path: Path) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_type_hints
 
 import pytest
 
 from gossamer.config import Settings, init_text, load
-from gossamer.config.describe import all_settings
+from gossamer.config.describe import all_settings, sections
+from gossamer.config.named import NamedSettings, by_key, name_of
 from gossamer.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gossamer.config import Loaded
 
 
@@ -284,3 +284,48 @@ def test_the_file_of_config_init_describes_every_setting() -> None:
 def test_flags_are_unique() -> None:
     flags = [setting.flag for setting in all_settings() if setting.flag]
     assert len(flags) == len(set(flags)) > 20
+
+
+# -- names in code -----------------------------------------------------------------------------------------------------
+
+
+def in_code(kind: object) -> object:
+    """What a program may give for a setting of this type."""
+    if kind == tuple[str, ...]:
+        return Sequence[str]
+    return kind | Literal["none"] if kind in {int | None, float | None} else kind
+
+
+def test_programs_can_name_every_setting_and_type_checkers_know_it() -> None:
+    types = {section: get_type_hints(kind) for section, kind in sections().items()}
+    known = {name_of(each): in_code(types[each.section][each.name]) for each in all_settings()}
+    assert len(known) == len(all_settings()), "a name is one setting's only"
+    told = get_type_hints(NamedSettings, localns={"Mapping": Mapping, "Sequence": Sequence})
+    assert told == known | {"hosts": Mapping[str, Mapping[str, object]]}
+
+
+def test_a_program_gives_settings_of_the_index_and_of_hosts() -> None:
+    toml = '[index]\nshards = 2\n[hosts."example.org"]\ndelay = 1\nconnections = 2\n'
+    index, hosts = "https://search.example:9200/name", {"example.org": {"delay": 3}, "example.net": {"username": "me"}}
+    loaded = settle(toml, flags=by_key({"index_url": index, "hosts": hosts}))
+    assert (loaded.settings.index.url, loaded.settings.index.shards) == (index, 2)
+    assert (loaded.settings.hosts["example.org"].delay, loaded.settings.hosts["example.org"].connections) == (3.0, 2)
+    assert loaded.origins['hosts."example.net".username'] == "the program"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        ({"example.org": {"dely": 3}}, ['there is no setting hosts."example.org".dely', "delay?"]),
+        ({"example.org": {"delay": "soon"}}, ['hosts."example.org".delay is "soon"']),
+        ({"https://example.org/": {}}, ["a host is written as in URLs"]),
+        ({"example.org": {"headers": {"Cookie": "hunter2"}}}, ["Cookie is a secret"]),
+        (["example.org"], ["hosts is a section"]),
+    ],
+)
+def test_what_a_program_says_wrongly_of_hosts_is_told(hosts: object, words: list[str]) -> None:
+    told = refusal(flags=by_key({"hosts": hosts}))
+    assert told.startswith("the program: ")
+    assert "hunter2" not in told
+    for word in words:
+        assert word in told

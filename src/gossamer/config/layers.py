@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,12 @@ from gossamer.config.structs import HostSettings, Settings
 from gossamer.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 FILE_NAME = "gossamer.toml"
 DEFAULT = "default"
 THE_WEB = "the web"
+THE_PROGRAM = "the program"
 PREFIX = "GOSSAMER_"
 RESERVED = frozenset(
     {
@@ -38,7 +40,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that hold."""
 
     settings: Settings
-    origins: dict[str, str]  # dotted key -> "default", "the web", the file's path, the variable or the flag
+    origins: dict[str, str]  # dotted key -> "default", "the web", "the program", the file's path, the variable or flag
     file: Path | None  # the settings file that was read
 
 
@@ -114,36 +116,36 @@ def _from_file(path: Path) -> Iterable[Given]:
     known = {setting.key: setting for setting in all_settings()}
     for section, table in tables.items():
         if section == "hosts":
-            yield from _from_hosts(path, table)
+            yield from _from_hosts(str(path), table)
             continue
         if section not in sections():
-            raise _unknown(path, section, [*sections(), "hosts", *known])
-        for name, value in _table(path, section, table).items():
+            raise _unknown(str(path), section, [*sections(), "hosts", *known])
+        for name, value in _table(str(path), section, table).items():
             setting = known.get(f"{section}.{name}")
             if setting is None:
-                raise _unknown(path, f"{section}.{name}", known)
+                raise _unknown(str(path), f"{section}.{name}", known)
             yield Given(setting, _checked(setting, value, f"{path}: {setting.key}", file=True), str(path))
 
 
-def _from_hosts(path: Path, tables: object) -> Iterable[Given]:
+def _from_hosts(place: str, tables: object) -> Iterable[Given]:
     known = {setting.name: setting for setting in host_settings()}
-    for name, table in _table(path, "hosts", tables).items():
+    for name, table in _table(place, "hosts", tables).items():
         host = name.removeprefix("https://").removeprefix("http://")
         if not host or "/" in host or "@" in host or name != name.strip().lower():
             raise SettingsError(
-                f'{path}: [hosts."{name}"]: a host is written as in URLs: example.org, localhost:8080 or '
+                f'{place}: [hosts."{name}"]: a host is written as in URLs: example.org, localhost:8080 or '
                 "http://example.org."
             )
-        for key, value in _table(path, f'hosts."{name}"', table).items():
+        for key, value in _table(place, f'hosts."{name}"', table).items():
             if key not in known:
-                raise _unknown(path, f'hosts."{name}".{key}', [f'hosts."{name}".{field}' for field in known])
-            where = f'{path}: hosts."{name}".{key}'
-            yield Given(known[key], _checked(known[key], value, where, file=True), str(path), name)
+                raise _unknown(place, f'hosts."{name}".{key}', [f'hosts."{name}".{field}' for field in known])
+            where = f'{place}: hosts."{name}".{key}'
+            yield Given(known[key], _checked(known[key], value, where), place, name)
 
 
-def _table(path: Path, name: str, value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise SettingsError(f"{path}: {name} is a section: write [{name}] and its settings below.")
+def _table(place: str, name: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"{place}: {name} is a section: write [{name}] and its settings below.")
     return value
 
 
@@ -177,9 +179,12 @@ def _from_flags(flags: Mapping[str, object]) -> Iterable[Given]:
     for key, value in flags.items():
         if value is None:
             continue
+        if key == "hosts":
+            yield from _from_hosts(THE_PROGRAM, value)
+            continue
         setting = known.get(key)
         if setting is None:
-            raise _unknown(None, key, known)
+            raise _unknown("", key, known)
         flag = setting.flag or key
         plain = _of_text(setting, value) if isinstance(value, str) and not setting.many else value
         origin = f"--no-{flag[2:]}" if plain is False and flag.startswith("--") else flag
@@ -221,11 +226,11 @@ def _shown(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()[:200]
 
 
-def _unknown(path: Path | None, key: str, known: Iterable[str]) -> SettingsError:
+def _unknown(place: str, key: str, known: Iterable[str]) -> SettingsError:
     """The error for an unknown key, with the nearest one: a misspelt name, or the right name in the wrong section."""
     keys = list(known)
     name = key.rpartition(".")[2]
     same = [candidate for candidate in keys if candidate.rpartition(".")[2] == name]
     near = same or difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return SettingsError(f"{f'{path}: ' if path else ''}there is no setting {key}.{hint}")
+    return SettingsError(f"{f'{place}: ' if place else ''}there is no setting {key}.{hint}")

@@ -1,0 +1,111 @@
+"""The settings as programs name them: `Crawler(max_pages=100, index_url="https://search.example:9200/name")`.
+
+A setting has its bare name, which no other one has. Two sections lend theirs to it, for "url" alone would say nothing:
+`index_url`, `search_service_url`. `NamedSettings` tells type checkers; a test holds it to the structs.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from gossamer.config.describe import all_settings
+from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gossamer.config.describe import Setting
+
+WITH_SECTION = frozenset({"index", "search_service"})
+OTHERWISE = {"crawl.query": "url_query"}  # like its flag: `query` are words to start from
+
+
+class NamedSettings(TypedDict, total=False):
+    """Every setting by its name; docs/reference/settings.md tells what they are. "none" takes a value away."""
+
+    scope: Literal["host", "domain", "prefix", "any"]
+    domains: Sequence[str]
+    include: Sequence[str]
+    exclude: Sequence[str]
+    accept: Sequence[str]
+    max_depth: int | Literal["none"] | None
+    max_pages: int | Literal["none"] | None
+    max_pages_per_host: int | Literal["none"] | None
+    order: Literal["breadth", "depth", "best"]
+    topic: str
+    check: Literal["none", "embeds", "external", "all"]
+    url_query: Literal["keep", "sort", "strip"]
+    drop_parameters: Sequence[str]
+    max_url_length: int
+    max_path_repeats: int
+    robots: bool
+    max_copies: int
+    sitemaps: bool
+    links: bool
+    index: bool
+    source: bool
+    delay: float | Literal["none"] | None
+    min_delay: float
+    connections: int
+    connections_per_address: int
+    transfers: int
+    max_crawl_delay: float
+    max_delay: float
+    retries: int
+    patience: float
+    max_hosts: int
+    product: str
+    contact: str
+    connect_timeout: float
+    timeout: float
+    min_rate: int
+    min_rate_seconds: int
+    max_bytes: int
+    max_header_bytes: int
+    max_redirects: int
+    allow_private: Sequence[str]
+    proxy: str
+    trust_proxy: bool
+    ca_file: str
+    processes: int
+    memory: int
+    seconds: float
+    max_links: int
+    batch_visits: int
+    batch_seconds: float
+    min_free: int
+    cache: int
+    old_sources: int
+    index_url: str
+    index_shards: int
+    index_replicas: int
+    index_ca_file: str
+    pages_per_hour: int
+    host_pages_per_hour: int | Literal["none"] | None
+    shortest_wait: float
+    longest_wait: int
+    sitemap_wait: float
+    confirm_gone: float
+    search_service_url: str
+    hosts: Mapping[str, Mapping[str, object]]  # as in the file: {"example.org": {"delay": 1.0}}
+
+
+def by_key(named: Mapping[str, object]) -> dict[str, object]:
+    """Settings by their names in code -> by dotted key, as `load` takes them for flags."""
+    keys = {**_keys(), "hosts": "hosts"}
+    unknown = sorted(set(named) - set(keys))
+    if unknown:
+        raise UsageError(f"There is no setting {unknown[0]}; docs/reference/settings.md lists them all.")
+    return {keys[name]: value for name, value in named.items()}
+
+
+@functools.cache
+def _keys() -> dict[str, str]:
+    return {name_of(setting): setting.key for setting in all_settings()}
+
+
+def name_of(setting: Setting) -> str:
+    """What a setting is called in code."""
+    bare = f"{setting.section}_{setting.name}" if setting.section in WITH_SECTION else setting.name
+    return OTHERWISE.get(setting.key, bare)
