@@ -244,6 +244,28 @@ def test_robots_directives_in_pages_and_headers(tmp_path: Path) -> None:
     assert query(tmp_path / "web", "SELECT url FROM resources WHERE noindex = 1") == [(f"{site.url}meta",)]
 
 
+def test_a_cookie_that_a_page_sets_is_not_sent_back(tmp_path: Path) -> None:
+    """But one of the settings is, so that there is a way past a wall of cookies."""
+    set_cookie = {"Content-Type": "text/html", "Set-Cookie": "seen=1; Path=/"}
+    pages: Pages = {
+        "/": Answer(links("wall", "there", "next"), headers=set_cookie),
+        "/wall": Answer("", 302, {"Location": "/wall", **set_cookie}),
+        "/there": Answer("", 302, {"Location": "/back", **set_cookie}),
+        "/back": Answer("", 302, {"Location": "/there", **set_cookie}),
+        "/next": Answer(links("/"), headers=set_cookie),
+    }
+    with Served(pages) as site:
+        crawl(site.url, tmp_path / "web")
+        assert {request.headers.get("cookie") for request in site.requests} == {None}
+        found = outcomes(tmp_path / "web")
+        assert (found[f"{site.url}wall"], found[f"{site.url}next"]) == ("redirect loop", "fetched")
+        assert "redirect loop" in {found[f"{site.url}there"], found[f"{site.url}back"]}
+        (tmp_path / "some.toml").write_text(f'[hosts."{site.place}"]\ncookies_env = {{ seen = "SEEN" }}\n')
+        asked = len(site.requests)
+        crawl(site.url, tmp_path / "again", "--config", tmp_path / "some.toml", env={"SEEN": "1"})
+        assert {request.headers.get("cookie") for request in site.requests[asked:]} == {"seen=1"}
+
+
 def test_a_crawl_delay_is_kept_between_requests(tmp_path: Path) -> None:
     pages: Pages = {"/": links("a", "b"), "/a": "", "/b": "", "/robots.txt": rules("User-agent: *\nCrawl-delay: 0.6")}
     with Served(pages) as site:
