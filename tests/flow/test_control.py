@@ -308,5 +308,26 @@ def test_a_disk_that_is_really_full_loses_nothing(tmp_path: Path) -> None:
     on_a_small_disk("fills_up", tmp_path)
 
 
+def test_a_crawl_paused_for_disk_space_says_so_everywhere_and_can_be_stopped(start: Start, tmp_path: Path) -> None:
+    store = tmp_path / "web"
+    config = tmp_path / "gossamer.toml"
+    config.write_text(f"[store]\nmin_free = {(shutil.disk_usage(tmp_path).free >> 20) * 2}\n")
+    with Served({"/": "<title>x</title>"}) as site:
+        process = start("crawl", site.url, "--store", store, "--config", config)
+        until(lambda: (store / "web.db").exists() and _has_tables(store), "the web")
+        until(lambda: [(row["state"], row["limit"]) for row in crawlers(store)] == [("paused", "disk")], "the pause")
+        [shown] = json.loads(gossamer("status", "--json", "--store", store).stdout)["crawlers"]
+        assert (shown["state"], shown["limit"]) == ("paused", "disk")
+        heard = shown["heartbeat_at"]
+        until(lambda: crawlers(store)[0]["heartbeat_at"] > heard, "another sign of life")
+        stopped = time.monotonic()
+        assert gossamer("stop", "Naiad", "--store", store).returncode == 0
+        _, err = process.communicate(timeout=PATIENCE)
+        assert time.monotonic() - stopped < 10
+        assert (process.returncode, "stopped by request" in err) == (0, True)
+        assert [row["state"] for row in crawlers(store)] == ["stopped"]
+        assert site.paths() == [], "nothing that could not be written was asked for"
+
+
 if __name__ == "__main__":
     SMALL_DISK[sys.argv[1]](Path(sys.argv[2]))

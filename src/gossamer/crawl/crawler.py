@@ -170,7 +170,7 @@ class CrawlLoop:
         if self._stop == 2:
             self._drop_in_flight()
         if self._stop:
-            self._outbox.drop_refused()  # no use waiting for disk space: what is not written will be visited again
+            self._outbox.done_with_refused()  # no use waiting for disk space
         if self._stop and not self._in_flight():
             self.ending = self.ending or "stopped"
             return not (self._outbox.visits or self._outbox.stuck or self._writer.busy)
@@ -363,9 +363,11 @@ class CrawlLoop:
     def _settle(self, done: Done, now: float) -> Iterator[Visit]:
         if isinstance(done.error, StoreFull):
             self._pause_for_disk(done, now)
+            self._hear(done, now)
             return
         if done.error is not None:
             raise done.error
+        self._outbox.done_with_refused()
         self.tally.stored(done)
         self._log.visits(done.order.visits)
         new = [leased for leased in done.leased if leased.host not in done.order.hungry]
@@ -374,10 +376,7 @@ class CrawlLoop:
         for leased in done.leased:
             if leased.host not in given_back:
                 self._frontier.take_in(leased, now)
-        if done.wanted is not None:
-            self._heard_at = done.order.now
-            self._obey(done.wanted)
-            self._frontier.share(done.wanted.hosts, now)
+        self._hear(done, now)
         if done.round is not None:
             self._seeds.join(done.round)
         yield from done.order.visits
@@ -390,6 +389,12 @@ class CrawlLoop:
         self.tally.note = f"{done.error}; free some and the crawl goes on by itself"
         self._outbox.refuse(done.order)
         self._next_ask = now + DISK_POLL
+
+    def _hear(self, done: Done, now: float) -> None:
+        if done.wanted is not None:
+            self._heard_at = done.order.now
+            self._obey(done.wanted)
+            self._frontier.share(done.wanted.hosts, now)
 
     def _obey(self, wanted: Wanted) -> None:
         self._paused = wanted.state == "pause"

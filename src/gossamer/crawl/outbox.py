@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from gossamer.crawl.writer import Order
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class Outbox:
 
     @property
     def stuck(self) -> bool:
-        """Whether the disk is full."""
+        """Whether the disk is full: until what it refused is written."""
         return self._refused is not None
 
     def put(self, visit: Visit, now: float) -> None:
@@ -46,8 +48,8 @@ class Outbox:
         """The store could not take it: keep it for another try."""
         self._refused = order
 
-    def drop_refused(self) -> None:
-        """Give up what could not be written; it will be visited again."""
+    def done_with_refused(self) -> None:
+        """It is written now, or given up, to be visited again."""
         self._refused = None
 
     def due_at(self) -> float | None:
@@ -69,10 +71,9 @@ class Outbox:
     def order(
         self, now: float, *, watch: Watch | None, report: Report | None, hungry: list[int], hosts: int, urls: int
     ) -> Order:
-        """Everything gathered, as an order for the writer; nothing is left here."""
+        """Everything gathered, as an order for the writer, and nothing is left here; or once more what was refused."""
         if self._refused is not None:
-            order, self._refused = self._refused, None
-            return order
+            return msgspec.structs.replace(self._refused, now=now, report=report)
         order = Order(
             now=now,
             visits=tuple(self.visits),

@@ -1,7 +1,8 @@
 """The writer: the one thread that talks to the store, so that a slow disk never holds up a transfer.
 
 The loop hands it one `Order` at a time (finished visits to write, work wanted) and finds the `Done` later. An order
-that the store could not take (disk full) comes back unharmed, to be given again.
+that the store could not take (disk full) comes back unharmed, to be given again; a beat is tried nevertheless, for it
+is small, and who waits for room must be seen and heard.
 """
 
 from __future__ import annotations
@@ -128,8 +129,7 @@ class Writer:
             order, admit, keep_links = given
             started = time.perf_counter()
             try:
-                submitted = self._write(order, admit, keep_links=keep_links)
-                self._done = self._find_work(order, submitted, started)
+                self._done = self._carry_out(order, admit, started, keep_links=keep_links)
             except GossamerError as error:
                 self._done = Done(order=order, error=error, seconds=time.perf_counter() - started)
             except BaseException as crash:  # noqa: BLE001 - a bug in this thread must surface in the loop's
@@ -137,6 +137,16 @@ class Writer:
                 return
             finally:
                 self._wake_there.send(WAKE)
+
+    def _carry_out(self, order: Order, admit: Admit, started: float, *, keep_links: bool) -> Done:
+        try:
+            submitted = self._write(order, admit, keep_links=keep_links)
+            return self._find_work(order, submitted, started)
+        except StoreFull as full:
+            wanted = None
+            with contextlib.suppress(StoreFull):  # to the brim: not even that can be written
+                wanted = self._beat(order, started)
+            return Done(order=order, error=full, wanted=wanted, seconds=time.perf_counter() - started)
 
     def _write(self, order: Order, admit: Admit, *, keep_links: bool) -> Submitted | None:
         free = self._free()
@@ -155,10 +165,13 @@ class Writer:
             )  # fmt: skip
         return submitted
 
+    def _beat(self, order: Order, started: float) -> Wanted | None:
+        now = order.now + time.perf_counter() - started  # writing may have waited for others, or for the server
+        return self._store.beat(self._crawler, order.report, now) if order.report else None
+
     def _find_work(self, order: Order, submitted: Submitted | None, started: float) -> Done:
         store = self._store
-        now = order.now + time.perf_counter() - started  # writing may have waited for others, or for the server
-        wanted = store.beat(self._crawler, order.report, now) if order.report else None
+        wanted = self._beat(order, started)
         if order.watch is not None:
             store.keep_fresh(order.watch.schedule, order.watch.budget, order.now)
         wants_work = bool(order.new_hosts or order.hungry)
