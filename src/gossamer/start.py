@@ -20,11 +20,11 @@ from gossamer.cores import cores
 from gossamer.crawl.crawler import CrawlLoop, Parts, Plan
 from gossamer.crawl.fetch import Fetcher
 from gossamer.crawl.log import CrawlLog
-from gossamer.crawl.parse import ParseOptions
 from gossamer.crawl.parsers import ParserPool
-from gossamer.crawl.policy import UNREACHABLE, Admissions, topic_words
+from gossamer.crawl.policy import UNREACHABLE
 from gossamer.crawl.scope import Scope
 from gossamer.crawl.searching import result_links
+from gossamer.crawl.terms import admissions, parse_options, url_rules
 from gossamer.crawl.urls import UrlRules, digest, from_input
 from gossamer.crawl.visits import seed_candidate
 from gossamer.crawl.writer import Watch
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.config import CrawlSettings, Loaded, Settings
-    from gossamer.model import Admit
     from gossamer.store.base import Store
     from gossamer.store.values import Round
 
@@ -159,7 +158,6 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         plan = Plan(
             settings=settings,
             round=current,
-            admissions=partial(_admissions, settings.crawl),
             product=settings.fetch.product,
             fallbacks=seeds.fallbacks,
             watch=_watch(settings) if ask.watch else None,
@@ -195,27 +193,6 @@ def _within_handles(settings: Settings) -> tuple[Settings, int]:
     return settled, waiting
 
 
-def parse_options(settings: Settings) -> ParseOptions:
-    """What the parser processes need to know."""
-    crawl = settings.crawl
-    return ParseOptions(
-        keep_source=crawl.source,
-        keep_links=crawl.links,
-        rules=url_rules(crawl),
-        product=settings.fetch.product,
-        topic=topic_words(crawl.topic),
-        max_bytes=settings.fetch.max_bytes,
-        max_links=settings.parse.max_links,
-        memory=settings.parse.memory,
-        seconds=settings.parse.seconds,
-    )
-
-
-def url_rules(crawl: CrawlSettings) -> UrlRules:
-    """How duplicates among URLs are told."""
-    return UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
-
-
 def _again(ask: Ask, store: Store, settings: Settings) -> Schedule | Literal["all"] | None:
     """What is to be visited again."""
     if ask.revisit == "all":
@@ -230,10 +207,6 @@ def _watch(settings: Settings) -> Watch:
         per_host=freshness.host_pages_per_hour,
     )
     return Watch(schedule=Schedule(limits=limits_of(freshness)), budget=budget)
-
-
-def _admissions(crawl: CrawlSettings, seeds: tuple[str, ...]) -> Admit:
-    return Admissions(crawl, Scope(crawl, seeds))
 
 
 def _open_round(
@@ -253,13 +226,13 @@ def _open_round(
     if before is None and not new:
         raise UsageError("There is nothing to crawl in this web yet: give a URL to start from.")
     every = tuple(dict.fromkeys((*earlier, *seeds.typed)))
-    admit = _admissions(crawl, (*every, *joined, *seeds.found))
+    admit = admissions(crawl, (*every, *joined, *seeds.found))
     other = before is None or bool(new) or asked != before.settings
     if other or again is not None or (not watch and not _has_limits(before, crawl)):
         begun = store.begin_round(asked, every, crawl.max_pages, crawl.max_pages_per_host, again)
         overtaken = begun.seeds != every  # by another crawl that began since `before`: its seeds are this round's too
         if overtaken:
-            admit = _admissions(crawl, (*begun.seeds, *begun.joined, *seeds.found))
+            admit = admissions(crawl, (*begun.seeds, *begun.joined, *seeds.found))
         if overtaken or (before is not None and other):
             store.readmit(admit)  # after that: what is queued again may be out of a narrower scope
     # An http form that stood in for its https form before is tried again like one that was typed.

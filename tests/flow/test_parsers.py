@@ -115,6 +115,17 @@ def test_jobs_wait_when_all_parsers_are_full(opened: Opened, loop: Loop) -> None
     assert (pool.backlog, pool.busy) == (0, 0)
 
 
+def test_under_other_options_what_is_not_parsed_yet_is_parsed_by_them(opened: Opened, loop: Loop) -> None:
+    pool = opened(2)
+    jobs = [html(number) for number in range(20)]
+    for one in jobs:
+        pool.submit(one)
+    other = ParseOptions(keep_source=False)
+    pool.begin_anew(other)
+    loop.run(pool, lambda: len(loop.pages) == 20)
+    assert sorted(loop.pages, key=lambda page: page.id) == [parse(one, other) for one in jobs]
+
+
 def test_pages_far_bigger_than_a_sockets_buffer_go_both_ways(opened: Opened, loop: Loop) -> None:
     body = os.urandom(5 << 20).hex().encode()  # 10 MB that hardly compress
     (page, other) = loop.pages_of(opened(), job(body, "text/plain", number=1), html(2))

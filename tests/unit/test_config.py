@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_type_hints
 
 import pytest
 
-from gossamer.config import Settings, init_text, load
+from gossamer.config import CrawlSettings, Settings, init_text, load, of_web
 from gossamer.config.describe import all_settings, sections
 from gossamer.config.named import NamedSettings, by_key, name_of
 from gossamer.errors import SettingsError
@@ -89,6 +89,7 @@ def test_only_what_differs_from_the_default_came_from_the_web() -> None:
 
 def test_a_setting_of_another_version_in_the_web_does_no_harm() -> None:
     assert settle(stored={"setting_of_long_ago": 1}).settings == Settings()
+    assert of_web('{"setting_of_long_ago": 1, "max_depth": 2}') == CrawlSettings(max_depth=2)
 
 
 def test_the_webs_own_file_comes_before_the_one_in_the_current_directory(tmp_path: Path) -> None:

@@ -275,3 +275,24 @@ def test_of_hosts_that_can_be_asked_soon_no_greater_part_leaves_than_of_all() ->
         bench.take_in(host_lease(1, host=host, name=f"{host}.example", ready_at=NOW + 1000), NOW)
     bench.share(6, NOW)
     assert len(bench.leaving()) == 2
+
+
+def test_under_other_terms_urls_not_handed_out_go_back_and_their_hosts_stay() -> None:
+    bench = with_hosts(2)
+    under_way = fetch(bench, NOW)
+    waiting = bench.waiting_urls
+    returned = bench.begin_anew(obey_robots=True, ahead=1)
+    assert (len(returned), under_way in returned) == (waiting, False)
+    assert (bench.waiting_urls, bench.next(NOW), len(bench.hungry())) == (0, None, 2)
+    finish(bench, under_way, NOW)
+    bench.take_in(host_lease(1, host=under_way.host), NOW)
+    assert isinstance(bench.next(NOW + 60), Fetch)
+
+
+def test_who_is_to_obey_robots_txt_from_now_on_asks_for_it() -> None:
+    bench = Frontier(PolitenessSettings(), {}, product="Gossamer", obey_robots=False)
+    bench.take_in(host_lease(2), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    bench.begin_anew(obey_robots=True, ahead=16)
+    bench.take_in(host_lease(1), NOW)
+    assert isinstance(bench.next(NOW + 60), AskRobots)

@@ -91,8 +91,8 @@ def _take(web: Store, settings: Settings, pages: Iterable[FilePage | Skipped]) -
 
     from gossamer.cores import cores
     from gossamer.crawl.parsers import ParserPool
+    from gossamer.crawl.terms import parse_options
     from gossamer.files.take import Parts, take
-    from gossamer.start import parse_options
 
     selector = selectors.DefaultSelector()
     pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)

@@ -8,7 +8,7 @@ that hold them.
 """
 
 from gossamer.config.describe import init_text
-from gossamer.config.layers import Loaded, load
+from gossamer.config.layers import Loaded, load, of_web
 from gossamer.config.structs import (
     DEFAULT_ACCEPT,
     CrawlSettings,
@@ -38,4 +38,5 @@ __all__ = [
     "StoreSettings",
     "init_text",
     "load",
+    "of_web",
 ]

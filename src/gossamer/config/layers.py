@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.config.checks import problem
 from gossamer.config.describe import UNSET, Setting, all_settings, expected, host_settings, sections
-from gossamer.config.structs import HostSettings, Settings
+from gossamer.config.structs import CrawlSettings, HostSettings, Settings
 from gossamer.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -86,6 +86,12 @@ def load(
         hosts={name: HostSettings(**values) for name, values in hosts.items()},  # type: ignore[arg-type]
     )
     return Loaded(settings=settings, origins=origins, file=path)
+
+
+def of_web(stored: str) -> CrawlSettings:
+    """The settings that a web is crawled with, from what is stored with its round."""
+    given = _from_web(msgspec.json.decode(stored, type=dict[str, object]))
+    return CrawlSettings(**{item.setting.name: item.value for item in given})  # type: ignore[arg-type]
 
 
 def _find(file: Path | None, store_dir: Path | None) -> Path | None:

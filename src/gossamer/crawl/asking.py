@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from gossamer.crawl.frontier import AskRobots, Frontier
     from gossamer.crawl.log import CrawlLog
     from gossamer.crawl.outbox import Outbox
-    from gossamer.crawl.urls import UrlRules
+    from gossamer.crawl.terms import Terms
     from gossamer.model import Fetched, Page, Visit
 
 
 class RobotsAsked:
     """Those under way, by request. What becomes known goes to the frontier and, for the store, to the outbox."""
 
-    def __init__(self, plan: Plan, rules: UrlRules, frontier: Frontier, outbox: Outbox, log: CrawlLog) -> None:
+    def __init__(self, plan: Plan, terms: Terms, frontier: Frontier, outbox: Outbox, log: CrawlLog) -> None:
         self._plan, self._settings = plan, plan.settings
-        self._rules = rules
+        self._terms = terms
         self._frontier = frontier
         self._outbox = outbox
         self._log = log
@@ -70,8 +70,8 @@ class RobotsAsked:
         robots = Robots(host=ask.host, scheme=ask.scheme, outcome=outcome, text=text, fetched_at=came, reason=reason)
         self._outbox.robots.append(robots)
         rules = self._frontier.robots_known(robots)
-        if self._settings.crawl.sitemaps:
-            found = (visits.sitemap_candidate(url, self._rules) for url in rules.sitemaps)
+        if self._terms.crawl.sitemaps:
+            found = (visits.sitemap_candidate(url, self._terms.rules) for url in rules.sitemaps)
             self._outbox.found.extend(found)
 
     def _unreachable(self, ask: AskRobots, fetched: Fetched, now: float) -> list[Visit]:

@@ -1,8 +1,8 @@
 """The crawl loop, on one screen: start what is due, wait, take what came, hand it to the store.
 
 One thread runs it. Transfers, parser processes and the writer report through one selector. What the loop decides with
-is in `policy`, `frontier` and `visits`, what it knows of robots.txt and seeds in `asking` and `seeds`; it only carries
-out.
+is in `policy`, `frontier` and `visits`, what it knows of robots.txt, seeds and the round's settings in `asking`,
+`seeds` and `terms`; it only carries out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from gossamer.crawl.frontier import AskRobots, Fetch, Frontier, Refuse
 from gossamer.crawl.outbox import Outbox
 from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.tally import Tally
-from gossamer.crawl.urls import UrlRules, digest
+from gossamer.crawl.terms import Terms
+from gossamer.crawl.urls import digest
 from gossamer.crawl.writer import Watch, Writer
 from gossamer.errors import StoreFull
 from gossamer.model import Outcome, Request, Role, State, Value
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.parsers import ParserPool
     from gossamer.crawl.progress import Progress
     from gossamer.crawl.writer import Done, Order
-    from gossamer.model import Admit, Fetched, Lease, Page, Visit
+    from gossamer.model import Fetched, Lease, Page, Visit
     from gossamer.store.base import Store
     from gossamer.store.values import Crawler, Round, Waiting, Wanted
 
@@ -49,7 +50,6 @@ LOOK_SECONDS = 5.0  # how often `watch` looks for what is due
 UNHEARD_SECONDS = 8.0  # without an answer to a beat, after which others may be about to take the hosts over
 DISK_POLL = 2.0  # how often a crawler paused for disk space looks again (seconds)
 LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)
-LEASED_AHEAD = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
 # Answers waiting per parser: none idles while the loop is busy, and no host's turn is missed because others answered
 # at the same time. How much they may be in all, BODIES_IN_MEMORY says.
 PARSE_AHEAD = 64
@@ -73,7 +73,6 @@ class Plan(Value, frozen=True, kw_only=True):
 
     settings: Settings
     round: Round
-    admissions: Callable[[tuple[str, ...]], Admit]  # of the seeds: more may join while it runs
     product: str
     fallbacks: Mapping[str, str] = {}  # https seeds typed without a scheme -> their http form
     watch: Watch | None = None  # go on for ever, with what is due
@@ -85,19 +84,18 @@ class CrawlLoop:
     def __init__(self, plan: Plan, parts: Parts) -> None:
         self._plan, self._settings, self._parts = plan, plan.settings, parts
         self._fetcher, self._pool, self._log = parts.fetcher, parts.pool, parts.log
-        crawl = self._settings.crawl
-        self._rules = UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
+        self._terms = Terms(self._settings)
         self._outbox = Outbox(self._settings.store)
-        self._seeds = Seeds(plan, self._rules, self._fetcher, self._outbox)
+        self._seeds = Seeds(plan, self._terms, self._fetcher, self._outbox)
         self._frontier = Frontier(
             self._settings.politeness,
             self._settings.hosts,
             product=plan.product,
-            obey_robots=crawl.robots,
-            ahead=LEASED_AHEAD if crawl.order == "breadth" else 1,
+            obey_robots=self._terms.crawl.robots,
+            ahead=self._terms.ahead,
         )
-        self._copies = policy.Copies(crawl.max_copies)
-        self._robots = RobotsAsked(plan, self._rules, self._frontier, self._outbox, self._log)
+        self._copies = policy.Copies(self._terms.crawl.max_copies)
+        self._robots = RobotsAsked(plan, self._terms, self._frontier, self._outbox, self._log)
         least = self._settings.store.min_free << 20
         self._writer = Writer(
             parts.store, parts.identity.id, selector=parts.selector, free=parts.free_space, least=least
@@ -299,7 +297,7 @@ class CrawlLoop:
                 reason = f"more than {self._settings.fetch.max_redirects} redirects in a row"
                 fetched = msgspec.structs.replace(fetched, outcome=Outcome.TOO_MANY_REDIRECTS, reason=reason)
             else:
-                redirect = visits.redirect_candidate(lease, fetched.location, self._rules)
+                redirect = visits.redirect_candidate(lease, fetched.location, self._terms.rules)
         # A page seen again is no copy of itself.
         if page is not None and not lease.before and (copies := self._copies.beyond(lease.host, page.content_digest)):
             page = visits.dead_end(page, copies)
@@ -326,7 +324,7 @@ class CrawlLoop:
         if done is not None:
             yield from self._settle(done, now)
         if not self._writer.busy and self._exchange_is_due(now):
-            self._writer.give(self._order(now), self._seeds.admit, keep_links=self._settings.crawl.links)
+            self._writer.give(self._order(now), self._seeds.admit, keep_links=self._terms.crawl.links)
 
     def _exchange_is_due(self, now: float) -> bool:
         if self._outbox.stuck:
@@ -377,8 +375,8 @@ class CrawlLoop:
             if leased.host not in given_back:
                 self._frontier.take_in(leased, now)
         self._hear(done, now)
-        if done.round is not None:
-            self._seeds.join(done.round)
+        if done.round is not None and self._seeds.join(done.round):
+            self._change_terms()
         yield from done.order.visits
         self._let_go(done, now)
         self._judge_end(done, now)
@@ -406,6 +404,15 @@ class CrawlLoop:
             self.stop()
         if wanted.parsers is not None and wanted.parsers != self._pool.processes:
             self._pool.resize(min(wanted.parsers, self._pool.most))
+
+    def _change_terms(self) -> None:
+        """Another crawl has begun a round with other settings: go by them, also with what is leased already."""
+        crawl = self._terms.crawl
+        self._log.write("settings changed", settings=msgspec.to_builtins(crawl))
+        self._fetcher.accept(crawl.accept)
+        self._pool.begin_anew(self._terms.parse_options())
+        self._copies.most = crawl.max_copies
+        self._outbox.released.extend(self._frontier.begin_anew(obey_robots=crawl.robots, ahead=self._terms.ahead))
 
     def _let_go(self, done: Done, now: float) -> None:
         """Give back hosts for which the store has no more URLs, and those that others are to have.
@@ -473,7 +480,7 @@ class CrawlLoop:
             return
         reasons = {each.host: each.reason for each in waiting}
         for url in self._seeds.urls:
-            row = store.resource(digest(url, self._rules))
+            row = store.resource(digest(url, self._terms.rules))
             if row is not None:
                 why = row.reason or row.outcome or reasons.get(row.host, "nothing was heard of it")
                 self.failure = f"{url} could not be visited: {why}."

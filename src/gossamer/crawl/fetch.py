@@ -70,11 +70,8 @@ class Fetcher:
     ) -> None:
         """`waiting`: connections that are kept open, beside those in use, for the next request to their host."""
         self._settings = settings
-        self._accept = frozenset(accept)
-        base = {"Accept": ", ".join((*accept, "*/*;q=0.1")), "Accept-Encoding": ENCODINGS}
-        self._headers = _lines(base)
-        extras = host_headers(hosts, os.environ)
-        self._host_headers = {place: _lines(_merged(base, extra)) for place, extra in extras.items()}
+        self._extras = host_headers(hosts, os.environ)
+        self.accept(accept)
         refusal = partial(guard.refusal, allowed=guard.networks(settings.allow_private))
         growth = Growth()
         self._new_transfer = partial(Transfer, settings, handle_options(settings), refusal, self._met_in_public, growth)
@@ -97,6 +94,13 @@ class Fetcher:
     def active(self) -> int:
         """Requests under way."""
         return len(self._tasks)
+
+    def accept(self, types: Sequence[str]) -> None:
+        """Fetch these media types from now on."""
+        self._accept = frozenset(types)
+        base = {"Accept": ", ".join((*types, "*/*;q=0.1")), "Accept-Encoding": ENCODINGS}
+        self._headers = _lines(base)
+        self._host_headers = {place: _lines(_merged(base, extra)) for place, extra in self._extras.items()}
 
     def allow(self, url: str) -> None:
         """The user asked for this URL: its scheme, host and port may be at a private address.

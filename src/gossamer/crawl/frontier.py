@@ -325,6 +325,19 @@ class Frontier:
             self._list(host)
         return taken
 
+    def begin_anew(self, *, obey_robots: bool, ahead: int) -> list[Lease]:
+        """Other terms hold. Returns the URLs not handed out yet, to be judged by them; their hosts stay."""
+        self.urls_per_host = ahead * self._politeness.connections
+        self.waiting_urls = 0
+        returned: list[Lease] = []
+        for host in self._hosts.values():
+            returned += host.queue
+            host.queue.clear()
+            if obey_robots != self._obey:
+                host.rules.clear()  # read as they were obeyed: ask again
+        self._obey = obey_robots
+        return returned
+
     def urls(self, host_id: int) -> list[str]:
         """A host's URLs not handed out yet."""
         return [lease.url for lease in self._hosts[host_id].queue]

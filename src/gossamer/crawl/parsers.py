@@ -148,6 +148,17 @@ class ParserPool:
         self._fit()
         self._hand_out()
 
+    def begin_anew(self, options: ParseOptions) -> None:
+        """Work by other options: what is not parsed yet is parsed by them."""
+        if options == self._options:
+            return
+        unfinished = [*(job for parser in self._parsers for job in parser.jobs), *self._waiting]
+        self.close()
+        self._options, self._first_message = options, msgspec.msgpack.encode(options)
+        self._waiting.extend(unfinished)
+        self._fit()
+        self._hand_out()
+
     def submit(self, job: ParseJob) -> None:
         """Take a job. Its page comes out of `finished` sooner or later, whatever is in it."""
         self._waiting.append(job)

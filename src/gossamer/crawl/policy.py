@@ -179,7 +179,7 @@ class Copies:
     """How often the same content was seen on one host: a trap that answers everything alike must not go on for ever."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._seen: dict[tuple[int, bytes], int] = {}
 
     def beyond(self, host: int, content: bytes) -> int:
@@ -190,7 +190,7 @@ class Copies:
                 self._seen.clear()
         before = self._seen.get((host, content), 0)
         self._seen[host, content] = before + 1
-        return before if before > self._most else 0
+        return before if before > self.most else 0
 
 
 class Left(Value, frozen=True, kw_only=True):

@@ -46,6 +46,8 @@ class Tally:
             self._count(visit)
         if done.submitted is not None:
             self.known, self.queued = done.submitted.known, done.submitted.open
+        if done.counts is not None:
+            self.standing(done.counts)
         now = time.monotonic()
         self._marks.append((now, self.pages, self.bytes, self.known))
         while len(self._marks) > 2 and now - self._marks[0][0] > WINDOW:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
     from gossamer.revisit.pace import Budget, Schedule
     from gossamer.store.base import Store
-    from gossamer.store.values import Report, Round, Submitted, Waiting, Wanted
+    from gossamer.store.values import Counts, Report, Round, Submitted, Waiting, Wanted
 
 WAKE = b"\0"
 
@@ -37,7 +37,7 @@ class Watch(Value, frozen=True, kw_only=True):
 
 
 class Order(Value, frozen=True, kw_only=True):
-    """What the loop wants done, in this order: readmit, add, write, beat, queue what is due, lease."""
+    """What the loop wants done, in this order: add, write, readmit, beat, queue what is due, lease."""
 
     now: float
     visits: tuple[Visit, ...] = ()
@@ -59,6 +59,7 @@ class Done(Value, frozen=True, kw_only=True):
     order: Order
     error: GossamerError | None = None
     submitted: Submitted | None = None
+    counts: Counts | None = None  # when all was judged anew since
     leased: tuple[HostLease, ...] = ()
     wanted: Wanted | None = None  # when there was a beat
     round: Round | None = None  # as it is now, when there was a beat or hosts were leased
@@ -153,8 +154,6 @@ class Writer:
         if free is not None and free < self._least:
             raise StoreFull(f"only {free >> 20} MiB of disk space are free")
         store, submitted = self._store, None
-        if order.readmit:
-            store.readmit(admit)
         # First, for a kill in between: a seed must not be done with before its other form is known.
         if order.add:
             store.add(order.add, admit, by=self._crawler)
@@ -163,6 +162,8 @@ class Writer:
                 self._crawler, order.visits, admit, hosts=order.hosts, robots=order.robots, released=order.released,
                 now=order.now, keep_links=keep_links,
             )  # fmt: skip
+        if order.readmit:
+            store.readmit(admit)  # what was just given back, too
         return submitted
 
     def _beat(self, order: Order, started: float) -> Wanted | None:
@@ -183,6 +184,7 @@ class Writer:
         return Done(
             order=order,
             submitted=submitted,
+            counts=store.counts() if order.readmit else None,
             leased=tuple(leased),
             wanted=wanted,
             # New hosts may be those of another crawl's seeds.
