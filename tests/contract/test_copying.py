@@ -143,6 +143,18 @@ def test_a_copy_begins_anew_when_the_web_has_changed(kind: str, new: Callable[[s
     assert everything(other) == everything(one)
 
 
+def test_a_copy_that_an_older_version_began_is_begun_anew(new: Callable[[str], str]) -> None:
+    one, other = new("sqlite"), new("sqlite")
+    build(one)
+    with pytest.raises(Stopped):
+        copied(one, other, stop_at("links"))
+    with closing(sqlite3.connect(Path(other) / "copying" / "web.db")) as db:
+        db.executescript("UPDATE copying SET value = substr(value, 3) WHERE key = 'mark'; PRAGMA user_version = 1")
+    assert not copied(one, other).resumed
+    assert everything(other) == everything(one)
+    assert _schema(other) == _schema(one)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_written_meanwhile_is_not_in_the_copy(kind: str, new: Callable[[str], str]) -> None:
     one, other = new(kind), new("sqlite")

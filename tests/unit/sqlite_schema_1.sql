@@ -136,6 +136,7 @@ CREATE TABLE resources (
     pace           INTEGER                           -- how soon it deserves a visit (`gossamer.revisit.pace`)
 ) STRICT;
 
+CREATE UNIQUE INDEX resources_digest ON resources (digest);
 -- Partial indexes hold open work only, so finding it costs the same however much is finished. Two queues, for page
 -- limits hold back pages only.
 CREATE INDEX resources_queued_pages ON resources (host, priority DESC, id) WHERE state = 'queued' AND role = 'page';
@@ -148,12 +149,6 @@ CREATE INDEX resources_pace ON resources (pace, visited_at)
     WHERE state IN ('visited', 'failed', 'refused', 'gone') AND pace IS NOT NULL;
 -- What is derived from the store (index, graph) catches up by `WHERE version > ?`, which implies IS NOT NULL.
 CREATE INDEX resources_version ON resources (version) WHERE version IS NOT NULL;
-
--- Which resource has a digest. Resources with an id above the counter `digested` are not here yet (digests.py).
-CREATE TABLE digests (
-    digest   BLOB PRIMARY KEY,
-    resource INTEGER NOT NULL REFERENCES resources (id)
-) STRICT, WITHOUT ROWID;
 
 -- How many other resources lead a reader to one; none: no row. Apart from resources, for every batch counts up thousands
 -- of them: four hundred of these rows share a page of the file, ten of those would.
@@ -286,6 +281,6 @@ CREATE TABLE rankings (
 
 INSERT INTO meta (key, value) VALUES
     ('version', 0), ('generation', 0), ('last_resource', 0), ('last_host', 0), ('hosts', 0), ('links', 0), ('documents', 0),
-    ('old_sources', 0), ('digested', 0),
+    ('old_sources', 0),
     ('resources known', 0), ('resources queued', 0), ('resources leased', 0), ('resources visited', 0),
     ('resources failed', 0), ('resources refused', 0), ('resources out of scope', 0), ('resources gone', 0);

@@ -25,7 +25,7 @@ from gossamer.errors import (
     StoreTooNew,
 )
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.database import Schema, current_schema, migrate
+from gossamer.store.sqlite.database import current_schema
 from storing import admit_all, digest, fetched, lease_all, leases, seed, start, state, visit_all
 
 if TYPE_CHECKING:
@@ -199,6 +199,20 @@ def test_a_directory_that_cannot_be_written_is_refused_for_writing(read_only_web
     as_nobody(write)
 
 
+def test_a_web_of_an_older_version_that_cannot_be_written_says_what_to_do(read_only_web: Path) -> None:
+    read_only_web.chmod(0o755)
+    (read_only_web / "web.db").chmod(0o644)
+    alter(read_only_web, "PRAGMA user_version = 1")
+    (read_only_web / "web.db").chmod(0o444)
+    read_only_web.chmod(0o555)
+
+    def read() -> None:
+        with pytest.raises(StoreNotWritable, match="is of an older version of Gossamer: open it once where"):
+            SqliteStore.open(read_only_web, create=False, read_only=True)
+
+    as_nobody(read)
+
+
 def test_a_store_opened_for_reading_refuses_to_write(tmp_path: Path) -> None:
     create(tmp_path)
     with closing(SqliteStore.open(tmp_path, create=False, read_only=True)) as store:
@@ -268,55 +282,3 @@ def test_another_thread_may_take_the_store_over(tmp_path: Path) -> None:
         writer.join()
         assert answers == [False]
         assert state(store, A) == "queued"
-
-
-# -- versions ----------------------------------------------------------------------------------------------------------
-
-FIRST_SCHEMA = Path(__file__).with_name("sqlite_schema_1.sql")
-
-
-def shape(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Everything the schema says, apart from how it is laid out."""
-    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    return {(kind, name, " ".join(strip_comments(sql).split())) for kind, name, sql in rows}
-
-
-def strip_comments(sql: str) -> str:
-    return "\n".join(line.partition("--")[0] for line in sql.splitlines())
-
-
-def test_the_schema_is_the_sum_of_the_first_one_and_all_migrations() -> None:
-    """The first schema stands here as it was: changing schema.sql takes a migration that does the same to old webs."""
-    old, new = (sqlite3.connect(":memory:", isolation_level=None) for _ in range(2))
-    with closing(old), closing(new):
-        migrate(old, Schema(FIRST_SCHEMA.read_text("utf-8"), {}))
-        migrate(old, current_schema())
-        migrate(new, current_schema())
-        assert shape(old) == shape(new)
-        assert old.execute("PRAGMA user_version").fetchone() == new.execute("PRAGMA user_version").fetchone()
-
-
-def later(schema: Schema, script: str) -> Schema:
-    return Schema(schema.script + script, {schema.version + 1: script})
-
-
-def test_an_older_web_is_migrated_with_what_it_holds(tmp_path: Path) -> None:
-    create(tmp_path)
-    with closing(sqlite3.connect(tmp_path / "web.db", isolation_level=None)) as db:
-        newer = later(current_schema(), "ALTER TABLE hosts ADD COLUMN colour TEXT; UPDATE hosts SET colour = 'blue';")
-        migrate(db, newer)
-        assert db.execute("SELECT name, colour FROM hosts").fetchall() == [("a.test", "blue")]
-        assert db.execute("PRAGMA user_version").fetchone()[0] == newer.version
-        migrate(db, newer)  # nothing left to do
-        assert db.execute("SELECT count(*) FROM hosts").fetchone()[0] == 1
-
-
-def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
-    create(tmp_path)
-    with closing(sqlite3.connect(tmp_path / "web.db", isolation_level=None)) as db:
-        before = shape(db)
-        broken = later(current_schema(), "ALTER TABLE hosts ADD COLUMN colour TEXT; UPDATE nowhere SET colour = 1;")
-        with pytest.raises(sqlite3.OperationalError, match="no such table"):
-            migrate(db, broken)
-        assert shape(db) == before
-        assert db.execute("PRAGMA user_version").fetchone()[0] == current_schema().version

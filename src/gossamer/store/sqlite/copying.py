@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.errors import StoreBusy, StoreError
 from gossamer.store.copying import FACTS, Note, digest_of, select
-from gossamer.store.sqlite.database import FILE, Database, open_database, translated
+from gossamer.store.sqlite.database import FILE, Database, current_schema, open_database, translated
 from gossamer.store.sqlite.digests import fold
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ class SqliteTarget:
         return self._database
 
     def begin(self, mark: bytes) -> bool:
-        """Make ready; True: a copy of that moment was begun here before."""
+        """Make ready; True: a copy of that moment was begun here before, in the schema of this version."""
+        mark = b"%d %b" % (current_schema().version, mark)
         with self._open_database.reading() as db:
             there = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'copying'").fetchone()
             before = db.execute("SELECT value FROM copying WHERE key = 'mark'").fetchone() if there else None

@@ -34,13 +34,17 @@ FILE = "web.db"
 APPLICATION_ID = 0x676F7373  # "goss": tells a web from other people's SQLite files
 PAGE_SIZE = 4096  # bytes; 8192 made a submit up to 6 % faster and the file 14 % bigger
 WAL_MIB = 128  # the log is copied into the file at this size: a page that many batches change is copied once
+MIGRATION_CACHE_MIB = 8  # rows are read and written in the order in which they lie
 BUSY_SECONDS = 120.0  # a change of scope over a million resources holds the lock for half a minute
 LOOK_SECONDS = 0.002  # between looks whether another process has done writing; a batch takes it some fifty milliseconds
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 LITTLE_SPACE = 1 << 20  # bytes; an I/O error on a disk with less free space is put down to that
 
-# The file that leads from one version to the next, by the version it leads to. Empty before the first change of schema.
-MIGRATIONS: Mapping[int, str] = {}
+# The file that leads from one version to the next, by the version it leads to.
+MIGRATIONS: Mapping[int, str] = {2: "migration_2.sql"}
+
+# The tables of version 1 changed a few times in its first hours. This column came last; a web without it is older.
+IS_EARLY = "SELECT NOT EXISTS (SELECT 1 FROM pragma_table_info('crawlers') WHERE name = 'wanted_parsers')"
 
 
 class Schema(NamedTuple):
@@ -191,8 +195,8 @@ def _bring_up_to_date(db: sqlite3.Connection, directory: Path, *, create: bool, 
     if version == 0 and not create:
         raise _missing(directory)
     if read_only:
-        if version != schema.version:
-            raise StoreNotWritable(f"{directory} is of an older version: open it once where it can be written.")
+        if version < schema.version:
+            _bring_up_to_date_for_reading(directory)
         return
     if version == 0:
         with _alone_in(directory):
@@ -210,12 +214,22 @@ def _bring_up_to_date(db: sqlite3.Connection, directory: Path, *, create: bool, 
         migrate(db, schema)
 
 
+def _bring_up_to_date_for_reading(directory: Path) -> None:
+    """The first to open an older web may be one who only reads; it needs the right to write just then."""
+    try:
+        open_database(directory, create=False, read_only=False, cache_mib=MIGRATION_CACHE_MIB).close()
+    except StoreNotWritable as error:
+        raise StoreNotWritable(
+            f"{directory} is of an older version of Gossamer: open it once where it can be written."
+        ) from error
+
+
 def _checked_version(db: sqlite3.Connection, directory: Path, schema: Schema) -> int:
     """The schema version of the file; 0 when there is nothing in it yet. Changes nothing: it may be anybody's file."""
-    db.execute("BEGIN")  # one look at all three, for another process may be making the web just now
-    tables, application, version = (
+    db.execute("BEGIN")  # one look at all, for another process may be making the web just now
+    tables, application, version, is_early = (
         db.execute(sql).fetchone()[0]
-        for sql in ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id", "PRAGMA user_version")
+        for sql in ("SELECT count(*) FROM sqlite_schema", "PRAGMA application_id", "PRAGMA user_version", IS_EARLY)
     )
     db.execute("COMMIT")
     if application == version == tables == 0:
@@ -227,6 +241,8 @@ def _checked_version(db: sqlite3.Connection, directory: Path, schema: Schema) ->
             f"{directory} was written by a newer version of Gossamer (store version {version}, this one knows"
             f" {schema.version}): upgrade Gossamer to use it."
         )
+    if version == 1 and is_early:
+        raise StoreError(f"{directory} was made by an early version of Gossamer that this one cannot read: crawl anew.")
     return int(version)
 
 

@@ -1,4 +1,4 @@
--- The SQLite store, version 1: one directory is one web, and this is its web.db.
+-- The SQLite store, version 2: one directory is one web, and this is its web.db.
 --
 -- A new web gets this file; an older one is brought here by the numbered migrations in database.py. Times are Unix
 -- seconds (REAL). Words of the model (states, roles, outcomes) are stored as they are written, kinds and positions as

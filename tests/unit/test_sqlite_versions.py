@@ -1,0 +1,250 @@
+"""Webs of older versions: brought up to date with what they hold, all at once or not at all.
+
+sqlite_schema_1.sql is what version 1 was. It stays as it is, for it stands for files that exist.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.errors import StoreError
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.database import Schema, current_schema, migrate
+from storing import admit_all, digest, recount, seed, start, visit_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Barrier
+
+FIRST = Schema(Path(__file__).with_name("sqlite_schema_1.sql").read_text("utf-8"), {})
+
+# What a web of each version looks like. Webs of these versions are on disks: where one differs, it is not this number
+# that must change, but the version. A new one takes a migration and a line here.
+SHAPES = {
+    1: "ab20299df9d78349",
+    2: "2470c7d40f91fd85",
+}
+
+A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
+LATER = [f"http://b.test/{number}" for number in range(20)]
+
+
+def shape(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Everything the schema says, apart from how it is laid out, and the counters there are."""
+    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    said = {(kind, name, " ".join(strip_comments(sql).split())) for kind, name, sql in rows}
+    return said | {("counter", name, "") for (name,) in db.execute("SELECT key FROM meta")}
+
+
+def strip_comments(sql: str) -> str:
+    return "\n".join(line.partition("--")[0] for line in sql.splitlines())
+
+
+def version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def opened(directory: Path) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(directory / "web.db", isolation_level=None))
+
+
+def in_memory() -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(":memory:", isolation_level=None))
+
+
+def create(directory: Path) -> None:
+    """A web with one page visited and digests in their table, and then some that wait."""
+    with closing(SqliteStore.open(directory, create=True)) as store:
+        crawler = start(store, A)
+        visit_all(store, crawler, {A: [B]})
+        store.leave(crawler)
+        store.add([seed(url) for url in LATER], admit_all)
+
+
+def of_version_1(directory: Path) -> None:
+    """The same, as it was in version 1."""
+    create(directory / "now")
+    with opened(directory) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        migrate(db, FIRST)
+        tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        db.execute("ATTACH ? AS now", (str(directory / "now" / "web.db"),))
+        for (name,) in tables:
+            db.execute(f"DELETE FROM main.{name}")
+            db.execute(f"INSERT INTO main.{name} SELECT * FROM now.{name}")
+        db.execute("DELETE FROM meta WHERE key = 'digested'")
+    shutil.rmtree(directory / "now")
+
+
+def of_version_2_that_claims_to_be_1(directory: Path) -> None:
+    create(directory)
+    with opened(directory) as db:
+        db.execute("PRAGMA user_version = 1")
+
+
+older = pytest.mark.parametrize("make", [of_version_1, of_version_2_that_claims_to_be_1])
+
+
+# -- the guard ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_is_the_sum_of_the_first_one_and_all_migrations() -> None:
+    with in_memory() as old, in_memory() as new:
+        migrate(old, FIRST)
+        migrate(old, current_schema())
+        migrate(new, current_schema())
+        assert shape(old) == shape(new)
+        assert version(old) == version(new)
+
+
+def test_a_version_stays_what_it_was() -> None:
+    migrations = current_schema().migrations
+    found = {}
+    with in_memory() as db:
+        for number in range(1, current_schema().version + 1):
+            migrate(db, Schema(FIRST.script, {step: sql for step, sql in migrations.items() if step <= number}))
+            found[number] = hashlib.sha256(repr(sorted(shape(db))).encode()).hexdigest()[:16]
+    assert found == SHAPES
+
+
+# -- webs that there are -----------------------------------------------------------------------------------------------
+
+
+def is_up_to_date(directory: Path) -> None:
+    with opened(directory) as db, in_memory() as new:
+        migrate(new, current_schema())
+        assert shape(db) == shape(new)
+        assert version(db) == version(new)
+        by_digest = db.execute("SELECT digest, resource FROM digests ORDER BY digest").fetchall()
+        assert by_digest == db.execute("SELECT digest, id FROM resources ORDER BY digest").fetchall()
+        counters = dict(db.execute("SELECT key, value FROM meta"))
+        assert counters["digested"] == counters["last_resource"] == len(by_digest) == len([A, B, *LATER])
+
+
+@older
+@pytest.mark.parametrize("read_only", [False, True], ids=["writing", "reading"])
+def test_an_older_web_is_brought_up_to_date_when_it_is_opened(
+    tmp_path: Path, make: Callable[[Path], None], read_only: bool
+) -> None:
+    make(tmp_path)
+    with closing(SqliteStore.open(tmp_path, create=False, read_only=read_only)) as store:
+        for url in (A, B, *LATER):
+            row = store.resource(digest(url))
+            assert row is not None
+            assert row.url == url
+        assert store.resource(digest(C)) is None
+    is_up_to_date(tmp_path)
+
+
+@older
+def test_work_goes_on_in_a_web_that_was_older(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path)
+    with closing(SqliteStore.open(tmp_path, create=False)) as store:
+        added = store.add([seed(url) for url in (B, C, LATER[-1])], admit_all)
+        assert [each.known for each in added] == [True, False, True]
+        crawler = start(store, A)
+        visit_all(store, crawler, {B: [A, C, LATER[0], "http://c.test/"]})
+        store.leave(crawler)
+        assert store.forget(digest(LATER[0])) == 1
+        urls = [row.url for row in store.resources()]
+        assert len(urls) == len(set(urls)), "no URL has two ids"
+        assert set(urls) == {A, B, C, *LATER, "http://c.test/"}
+        recount(store)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_web_of_before_the_first_version_was_settled_is_refused_and_left_alone(
+    tmp_path: Path, read_only: bool
+) -> None:
+    of_version_1(tmp_path)
+    with opened(tmp_path) as db:
+        db.execute("ALTER TABLE crawlers DROP COLUMN wanted_parsers")
+        before = shape(db)
+    with pytest.raises(StoreError, match="early version of Gossamer"):
+        SqliteStore.open(tmp_path, create=not read_only, read_only=read_only)
+    with opened(tmp_path) as db:
+        assert (shape(db), version(db)) == (before, 1)
+
+
+# -- one by one, and whole ---------------------------------------------------------------------------------------------
+
+
+def _migrate_and_die(directory: Path, at: int) -> None:
+    """Migrate, and be killed before a statement."""
+    db = sqlite3.connect(directory / "web.db", isolation_level=None)
+    statements = iter(range(at))
+
+    def count(_: str) -> None:
+        if next(statements, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    db.set_trace_callback(count)
+    migrate(db, current_schema())
+
+
+@older
+def test_a_migration_that_is_killed_is_made_the_next_time(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "old")
+    context = multiprocessing.get_context("fork")
+    killed = 0
+    while True:
+        place = tmp_path / str(killed)
+        shutil.copytree(tmp_path / "old", place)
+        child = context.Process(target=_migrate_and_die, args=(place, killed))
+        child.start()
+        child.join()
+        with opened(place) as db:
+            assert version(db) == (1 if child.exitcode else current_schema().version)
+        SqliteStore.open(place, create=False).close()
+        is_up_to_date(place)
+        if child.exitcode == 0:
+            break
+        assert child.exitcode == -signal.SIGKILL
+        killed += 1
+    assert killed > 5, "it was killed before each of its statements"
+
+
+def _open_when_told(directory: Path, gate: Barrier, read_only: bool) -> None:
+    gate.wait()
+    with closing(SqliteStore.open(directory, create=False, read_only=read_only)) as store:
+        assert store.resource(digest(A)) is not None
+
+
+@older
+def test_processes_that_open_an_older_web_at_the_same_moment_all_succeed(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "old")
+    context = multiprocessing.get_context("fork")
+    for attempt in range(8):
+        place = tmp_path / f"{attempt}"
+        shutil.copytree(tmp_path / "old", place)
+        gate = context.Barrier(6)
+        children = [context.Process(target=_open_when_told, args=(place, gate, number % 2 > 0)) for number in range(6)]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join()
+        assert [child.exitcode for child in children] == [0] * 6
+        is_up_to_date(place)
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
+    create(tmp_path)
+    with opened(tmp_path) as db:
+        before = shape(db)
+        script = "ALTER TABLE hosts ADD COLUMN colour TEXT; UPDATE nowhere SET colour = 1;"
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):
+            migrate(db, Schema("", {current_schema().version + 1: script}))
+        assert shape(db) == before
+        assert version(db) == current_schema().version
