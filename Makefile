@@ -41,7 +41,7 @@ test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests, 
 	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)
 	.venv/bin/pytest -m 'not full' $(ALONE) $(ARGS)
 
-test-full: test ## Run the tests, then the long ones: kills, sizes, soaks.
+test-full: test ## Run the tests, then the long ones: many kills, big webs, rare faults.
 	.venv/bin/pytest -m full $(ARGS)
 
 test-packages: .venv/.ready-dev

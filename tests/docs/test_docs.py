@@ -211,6 +211,29 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(there), target
 
 
+def is_in(name: str, module: Path) -> bool:
+    """Whether a module defines a name."""
+    return (
+        re.search(rf"^ *(?:(?:async )?def|class) {name}\b|^{name}\b.* = ", module.read_text(), re.MULTILINE) is not None
+    )
+
+
+@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=name_of)
+def test_what_a_page_says_is_in_a_module_is_there(page: Path) -> None:
+    named = re.findall(r"((?:`\w+`(?:,| and)?\s+)+)in\s+\[`[\w.]+`\]\(([^)\s]+\.py)\)", prose(page))
+    for names, module in named:
+        assert [
+            name for name in re.findall(r"\w+", names.replace(" and", "")) if not is_in(name, page.parent / module)
+        ] == []
+
+
+def test_where_to_start_reading_a_module_is_in_it() -> None:
+    rows = re.findall(r"^\| `(\w+\.py)` \|.*\| (.*) \|$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    named = [(module, name) for module, names in rows for name in re.findall(r"`(\w+)`", names)]
+    assert len(rows) > 5
+    assert [each for each in named if not is_in(each[1], ROOT / "src/gossamer" / each[0])] == []
+
+
 def test_every_page_is_in_the_index() -> None:
     index = ROOT / "docs/README.md"
     linked = {

@@ -22,6 +22,7 @@ class Case(NamedTuple):
     name: str  # of the site, for Nginx.url
     seed: str
     expected: frozenset[str]  # paths, without the leading slash
+    order: tuple[str, ...]  # in which they must be asked for; empty: in any
     forbidden: frozenset[str]
     max_depth: int | None
     what: str
@@ -34,6 +35,7 @@ def cases(folder: Path) -> list[Case]:
             name=_name(site),
             seed=site["seed"],
             expected=frozenset(site.get("expected") or site["expected_order"]),
+            order=tuple(site.get("expected_order", ())),
             forbidden=frozenset(site.get("forbidden", ())),
             max_depth=site.get("max_depth"),
             what=site.get("what", ""),
