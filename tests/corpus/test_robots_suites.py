@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.robots import RobotsRules, meaning_of
-from gossamer.model import Outcome
+from gossamer.config import PolitenessSettings
+from gossamer.crawl.frontier import AskRobots, Fetch, Frontier
+from gossamer.crawl.robots import RobotsRules, meaning_of, robots_text
+from gossamer.model import HostLease, Lease, Outcome, Robots, Role
 from suites import table
 
 pytestmark = pytest.mark.shared
@@ -130,8 +132,40 @@ ACCESS_RESULTS = {  # by "status" in the table: outcomes of fetching, and what t
 }
 
 
+def access_rows(*keys: str) -> list[str]:
+    return [row[key] for row in rfc9309()["access_results"] for key in keys if key in row]
+
+
 def test_every_outcome_of_fetching_robots_txt_means_what_the_rfc_says() -> None:
-    statuses = {row["status"] for row in rfc9309()["access_results"] if "status" in row}
-    assert statuses == ACCESS_RESULTS.keys()
+    assert set(access_rows("status")) == ACCESS_RESULTS.keys()
     for outcomes, meaning in ACCESS_RESULTS.values():
         assert {meaning_of(outcome, status) for outcome, status in outcomes} == {meaning}
+
+
+def test_a_copy_is_used_for_24_hours_and_not_longer_also_of_a_host_that_is_held() -> None:
+    assert access_rows("cache") == ["SHOULD NOT use a cached copy for more than 24 hours unless unreachable"]
+    kept = Robots(host=1, scheme="https", outcome="rules", text="", fetched_at=0.0)
+    leases = tuple(
+        Lease(resource=n, host=1, url=f"https://example.org/{n}", role=Role.PAGE, depth=0, hops=0, tries=0)
+        for n in range(2)
+    )
+    bench = Frontier(PolitenessSettings(), {}, product="Gossamer", obey_robots=True)
+    taken = HostLease(host=1, name="example.org", ready_at=0.0, failures=0, robots=(kept,), leases=leases)
+    bench.take_in(taken, now=0.0)
+    late = 24 * 3600.0
+    assert isinstance(bench.next(late - 1), Fetch)
+    bench.finished(leases[0], late - 1, took=0.1, address="192.0.2.1", failed=False, wait=0.0)
+    assert isinstance(bench.next(late), AskRobots)
+
+
+def test_500_kib_of_a_file_are_read() -> None:
+    assert access_rows("limit") == ["parse at least 500 KiB"]
+    rule = "\nUser-agent: *\nDisallow: /private\n"
+    body = f"{'#' * ((500 << 10) - len(rule))}{rule}".encode()
+    assert not RobotsRules.parse(robots_text(body)).allowed("/private", "Gossamer")
+
+
+def test_nothing_else_is_asked_of_access_but_what_other_tests_show() -> None:
+    """UTF-8 and all kinds of line ends: see Google's cases."""
+    named = {key for row in rfc9309()["access_results"] for key in row} - {"meaning"}
+    assert named == {"status", "cache", "limit", "encoding", "eol"}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawling import crawl, gossamer, outcomes, query, reasons
+from gossamer import Crawler
+from gossamer.crawl import policy
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:
@@ -479,6 +481,20 @@ def test_a_host_without_robots_txt_is_left_alone_and_people_are_told_until_when(
             assert "robots.txt unreachable: 503" in done.stderr
             assert "tried again in " in done.stderr
     assert [host["robots"] for host in hosts(web)] == ["unreachable"]
+
+
+def test_rules_that_come_while_a_host_is_at_work_are_obeyed_when_the_old_ones_are_too_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, "ROBOTS_MAX_AGE", 0.5)  # seconds
+    pages: Pages = {f"/{n}": links(f"/{n + 1}") for n in range(100)}
+    with Served(pages) as site:
+        for seen, _ in enumerate(Crawler(f"{site.url}0", store=tmp_path / "web", delay=0.05, index=False), start=1):
+            if seen == 3:
+                site.pages["/robots.txt"] = Answer("User-agent: *\nDisallow: /", headers={"Content-Type": "text/plain"})
+    assert len(site.paths()) < 50
+    assert [request.path for request in site.requests][-1] == "/robots.txt"
+    assert sorted(set(states(tmp_path / "web").values())) == ["refused", "visited"]
 
 
 def hosts(web: Path) -> list[dict[str, object]]:

@@ -59,6 +59,69 @@ def test_robots_txt_of_yesterday_is_asked_for_again() -> None:
     assert isinstance(bench.next(NOW + 25 * 3600), AskRobots)
 
 
+DAY = 24 * 3600.0
+
+
+def held_for_a_day(*rules: Robots, politeness: PolitenessSettings | None = None) -> Frontier:
+    """A host with work all day long: of its URLs, some are left."""
+    bench = frontier(politeness)
+    bench.take_in(host_lease(4, *rules), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    finish(bench, fetch(bench, NOW + DAY - 1), NOW + DAY - 1)
+    return bench
+
+
+def test_robots_txt_of_a_host_that_is_held_for_a_day_is_asked_for_again() -> None:
+    bench = held_for_a_day(robots())
+    assert isinstance(bench.next(NOW + DAY), AskRobots)
+    assert bench.next(NOW + DAY + 10) is None, "it waits for the answer"
+    bench.robots_known(robots("User-agent: *\nDisallow: /2", at=NOW + DAY + 10))
+    work = [bench.next(NOW + DAY + 20) for _ in range(2)]
+    assert [type(each) for each in work] == [Refuse, Fetch]
+    assert bench.next(NOW + DAY + 20) is None
+
+
+def test_what_was_asked_for_on_the_way_is_asked_for_again_a_day_after_that() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(3), NOW)
+    assert isinstance(bench.next(NOW), AskRobots)
+    bench.robots_known(robots(at=NOW + 5))
+    finish(bench, fetch(bench, NOW + DAY + 4), NOW + DAY + 4)
+    assert isinstance(bench.next(NOW + DAY + 5), AskRobots)
+
+
+def test_robots_txt_from_the_future_is_believed_for_no_longer_than_a_day() -> None:
+    bench = frontier()
+    bench.take_in(host_lease(2, robots(at=NOW + DAY / 2)), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    assert isinstance(bench.next(NOW + DAY), AskRobots)
+
+
+def test_a_held_host_is_not_visited_while_its_robots_txt_cannot_be_had_again() -> None:
+    bench = held_for_a_day(robots())
+    assert isinstance(bench.next(NOW + DAY), AskRobots)
+    assert bench.robots_failed(1, NOW + DAY, 0.0, "answered 503") == 1
+    assert bench.next(NOW + DAY + 0.5) is None
+    assert isinstance(bench.next(NOW + DAY + 1), AskRobots)
+
+
+def test_a_crawl_delay_that_is_asked_for_no_more_is_waited_for_no_more() -> None:
+    asked = robots("User-agent: *\nCrawl-delay: 3600")
+    bench = held_for_a_day(asked, politeness=PolitenessSettings(delay=0.0, connections=2))
+    later = NOW + DAY + 60
+    assert isinstance(bench.next(later), AskRobots)
+    bench.robots_known(robots(at=later))
+    assert [type(bench.next(later)) for _ in range(2)] == [Fetch, Fetch]
+    assert list(bench.waiting(later)) == []
+
+
+def test_without_robots_txt_none_is_asked_for_however_long_a_host_is_held() -> None:
+    bench = Frontier(PolitenessSettings(), {}, product="Gossamer", obey_robots=False)
+    bench.take_in(host_lease(2, robots("User-agent: *\nDisallow: /")), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    assert isinstance(bench.next(NOW + 2 * DAY), Fetch)
+
+
 def test_the_pause_after_robots_txt_begins_when_it_came_not_when_it_was_read() -> None:
     bench = frontier()
     bench.take_in(host_lease(1), NOW)

@@ -1,7 +1,8 @@
 """The workbench: the hosts this crawler holds, their next URLs, and when each may be asked again.
 
-A host's life here: taken in with some URLs → its robots.txt asked for, if not known → its URLs handed out one by one,
-each when the host is ready → given back when nothing of it is left, or when a crawler without hosts is to have it.
+A host's life here: taken in with some URLs → its robots.txt asked for, if not known or of yesterday → its URLs handed
+out one by one, each when the host is ready → given back when nothing of it is left, or when a crawler without hosts is
+to have it.
 Everything large stays in the store; what is here is bounded by the number of hosts held and the URLs leased for each.
 """
 
@@ -11,7 +12,7 @@ import heapq
 import ipaddress
 from collections import Counter, deque
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.crawl import policy
 from gossamer.crawl.robots import ALLOW_ALL, RobotsRules
@@ -55,12 +56,20 @@ class Refuse(Value, frozen=True, kw_only=True):
 Work = AskRobots | Fetch | Refuse
 
 
+class _Known(NamedTuple):
+    """What a host's robots.txt says, and for how long it is believed."""
+
+    rules: ProductRules
+    until: float  # Unix time
+
+
 class _Host:
     """A held host. Mutable, and seen by nobody but the frontier."""
 
     __slots__ = (
         "active", "address", "asking", "connections", "crawl_delay", "delay", "failed_at", "failures", "id",
-        "leaving", "listed", "local", "name", "own_delay", "queue", "ready_at", "reason", "rules", "touched",
+        "leaving", "listed", "local", "name", "own_connections", "own_delay", "queue", "ready_at", "reason", "robots",
+        "touched",
     )  # fmt: skip
 
     def __init__(self, leased: HostLease, politeness: PolitenessSettings, own: HostSettings | None) -> None:
@@ -75,10 +84,11 @@ class _Host:
         self.leaving = False  # another crawler is to have it
         self.listed = False  # stands in the heap of ready times
         self.touched = False  # something to tell the store
-        self.rules: dict[str, ProductRules] = {}
+        self.robots: dict[str, _Known] = {}  # by scheme
         self.crawl_delay: float | None = None
         self.own_delay = own.delay if own and own.delay is not None else politeness.delay
-        self.connections = own.connections if own and own.connections else politeness.connections
+        self.own_connections = own.connections if own and own.connections else politeness.connections
+        self.connections = self.own_connections
         self.delay = self.own_delay or 0.0
         self.address = ""
         self.local = _is_loopback_name(leased.name)
@@ -134,7 +144,7 @@ class Frontier:
             for robots in leased.robots:
                 age = abs(now - robots.fetched_at)  # fetched in the future: by a clock that was wrong
                 if age < policy.ROBOTS_MAX_AGE and robots.outcome != "unreachable":
-                    self._set_rules(host, robots)
+                    self._set_rules(host, robots, until=now + policy.ROBOTS_MAX_AGE - age)
         host.queue.extend(leased.leases)
         self.waiting_urls += len(leased.leases)
         self._list(host)
@@ -143,7 +153,7 @@ class Frontier:
         """Rules arrived for a host; it may be visited, after a pause that began when they did."""
         host = self._hosts[robots.host]
         host.asking = False
-        rules = self._set_rules(host, robots)
+        rules = self._set_rules(host, robots, until=robots.fetched_at + policy.ROBOTS_MAX_AGE)
         host.ready_at = max(host.ready_at, robots.fetched_at + self._pause(host, 0.0))
         self._list(host)
         return rules
@@ -156,16 +166,15 @@ class Frontier:
         self._hold_off(host, now, wait, reason)
         return host.failures
 
-    def _set_rules(self, host: _Host, robots: Robots) -> RobotsRules:
+    def _set_rules(self, host: _Host, robots: Robots, until: float) -> RobotsRules:
         rules = RobotsRules.parse(robots.text) if robots.outcome == "rules" and self._obey else ALLOW_ALL
-        host.rules[robots.scheme] = rules.for_product(self._product)
-        asked = rules.crawl_delay(self._product)
-        if asked is not None:
-            host.crawl_delay = asked
-            host.connections = 1  # a site that asks for a pause means it between any two requests
-            cap = self._politeness.max_crawl_delay
-            if asked > cap:
-                host.reason = f"robots.txt asks for {asked:g} s between requests, cut to {cap:g} s"
+        host.robots[robots.scheme] = _Known(rules.for_product(self._product), until)
+        delays = [known.rules.crawl_delay for known in host.robots.values()]
+        host.crawl_delay = max((delay for delay in delays if delay is not None), default=None)
+        # A site that asks for a pause means it between any two requests.
+        host.connections = host.own_connections if host.crawl_delay is None else 1
+        asked, cap = host.crawl_delay or 0.0, self._politeness.max_crawl_delay
+        host.reason = f"robots.txt asks for {asked:g} s between requests, cut to {cap:g} s" if asked > cap else ""
         host.delay = self._pause(host, 0.0)
         return rules
 
@@ -190,15 +199,13 @@ class Frontier:
     def _work_of(self, host: _Host, now: float) -> Work:
         lease = host.queue[0]
         scheme = scheme_of(lease.url)
-        rules = host.rules.get(scheme)
-        if rules is None and not self._obey:
-            rules = host.rules[scheme] = ALLOW_ALL.for_product(self._product)
-        if rules is None:
+        known = host.robots.get(scheme)
+        if self._obey and (known is None or known.until <= now):
             host.asking = True
             return AskRobots(host=host.id, scheme=scheme, url=f"{scheme}://{host.name}/robots.txt")
         host.queue.popleft()
         self.waiting_urls -= 1
-        if not rules.allowed(lease.url):
+        if known is not None and not known.rules.allowed(lease.url):
             self._list(host)
             return Refuse(lease=lease)
         host.active += 1
@@ -334,7 +341,7 @@ class Frontier:
             returned += host.queue
             host.queue.clear()
             if obey_robots != self._obey:
-                host.rules.clear()  # read as they were obeyed: ask again
+                host.robots.clear()  # read as they were obeyed: ask again
         self._obey = obey_robots
         return returned
 
