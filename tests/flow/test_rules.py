@@ -497,6 +497,21 @@ def test_rules_that_come_while_a_host_is_at_work_are_obeyed_when_the_old_ones_ar
     assert sorted(set(states(tmp_path / "web").values())) == ["refused", "visited"]
 
 
+def test_a_host_that_goes_away_and_stays_away_is_given_up_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policy, "OUTAGE", 2.5)  # seconds: it is away at the first try, and gone at the second
+    home = Answer(links("a", "b"), headers={"Content-Type": "text/html", "Connection": "close"})
+    with Served({"/": home}) as site:
+        pages = iter(Crawler(site.url, store=tmp_path / "web", delay=1.5, retries=1, index=False))
+        assert next(pages).url == site.url
+    assert list(pages) == []
+    refused = ("connection failure", "Connection refused")
+    assert reasons(tmp_path / "web") == {
+        site.url: ("fetched", ""), f"{site.url}a": refused, f"{site.url}b": refused
+    }  # fmt: skip
+
+
 def hosts(web: Path) -> list[dict[str, object]]:
     found: list[dict[str, object]] = json.loads(gossamer("hosts", "--json", "--store", web).stdout)["hosts"]
     return found

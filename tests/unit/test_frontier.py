@@ -212,6 +212,60 @@ def test_transfers_that_fail_together_are_one_failure_of_their_host() -> None:
     assert isinstance(bench.next(NOW + 2), Fetch)
 
 
+def lose(bench: Frontier, lost: Lease, now: float) -> None:
+    assert bench.is_away(lost.host, "https", now)
+    bench.lost(lost, now, took=0.1, reason="No route to host")
+
+
+def test_a_url_whose_host_is_away_waits_for_its_next_turn() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0))
+    bench.take_in(host_lease(3, robots()), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    pauses, now = [], NOW
+    for _ in range(4):
+        lost = fetch(bench, now)
+        lose(bench, lost, now)
+        assert (lost.resource, bench.waiting_urls) == (1, 2)
+        ready = bench.next_ready()
+        assert ready is not None
+        pauses.append(ready - now)
+        now = ready
+    assert pauses == [1, 2, 4, 8]
+    assert list(bench.waiting(NOW)) == [("example.org", 15, "cannot be reached: No route to host")]
+
+
+def test_a_host_is_away_for_ten_minutes_after_its_last_answer_and_then_gone() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0))
+    bench.take_in(host_lease(2, robots()), NOW)
+    assert not bench.is_away(1, "https", NOW), "it never answered here"
+    finish(bench, fetch(bench, NOW), NOW)
+    assert bench.is_away(1, "https", NOW + 599)
+    assert not bench.is_away(1, "https", NOW + 600)
+    assert not bench.is_away(1, "http", NOW + 600)
+
+
+def test_robots_txt_is_an_answer_and_a_failure_is_none() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0))
+    bench.take_in(host_lease(2), NOW)
+    assert isinstance(bench.next(NOW), AskRobots)
+    bench.robots_known(robots(at=NOW))
+    finish(bench, fetch(bench, NOW), NOW + 300, failed=True)
+    assert bench.is_away(1, "https", NOW + 599)
+    assert not bench.is_away(1, "https", NOW + 600)
+
+
+def test_while_a_host_that_was_there_is_away_so_are_those_never_met_until_anybody_answers() -> None:
+    bench = with_hosts(3)
+    met, other = fetch(bench, NOW), fetch(bench, NOW)
+    finish(bench, met, NOW)
+    stranger = next(host for host in (1, 2, 3) if host not in {met.host, other.host})
+    assert not bench.is_away(stranger, "https", NOW + 1)
+    assert bench.is_away(met.host, "https", NOW + 1)
+    assert bench.is_away(stranger, "https", NOW + 1)
+    finish(bench, other, NOW + 2)
+    assert not bench.is_away(stranger, "https", NOW + 2)
+
+
 def test_retry_after_is_obeyed() -> None:
     bench = frontier(PolitenessSettings(delay=0.0))
     bench.take_in(host_lease(2, robots()), NOW)

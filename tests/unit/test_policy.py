@@ -199,3 +199,10 @@ def test_back_off_doubles_up_to_its_limit() -> None:
 )  # fmt: skip
 def test_retry_after(header: str, seconds: float) -> None:
     assert policy.retry_after(header, now=1000.0) == seconds
+
+
+def test_nobody_is_there_only_where_no_connection_was_made() -> None:
+    for outcome in (Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT):
+        assert policy.is_nobody_there(outcome, "")
+        assert not policy.is_nobody_there(outcome, "192.0.2.1"), "it broke, or said nothing: perhaps for this URL"
+    assert not policy.is_nobody_there(Outcome.ADDRESS, "")

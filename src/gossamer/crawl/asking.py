@@ -85,7 +85,7 @@ class RobotsAsked:
                 Robots(host=ask.host, scheme=ask.scheme, outcome="unreachable", text="", fetched_at=now, reason=reason)
             )
         hopeless = fetched.outcome in {Outcome.ADDRESS, Outcome.TLS} or falls_back
-        if failures < self._settings.politeness.retries and not hopeless:
+        if not hopeless and (failures < self._settings.politeness.retries or self._is_away(ask, fetched, now)):
             return []
         leases = self._frontier.withdraw(ask.host, ask.scheme, now)
         if ask.host in self._frontier.idle():
@@ -99,3 +99,7 @@ class RobotsAsked:
             return []
         state = State.REFUSED if fetched.outcome is Outcome.ADDRESS else State.FAILED
         return [visits.unvisited(lease, fetched.outcome, fetched.reason, now=now, state=state) for lease in leases]
+
+    def _is_away(self, ask: AskRobots, fetched: Fetched, now: float) -> bool:
+        nobody_there = policy.is_nobody_there(fetched.outcome, fetched.address)
+        return nobody_there and self._frontier.is_away(ask.host, ask.scheme, now)

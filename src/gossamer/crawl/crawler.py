@@ -21,6 +21,7 @@ from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.tally import Tally
 from gossamer.crawl.terms import Terms
 from gossamer.crawl.urls import digest
+from gossamer.crawl.urls import scheme as scheme_of
 from gossamer.crawl.writer import Watch, Writer
 from gossamer.errors import StoreFull
 from gossamer.model import Outcome, Request, Role, State, Value
@@ -255,6 +256,9 @@ class CrawlLoop:
                 self._robots_answered(fetched, now)
                 continue
             lease = self._leases[fetched.request.id]
+            if self._is_away(lease, fetched, now):
+                self._put_back(lease, fetched, now)
+                continue
             verdict = policy.verdict(fetched.outcome, fetched.status, lease.tries, self._retries(lease))
             wait = policy.retry_after(fetched.headers.get("retry-after", ""), now) if verdict.host_failure else 0.0
             took = fetched.milliseconds / 1000
@@ -265,6 +269,16 @@ class CrawlLoop:
                 self._parse(fetched)
             else:
                 self._visited(fetched, None, now)
+
+    def _is_away(self, lease: Lease, fetched: Fetched, now: float) -> bool:
+        nobody_there = policy.is_nobody_there(fetched.outcome, fetched.address)
+        return nobody_there and self._frontier.is_away(lease.host, scheme_of(lease.url), now)
+
+    def _put_back(self, lease: Lease, fetched: Fetched, now: float) -> None:
+        """This was no try: the host or the network is gone for a while, and the URL waits with its host."""
+        del self._leases[fetched.request.id]
+        self._frontier.lost(lease, now, took=fetched.milliseconds / 1000, reason=fetched.reason)
+        self._log.write("host away", url=lease.url, reason=fetched.reason)
 
     def _robots_answered(self, fetched: Fetched, now: float) -> None:
         if self._robots.has_rules(fetched, now):

@@ -68,8 +68,8 @@ class _Host:
 
     __slots__ = (
         "active", "address", "asking", "connections", "crawl_delay", "delay", "failed_at", "failures", "id",
-        "leaving", "listed", "local", "name", "own_connections", "own_delay", "queue", "ready_at", "reason", "robots",
-        "touched",
+        "leaving", "listed", "local", "name", "own_connections", "own_delay", "queue", "reached_at", "ready_at",
+        "reason", "robots", "touched",
     )  # fmt: skip
 
     def __init__(self, leased: HostLease, politeness: PolitenessSettings, own: HostSettings | None) -> None:
@@ -78,6 +78,7 @@ class _Host:
         self.ready_at = leased.ready_at
         self.failures = leased.failures  # incidents in a row
         self.failed_at = float("-inf")  # when the last of them was noticed
+        self.reached_at: dict[str, float] = {}  # when it answered last, by scheme (and so by port)
         self.queue: deque[Lease] = deque()
         self.active = 0
         self.asking = False
@@ -128,6 +129,7 @@ class Frontier:
         self._ticket = count()
         self._per_address: Counter[str] = Counter()
         self._most, self._shares_until = politeness.max_hosts, 0.0  # hosts held at a time, and how long not more
+        self._away_until = 0.0  # how long those count as away who cannot be reached, if nobody answers before
         self.urls_per_host = ahead * politeness.connections
         self.waiting_urls = 0  # leased and not handed out yet
 
@@ -153,6 +155,7 @@ class Frontier:
         """Rules arrived for a host; it may be visited, after a pause that began when they did."""
         host = self._hosts[robots.host]
         host.asking = False
+        self._reached(host, robots.scheme, robots.fetched_at)
         rules = self._set_rules(host, robots, until=robots.fetched_at + policy.ROBOTS_MAX_AGE)
         host.ready_at = max(host.ready_at, robots.fetched_at + self._pause(host, 0.0))
         self._list(host)
@@ -235,11 +238,36 @@ class Frontier:
                 host.failures, host.failed_at = host.failures + 1, now
             self._hold_off(host, now, wait, "waits after a failure" if not wait else "asked to wait (Retry-After)")
             return
+        if address:
+            self._reached(host, scheme_of(lease.url), now)
         host.failures = 0
         host.delay = self._pause(host, took)
         host.reason = "" if host.crawl_delay is None else host.reason
         host.ready_at = max(host.ready_at, now + max(host.delay, wait))
         self._list(host)
+
+    def lost(self, lease: Lease, now: float, *, took: float, reason: str) -> None:
+        """A transfer found nobody there, for its host is away: the URL waits here for its next turn."""
+        host = self._hosts[lease.host]
+        host.queue.appendleft(lease)  # first, so that no other URL of the host has to find out
+        self.waiting_urls += 1
+        self.finished(lease, now, took=took, address="", failed=True, wait=0.0)
+        host.reason = f"cannot be reached: {reason}"
+
+    def is_away(self, host_id: int, scheme: str, now: float) -> bool:
+        """Whether a host where nobody is found is likely to come back: it was there a few minutes ago.
+
+        Then the network may be gone, and with it hosts that were never met: until anybody answers, they are away too.
+        It ends: every host is away for at most `OUTAGE` after an answer.
+        """
+        reached_at = self._hosts[host_id].reached_at.get(scheme)
+        if reached_at is not None:
+            self._away_until = max(self._away_until, reached_at + policy.OUTAGE)
+        return now < self._away_until
+
+    def _reached(self, host: _Host, scheme: str, now: float) -> None:
+        host.reached_at[scheme] = now
+        self._away_until = 0.0
 
     def _leave_address(self, address: str) -> None:
         self._per_address[address] -= 1

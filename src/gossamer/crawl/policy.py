@@ -29,10 +29,12 @@ SOURCE_SHARE = 0.4  # how much of a link's nearness is that of the page it stand
 MAX_SITEMAP_NESTING = 3  # an index of indexes of sitemaps; sitemaps.org allows one level, sites have been seen with two
 ROBOTS_MAX_AGE = 24 * 3600.0  # RFC 9309 §2.4
 ROBOTS_RETRY = 3600.0  # a host whose robots.txt stays unreachable is left alone for this long (seconds)
+OUTAGE = 600.0  # for so long after its last answer a host that cannot be reached is only away (seconds)
 FIRST_BACKOFF = 1.0  # pause after a host's first failure (seconds); doubles with each further one
 
 # What counts against a host, and is tried again. Not 404s, nor anything the URL itself is to blame for.
 HOST_FAILURES = frozenset({Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS, Outcome.BAD_HTTP, Outcome.THROTTLED})
+NOT_CONNECTED = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT})
 UNREACHABLE = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TLS, Outcome.TIMEOUT, Outcome.BAD_HTTP})
 REFUSALS = frozenset({Outcome.ROBOTS, Outcome.TYPE, Outcome.ADDRESS, Outcome.TOO_BIG, Outcome.HEADERS_TOO_BIG})
 SUCCESSES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED, Outcome.REDIRECTED, Outcome.CHECKED})
@@ -66,6 +68,11 @@ def verdict(outcome: Outcome, status: int, tries: int, retries: int) -> Verdict:
     else:
         state = State.FAILED
     return Verdict(state=state, host_failure=failure)
+
+
+def is_nobody_there(outcome: Outcome, address: str) -> bool:
+    """Whether a transfer did not even get a connection: nothing that the URL asked for could be to blame."""
+    return outcome in NOT_CONNECTED and not address
 
 
 def is_doubtful(outcome: Outcome, before: str) -> bool:
