@@ -285,6 +285,18 @@ def test_retry_after_is_waited_for_and_the_page_tried_again(tmp_path: Path) -> N
     assert reasons(tmp_path / "web")[f"{site.url}busy"][0] == "throttled"
 
 
+def test_a_crawl_does_not_wait_for_a_host_that_asks_for_more_than_its_patience(tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    busy = Answer("", 503, {"Retry-After": "1000"})
+    with Served({"/": links("a", "b", "c"), "/a": busy, "/b": busy, "/c": busy}) as site:
+        done = gossamer("crawl", site.url, "--store", web, "--no-index", timeout=30)
+        assert done.returncode == 0
+        assert "nothing can be visited within 60 s" in done.stderr
+        assert "asked to wait (Retry-After)" in done.stderr
+        assert site.paths() == ["/", "/a"]
+    assert states(web) == {site.url: "visited", **{f"{site.url}{page}": "queued" for page in "abc"}}
+
+
 # -- sitemaps ---------------------------------------------------------------------------------------------------------
 
 

@@ -429,13 +429,14 @@ class CrawlLoop:
         self._outbox.released.extend(self._frontier.begin_anew(obey_robots=crawl.robots, ahead=self._terms.ahead))
 
     def _let_go(self, done: Done, now: float) -> None:
-        """Give back hosts for which the store has no more URLs, and those that others are to have.
+        """Give back hosts for which the store has no more URLs, that others are to have, or that nobody can wait for.
 
         Not while something is under way: of the one it could bring more, and of the other it could not be written.
         """
         asked = set(done.order.hungry) - {leased.host for leased in done.leased}
         under_way = {lease.host for lease in self._leases.values()} | {v.lease.host for v in self._outbox.visits}
-        for host in (asked.intersection(self._frontier.idle()) | set(self._frontier.leaving())) - under_way:
+        put_off = self._frontier.put_off(self._settings.politeness.patience, now)
+        for host in {*asked.intersection(self._frontier.idle()), *self._frontier.leaving(), *put_off} - under_way:
             note, leases = self._frontier.give_back(host, now)
             self._outbox.notes.append(note)
             self._outbox.released.extend(leases)

@@ -337,6 +337,12 @@ class Frontier:
         """Hosts that another crawler is to have and of which nothing is under way here."""
         return [host.id for host in self._hosts.values() if host.leaving and not host.active and not host.asking]
 
+    def put_off(self, patience: float, now: float) -> list[int]:
+        """Hosts that failed and must be left alone for longer than that; not those that only are slow by politeness."""
+        until = now + max(patience, LEASE_SECONDS)  # before that the store would hand them out at once again
+        hosts = [host for host in self._hosts.values() if host.failures and host.ready_at > until]
+        return [host.id for host in hosts if not host.active and not host.asking]
+
     def give_back(
         self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""
     ) -> tuple[HostNote, list[Lease]]:
