@@ -18,7 +18,7 @@ GossamerError            one clear sentence for the user, exit code 2
 │   ├── IndexUnreachable the cluster that holds it does not answer, or not now
 │   ├── IndexRefused     the cluster lets nobody in, or not this user
 │   └── IndexFull        no disk space is left for it
-├── SeedUnreachable      no seed could be visited, so there is nothing to crawl
+├── SeedUnreachable      none of the seeds given could be visited
 ├── CrawlerLost          a crawler was not heard of for too long, and others took its work over
 └── ParserFault          parser processes cannot be started at all
 """
@@ -97,7 +97,7 @@ class IndexFull(IndexFault):
 
 
 class SeedUnreachable(GossamerError):
-    """No seed could be visited, so there is nothing to crawl."""
+    """None of the seeds given could be visited."""
 
 
 class CrawlerLost(GossamerError):

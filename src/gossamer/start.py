@@ -159,6 +159,7 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
             settings=settings,
             round=current,
             product=settings.fetch.product,
+            typed=seeds.typed,
             fallbacks=seeds.fallbacks,
             watch=_watch(settings) if ask.watch else None,
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawling import crawl, gossamer
-from webs.served import Served
+from webs.served import Answer, Served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,3 +119,115 @@ def test_a_web_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_seed_that_is_not_there(web: str, tmp_path: Path) -> None:
     assert "404" in sentence(gossamer("crawl", f"{web}nothing", "--store", tmp_path / "web"))
+
+
+# -- seeds of a web that has pages already -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(web: str, tmp_path: Path) -> Path:
+    """A web that is complete."""
+    crawl(web, tmp_path / "known")
+    return tmp_path / "known"
+
+
+@pytest.fixture
+def closed() -> Iterator[str]:
+    """A URL at which connections are refused: its port is bound, and nobody listens."""
+    with closing(socket.socket()) as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+
+
+def extended(store: Path, *arguments: object) -> CompletedProcess[str]:
+    return gossamer("crawl", *arguments, "--store", store)
+
+
+def unvisited(done: CompletedProcess[str]) -> list[str]:
+    """The sentences about seeds of a crawl that succeeded."""
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stderr.splitlines() if "could not be visited" in line]
+
+
+def test_a_seed_that_refuses_connections_on_a_web_with_pages(known: Path, closed: str) -> None:
+    for _ in range(2):  # given up the first time, the host must rest the second time
+        told = sentence(extended(known, closed, "--patience", 1))
+        assert told.startswith(f"gossamer: {closed} could not be visited: ")
+        assert "refused" in told.lower()
+
+
+def test_a_seed_that_is_not_there_on_a_web_with_pages(web: str, known: Path) -> None:
+    assert sentence(extended(known, f"{web}nothing")).endswith(
+        f"{web}nothing could not be visited: not found: 404 Not Found."
+    )
+
+
+def test_a_seed_without_a_scheme_is_told_by_its_last_form(known: Path, closed: str) -> None:
+    assert f"{closed} could not be visited: connection failure" in sentence(
+        extended(known, closed.removeprefix("http://"))
+    )
+
+
+def test_of_several_seeds_those_that_could_not_be_visited_are_told(web: str, known: Path, closed: str) -> None:
+    with Served({"/": "<title>New</title>"}) as other:
+        told = unvisited(extended(known, other.url, closed, f"{web}nothing"))
+    assert [line.split()[0] for line in told] == [closed, f"{web}nothing"]
+    assert "connection failure" in told[0]
+    assert "404" in told[1]
+
+
+def test_when_no_seed_could_be_visited_one_sentence_has_them_all(web: str, known: Path, tmp_path: Path) -> None:
+    for store in (known, tmp_path / "fresh"):
+        told = sentence(extended(store, f"{web}nothing", f"{web}nowhere"))
+        assert "None of 2 seeds could be visited" in told
+        assert f"{web}nothing" in told
+        assert f"{web}nowhere" in told
+
+
+def test_what_else_a_crawl_brought_is_told_though_its_seed_could_not_be_visited(web: str, tmp_path: Path) -> None:
+    crawl(web, tmp_path / "web", "--max-pages", 1)
+    done = extended(tmp_path / "web", f"{web}nothing", "--max-pages", "none")
+    assert "404" in sentence(done)
+    assert "complete. 1 page," in done.stderr
+
+
+def test_a_seed_visited_before_is_not_judged(web: str, known: Path, closed: str) -> None:
+    done = extended(known, web)
+    assert unvisited(done) == []
+    assert "This web is complete" in done.stderr
+    assert len(unvisited(extended(known, web, closed))) == 1
+
+
+def test_a_seed_visited_before_that_is_away_for_once_is_no_fault_of_the_crawl(tmp_path: Path) -> None:
+    with Served(PAGES) as small:
+        crawl(small.url, tmp_path / "web")
+        small.pages["/"] = Answer("", 500)
+        done = extended(tmp_path / "web", small.url, "--revisit", "--all", "--delay", 0)
+    assert unvisited(done) == []
+    assert "1 failed" in done.stderr
+
+
+def test_a_seed_that_redirects_is_visited(known: Path, closed: str) -> None:
+    with Served({"/": Answer("", 301, {"Location": closed})}) as moved:
+        assert unvisited(extended(known, moved.url)) == []
+
+
+def test_a_seed_refused_by_robots_txt_is_refused_and_no_fault(known: Path) -> None:
+    robots = Answer("User-agent: *\nDisallow: /", headers={"Content-Type": "text/plain"})
+    with Served({"/robots.txt": robots, "/": ""}) as private:
+        done = extended(known, private.url)
+    assert unvisited(done) == []
+    assert "1 refused" in done.stderr
+
+
+def test_a_seed_that_a_page_limit_leaves_queued_is_no_fault(web: str, known: Path) -> None:
+    with Served(PAGES) as one, Served(PAGES) as two:
+        done = extended(known, one.url, two.url, "--max-pages", 1)
+    assert unvisited(done) == []
+    assert "page limit reached" in done.stderr
+
+
+def test_a_seed_whose_robots_txt_cannot_be_had_is_told(known: Path) -> None:
+    with Served({"/robots.txt": Answer("", 503), "/": ""}) as broken:
+        told = sentence(extended(known, broken.url, "--patience", 1))
+    assert f"{broken.url} could not be visited: robots.txt unreachable" in told

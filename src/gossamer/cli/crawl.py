@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ STOPPED = "stopped"  # `CrawlLoop.ending` after Ctrl-C
 LOOK_SECONDS = 0.1
 VALUES_MADE = 10_000  # between looks for cycles: a page is a hundred values, and none of them is in a cycle
 SEEDS_SHOWN = 3  # at the start
+SEEDS_TOLD = 20  # of those that could not be visited, at the end
 
 
 START_OPTIONS = (
@@ -122,12 +124,15 @@ def run_crawl(
     with followed_by_the_index(store, loop.index, hurried=lambda: loop.is_dropping):
         _run(loop, quiet=quiet)
         seconds = time.monotonic() - started
-        if loop.failure:
+        if loop.failure and not loop.progress().pages:
             _tell_what_is_left(loop.leftovers)
             raise SeedUnreachable(loop.failure)
         _summarise(loop, seconds, f"gossamer {go_on} --store {quote(store)}", as_json=as_json)
         if loop.progress().failed or loop.progress().refused:
             _say(f"What went wrong and why: gossamer errors --store {quote(store)}")
+        if loop.failure:
+            raise SeedUnreachable(loop.failure)
+        _tell_unvisited(loop.unvisited)
         if loop.lost:
             raise CrawlerLost(loop.lost)
     return loop.ending == STOPPED
@@ -211,6 +216,13 @@ def _tell_what_is_left(waiting: Iterable[Waiting]) -> None:
         later = each.ready_at - time.time()
         again = f"; it will be tried again in {human_duration(later)} at the earliest" if later > 1 else ""
         _say(f"{each.host}: {many(each.queued, 'URL')} left: {each.reason}{again}.")
+
+
+def _tell_unvisited(seeds: Mapping[str, str]) -> None:
+    for url, why in islice(seeds.items(), SEEDS_TOLD):
+        _say(f"{url} could not be visited: {why}.")
+    if len(seeds) > SEEDS_TOLD:
+        _say(f"{many(len(seeds) - SEEDS_TOLD, 'more seed')} could not be visited.")
 
 
 def _already_complete(complete: Complete, ask: Ask, *, as_json: bool) -> None:

@@ -20,7 +20,6 @@ from gossamer.crawl.outbox import Outbox
 from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.tally import Tally
 from gossamer.crawl.terms import Terms
-from gossamer.crawl.urls import digest
 from gossamer.crawl.urls import scheme as scheme_of
 from gossamer.crawl.writer import Watch, Writer
 from gossamer.errors import StoreFull
@@ -55,6 +54,8 @@ LONGEST_WAIT = 0.25  # the display is refreshed at least this often (seconds)
 # at the same time. How much they may be in all, BODIES_IN_MEMORY says.
 PARSE_AHEAD = 64
 BODIES_IN_MEMORY = 64 << 20  # bytes of answers waiting for a parser before new transfers hold off
+HOSTS_TOLD = 5  # of those with something left at the end
+HOSTS_LOOKED_AT = 10_000  # ... for why a seed could not be visited
 
 
 class Parts(Value, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ class Plan(Value, frozen=True, kw_only=True):
     settings: Settings
     round: Round
     product: str
+    typed: tuple[str, ...] = ()  # the seeds given with this call, new or not
     fallbacks: Mapping[str, str] = {}  # https seeds typed without a scheme -> their http form
     watch: Watch | None = None  # go on for ever, with what is due
 
@@ -113,7 +115,8 @@ class CrawlLoop:
         self._more_hosts = False  # the store gave as many as it was asked for: it has more, perhaps
         self.ending = ""  # why the crawl ended, for people
         self.lost = ""  # a sentence when others have its work, for it was not heard of in time
-        self.failure = ""  # a sentence when no seed could be visited, so that the crawl brought nothing
+        self.failure = ""  # a sentence when no seed of this call could be visited
+        self.unvisited: dict[str, str] = {}  # seeds of this call that could not be visited, and why
         self.leftovers: list[Waiting] = []  # hosts with something still queued, and why
         self.tally = Tally(parts.store.counts())
 
@@ -485,17 +488,14 @@ class CrawlLoop:
             self._log.close()
 
     def _look_back(self) -> None:
-        """What people must be told: why something is left, and why nothing came."""
+        """What people must be told: why something is left, and why a seed brought nothing."""
         store = self._parts.store
-        waiting = [each for each in store.waiting(self._parts.identity.id) if each.reason]
-        self.leftovers = waiting
+        waiting = [each for each in store.waiting(self._parts.identity.id, HOSTS_LOOKED_AT) if each.reason]
+        self.leftovers = waiting[:HOSTS_TOLD]
         counts = store.counts()
         self.tally.standing(counts)
-        if self._stop or counts.resources.get(State.VISITED):
+        if self._stop:
             return
+        empty = not counts.resources.get(State.VISITED)
         reasons = {each.host: each.reason for each in waiting}
-        for url in self._seeds.urls:
-            row = store.resource(digest(url, self._terms.rules))
-            if row is not None:
-                why = row.reason or row.outcome or reasons.get(row.host, "nothing was heard of it")
-                self.failure = f"{url} could not be visited: {why}."
+        self.unvisited, self.failure = self._seeds.unvisited(store, reasons, empty=empty)

@@ -1,4 +1,4 @@
-"""The seeds of a crawl: what it starts from, what joins them while it runs, and what is admitted by them."""
+"""The seeds of a crawl: what it starts from, what joins them, what is admitted by them, and what became of them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl import visits
-from gossamer.crawl.urls import authority
+from gossamer.crawl import policy, visits
+from gossamer.crawl.urls import authority, digest
 from gossamer.model import State
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gossamer.crawl.crawler import Plan
     from gossamer.crawl.fetch import Fetcher
     from gossamer.crawl.outbox import Outbox
     from gossamer.crawl.terms import Terms
     from gossamer.model import Visit
-    from gossamer.store.values import Round
+    from gossamer.store.base import Store
+    from gossamer.store.values import ResourceRow, Round
+
+SEEDS_TOLD = 10  # in one sentence
 
 
 class Seeds:
@@ -60,6 +65,25 @@ class Seeds:
         reason = f"http is tried instead: {visit.reason or visit.outcome}"
         return msgspec.structs.replace(visit, state=State.KNOWN, reason=reason)
 
+    def unvisited(self, store: Store, waiting: Mapping[str, str], *, empty: bool) -> tuple[dict[str, str], str]:
+        """Those typed with this call that could not be visited, and why; if that is all of them, one sentence of it.
+
+        `waiting` tells what hosts wait for, by name. In a web that has pages, it is no fault if a rule refuses a seed,
+        a limit leaves it queued, or one that was visited before does not answer for once. In an empty one all of that
+        is why there is nothing to show, also of seeds typed before.
+        """
+        forms = (self._last_form(store, url) for url in self._plan.typed or (self.urls if empty else ()))
+        rows = {row.url: row for row in forms if row is not None}
+        faults = {url: _why(row, waiting) for url, row in rows.items() if empty or _is_fault(store, row, waiting)}
+        return faults, _failure(faults) if faults and len(faults) == len(rows) else ""
+
+    def _last_form(self, store: Store, url: str) -> ResourceRow | None:
+        """A seed typed without a scheme stands for its http form once https did not answer."""
+        row = store.resource(digest(url, self._rules))
+        if row is not None and row.state == State.KNOWN and (other := self._plan.fallbacks.get(url)):
+            return store.resource(digest(other, self._rules)) or row
+        return row
+
     def _allow(self, urls: tuple[str, ...]) -> None:
         """The user's own word lets loopback and private addresses in, for exactly these hosts.
 
@@ -68,3 +92,25 @@ class Seeds:
         for url in urls:
             for scheme in ("http", "https"):
                 self._fetcher.allow(f"{scheme}://{authority(url)}/")
+
+
+def _is_fault(store: Store, row: ResourceRow, waiting: Mapping[str, str]) -> bool:
+    if row.state in {State.FAILED, State.GONE} or (row.state == State.QUEUED and row.host in waiting):
+        return not any(visit.outcome in policy.SUCCESSES for visit in store.visits(row.id))
+    return False
+
+
+def _why(row: ResourceRow, waiting: Mapping[str, str]) -> str:
+    if row.state == State.QUEUED and row.host in waiting:
+        return waiting[row.host]
+    return ": ".join(filter(None, (row.outcome, row.reason))) or "nothing was heard of it"
+
+
+def _failure(faults: Mapping[str, str]) -> str:
+    """The sentence for seeds of which none could be visited."""
+    if len(faults) == 1:
+        [(url, why)] = faults.items()
+        return f"{url} could not be visited: {why}."
+    told = [f"{url}: {why}" for url, why in faults.items()]
+    more = [f"and {len(told) - SEEDS_TOLD:,} more"] if len(told) > SEEDS_TOLD else []
+    return f"None of {len(told):,} seeds could be visited: {'; '.join([*told[:SEEDS_TOLD], *more])}."
