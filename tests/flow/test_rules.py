@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import crawl, gossamer, outcomes, query, reasons
+from crawling import command, crawl, environment, gossamer, outcomes, query, reasons
 from gossamer import Crawler
 from gossamer.crawl import policy
 from webs.served import Answer, Served
@@ -56,6 +57,31 @@ def test_prefix_scope_patterns_and_depth(tmp_path: Path) -> None:
         assert paths(site, tmp_path / "web") == {"docs/", "docs/one", "docs/deep/1", "docs/deep/2"}
         assert paths(site, tmp_path / "web", "known") == {"docs/deep/3"}
         assert paths(site, tmp_path / "web", "out of scope") == {"docs/two?print=1", "blog/"}
+
+
+def test_a_list_of_seeds_with_depth_0_visits_the_list_alone(tmp_path: Path) -> None:
+    pages: Pages = {
+        **{f"/{name}": links("a", "b", "found") for name in ("a", "b", "found", "mapped")},
+        "/moved": Answer("", 301, {"Location": "/here"}),
+        "/here": links("found"),
+    }
+    with Served(pages) as site:
+        site.pages["/robots.txt"] = Answer(f"Sitemap: {site.url}map.txt", headers={"Content-Type": "text/plain"})
+        site.pages["/map.txt"] = Answer(f"{site.url}mapped", headers={"Content-Type": "text/plain"})
+        (tmp_path / "list.txt").write_text(f"# mine\n{site.url}a\n\n{site.url}moved\n")
+        summary = crawl(f"{site.url}b", tmp_path / "web", "--seeds", tmp_path / "list.txt", "--max-depth", 0)
+        assert {*site.paths()} - {"/map.txt"} == {"/a", "/b", "/moved", "/here"}
+        assert summary["pages"] == 3
+
+
+def test_a_list_of_seeds_comes_from_stdin(tmp_path: Path) -> None:
+    with Served({"/a": links("b"), "/b": "", "/c": ""}) as site:
+        done = subprocess.run(
+            command("crawl", "--seeds", "-", "--store", tmp_path / "web"), input=f"{site.url}a\n{site.url}c\n",
+            capture_output=True, text=True, check=True, env=environment(), timeout=60,
+        )  # fmt: skip
+        assert f"Crawling {site.url}a, {site.url}c into" in done.stderr
+        assert {*site.paths()} == {"/a", "/b", "/c"}
 
 
 def test_a_page_found_deep_first_and_near_later_still_leads_on(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gossamer.cli.crawl import read_seeds
 from gossamer.cli.main import run
+from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,3 +23,55 @@ def test_of_many_seeds_the_first_are_shown(tmp_path: Path, capsys: pytest.Captur
     assert end.value.code == 2
     assert first.startswith("Crawling ftp://host0.test/, ftp://host1.test/, ftp://host2.test/, and 497 more into ")
     assert "host3" not in first
+
+
+# -- seeds from a file -------------------------------------------------------------------------------------------------
+
+
+def refusal(content: bytes, tmp_path: Path) -> str:
+    (tmp_path / "list.txt").write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        read_seeds(str(tmp_path / "list.txt"))
+    return str(caught.value)
+
+
+def test_a_list_of_seeds_has_one_a_line_and_comments(tmp_path: Path) -> None:
+    lines = "\ufeff# mine\r\nhttps://one.example/\r\n\r\n  two.example/b#c \n  # not this\nhttps://drei.example/ü"
+    (tmp_path / "list.txt").write_text(lines, encoding="utf-8", newline="")
+    assert read_seeds(str(tmp_path / "list.txt")) == (
+        "https://one.example/",
+        "two.example/b#c",
+        "https://drei.example/ü",
+    )
+
+
+def test_a_list_of_seeds_may_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"https://one.example/\n")))
+    assert read_seeds("-") == ("https://one.example/",)
+
+
+def test_a_line_that_is_no_url_is_told_by_its_number(tmp_path: Path) -> None:
+    told = refusal(b"# mine\n\nhttps://one.example/\nftp://two.example/\n", tmp_path)
+    assert told.startswith(f"{tmp_path / 'list.txt'}, line 4: Only http and https URLs")
+
+
+def test_a_line_that_is_not_utf_8_is_told_by_its_number(tmp_path: Path) -> None:
+    assert refusal(b"https://one.example/\nhttps://two.example/\xfc\n", tmp_path).endswith("line 2: this is not UTF-8.")
+
+
+def test_a_list_without_a_url_is_refused(tmp_path: Path) -> None:
+    """Taken for no seeds at all, it would let the last crawl go on."""
+    assert refusal(b"# nothing\n", tmp_path).endswith("list.txt holds no URL.")
+
+
+@pytest.mark.parametrize("command", ["crawl", "go"])
+def test_a_wrong_list_ends_the_command_before_it_begins(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "list.txt").write_text("https://[::1/\n")
+    for place, told in (("list.txt", "line 1: "), ("missing.txt", "No such file")):
+        with pytest.raises(SystemExit) as end:
+            run((command, "--seeds", str(tmp_path / place), "--store", str(tmp_path / "web")))
+        [line] = capsys.readouterr().err.splitlines()
+        assert (end.value.code, told in line) == (2, True), line
+    assert not (tmp_path / "web").exists()

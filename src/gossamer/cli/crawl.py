@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gc
 import os
@@ -37,12 +38,38 @@ SEEDS_SHOWN = 3  # at the start
 SEEDS_TOLD = 20  # of those that could not be visited, at the end
 
 
+def read_seeds(place: str | None) -> tuple[str, ...]:
+    """The URLs of a list, as they are written there: one a line, without blank lines and those that begin with #."""
+    if place is None:
+        return ()
+    from gossamer.crawl.urls import from_input
+
+    name = "stdin" if place == "-" else place
+    content = sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
+    urls = []
+    for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), 1):
+        try:
+            text = line.decode().strip()
+            if text and not text.startswith("#"):
+                from_input(text)
+                urls.append(text)
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{name}, line {number}: this is not UTF-8.") from error
+        except UsageError as error:
+            raise UsageError(f"{name}, line {number}: {error}") from error
+    if not urls:
+        raise UsageError(f"{name} holds no URL.")
+    return tuple(urls)
+
+
 START_OPTIONS = (
     click.argument("urls", nargs=-1, metavar="[URL]..."),
+    click.option("--seeds", metavar="FILE",
+                 help="Start from the URLs in a file too, one a line; - is stdin. Lines with # in front are left out."),
     click.option("--query", "words", metavar="WORDS", help="Start from what a search service finds."),
     click.option("--revisit", is_flag=True, help="Visit again what is due."),
     click.option("--all", "everything", is_flag=True, help="With --revisit: visit everything again."),
-)
+)  # fmt: skip
 RUN_OPTIONS = (
     store_option,
     config_option,
@@ -69,13 +96,13 @@ def with_options(
 
 @click.command()
 @with_options(*START_OPTIONS, *RUN_OPTIONS)
-def crawl(**options: Any) -> None:
+def crawl(urls: tuple[str, ...], seeds: str | None, **options: Any) -> None:
     """Crawl from URLs, or go on where the last crawl stopped.
 
     Without a URL the crawl of this web goes on. With a new URL the web is extended. Several `crawl` commands on one web
     share the work.
     """
-    run_crawl(**options)
+    run_crawl((*urls, *read_seeds(seeds)), **options)
 
 
 @click.command()

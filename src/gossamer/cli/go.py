@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, run_crawl, with_options
+from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, read_seeds, run_crawl, with_options
 from gossamer.cli.output import many, say
 from gossamer.cli.serve import MISSING, PORT, address_of
 
@@ -36,11 +36,12 @@ END_SECONDS = 10.0  # for the web app to end
     click.option("--port", type=click.IntRange(0, 65535), metavar="N", help=f"Of the web app; {PORT} if it is free."),
     *RUN_OPTIONS,
 )
-def go(urls: tuple[str, ...], serving: bool, port: int | None, **options: Any) -> None:
+def go(urls: tuple[str, ...], seeds: str | None, serving: bool, port: int | None, **options: Any) -> None:
     """Crawl, rank and serve at once; without a URL, a demo web: Python's own documentation, served on this machine.
 
     The web app shows results as they arrive, and goes on until Ctrl-C when the crawl is done.
     """
+    urls = (*urls, *read_seeds(seeds))
     store, index_url = options["store"], options["flags"]["index.url"]
     with _demo_or(urls) as start, contextlib.ExitStack() as stack:
         shown: list[subprocess.Popen[bytes]] = []

@@ -42,7 +42,9 @@ class Scope:
         for seed in self.seeds:
             place = self._place(authority(seed))
             prefix = _directory(seed) if settings.scope == "prefix" else "/"
-            self._prefixes[place] = (*self._prefixes.get(place, ()), prefix)
+            known = self._prefixes.get(place, ())
+            if prefix not in known:
+                self._prefixes[place] = (*known, prefix)
         self._remembered: dict[str, tuple[str, ...]] = {}  # authority -> path prefixes
 
     def refusal(self, url: str) -> str:

@@ -79,9 +79,9 @@ class Seeds:
 
     def _last_form(self, store: Store, url: str) -> ResourceRow | None:
         """A seed typed without a scheme stands for its http form once https did not answer."""
-        row = store.resource(digest(url, self._rules))
+        row = store.resource(digest(url, self._terms.rules))
         if row is not None and row.state == State.KNOWN and (other := self._plan.fallbacks.get(url)):
-            return store.resource(digest(other, self._rules)) or row
+            return store.resource(digest(other, self._terms.rules)) or row
         return row
 
     def _allow(self, urls: tuple[str, ...]) -> None:

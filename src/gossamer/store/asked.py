@@ -66,9 +66,10 @@ def limits_of(row: RoundRow | None) -> Limits:
 def round_of(row: RoundRow, seeds: Sequence[str], seed_resources: Iterable[str]) -> Round:
     """A round as a value; `seed_resources` are the URLs of all that count as seeds."""
     round_id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages = row
+    given = set(seeds)  # they may be a long list, and this is asked with every beat
     return Round(
         id=round_id, started_at=started_at, finished_at=finished_at, settings=settings, seeds=tuple(seeds),
-        joined=tuple(url for url in seed_resources if url not in seeds), max_pages=max_pages,
+        joined=tuple(url for url in seed_resources if url not in given), max_pages=max_pages,
         max_pages_per_host=max_pages_per_host, pages=pages,
     )  # fmt: skip
 
