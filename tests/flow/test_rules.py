@@ -170,7 +170,7 @@ def test_a_topic_comes_first(tmp_path: Path) -> None:
     config = tmp_path / "gossamer.toml"
     config.write_text("[store]\nbatch_visits = 1\n")
     with Served(pages) as site:
-        crawl(site.url, tmp_path / "web", "--order", "best", "--topic", "spider silk", "--config", config)
+        crawl(site.url, tmp_path / "web", "--topic", "spider silk", "--config", config)
         assert set(site.paths()[1:3]) == {"/spider", "/silk"}
 
 

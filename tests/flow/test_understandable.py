@@ -112,6 +112,13 @@ def test_a_wrong_flag(web: str, tmp_path: Path, arguments: tuple[str, ...]) -> N
     assert arguments[0] in sentence(gossamer("crawl", web, *arguments, "--store", tmp_path / "web"))
 
 
+def test_a_topic_with_an_order_that_does_not_heed_it(web: str, tmp_path: Path) -> None:
+    told = sentence(gossamer("crawl", web, "--topic", "silk", "--order", "depth", "--store", tmp_path / "web"))
+    assert "--topic" in told
+    assert "--order" in told
+    assert not (tmp_path / "web").exists()
+
+
 def test_a_web_that_is_not_there(tmp_path: Path) -> None:
     for command in ("status", "hosts", "errors", "crawlers"):
         assert "crawl" in sentence(gossamer(command, "--store", tmp_path / "nowhere"))

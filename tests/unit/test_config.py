@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 import pytest
 
@@ -69,6 +69,31 @@ def test_each_layer_wins_over_the_one_before() -> None:
 
 def test_a_flag_that_was_not_given_changes_nothing() -> None:
     assert settle("[crawl]\nscope = 'any'\n", flags={"crawl.scope": None}).settings.crawl.scope == "any"
+
+
+@pytest.mark.parametrize(
+    ("layer", "origin"),
+    [
+        ({"toml": "[crawl]\ntopic = 'silk'\n"}, "gossamer.toml"),
+        ({"environ": {"GOSSAMER_CRAWL_TOPIC": "silk"}}, "GOSSAMER_CRAWL_TOPIC"),
+        ({"flags": {"crawl.topic": "silk"}}, "--topic"),
+        ({"stored": {"topic": "silk", "order": "breadth"}}, "the web"),  # of a web crawled before this was so
+    ],
+)
+def test_a_topic_sets_the_order_that_heeds_it(layer: dict[str, Any], origin: str) -> None:
+    loaded = settle(**layer)
+    assert loaded.settings.crawl.order == "best"
+    assert loaded.origins["crawl.order"] == origin
+
+
+def test_another_order_than_best_is_refused_with_a_topic() -> None:
+    toml = "[crawl]\norder = 'depth'\n"
+    assert refusal(toml, flags={"crawl.topic": "silk"}) == (
+        'A topic (--topic) is heeded by the order "best" alone, and crawl.order is "depth" (gossamer.toml): '
+        'set it to "best", or the topic to "".'
+    )
+    assert refusal(flags={"crawl.topic": "silk", "crawl.order": "breadth"})
+    assert settle(toml, flags={"crawl.topic": ""}, stored={"topic": "silk"}).settings.crawl.order == "depth"
 
 
 def test_none_takes_a_value_away_again() -> None:

@@ -25,6 +25,7 @@ FILE_NAME = "gossamer.toml"
 DEFAULT = "default"
 THE_WEB = "the web"
 THE_PROGRAM = "the program"
+BY_TOPIC = "best"  # the order that heeds a topic
 PREFIX = "GOSSAMER_"
 RESERVED = frozenset(
     {
@@ -81,6 +82,7 @@ def load(
         origins[item.key] = item.origin
         section = hosts.setdefault(item.host, {}) if item.host else fixed.setdefault(item.setting.section, {})
         section[item.setting.name] = item.value
+    _heed_topic(fixed.setdefault("crawl", {}), origins)
     settings = Settings(
         **{name: kind(**fixed.get(name, {})) for name, kind in sections().items()},  # type: ignore[arg-type]
         hosts={name: HostSettings(**values) for name, values in hosts.items()},  # type: ignore[arg-type]
@@ -92,6 +94,19 @@ def of_web(stored: str) -> CrawlSettings:
     """The settings that a web is crawled with, from what is stored with its round."""
     given = _from_web(msgspec.json.decode(stored, type=dict[str, object]))
     return CrawlSettings(**{item.setting.name: item.value for item in given})  # type: ignore[arg-type]
+
+
+def _heed_topic(crawl: dict[str, object], origins: dict[str, str]) -> None:
+    """A topic sets the order that heeds it, unless somebody chose another one: then one of the two does nothing."""
+    if not crawl.get("topic") or crawl.get("order") == BY_TOPIC:
+        return
+    if origins["crawl.order"] != DEFAULT:
+        raise SettingsError(
+            f'A topic ({origins["crawl.topic"]}) is heeded by the order "{BY_TOPIC}" alone, and crawl.order is '
+            f'"{crawl["order"]}" ({origins["crawl.order"]}): set it to "{BY_TOPIC}", or the topic to "".'
+        )
+    crawl["order"] = BY_TOPIC
+    origins["crawl.order"] = origins["crawl.topic"]
 
 
 def _find(file: Path | None, store_dir: Path | None) -> Path | None:

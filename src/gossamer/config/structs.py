@@ -77,7 +77,7 @@ class CrawlSettings(Section, frozen=True, kw_only=True):
             "Which queued URL comes first: nearest to the seeds, farthest, or of best expected importance.", "--order"
         ),
     ] = "breadth"
-    topic: Annotated[str, says("With order best, URLs near to these words come first.", "--topic WORDS")] = ""
+    topic: Annotated[str, says("URLs near to these words come first: the order is best then.", "--topic WORDS")] = ""
     check: Annotated[
         Literal["none", "embeds", "external", "all"],
         says(
