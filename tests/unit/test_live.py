@@ -86,6 +86,15 @@ def test_a_frame_tells_what_a_person_wants_to_know() -> None:
     assert "! not found: https://example.org/missing" in text
 
 
+def test_a_frame_tells_how_many_more_hosts_wait() -> None:
+    waiting = tuple((f"host{number}.example", 9.0 - number, "politeness") for number in range(5))
+    text = frame(later(83, waiting=waiting), 100).plain
+    assert "host2.example" in text
+    assert "host3.example" not in text
+    assert "and 2 more" in text
+    assert "more" not in frame(later(83, waiting=waiting[:3]), 100).plain
+
+
 def test_frames_are_drawn_four_times_a_second_at_most_and_leave_nothing_behind() -> None:
     out = io.StringIO()
     display = LiveDisplay(Console(file=out, force_terminal=True, width=80))

@@ -203,6 +203,8 @@ def _waits(progress: Progress) -> list[Text]:
         rows.append(
             _row("waiting" if i == 0 else "", f"{printable(host)} for {human_duration(seconds)}: {printable(why)}")
         )
+    if more := len(progress.waiting) - len(shown):
+        rows.append(_row("", f"and {more:,} more"))
     return rows
 
 

@@ -119,6 +119,7 @@ class CrawlLoop:
         self.unvisited: dict[str, str] = {}  # seeds of this call that could not be visited, and why
         self.leftovers: list[Waiting] = []  # hosts with something still queued, and why
         self.tally = Tally(parts.store.counts())
+        self._heed_limit(plan.round)
 
     def run(self, on_wait: Callable[[], None] = lambda: None) -> Iterator[Visit]:
         """Crawl; yields each visit when it is safely stored. `on_wait` is called at every turn."""
@@ -392,11 +393,17 @@ class CrawlLoop:
             if leased.host not in given_back:
                 self._frontier.take_in(leased, now)
         self._hear(done, now)
-        if done.round is not None and self._seeds.join(done.round):
-            self._change_terms()
+        if done.round is not None:
+            self._heed_limit(done.round)
+            if self._seeds.join(done.round):
+                self._change_terms()
         yield from done.order.visits
         self._let_go(done, now)
         self._judge_end(done, now)
+
+    def _heed_limit(self, current: Round) -> None:
+        if self._plan.watch is None:  # its limits are of an hour, and end nothing
+            self.tally.allowed(current)
 
     def _pause_for_disk(self, done: Done, now: float) -> None:
         if not self.tally.note:

@@ -412,10 +412,10 @@ class Frontier:
         """When the next host can be ready (Unix time)."""
         return self._heap[0][0] if self._heap else None
 
-    def waiting(self, now: float, limit: int = 5) -> Iterator[tuple[str, float, str]]:
+    def waiting(self, now: float) -> Iterator[tuple[str, float, str]]:
         """Hosts that wait, longest first: name, seconds, why."""
         waits = [
             (h.ready_at - now, h) for h in self._hosts.values() if h.ready_at - now > 0.5 and (h.queue or h.asking)
         ]
-        for seconds, host in sorted(waits, key=lambda pair: -pair[0])[:limit]:
+        for seconds, host in sorted(waits, key=lambda pair: -pair[0]):
             yield host.name, seconds, host.reason or "politeness"

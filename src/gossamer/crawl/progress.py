@@ -24,6 +24,6 @@ class Progress(Value, frozen=True, kw_only=True):
     bytes_per_second: float  # over the last few seconds
     mean_pages_per_second: float  # since the start
     limit: str  # what it waits for most: politeness, network, parsing, store, disk; "" when unknown
-    eta_seconds: float | None  # until the queue is empty, when that can be known
+    eta_seconds: float | None  # until the queue is empty or the page limit reached, when that can be known
     waiting: tuple[tuple[str, float, str], ...]  # hosts that cannot be visited yet: name, seconds left, why
     latest: tuple[tuple[str, str], ...]  # the last few visits: URL, outcome

@@ -13,7 +13,7 @@ from gossamer.store.values import Report
 if TYPE_CHECKING:
     from gossamer.crawl.writer import Done
     from gossamer.model import Visit
-    from gossamer.store.values import Counts
+    from gossamer.store.values import Counts, Round
 
 WINDOW = 5.0  # seconds over which rates and the limiting factor are taken
 LATEST = 4  # visits shown
@@ -27,6 +27,7 @@ class Tally:
         self.pages = self.failed = self.refused = self.bytes = 0
         self.known = self.queued = 0
         self.standing(counts)
+        self._pages_left: int | None = None  # that the page limit leaves; None: there is none
         self.note = ""
         self.asked = ""  # why it pauses, when somebody asked it to
         self.waiting_for = ""
@@ -39,11 +40,18 @@ class Tally:
         self.known = sum(counts.resources.values())
         self.queued = counts.resources.get(State.QUEUED, 0) + counts.resources.get(State.LEASED, 0)
 
+    def allowed(self, current: Round) -> None:
+        """What the round's page limit leaves, for all crawlers together."""
+        self._pages_left = None if current.max_pages is None else max(0, current.max_pages - current.pages)
+
     def stored(self, done: Done) -> None:
         """A batch is safely stored."""
         self.note = ""
+        before = self.pages
         for visit in done.order.visits:
             self._count(visit)
+        if self._pages_left is not None:
+            self._pages_left = max(0, self._pages_left - (self.pages - before))
         if done.submitted is not None:
             self.known, self.queued = done.submitted.known, done.submitted.open
         if done.counts is not None:
@@ -95,6 +103,12 @@ class Tally:
         waits = sum((waited for _, waited in self._limits), start=Counter[str]())
         return waits.most_common(1)[0][0] if waits else ""
 
+    def _visits_left(self, *, growing: bool) -> int | None:
+        """How many visits are left, if that can be known: a queue that grows says nothing, unless a limit ends it."""
+        if self._pages_left is not None and self._pages_left <= self.queued:
+            return self._pages_left
+        return None if growing else self.queued
+
     def progress(
         self, *, name: str, state: str, transfers: int, hosts: int, waiting: tuple[tuple[str, float, str], ...]
     ) -> Progress:
@@ -103,7 +117,7 @@ class Tally:
         then, pages, size, known = self._marks[0]
         span = max(now - then, 0.001)
         rate = (self.pages - pages) / span
-        growing = self.known > known
+        left = self._visits_left(growing=self.known > known)
         return Progress(
             name=name,
             state=state,
@@ -121,8 +135,7 @@ class Tally:
             bytes_per_second=(self.bytes - size) / span,
             mean_pages_per_second=self.pages / max(now - self._started, 0.001),
             limit=self._limit() if state != "paused" else "disk" if self.note else "",  # a note is about the disk
-            # Only when the web has stopped growing does the queue say how long it will take.
-            eta_seconds=self.queued / rate if rate > 0 and not growing and self.queued > 0 else None,
+            eta_seconds=left / rate if left and left > 0 and rate > 0 else None,
             waiting=waiting,
             latest=tuple(self._latest),
         )
