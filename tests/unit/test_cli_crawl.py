@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+import os
+import signal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gossamer.cli import crawl, live
 from gossamer.cli.crawl import read_seeds
 from gossamer.cli.main import run
 from gossamer.errors import UsageError
@@ -75,3 +78,37 @@ def test_a_wrong_list_ends_the_command_before_it_begins(
         [line] = capsys.readouterr().err.splitlines()
         assert (end.value.code, told in line) == (2, True), line
     assert not (tmp_path / "web").exists()
+
+
+class Interrupted:
+    """A loop that Ctrl-C comes to before its first wait."""
+
+    def __init__(self, drawn: list[str]) -> None:
+        self.drawn, self.stops, self.drawn_by_the_signal = drawn, 0, -1
+
+    def run(self, on_wait: Any) -> list[object]:
+        os.kill(os.getpid(), signal.SIGINT)
+        self.drawn_by_the_signal = len(self.drawn)
+        on_wait()
+        return []
+
+    def stop(self, *, at_once: bool) -> None:
+        self.stops += 1
+
+    def progress(self) -> None: ...
+
+
+def test_ctrl_c_draws_nothing_by_itself_for_it_may_come_in_the_middle_of_drawing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[str] = []
+    display = type(
+        "Shown", (), {"message": lambda _, text: drawn.append(text), "update": lambda *_: None, "close": lambda _: None}
+    )()
+    monkeypatch.setattr(live, "display", lambda quiet: display)
+    monkeypatch.setattr(crawl.gc, "freeze", lambda: None)
+    monkeypatch.setattr(crawl.gc, "set_threshold", lambda _: None)
+    loop: Any = Interrupted(drawn)
+    crawl._run(loop, quiet=False)
+    assert (loop.stops, loop.drawn_by_the_signal) == (1, 0)
+    assert drawn == ["Stopping: finishing what is in flight. Once more to stop at once."]

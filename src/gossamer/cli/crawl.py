@@ -25,7 +25,6 @@ from gossamer.places import named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from gossamer.cli.live import Display
     from gossamer.crawl.crawler import CrawlLoop
     from gossamer.start import Ask, Complete
     from gossamer.store.values import Waiting
@@ -169,11 +168,18 @@ def _run(loop: CrawlLoop, *, quiet: bool) -> None:
     from gossamer.cli.live import display
 
     shown = display(quiet=quiet)
+    told: list[str] = []  # by signals, which may come in the middle of drawing, or of importing what draws
+
+    def show() -> None:
+        while told:
+            shown.message(told.pop(0))
+        shown.update(loop.progress())
+
     gc.freeze()  # what is loaded by now stays
     gc.set_threshold(VALUES_MADE)
-    with _stop_on_signals(loop, shown):
+    with _stop_on_signals(loop, told.append):
         try:
-            for _ in loop.run(on_wait=_several_times_a_second(lambda: shown.update(loop.progress()))):
+            for _ in loop.run(on_wait=_several_times_a_second(show)):
                 pass
         finally:
             shown.close()
@@ -194,7 +200,7 @@ def _several_times_a_second(show: Callable[[], None]) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def _stop_on_signals(loop: CrawlLoop, shown: Display) -> Iterator[None]:
+def _stop_on_signals(loop: CrawlLoop, tell: Callable[[str], None]) -> Iterator[None]:
     """Ctrl-C once: finish what is in flight; twice: stop now. What is committed is kept either way."""
     asked = 0
 
@@ -203,7 +209,7 @@ def _stop_on_signals(loop: CrawlLoop, shown: Display) -> Iterator[None]:
         asked += 1
         loop.stop(at_once=asked >= HARD_STOP)
         if asked == 1:
-            shown.message("Stopping: finishing what is in flight. Once more to stop at once.")
+            tell("Stopping: finishing what is in flight. Once more to stop at once.")
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
