@@ -106,8 +106,8 @@ def test_ctrl_c_draws_nothing_by_itself_for_it_may_come_in_the_middle_of_drawing
         "Shown", (), {"message": lambda _, text: drawn.append(text), "update": lambda *_: None, "close": lambda _: None}
     )()
     monkeypatch.setattr(live, "display", lambda quiet: display)
-    monkeypatch.setattr(crawl.gc, "freeze", lambda: None)
-    monkeypatch.setattr(crawl.gc, "set_threshold", lambda _: None)
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    monkeypatch.setattr("gc.set_threshold", lambda _: None)
     loop: Any = Interrupted(drawn)
     crawl._run(loop, quiet=False)
     assert (loop.stops, loop.drawn_by_the_signal) == (1, 0)
