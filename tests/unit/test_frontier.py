@@ -99,8 +99,9 @@ def test_robots_txt_from_the_future_is_believed_for_no_longer_than_a_day() -> No
 
 def test_a_held_host_is_not_visited_while_its_robots_txt_cannot_be_had_again() -> None:
     bench = held_for_a_day(robots())
-    assert isinstance(bench.next(NOW + DAY), AskRobots)
-    assert bench.robots_failed(1, NOW + DAY, 0.0, "answered 503") == 1
+    ask = bench.next(NOW + DAY)
+    assert isinstance(ask, AskRobots)
+    assert bench.robots_failed(ask, NOW + DAY, wait=0.0, reason="answered 503", away=False) == 1
     assert bench.next(NOW + DAY + 0.5) is None
     assert isinstance(bench.next(NOW + DAY + 1), AskRobots)
 
@@ -309,8 +310,9 @@ def test_idle_hosts_are_those_with_nothing_queued_and_nothing_in_flight() -> Non
 def test_unreachable_robots_txt_makes_the_host_wait() -> None:
     bench = frontier()
     bench.take_in(host_lease(1), NOW)
-    assert isinstance(bench.next(NOW), AskRobots)
-    assert bench.robots_failed(1, NOW, 0.0, "answered 503") == 1
+    ask = bench.next(NOW)
+    assert isinstance(ask, AskRobots)
+    assert bench.robots_failed(ask, NOW, wait=0.0, reason="answered 503", away=False) == 1
     assert bench.next(NOW + 0.5) is None
     assert isinstance(bench.next(NOW + 1), AskRobots)
 

@@ -78,14 +78,15 @@ class RobotsAsked:
         """RFC 9309 §2.3.1.4: no robots.txt because of a fault means no visit; try again, later and later."""
         reason = f"robots.txt unreachable: {fetched.reason or fetched.outcome}"
         wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)
-        failures = self._frontier.robots_failed(ask.host, now, wait, reason)
+        away = self._is_away(ask, fetched, now)
+        tries = self._frontier.robots_failed(ask, now, wait=wait, reason=reason, away=away)
         falls_back = any(url in self._plan.fallbacks for url in self._frontier.urls(ask.host))
         if not falls_back:  # https was a guess of ours, and says nothing of the host
             self._outbox.robots.append(
                 Robots(host=ask.host, scheme=ask.scheme, outcome="unreachable", text="", fetched_at=now, reason=reason)
             )
         hopeless = fetched.outcome in {Outcome.ADDRESS, Outcome.TLS} or falls_back
-        if not hopeless and (failures < self._settings.politeness.retries or self._is_away(ask, fetched, now)):
+        if not hopeless and (away or tries < self._settings.politeness.retries):
             return []
         leases = self._frontier.withdraw(ask.host, ask.scheme, now)
         if ask.host in self._frontier.idle():

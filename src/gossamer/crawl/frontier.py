@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 SOON = 0.25  # seconds: a host that pauses longer gives a crawler nothing to do meanwhile
 SHARING = 10.0  # seconds in which what was given back for others is not taken again
 HOSTS_AT_ONCE = 64  # asked for in one exchange with the store, so that other crawlers get some too
+HOSTS_REMEMBERED = 10_000  # of those whose robots.txt could not be had, held or not; about 2 MB
 ADDRESS_RECHECK = 0.05  # seconds until a host is looked at again whose address had no free connection
 
 
@@ -76,7 +77,7 @@ class _Host:
         self.id = leased.host
         self.name = leased.name
         self.ready_at = leased.ready_at
-        self.failures = leased.failures  # incidents in a row
+        self.failures = leased.failures  # incidents in a row; they make pauses longer, no more
         self.failed_at = float("-inf")  # when the last of them was noticed
         self.reached_at: dict[str, float] = {}  # when it answered last, by scheme (and so by port)
         self.queue: deque[Lease] = deque()
@@ -129,6 +130,7 @@ class Frontier:
         self._ticket = count()
         self._per_address: Counter[str] = Counter()
         self._most, self._shares_until = politeness.max_hosts, 0.0  # hosts held at a time, and how long not more
+        self._robots_tries: Counter[tuple[int, str]] = Counter()  # in vain, by host and scheme; also of hosts put off
         self._away_until = 0.0  # how long those count as away who cannot be reached, if nobody answers before
         self.urls_per_host = ahead * politeness.connections
         self.waiting_urls = 0  # leased and not handed out yet
@@ -155,19 +157,30 @@ class Frontier:
         """Rules arrived for a host; it may be visited, after a pause that began when they did."""
         host = self._hosts[robots.host]
         host.asking = False
+        self._robots_tries.pop((host.id, robots.scheme), None)
         self._reached(host, robots.scheme, robots.fetched_at)
         rules = self._set_rules(host, robots, until=robots.fetched_at + policy.ROBOTS_MAX_AGE)
         host.ready_at = max(host.ready_at, robots.fetched_at + self._pause(host, 0.0))
         self._list(host)
         return rules
 
-    def robots_failed(self, host_id: int, now: float, wait: float, reason: str) -> int:
-        """robots.txt could not be had: wait before the next try; returns the failures in a row."""
-        host = self._hosts[host_id]
+    def robots_failed(self, ask: AskRobots, now: float, *, wait: float, reason: str, away: bool) -> int:
+        """robots.txt could not be had: wait before the next try; returns the tries in vain, in a row.
+
+        A request to a host that is away is none. The pauses between tries are their own: after a long outage they would
+        be so long that the host is put off each time, and in crawl after crawl never given up.
+        """
+        host, key = self._hosts[ask.host], (ask.host, ask.scheme)
         host.asking = False
-        host.failures += 1
+        if away:
+            host.failures += 1
+        else:
+            if len(self._robots_tries) >= HOSTS_REMEMBERED:
+                self._robots_tries.clear()  # those then have their tries anew
+            self._robots_tries[key] += 1
+            host.failures = self._robots_tries[key]
         self._hold_off(host, now, wait, reason)
-        return host.failures
+        return self._robots_tries[key]
 
     def _set_rules(self, host: _Host, robots: Robots, until: float) -> RobotsRules:
         rules = RobotsRules.parse(robots.text) if robots.outcome == "rules" and self._obey else ALLOW_ALL
@@ -361,6 +374,7 @@ class Frontier:
         taken = [lease for lease in host.queue if scheme_of(lease.url) == scheme]
         host.queue = deque(lease for lease in host.queue if scheme_of(lease.url) != scheme)
         self.waiting_urls -= len(taken)
+        self._robots_tries.pop((host_id, scheme), None)
         if host.queue:
             host.failures, host.reason, host.ready_at = 0, "", now
             self._list(host)
