@@ -267,6 +267,26 @@ def test_while_a_host_that_was_there_is_away_so_are_those_never_met_until_anybod
     assert not bench.is_away(stranger, "https", NOW + 2)
 
 
+def test_a_host_that_answered_lately_is_away_also_when_it_was_given_back_meanwhile() -> None:
+    bench = with_hosts(2)
+    met, other = fetch(bench, NOW), fetch(bench, NOW)
+    finish(bench, met, NOW)
+    bench.give_back(met.host, NOW + 64)
+    finish(bench, other, NOW + 100)
+    bench.take_in(host_lease(2, robots(host=met.host), host=met.host), NOW + 130)
+    assert bench.is_away(met.host, "https", NOW + 599)
+    assert not bench.is_away(met.host, "https", NOW + 700)
+
+
+def test_who_answered_longer_ago_than_it_matters_is_forgotten() -> None:
+    bench = with_hosts(2)
+    first, second = fetch(bench, NOW), fetch(bench, NOW)
+    finish(bench, first, NOW)
+    finish(bench, second, NOW + 50)
+    finish(bench, fetch(bench, NOW + 700), NOW + 700)
+    assert len(bench._reached_at) == 1
+
+
 def test_retry_after_is_obeyed() -> None:
     bench = frontier(PolitenessSettings(delay=0.0))
     bench.take_in(host_lease(2, robots()), NOW)

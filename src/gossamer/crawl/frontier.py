@@ -3,14 +3,15 @@
 A host's life here: taken in with some URLs → its robots.txt asked for, if not known or of yesterday → its URLs handed
 out one by one, each when the host is ready → given back when nothing of it is left, or when a crawler without hosts is
 to have it.
-Everything large stays in the store; what is here is bounded by the number of hosts held and the URLs leased for each.
+Everything large stays in the store; what is here is bounded by the number of hosts held and the URLs leased for each,
+and by the hosts that answered in the last ten minutes.
 """
 
 from __future__ import annotations
 
 import heapq
 import ipaddress
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,8 +70,8 @@ class _Host:
 
     __slots__ = (
         "active", "address", "asking", "connections", "crawl_delay", "delay", "failed_at", "failures", "id",
-        "leaving", "listed", "local", "name", "own_connections", "own_delay", "queue", "reached_at", "ready_at",
-        "reason", "robots", "touched",
+        "leaving", "listed", "local", "name", "own_connections", "own_delay", "queue", "ready_at", "reason",
+        "robots", "touched",
     )  # fmt: skip
 
     def __init__(self, leased: HostLease, politeness: PolitenessSettings, own: HostSettings | None) -> None:
@@ -79,7 +80,6 @@ class _Host:
         self.ready_at = leased.ready_at
         self.failures = leased.failures  # incidents in a row; they make pauses longer, no more
         self.failed_at = float("-inf")  # when the last of them was noticed
-        self.reached_at: dict[str, float] = {}  # when it answered last, by scheme (and so by port)
         self.queue: deque[Lease] = deque()
         self.active = 0
         self.asking = False
@@ -131,6 +131,8 @@ class Frontier:
         self._per_address: Counter[str] = Counter()
         self._most, self._shares_until = politeness.max_hosts, 0.0  # hosts held at a time, and how long not more
         self._robots_tries: Counter[tuple[int, str]] = Counter()  # in vain, by host and scheme; also of hosts put off
+        # When who answered, the latest last, by host and scheme (and so by port); also of hosts given back since.
+        self._reached_at: OrderedDict[tuple[int, str], float] = OrderedDict()
         self._away_until = 0.0  # how long those count as away who cannot be reached, if nobody answers before
         self.urls_per_host = ahead * politeness.connections
         self.waiting_urls = 0  # leased and not handed out yet
@@ -273,13 +275,16 @@ class Frontier:
         Then the network may be gone, and with it hosts that were never met: until anybody answers, they are away too.
         It ends: every host is away for at most `OUTAGE` after an answer.
         """
-        reached_at = self._hosts[host_id].reached_at.get(scheme)
+        reached_at = self._reached_at.get((host_id, scheme))
         if reached_at is not None:
             self._away_until = max(self._away_until, reached_at + policy.OUTAGE)
         return now < self._away_until
 
     def _reached(self, host: _Host, scheme: str, now: float) -> None:
-        host.reached_at[scheme] = now
+        self._reached_at[host.id, scheme] = now
+        self._reached_at.move_to_end((host.id, scheme))
+        while next(iter(self._reached_at.values())) <= now - policy.OUTAGE:
+            self._reached_at.popitem(last=False)
         self._away_until = 0.0
 
     def _leave_address(self, address: str) -> None:
