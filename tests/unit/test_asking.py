@@ -131,3 +131,16 @@ def test_a_host_given_up_has_its_tries_anew_when_it_is_asked_again(bench: Bench)
         assert bench.fail(now) == []
         assert bench.fail(now + 1) == []
         assert len(bench.fail(now + 3)) == 16
+
+
+def test_urls_of_the_other_scheme_do_not_wait_as_long_as_robots_txt_given_up_asks_for(bench: Bench) -> None:
+    known = Robots(host=1, scheme="http", outcome="rules", text="", fetched_at=NOW)
+    bench.take_in(1, URLS[0], "http://example.org/1", "http://example.org/2", robots=(known,))
+    for wait in (0, 1):
+        bench.fail(NOW + wait, status=503)
+    bench.fail(NOW + 3, status=503, retry_after="3600")
+    assert [lease.url for lease in bench.outbox.released] == URLS[:1]
+    work = bench.frontier.next(NOW + 3)
+    assert isinstance(work, Fetch)
+    bench.frontier.finished(work.lease, NOW + 4, took=0.1, address="192.0.2.1", failed=False, wait=0.0)
+    assert isinstance(bench.frontier.next(NOW + 4), Fetch)

@@ -84,7 +84,7 @@ class _Host:
         self.active = 0
         self.asking = False
         self.leaving = False  # another crawler is to have it
-        self.listed = False  # stands in the heap of ready times
+        self.listed: int | None = None  # the ticket by which it stands in the heap of ready times
         self.touched = False  # something to tell the store
         self.robots: dict[str, _Known] = {}  # by scheme
         self.crawl_delay: float | None = None
@@ -202,8 +202,10 @@ class Frontier:
         """The next thing to do, if any host is ready."""
         heap = self._heap
         while heap and heap[0][0] <= now:
-            host = heapq.heappop(heap)[2]
-            host.listed = False
+            _, ticket, host = heapq.heappop(heap)
+            if host.listed != ticket:
+                continue  # listed anew since, for another time
+            host.listed = None
             if self._hosts.get(host.id) is not host:
                 continue  # given back since, and perhaps taken in anew
             if not self._has_work(host):
@@ -312,9 +314,9 @@ class Frontier:
         )
 
     def _list(self, host: _Host, at: float | None = None) -> None:
-        if not host.listed and self._has_work(host):
-            host.listed = True
-            heapq.heappush(self._heap, (host.ready_at if at is None else at, next(self._ticket), host))
+        if host.listed is None and self._has_work(host):
+            host.listed = next(self._ticket)
+            heapq.heappush(self._heap, (host.ready_at if at is None else at, host.listed, host))
 
     def _has_work(self, host: _Host) -> bool:
         return bool(host.queue) and not host.asking and not host.leaving and host.active < host.connections
@@ -382,6 +384,7 @@ class Frontier:
         self._robots_tries.pop((host_id, scheme), None)
         if host.queue:
             host.failures, host.reason, host.ready_at = 0, "", now
+            host.listed = None  # for later, perhaps much later
             self._list(host)
         return taken
 
