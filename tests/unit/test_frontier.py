@@ -435,3 +435,14 @@ def test_who_is_to_obey_robots_txt_from_now_on_asks_for_it() -> None:
     bench.begin_anew(obey_robots=True, ahead=16)
     bench.take_in(host_lease(1), NOW)
     assert isinstance(bench.next(NOW + 60), AskRobots)
+
+
+def test_who_is_not_to_obey_robots_txt_any_more_keeps_no_crawl_delay() -> None:
+    bench = frontier(PolitenessSettings(delay=0.0, connections=2))
+    bench.take_in(host_lease(2, robots("User-agent: *\nCrawl-delay: 20")), NOW)
+    finish(bench, fetch(bench, NOW), NOW)
+    bench.begin_anew(obey_robots=False, ahead=16)
+    bench.take_in(host_lease(3), NOW)
+    later = NOW + 20  # the pause that had begun is kept
+    started = [bench.next(later), bench.next(later)]
+    assert [type(work) for work in started] == [Fetch, Fetch]

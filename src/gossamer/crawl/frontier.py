@@ -187,14 +187,17 @@ class Frontier:
     def _set_rules(self, host: _Host, robots: Robots, until: float) -> RobotsRules:
         rules = RobotsRules.parse(robots.text) if robots.outcome == "rules" and self._obey else ALLOW_ALL
         host.robots[robots.scheme] = _Known(rules.for_product(self._product), until)
+        self._heed_crawl_delay(host)
+        asked, cap = host.crawl_delay or 0.0, self._politeness.max_crawl_delay
+        host.reason = f"robots.txt asks for {asked:g} s between requests, cut to {cap:g} s" if asked > cap else ""
+        return rules
+
+    def _heed_crawl_delay(self, host: _Host) -> None:
         delays = [known.rules.crawl_delay for known in host.robots.values()]
         host.crawl_delay = max((delay for delay in delays if delay is not None), default=None)
         # A site that asks for a pause means it between any two requests.
         host.connections = host.own_connections if host.crawl_delay is None else 1
-        asked, cap = host.crawl_delay or 0.0, self._politeness.max_crawl_delay
-        host.reason = f"robots.txt asks for {asked:g} s between requests, cut to {cap:g} s" if asked > cap else ""
         host.delay = self._pause(host, 0.0)
-        return rules
 
     # -- out -----------------------------------------------------------------------------------------------------
 
@@ -398,6 +401,7 @@ class Frontier:
             host.queue.clear()
             if obey_robots != self._obey:
                 host.robots.clear()  # read as they were obeyed: ask again
+                self._heed_crawl_delay(host)
         self._obey = obey_robots
         return returned
 
