@@ -65,7 +65,6 @@ def check(page: Page, job: ParseJob) -> None:
     if job.role is Role.ROBOTS:
         rules = RobotsRules.parse(page.text.decode())
         rules.for_product("gossamer").allowed("http://example.org/a/b?c")
-        rules.crawl_delay("gossamer")
 
 
 def seed(corpus: Path) -> None:

@@ -179,12 +179,12 @@ def test_any_bytes_are_read_and_give_text_that_can_be_stored(body: bytes) -> Non
     + [(bad, None) for bad in ("-1", "nan", "inf", "1e999", "9" * 400, "ten", "1_0", "5s", "")],
 )
 def test_a_crawl_delay_is_a_finite_number_of_seconds(value: str, seconds: float | None) -> None:
-    assert RobotsRules.parse(f"User-agent: *\nCrawl-delay: {value}").crawl_delay("bot") == seconds
+    assert RobotsRules.parse(f"User-agent: *\nCrawl-delay: {value}").for_product("bot").crawl_delay == seconds
 
 
 def test_a_crawl_delay_is_for_the_agents_named_before_it() -> None:
     rules = RobotsRules.parse("User-agent: slow\nCrawl-delay: 9\nUser-agent: *\nDisallow: /x\n")
-    assert (rules.crawl_delay("slow"), rules.crawl_delay("bot")) == (9.0, None)
+    assert [rules.for_product(product).crawl_delay for product in ("slow", "bot")] == [9.0, None]
     assert not rules.allowed("/x", "slow")
 
 
@@ -192,7 +192,7 @@ def test_of_several_crawl_delays_the_longest_counts() -> None:
     rules = RobotsRules.parse(
         "User-agent: *\nCrawl-delay: 2\nCrawl-delay: 7\nDisallow: /x\nUser-agent: *\nCrawl-delay: 3\n"
     )
-    assert rules.crawl_delay("bot") == 7.0
+    assert rules.for_product("bot").crawl_delay == 7.0
 
 
 def test_sitemaps_are_absolute_distinct_and_of_every_group() -> None:

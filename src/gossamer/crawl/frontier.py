@@ -1,8 +1,8 @@
 """The workbench: the hosts this crawler holds, their next URLs, and when each may be asked again.
 
 A host's life here: taken in with some URLs → its robots.txt asked for, if not known or of yesterday → its URLs handed
-out one by one, each when the host is ready → given back when nothing of it is left, or when a crawler without hosts is
-to have it.
+out one by one, each when the host is ready → given back when nothing of it is left, when a crawler without hosts is to
+have it, or when it failed and must be left alone for longer than the crawl waits (put off: it may be taken in again).
 Everything large stays in the store; what is here is bounded by the number of hosts held and the URLs leased for each,
 and by the hosts that answered in the last ten minutes.
 """

@@ -85,7 +85,7 @@ class ProductRules:
     """The rules of one robots.txt for one product token."""
 
     def __init__(self, rules: Iterable[tuple[str, bool]], delay: float | None) -> None:
-        self.crawl_delay = delay
+        self.crawl_delay = delay  # seconds between requests that it is asked for, when it is asked for any
         self._plain: dict[str, Weight] = {}  # by pattern; looked up by the path's beginnings
         wild: list[WildRule] = []
         for pattern, allow in rules:
@@ -182,10 +182,6 @@ class RobotsRules:
     def allowed(self, url_or_path: str, product: str) -> bool:
         """Whether a crawler of this product token may fetch this URL."""
         return self.for_product(product).allowed(url_or_path)
-
-    def crawl_delay(self, product: str) -> float | None:
-        """Seconds between requests that this product token is asked for, when it is asked for any."""
-        return self.for_product(product).crawl_delay
 
 
 def robots_text(body: bytes) -> str:
