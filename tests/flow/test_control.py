@@ -212,6 +212,13 @@ def test_a_crawler_that_was_given_up_for_lost_ends_with_an_error(
     assert err.splitlines()[-1].startswith("gossamer: Naiad was not heard of for so long")
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.NoSuchProcess:
+        return []  # it has just ended
+
+
 def test_a_running_crawler_is_given_more_parsers_and_fewer_again(
     slow_site: Served, start: Start, tmp_path: Path
 ) -> None:
@@ -221,7 +228,7 @@ def test_a_running_crawler_is_given_more_parsers_and_fewer_again(
     children = psutil.Process(process.pid).children
 
     def parsers() -> int:
-        return sum("gossamer.crawl.parser_process" in " ".join(child.cmdline()) for child in children())
+        return sum("gossamer.crawl.parser_process" in command_of(child) for child in children())
 
     def has_parsers(number: int) -> bool:
         return parsers() == number == int(crawlers(store)[0]["parsers"])

@@ -81,15 +81,16 @@ def test_a_wrong_list_ends_the_command_before_it_begins(
 
 
 class Interrupted:
-    """A loop that Ctrl-C comes to before its first wait."""
+    """A loop that Ctrl-C comes to before its first wait, if it waits at all."""
 
-    def __init__(self, drawn: list[str]) -> None:
-        self.drawn, self.stops, self.drawn_by_the_signal = drawn, 0, -1
+    def __init__(self, drawn: list[str], *, waits: bool) -> None:
+        self.drawn, self.waits, self.stops, self.drawn_by_the_signal = drawn, waits, 0, -1
 
     def run(self, on_wait: Any) -> list[object]:
         os.kill(os.getpid(), signal.SIGINT)
         self.drawn_by_the_signal = len(self.drawn)
-        on_wait()
+        if self.waits:
+            on_wait()
         return []
 
     def stop(self, *, at_once: bool) -> None:
@@ -98,8 +99,9 @@ class Interrupted:
     def progress(self) -> None: ...
 
 
+@pytest.mark.parametrize("waits", [True, False])
 def test_ctrl_c_draws_nothing_by_itself_for_it_may_come_in_the_middle_of_drawing(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, *, waits: bool
 ) -> None:
     drawn: list[str] = []
     display = type(
@@ -108,7 +110,7 @@ def test_ctrl_c_draws_nothing_by_itself_for_it_may_come_in_the_middle_of_drawing
     monkeypatch.setattr(live, "display", lambda quiet: display)
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda _: None)
-    loop: Any = Interrupted(drawn)
+    loop: Any = Interrupted(drawn, waits=waits)
     crawl._run(loop, quiet=False)
     assert (loop.stops, loop.drawn_by_the_signal) == (1, 0)
     assert drawn == ["Stopping: finishing what is in flight. Once more to stop at once."]

@@ -170,9 +170,12 @@ def _run(loop: CrawlLoop, *, quiet: bool) -> None:
     shown = display(quiet=quiet)
     told: list[str] = []  # by signals, which may come in the middle of drawing, or of importing what draws
 
-    def show() -> None:
+    def pass_on() -> None:
         while told:
             shown.message(told.pop(0))
+
+    def show() -> None:
+        pass_on()
         shown.update(loop.progress())
 
     gc.freeze()  # what is loaded by now stays
@@ -182,6 +185,7 @@ def _run(loop: CrawlLoop, *, quiet: bool) -> None:
             for _ in loop.run(on_wait=_several_times_a_second(show)):
                 pass
         finally:
+            pass_on()  # a crawl may end before its next look
             shown.close()
 
 
