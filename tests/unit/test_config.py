@@ -78,6 +78,7 @@ def test_a_flag_that_was_not_given_changes_nothing() -> None:
         ({"environ": {"GOSSAMER_CRAWL_TOPIC": "silk"}}, "GOSSAMER_CRAWL_TOPIC"),
         ({"flags": {"crawl.topic": "silk"}}, "--topic"),
         ({"stored": {"topic": "silk", "order": "breadth"}}, "the web"),  # of a web crawled before this was so
+        ({"stored": {"topic": "silk", "order": "depth"}}, "the web"),
     ],
 )
 def test_a_topic_sets_the_order_that_heeds_it(layer: dict[str, Any], origin: str) -> None:
@@ -93,6 +94,7 @@ def test_another_order_than_best_is_refused_with_a_topic() -> None:
         'set it to "best", or the topic to "".'
     )
     assert refusal(flags={"crawl.topic": "silk", "crawl.order": "breadth"})
+    assert refusal(flags={"crawl.order": "depth"}, stored={"topic": "silk", "order": "depth"})
     assert settle(toml, flags={"crawl.topic": ""}, stored={"topic": "silk"}).settings.crawl.order == "depth"
 
 

@@ -97,10 +97,14 @@ def of_web(stored: str) -> CrawlSettings:
 
 
 def _heed_topic(crawl: dict[str, object], origins: dict[str, str]) -> None:
-    """A topic sets the order that heeds it, unless somebody chose another one: then one of the two does nothing."""
+    """A topic sets the order that heeds it, unless somebody chose another one: then one of the two does nothing.
+
+    A web that has both was crawled before this was so.
+    """
     if not crawl.get("topic") or crawl.get("order") == BY_TOPIC:
         return
-    if origins["crawl.order"] != DEFAULT:
+    both = {origins["crawl.topic"], origins["crawl.order"]}
+    if origins["crawl.order"] != DEFAULT and both != {THE_WEB}:
         raise SettingsError(
             f'A topic ({origins["crawl.topic"]}) is heeded by the order "{BY_TOPIC}" alone, and crawl.order is '
             f'"{crawl["order"]}" ({origins["crawl.order"]}): set it to "{BY_TOPIC}", or the topic to "".'
