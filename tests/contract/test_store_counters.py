@@ -10,13 +10,29 @@ import random
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from gossamer.model import HostNote, Kind, Lease, Outcome, State, Visit
 from gossamer.revisit.pace import Budget, Schedule
-from storing import Bond, Policy, candidate, digest, ended, fetched, gone, lease_all, leases, recount, redirected, seed
+from storing import (
+    AT_WORK,
+    Bond,
+    Policy,
+    candidate,
+    digest,
+    ended,
+    fetched,
+    gone,
+    lease_all,
+    leases,
+    recount,
+    redirected,
+    seed,
+)
 
 if TYPE_CHECKING:
+    from gossamer.store.base import Store
     from storing import Open
 
 URLS = [f"http://{host}.test/{page}" for host in "abc" for page in range(5)]
@@ -32,10 +48,15 @@ class Crawls:
         self.open = open_store
         self.reader = open_store()
         self.stores = [open_store(), open_store()]
-        self.crawlers = [store.join("here", 1).id for store in self.stores]
+        self.crawlers = [self.join(store) for store in self.stores]
         self.held: list[dict[str, Lease]] = [{}, {}]
         self.stores[0].begin_round("{}", URLS[:1], None, None)
         self.stores[0].add([seed(URLS[0])], Policy())
+
+    def join(self, store: Store) -> int:
+        crawler = store.join("here", 1).id
+        store.beat(crawler, msgspec.structs.replace(AT_WORK, most_parsers=self.random.choice([0, 2])), time.time())
+        return crawler
 
     def step(self) -> str:
         """Do something; returns what it was."""
@@ -102,12 +123,12 @@ class Crawls:
     def die(self, who: int) -> None:
         self.stores[who].close()
         self.stores[who] = self.open()
-        self.crawlers[who] = self.stores[who].join("here", 1).id
+        self.crawlers[who] = self.join(self.stores[who])
         self.held[who].clear()
 
     def leave(self, who: int) -> None:
         self.stores[who].leave(self.crawlers[who])
-        self.crawlers[who] = self.stores[who].join("here", 1).id
+        self.crawlers[who] = self.join(self.stores[who])
         self.held[who].clear()
 
     def requeue(self, who: int) -> None:

@@ -7,8 +7,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.model import Kind
-from storing import Bond, Open, Policy, digest, fetched, lease_all, leases, redirected, start, state, visit_all
+from gossamer.model import Kind, Outcome, State
+from storing import (
+    AT_WORK,
+    Bond,
+    Open,
+    Policy,
+    candidate,
+    digest,
+    ended,
+    fetched,
+    join,
+    lease_all,
+    leases,
+    redirected,
+    start,
+    state,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,6 +145,41 @@ def test_a_web_of_thousands_is_judged_completely(store: Store) -> None:
     visit_all(store, crawler, {A: urls}, admit=Policy(host="a.test"))
     assert store.readmit(Policy()) == 4_500
     assert store.counts().resources["queued"] == 4_500
+
+
+def leased_at_work(store: Store, *urls: str) -> tuple[int, dict[str, Lease]]:
+    """A crawler at work, and what it has leased."""
+    crawler = start(store, *urls)
+    store.beat(crawler, AT_WORK, time.time())
+    return crawler, leases(lease_all(store, crawler))
+
+
+def test_a_narrower_scope_ends_leases(store: Store) -> None:
+    crawler, found = leased_at_work(store, A, B, ELSEWHERE)
+    assert store.readmit(Policy(host="a.test")) == 1
+    assert [state(store, url) for url in (A, B, ELSEWHERE)] == ["leased", "leased", "out of scope"]
+    again = ended(found[ELSEWHERE], Outcome.TIMEOUT, State.QUEUED)
+    visits = [fetched(found[A]), again]
+    assert store.submit(crawler, visits, Policy(), released=[found[B]], now=time.time()).lost == 1
+    assert [state(store, url) for url in (A, B, ELSEWHERE)] == ["visited", "queued", "out of scope"]
+
+
+def test_what_a_crawler_that_died_had_leased_is_not_visited_in_a_narrower_scope(open_store: Open) -> None:
+    dead = open_store()
+    leased_at_work(dead, A, ELSEWHERE)
+    dead.close()
+    store = open_store()
+    store.readmit(Policy(host="a.test"))
+    assert set(leases(lease_all(store, join(store)))) == {A}
+
+
+def test_what_an_import_claims_no_scope_takes_away(store: Store) -> None:
+    importing = start(store, A)
+    (lease,) = store.claim(importing, [candidate(ELSEWHERE)], time.time())
+    assert lease is not None
+    store.readmit(Policy(host="a.test"))
+    assert store.submit(importing, [fetched(lease)], Policy(), now=time.time()).lost == 0
+    assert state(store, ELSEWHERE) == "visited"
 
 
 def test_a_new_scope_reaches_what_other_processes_remember(open_store: Open) -> None:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crawling import command, environment, query
-from webs.served import Served
+from gossamer import Crawler
+from gossamer.crawl import crawler
+from webs.served import Answer, Served
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 PAGES = 120
@@ -65,8 +68,57 @@ def test_what_a_second_crawl_takes_for_the_same_page_the_first_does_too(tmp_path
     assert len(menus) < BATCH < len(pages)
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
+def test_what_a_crawl_found_that_ends_before_it_hears_of_another_is_judged_by_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawler, "BEAT_SECONDS", 60.0)
+    last = Answer("<a href='/leaf/1'>leaf</a>", seconds=1)
+    with Served({"/": "<a href='/last'>last</a>", "/last": last, "/leaf/1": ""}) as site:
+        earlier = Crawler(site.url, store=tmp_path, delay=3, index=False)
+        pages = iter(earlier)
+        next(pages)
+        with exclude_leaves(tmp_path) as later:
+            while not (tmp_path / "logs" / "thalassa.jsonl").exists() and later.poll() is None:
+                time.sleep(0.01)
+            assert site.paths() == ["/"], "it has not found the leaf yet"
+            while len(site.paths()) < 2:
+                time.sleep(0.01)
+            earlier.stop()
+            assert [page.url for page in pages] == [f"{site.url}last"], "what is in flight is finished"
+            assert later.wait(100) == 0
+    assert site.paths() == ["/", "/last"]
+    assert query(tmp_path, "SELECT state FROM resources WHERE url LIKE '%/leaf/%'") == [("out of scope",)]
+
+
+def test_what_was_asked_for_in_vain_before_another_crawl_excluded_it_is_not_asked_for_again(tmp_path: Path) -> None:
+    """The host answers, goes away while a leaf is asked for, and comes back when both crawls know of the change."""
+    log, env = tmp_path / "logs" / "naiad.jsonl", {"GOSSAMER_FETCH_CONNECT_TIMEOUT": "6"}
+    home = Answer("<a href='/leaf/1'>leaf</a>", headers={"Content-Type": "text/html", "Connection": "close"})
+    with (
+        Served({"/": home, "/leaf/1": ""}) as site,
+        start("crawl", site.url, "--delay", "1", "--no-index", "--store", tmp_path, env=env) as earlier,
+    ):
+        while not site.paths():
+            time.sleep(0.01)
+        with site.away():
+            time.sleep(1.5)  # until the leaf is asked for
+            later = exclude_leaves(tmp_path)
+            while '"host away"' not in log.read_text() and earlier.poll() is None:
+                time.sleep(0.01)
+        assert earlier.wait(100) == 0
+    with later:
+        assert later.wait(100) == 0
+    told = log.read_text()
+    assert told.index('"settings changed"') < told.index('"host away"')
+    assert site.paths() == ["/"]
+
+
+def exclude_leaves(store: Path) -> subprocess.Popen[str]:
+    return start("crawl", "--exclude", "/leaf/", "--no-index", "--store", store)
+
+
+def start(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(*arguments), env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command(*arguments), env=environment(env), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

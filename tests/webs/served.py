@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 class Answer(NamedTuple):
@@ -37,9 +39,12 @@ class Served:
         self.requests: list[Request] = []
         handler = type("Handler", (_Handler,), {"site": self})
         self._server = ThreadingHTTPServer((host, 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = self._serving()
         self.place = f"{host}:{self._server.server_address[1]}"
         self.url = f"http://{self.place}/"
+
+    def _serving(self) -> threading.Thread:
+        return threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -49,6 +54,19 @@ class Served:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody can connect for as long as the context lasts: a new connection waits for room."""
+        self._server.shutdown()
+        self._thread.join()
+        with ExitStack() as waiting:
+            with suppress(TimeoutError):
+                while True:
+                    waiting.enter_context(socket.create_connection(self._server.socket.getsockname(), timeout=0.2))
+            yield
+        self._thread = self._serving()
+        self._thread.start()
 
     def paths(self) -> list[str]:
         """The paths asked for, robots.txt aside, in order."""

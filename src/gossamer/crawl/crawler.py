@@ -104,6 +104,7 @@ class CrawlLoop:
             parts.store, parts.identity.id, selector=parts.selector, free=parts.free_space, least=least
         )
         self._ids = count(1)
+        self._anew = 0  # the first request under the terms that hold
         self._leases: dict[int, Lease] = {}  # by request: being fetched or parsed
         self._answers: dict[int, Fetched] = {}  # being parsed
         self._bodies = 0  # bytes of them
@@ -279,9 +280,17 @@ class CrawlLoop:
         return nobody_there and self._frontier.is_away(lease.host, scheme_of(lease.url), now)
 
     def _put_back(self, lease: Lease, fetched: Fetched, now: float) -> None:
-        """This was no try: the host or the network is gone for a while, and the URL waits with its host."""
+        """This was no try: the host or the network is gone for a while, and the URL waits with its host.
+
+        If other terms hold since it was asked for, it waits in the store, where it is judged by them.
+        """
         del self._leases[fetched.request.id]
-        self._frontier.lost(lease, now, took=fetched.milliseconds / 1000, reason=fetched.reason)
+        took = fetched.milliseconds / 1000
+        if fetched.request.id < self._anew:
+            self._frontier.finished(lease, now, took=took, address="", failed=True, wait=0.0)
+            self._outbox.released.append(lease)
+        else:
+            self._frontier.lost(lease, now, took=took, reason=fetched.reason)
         self._log.write("host away", url=lease.url, reason=fetched.reason)
 
     def _robots_answered(self, fetched: Fetched, now: float) -> None:
@@ -436,6 +445,7 @@ class CrawlLoop:
         self._fetcher.accept(crawl.accept)
         self._pool.begin_anew(self._terms.parse_options())
         self._copies.most = crawl.max_copies
+        self._anew = next(self._ids)
         self._outbox.released.extend(self._frontier.begin_anew(obey_robots=crawl.robots, ahead=self._terms.ahead))
 
     def _let_go(self, done: Done, now: float) -> None:
@@ -484,6 +494,7 @@ class CrawlLoop:
             self._writer.close()
             self._parts.store.beat(self._parts.identity.id, self.tally.last_report(), self._now())
             self._parts.store.leave(self._parts.identity.id)
+            self._hand_over()
             if self.ending == policy.COMPLETE:
                 self._parts.store.finish_round(self._now())
             self._look_back()
@@ -493,6 +504,14 @@ class CrawlLoop:
             self._parts.store.close()
             self._log.write("end", why=self.ending or "interrupted", pages=self.tally.pages)
             self._log.close()
+
+    def _hand_over(self) -> None:
+        """Other crawlers go on with what was found here: by their terms, if it ends before it heard of them."""
+        current = self._parts.store.current_round()
+        if current is not None:
+            self._seeds.join(current)
+        if self._outbox.readmit:
+            self._parts.store.readmit(self._seeds.admit)
 
     def _look_back(self) -> None:
         """What people must be told: why something is left, and why a seed brought nothing."""

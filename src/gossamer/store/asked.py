@@ -119,8 +119,9 @@ def claim_of(row: Sequence[Any]) -> Claim:
 
 
 def decided(claim: Claim, admission: Admission) -> Standing:
-    """Where it stands after an admission."""
+    """Where it stands after an admission. What is leased stays so if it may be visited; if not, the lease ends."""
     queued = admission.state is State.QUEUED
+    state = State.LEASED if queued and claim.standing.state == State.LEASED else admission.state
     role = admission.role.value if queued else claim.standing.role
     asked = EVERYTHING if queued and admission.role is not Role.CHECK else 1 << strength(claim.candidate)
-    return Standing(admission.state.value, role, admission.reason, admission.priority, asked)
+    return Standing(state.value, role, admission.reason, admission.priority, asked)

@@ -14,8 +14,9 @@ Who holds what
     A host is held by at most one crawler, and its URLs are leased to that crawler only. A lease ends by `submit`, by
     `release`, by `leave`, or because its holder died: SQLite sees a free lock file at once, PostgreSQL a connection
     that ended and did not come back within seconds; otherwise the lease runs out after `LEASE_SECONDS` without `beat`.
-    URLs of a lost lease are queued again. Who holds more than a fair share while another crawler waits for its first
-    host hears so with `beat`, and gives hosts back by `submit`, each when nothing of it is under way.
+    URLs of a lost lease are queued again. It ends by `readmit` too, if the URL may be visited no longer. Who holds more
+    than a fair share while another crawler waits for its first host hears so with `beat`, and gives hosts back by
+    `submit`, each when nothing of it is under way.
 """
 
 from __future__ import annotations
@@ -122,8 +123,9 @@ class Store(Protocol):
         ...
 
     def readmit(self, admit: Admit) -> int:
-        """Ask `admit` again about every resource not visited yet (known, queued, out of scope): the scope changed.
+        """Ask `admit` again about every resource not visited yet: the scope changed.
 
+        That is what is known, queued, out of scope or leased; of the last not what was claimed for an import.
         Streams in bounded memory; returns how many changed their state.
         """
         ...

@@ -49,13 +49,17 @@ AGAIN = f"""
 HAD_VISIT = "state IN ('visited', 'failed', 'refused', 'gone') AND visited_at <= %s"
 STANDINGS = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {HAD_VISIT} GROUP BY 1, 2, 3, 4"  # noqa: S608
 REQUEUE = f"UPDATE resources SET {AGAIN} WHERE {HAD_VISIT}"  # noqa: S608
+# Not what an import has claimed, for which no scope is asked: it is a crawler without parsers that can be changed.
 CLAIMS = """
     SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
         r.depth, r.hops, r.seed, coalesce(b.number, 0), coalesce(l.anchor, ''), coalesce(s.topic, 0)
     FROM resources AS r LEFT JOIN backlinks AS b ON b.resource = r.id
     LEFT JOIN LATERAL (SELECT source, anchor FROM links WHERE target = r.id ORDER BY source, seq LIMIT 1) AS l ON true
     LEFT JOIN resources AS s ON s.id = l.source
-    WHERE r.id > %s AND r.state IN ('known', 'queued', 'out of scope') AND NOT (r.state = 'known' AND r.reason = %s)
+    WHERE r.id > %s AND r.state IN ('known', 'queued', 'leased', 'out of scope')
+        AND NOT (r.state = 'known' AND r.reason = %s)
+        AND NOT (r.state = 'leased' AND EXISTS (SELECT 1 FROM hosts AS h JOIN crawlers AS c ON c.id = h.holder
+            WHERE h.id = r.host AND c.most_parsers = 0))
     ORDER BY r.id LIMIT %s"""
 READMITTED = ("state", "role", "reason", "priority", "asked", "id")
 READMIT = """
@@ -117,7 +121,7 @@ def requeue(tx: Transaction, now: float) -> int:
 
 
 def readmit(tx: Transaction, admit: Admit) -> int:
-    """Decide anew on everything not visited yet."""
+    """Decide anew on everything not visited yet, leased or not."""
     # What other processes remember of claims judged is no longer so.
     tx.db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
     depth = limits(tx.db).max_depth

@@ -31,13 +31,17 @@ LAST = """
     SELECT id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages
     FROM rounds ORDER BY id DESC LIMIT 1"""
 JOINED = "SELECT url FROM resources INDEXED BY resources_seeds WHERE seed = 1 ORDER BY id"
+# Not what an import has claimed, for which no scope is asked: it is a crawler without parsers that can be changed.
 CLAIMS = """
     SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
         r.depth, r.hops, r.seed, coalesce(b.number, 0), coalesce(l.anchor, ''), coalesce(s.topic, 0)
     FROM resources AS r LEFT JOIN backlinks AS b ON b.resource = r.id
     LEFT JOIN links AS l ON (l.source, l.seq) = (SELECT source, seq FROM links WHERE target = r.id LIMIT 1)
     LEFT JOIN resources AS s ON s.id = l.source
-    WHERE r.id > ? AND r.state IN ('known', 'queued', 'out of scope') AND NOT (r.state = 'known' AND r.reason = ?)
+    WHERE r.id > ? AND r.state IN ('known', 'queued', 'leased', 'out of scope')
+        AND NOT (r.state = 'known' AND r.reason = ?)
+        AND NOT (r.state = 'leased' AND EXISTS (SELECT 1 FROM hosts AS h JOIN crawlers AS c ON c.id = h.holder
+            WHERE h.id = r.host AND c.most_parsers = 0))
     ORDER BY r.id LIMIT ?"""
 READMIT = "UPDATE resources SET state = ?, role = ?, reason = ?, priority = ?, asked = ? WHERE id = ?"
 
@@ -101,7 +105,7 @@ def requeue(tx: Transaction, now: float) -> int:
 
 
 def readmit(tx: Transaction, admit: Admit) -> int:
-    """Decide anew on everything not visited yet."""
+    """Decide anew on everything not visited yet, leased or not."""
     tx.meta["generation"] += 1  # what other processes remember of claims judged is no longer so
     depth = limits(tx.db).max_depth
     if depth is not None and not kept_minimal((row[0] for row in tx.db.execute("SELECT settings FROM rounds")), depth):
