@@ -339,7 +339,7 @@ class CrawlLoop:
             visit = self._seeds.fall_back(visit)
         self._outbox.put(visit, now)
         if visit.redirect is not None and visit.redirect.seed:
-            self._seeds.add((visit.redirect.url,))
+            self._seeds.add(visit.redirect.url)
 
     def _retries(self, lease: Lease) -> int:
         return 1 if lease.url in self._plan.fallbacks else self._settings.politeness.retries

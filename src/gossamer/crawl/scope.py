@@ -29,23 +29,28 @@ ADDRESS = re.compile(r"\[.*\]|[0-9.]+")  # an IP address, as canonical URLs writ
 
 
 class Scope:
-    """Where a crawl may go. It never changes; `with_host` gives a wider one."""
+    """Where a crawl may go. It only becomes wider, by seeds that join, also while another thread asks."""
 
     def __init__(self, settings: CrawlSettings, seeds: Iterable[str]) -> None:
-        self.seeds = tuple(seeds)  # canonical URLs
+        """`seeds` are canonical URLs."""
         self._settings = settings
         self._domains = tuple(_asked_domain(name) for name in settings.domains)
         self._include = [_compiled(pattern) for pattern in settings.include]
         self._exclude = [_compiled(pattern) for pattern in settings.exclude]
         self._place = registrable_domain if settings.scope == "domain" else _without_www
         self._prefixes: dict[str, tuple[str, ...]] = {}  # place -> path prefixes
-        for seed in self.seeds:
-            place = self._place(authority(seed))
-            prefix = _directory(seed) if settings.scope == "prefix" else "/"
-            known = self._prefixes.get(place, ())
-            if prefix not in known:
-                self._prefixes[place] = (*known, prefix)
         self._remembered: dict[str, tuple[str, ...]] = {}  # authority -> path prefixes
+        for seed in seeds:
+            self.add(seed)
+
+    def add(self, seed: str) -> None:
+        """One more seed."""
+        place = self._place(authority(seed))
+        prefix = _directory(seed) if self._settings.scope == "prefix" else "/"
+        known = self._prefixes.get(place, ())
+        if prefix not in known:
+            self._prefixes[place] = (*known, prefix)
+            self._remembered = {}  # another one, for who asks just now may put what was so before into the old one
 
     def refusal(self, url: str) -> str:
         """Why a canonical URL is not to be visited, "" when it is.
@@ -71,17 +76,13 @@ class Scope:
         """Whether a URL is refused for its place alone: a neighbour, fine to ask for its status."""
         return self.refusal(url) in ELSEWHERE.values()
 
-    def with_host(self, url: str) -> Scope:
-        """The scope that a seed's redirect target has joined."""
-        return self if self._in_place(url) else Scope(self._settings, (*self.seeds, url))
-
     def _in_place(self, url: str) -> bool:
-        host = authority(url)
-        prefixes = self._remembered.get(host)
+        host, remembered = authority(url), self._remembered
+        prefixes = remembered.get(host)
         if prefixes is None:
-            if len(self._remembered) >= REMEMBERED_HOSTS:
-                self._remembered.clear()
-            prefixes = self._remembered[host] = self._prefixes_of(host)
+            if len(remembered) >= REMEMBERED_HOSTS:
+                remembered.clear()
+            prefixes = remembered[host] = self._prefixes_of(host)
         return url.startswith(prefixes, url.index("/", 8))
 
     def _prefixes_of(self, host: str) -> tuple[str, ...]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl import policy, visits
+from gossamer.crawl.scope import Scope
 from gossamer.crawl.urls import authority, digest
 from gossamer.model import State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gossamer.crawl.crawler import Plan
     from gossamer.crawl.fetch import Fetcher
@@ -32,15 +33,20 @@ class Seeds:
         self._terms = terms
         self._fetcher = fetcher
         self._outbox = outbox
+        self._typed: set[str] = set()  # by users, here or with another crawl
         self._allow(plan.round.seeds)
-        self.urls = (*plan.round.seeds, *plan.round.joined)
-        self.admit = terms.admissions(self.urls)
+        self.urls = dict.fromkeys((*plan.round.seeds, *plan.round.joined))  # in their order
+        self._judge_anew()
 
-    def add(self, urls: tuple[str, ...]) -> None:
-        """These are seeds too."""
-        if set(urls) - set(self.urls):
-            self.urls = tuple(dict.fromkeys((*self.urls, *urls)))
-            self.admit = self._terms.admissions(self.urls)
+    def _judge_anew(self) -> None:
+        self._scope = Scope(self._terms.crawl, self.urls)
+        self.admit = policy.Admissions(self._terms.crawl, self._scope)
+
+    def add(self, url: str) -> None:
+        """This is a seed too."""
+        if url not in self.urls:
+            self.urls[url] = None
+            self._scope.add(url)
 
     def join(self, current: Round) -> bool:
         """Another crawl may have brought seeds or other terms; tells whether the terms are others.
@@ -48,11 +54,13 @@ class Seeds:
         What was judged here before that was heard of is judged anew.
         """
         others = self._terms.take_over(current.settings)
-        self._outbox.readmit |= others or bool(set(current.seeds) - set(self.urls))
-        self._allow(current.seeds)
-        self.add((*current.seeds, *current.joined))
+        typed = [url for url in current.seeds if url not in self._typed]
+        self._outbox.readmit |= others or any(url not in self.urls for url in typed)
+        self._allow(typed)
+        for url in (*typed, *current.joined):
+            self.add(url)
         if others:
-            self.admit = self._terms.admissions(self.urls)
+            self._judge_anew()
         return others
 
     def fall_back(self, visit: Visit) -> Visit:
@@ -61,7 +69,7 @@ class Seeds:
         if other is None:
             return visit
         self._outbox.found.append(visits.seed_candidate(other, self._terms.rules))
-        self.add((other,))
+        self.add(other)
         reason = f"http is tried instead: {visit.reason or visit.outcome}"
         return msgspec.structs.replace(visit, state=State.KNOWN, reason=reason)
 
@@ -84,12 +92,13 @@ class Seeds:
             return store.resource(digest(other, self._terms.rules)) or row
         return row
 
-    def _allow(self, urls: tuple[str, ...]) -> None:
+    def _allow(self, urls: Iterable[str]) -> None:
         """The user's own word lets loopback and private addresses in, for exactly these hosts.
 
         What a search service found, or a redirect led to, is not the user's word, and has only joined.
         """
         for url in urls:
+            self._typed.add(url)
             for scheme in ("http", "https"):
                 self._fetcher.allow(f"{scheme}://{authority(url)}/")
 

@@ -71,10 +71,6 @@ class Terms:
         """What the parser processes need to know."""
         return parse_options(self._settings)
 
-    def admissions(self, seeds: tuple[str, ...]) -> Admit:
-        """What becomes of URLs that are found."""
-        return admissions(self.crawl, seeds)
-
     def take_over(self, stored: str) -> bool:
         """Go by the settings of the current round; tells whether they are others than before."""
         if stored == self._stored:
