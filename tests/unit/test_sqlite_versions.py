@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import platform
 import shutil
 import signal
 import sqlite3
@@ -174,6 +175,23 @@ def test_a_web_of_before_the_first_version_was_settled_is_refused_and_left_alone
         SqliteStore.open(tmp_path, create=not read_only, read_only=read_only)
     with opened(tmp_path) as db:
         assert (shape(db), version(db)) == (before, 1)
+
+
+@pytest.mark.parametrize("read_only", [False, True], ids=["writing", "reading"])
+def test_an_older_web_stays_as_it_is_for_as_long_as_a_crawler_of_its_version_is_at_work(
+    tmp_path: Path, read_only: bool
+) -> None:
+    with closing(SqliteStore.open(tmp_path, create=True)) as store:
+        store.join(platform.node(), os.getpid())
+        with opened(tmp_path) as db:
+            db.execute("PRAGMA user_version = 1")
+        with pytest.raises(StoreError, match="older version of Gossamer, of which Naiad is at work there"):
+            SqliteStore.open(tmp_path, create=False, read_only=read_only)
+        with opened(tmp_path) as db:
+            assert version(db) == 1
+    SqliteStore.open(tmp_path, create=False, read_only=read_only).close()  # it is dead: nobody holds its lock
+    with opened(tmp_path) as db:
+        assert version(db) == current_schema().version
 
 
 # -- one by one, and whole ---------------------------------------------------------------------------------------------

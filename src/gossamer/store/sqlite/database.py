@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import platform
 import shutil
 import sqlite3
 import time
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMissing, StoreNotWritable, StoreTooNew
 from gossamer.store.ledger import Ledger
 from gossamer.store.memory import Memory
+from gossamer.store.sqlite.crawlers import at_work, is_dead
 from gossamer.store.sqlite.digests import Fresh
 from gossamer.store.sqlite.ledger import Meta, write_hosts
 
@@ -194,6 +196,8 @@ def _bring_up_to_date(db: sqlite3.Connection, directory: Path, *, create: bool, 
     version = _checked_version(db, directory, schema)
     if version == 0 and not create:
         raise _missing(directory)
+    if 0 < version < schema.version:
+        _refuse_while_at_work(db, directory)
     if read_only:
         if version < schema.version:
             _bring_up_to_date_for_reading(directory)
@@ -212,6 +216,17 @@ def _bring_up_to_date(db: sqlite3.Connection, directory: Path, *, create: bool, 
     db.execute("PRAGMA temp_store = MEMORY")
     if version < schema.version:
         migrate(db, schema)
+
+
+def _refuse_while_at_work(db: sqlite3.Connection, directory: Path) -> None:
+    """A crawler of the older version would find other tables than it knows."""
+    machine, now = platform.node(), time.time()
+    alive = [worker.name for worker in at_work(db) if not is_dead(worker, directory, machine, now)]
+    if alive:
+        raise StoreError(
+            f"{directory} is of an older version of Gossamer, of which {' and '.join(alive)} is at work there: try"
+            " again when it has ended."
+        )
 
 
 def _bring_up_to_date_for_reading(directory: Path) -> None:
