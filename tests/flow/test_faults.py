@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PAGES = 60
-PLENTY = 3_000
+PLENTY = 10_000  # pages: more than a crawl visits in the second in which it is killed
 CLOCK = Path(__file__).resolve().parents[1] / "faults"
 
 
