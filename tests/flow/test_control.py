@@ -21,6 +21,7 @@ import psutil
 import pytest
 
 from crawling import command, crawl, environment, gossamer, query
+from small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
 from webs.served import Answer, Served
 
@@ -295,25 +296,12 @@ def visited_before_there_was_room(url: str, disk: Path, *, min_free: int) -> int
 SMALL_DISK = {does.__name__: does for does in (pauses_in_time, fills_up)}
 
 
-def on_a_small_disk(does: str, disk: Path) -> None:
-    from conftest import not_here  # not above: this file is also run by itself, where there is none
-
-    line = 'mount -t tmpfs -o size=6m none "$1" && exec "$2" "$3" "$4" "$1"'
-    ran = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "sh", "-c", line, "sh", disk, sys.executable, __file__, does],
-        check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    if "unshare: " in ran.stderr or "mount: " in ran.stderr:
-        not_here(f"no small file system can be mounted: {ran.stderr}")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-
-
 def test_a_crawl_pauses_before_the_disk_is_full_and_goes_on_by_itself(tmp_path: Path) -> None:
-    on_a_small_disk("pauses_in_time", tmp_path)
+    run_on_a_small_disk(tmp_path, "6m", __file__, "pauses_in_time")
 
 
 def test_a_disk_that_is_really_full_loses_nothing(tmp_path: Path) -> None:
-    on_a_small_disk("fills_up", tmp_path)
+    run_on_a_small_disk(tmp_path, "6m", __file__, "fills_up")
 
 
 def test_a_crawl_paused_for_disk_space_says_so_everywhere_and_can_be_stopped(start: Start, tmp_path: Path) -> None:
@@ -338,4 +326,4 @@ def test_a_crawl_paused_for_disk_space_says_so_everywhere_and_can_be_stopped(sta
 
 
 if __name__ == "__main__":
-    SMALL_DISK[sys.argv[1]](Path(sys.argv[2]))
+    SMALL_DISK[sys.argv[2]](Path(sys.argv[1]))

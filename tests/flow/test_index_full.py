@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 from crawling import FAST, crawl, environment, gossamer, query
 from gossamer.errors import IndexMissing
 from gossamer.wiring import open_index
+from small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -83,18 +83,9 @@ CASES = {case.__name__: case for case in (a_crawl_goes_on_and_the_index_catches_
 
 @pytest.mark.parametrize("case", CASES)
 def test_on_a_full_disk(case: str, tmp_path: Path) -> None:
-    from conftest import not_here  # not above: this file is also run by itself, where there is none
-
     disk = tmp_path / "web" / "index"
     disk.mkdir(parents=True)
-    mounted = f'mount -t tmpfs -o size={SMALL} none "$1" && exec "$2" "$3" "$1" "$4"'
-    ran = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "sh", "-c", mounted, "sh", disk, sys.executable, __file__, case],
-        check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
-    if "unshare" in ran.stderr or "mount: " in ran.stderr:
-        not_here(f"no small file system can be mounted: {ran.stderr}")
-    assert ran.returncode == 0, ran.stderr
+    run_on_a_small_disk(disk, SMALL, __file__, case)
 
 
 if __name__ == "__main__":

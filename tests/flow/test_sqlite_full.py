@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.errors import StoreFull
 from gossamer.store.sqlite import SqliteStore
+from small_disk import run_on_a_small_disk
 from storing import admit_all, fetched, lease_all, leases, recount, start
 
 if TYPE_CHECKING:
@@ -50,19 +50,7 @@ def on_the_small_disk(disk: Path) -> None:
 
 
 def test_a_full_disk_loses_nothing_and_with_room_it_goes_on(tmp_path: Path) -> None:
-    from conftest import not_here  # not above: this file is also run by itself, where there is none
-
-    command = f'mount -t tmpfs -o size={SIZE} none "$1" && exec "$2" "$3" "$1"'
-    ran = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "sh", "-c", command, "sh", str(tmp_path), sys.executable, __file__],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    if "unshare" in ran.stderr or "mount" in ran.stderr:
-        not_here(f"no small file system can be mounted: {ran.stderr}")
-    assert ran.returncode == 0, ran.stderr
+    run_on_a_small_disk(tmp_path, SIZE, __file__)
 
 
 if __name__ == "__main__":

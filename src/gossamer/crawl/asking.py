@@ -78,7 +78,7 @@ class RobotsAsked:
         """RFC 9309 §2.3.1.4: no robots.txt because of a fault means no visit; try again, later and later."""
         reason = f"robots.txt unreachable: {fetched.reason or fetched.outcome}"
         wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)
-        away = self._is_away(ask, fetched, now)
+        away = self._frontier.was_no_try(ask.host, fetched, now)
         tries = self._frontier.robots_failed(ask, now, wait=wait, reason=reason, away=away)
         falls_back = any(url in self._plan.fallbacks for url in self._frontier.urls(ask.host))
         if not falls_back:  # https was a guess of ours, and says nothing of the host
@@ -100,7 +100,3 @@ class RobotsAsked:
             return []
         state = State.REFUSED if fetched.outcome is Outcome.ADDRESS else State.FAILED
         return [visits.unvisited(lease, fetched.outcome, fetched.reason, now=now, state=state) for lease in leases]
-
-    def _is_away(self, ask: AskRobots, fetched: Fetched, now: float) -> bool:
-        nobody_there = policy.is_nobody_there(fetched.outcome, fetched.address)
-        return nobody_there and self._frontier.is_away(ask.host, ask.scheme, now)

@@ -20,7 +20,6 @@ from gossamer.crawl.outbox import Outbox
 from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.tally import Tally
 from gossamer.crawl.terms import Terms
-from gossamer.crawl.urls import scheme as scheme_of
 from gossamer.crawl.writer import Watch, Writer
 from gossamer.errors import StoreFull
 from gossamer.model import Outcome, Request, Role, State, Value
@@ -261,7 +260,7 @@ class CrawlLoop:
                 self._robots_answered(fetched, now)
                 continue
             lease = self._leases[fetched.request.id]
-            if self._is_away(lease, fetched, now):
+            if self._frontier.was_no_try(lease.host, fetched, now):
                 self._put_back(lease, fetched, now)
                 continue
             verdict = policy.verdict(fetched.outcome, fetched.status, lease.tries, self._retries(lease))
@@ -274,10 +273,6 @@ class CrawlLoop:
                 self._parse(fetched)
             else:
                 self._visited(fetched, None, now)
-
-    def _is_away(self, lease: Lease, fetched: Fetched, now: float) -> bool:
-        nobody_there = policy.is_nobody_there(fetched.outcome, fetched.address)
-        return nobody_there and self._frontier.is_away(lease.host, scheme_of(lease.url), now)
 
     def _put_back(self, lease: Lease, fetched: Fetched, now: float) -> None:
         """This was no try: the host or the network is gone for a while, and the URL waits with its host.

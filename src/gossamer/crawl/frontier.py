@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gossamer.config import HostSettings, PolitenessSettings
     from gossamer.crawl.robots import ProductRules
-    from gossamer.model import HostLease, Robots
+    from gossamer.model import Fetched, HostLease, Robots
 
 SOON = 0.25  # seconds: a host that pauses longer gives a crawler nothing to do meanwhile
 SHARING = 10.0  # seconds in which what was given back for others is not taken again
@@ -273,6 +273,11 @@ class Frontier:
         self.waiting_urls += 1
         self.finished(lease, now, took=took, address="", failed=True, wait=0.0)
         host.reason = f"cannot be reached: {reason}"
+
+    def was_no_try(self, host_id: int, fetched: Fetched, now: float) -> bool:
+        """Whether a transfer found nobody there, while its host is only away."""
+        nobody_there = policy.is_nobody_there(fetched.outcome, fetched.address)
+        return nobody_there and self.is_away(host_id, scheme_of(fetched.request.url), now)
 
     def is_away(self, host_id: int, scheme: str, now: float) -> bool:
         """Whether a host where nobody is found is likely to come back: it was there a few minutes ago.
