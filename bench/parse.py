@@ -24,7 +24,8 @@ import zstandard
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.crawl.charset import as_utf8
-from gossamer.crawl.parse import PageParser, ParseOptions
+from gossamer.crawl.parse import PageParser
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.crawl.parsers import ALLOCATOR
 from gossamer.crawl.reading.html import read_html
 from gossamer.crawl.reading.text import headed, packed

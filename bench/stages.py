@@ -38,7 +38,8 @@ from bench.fetch import fetch_all  # noqa: E402
 from bench.parse import MOST_LINKS, sample  # noqa: E402
 from bench.report import PAGE, measured_by, put_between, table  # noqa: E402
 
-from gossamer.crawl.parse import PageParser, ParseOptions  # noqa: E402
+from gossamer.crawl.parse import PageParser  # noqa: E402
+from gossamer.crawl.parse_options import ParseOptions  # noqa: E402
 from gossamer.crawl.parsers import ALLOCATOR  # noqa: E402
 from gossamer.crawl.reading.html import read_html  # noqa: E402
 from gossamer.crawl.urls import digest  # noqa: E402

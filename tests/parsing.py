@@ -7,7 +7,8 @@ from typing import NamedTuple
 import msgspec
 import zstandard
 
-from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.parse import parse
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Kind, Page, ParseJob, Position, Role
 
 URL = "http://example.org/dir/page.html"

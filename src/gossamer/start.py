@@ -9,6 +9,7 @@ import shutil
 import socket
 import time
 from collections.abc import Mapping  # noqa: TC003 - msgspec looks at annotations
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,8 +18,6 @@ import msgspec
 
 from gossamer import config
 from gossamer.cores import cores
-from gossamer.crawl.crawler import CrawlLoop, Parts, Plan
-from gossamer.crawl.fetch import Fetcher
 from gossamer.crawl.log import CrawlLog
 from gossamer.crawl.parsers import ParserPool
 from gossamer.crawl.policy import UNREACHABLE
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.config import CrawlSettings, Loaded, Settings
+    from gossamer.crawl.crawler import CrawlLoop
     from gossamer.store.base import Store
     from gossamer.store.values import Round
 
@@ -135,12 +135,18 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
     before = store.current_round()
     settings, waiting = _within_handles(_load(ask, before).settings)
     selector = selectors.DefaultSelector()
-    fetcher = Fetcher(
-        settings.fetch, settings.hosts, accept=settings.crawl.accept, selector=selector,
-        transfers=settings.politeness.transfers, waiting=waiting,
-    )  # fmt: skip
-    pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
-    try:
+    with ExitStack() as opened:
+        pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
+        opened.callback(pool.close)
+        # While the parsers start, on other cores: it takes as long.
+        from gossamer.crawl.crawler import CrawlLoop, Parts, Plan  # noqa: PLC0415
+        from gossamer.crawl.fetch import Fetcher  # noqa: PLC0415
+
+        fetcher = Fetcher(
+            settings.fetch, settings.hosts, accept=settings.crawl.accept, selector=selector,
+            transfers=settings.politeness.transfers, waiting=waiting,
+        )  # fmt: skip
+        opened.callback(fetcher.close)
         seeds = Seeds(typed=tuple(urls[0] for urls in typed), fallbacks=_fallbacks(typed, before, store))
         if ask.query:
             found = result_links(settings.search_service.url, ask.query, fetcher, pool, selector)
@@ -148,8 +154,6 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         again = _again(ask, store, settings)
         current = _open_round(store, before, settings.crawl, seeds, again=again, watch=ask.watch)
         if current is None:
-            fetcher.close()
-            pool.close()
             return _complete(store, settings)
         identity = store.join(socket.gethostname(), os.getpid())
         logs = local_directory(ask.store) / "logs"
@@ -167,11 +171,9 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         parts = Parts(
             store=store, identity=identity, fetcher=fetcher, pool=pool, selector=selector, free_space=free, log=log
         )
-        return CrawlLoop(plan, parts)
-    except BaseException:
-        fetcher.close()
-        pool.close()
-        raise
+        loop = CrawlLoop(plan, parts)
+        opened.pop_all()  # the loop closes them
+        return loop
 
 
 def _within_handles(settings: Settings) -> tuple[Settings, int]:

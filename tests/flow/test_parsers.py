@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.parse import parse
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.crawl.parsers import ParserPool
 from gossamer.errors import ParserFault
 from gossamer.model import Outcome, Page, ParseJob
@@ -137,7 +138,7 @@ def test_a_script_without_a_main_guard_can_use_it(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent("""
         import selectors, sys
-        from gossamer.crawl.parse import ParseOptions
+        from gossamer.crawl.parse_options import ParseOptions
         from gossamer.crawl.parsers import ParserPool
         from gossamer.model import ParseJob, Role
         selector = selectors.DefaultSelector()
@@ -380,7 +381,7 @@ def test_parsers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent("""
         import selectors, time
-        from gossamer.crawl.parse import ParseOptions
+        from gossamer.crawl.parse_options import ParseOptions
         from gossamer.crawl.parsers import ParserPool
         from gossamer.model import ParseJob, Role
         pool = ParserPool(ParseOptions(seconds=2), 2, selectors.DefaultSelector())

@@ -17,7 +17,8 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["gossamer.crawl"]):
-    from gossamer.crawl.parse import PageParser, ParseOptions
+    from gossamer.crawl.parse import PageParser
+    from gossamer.crawl.parse_options import ParseOptions
     from gossamer.crawl.reading import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
     from gossamer.crawl.robots import RobotsRules
     from gossamer.crawl.urls import canonical, key

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.parse import parse
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.crawl.urls import digest
 from gossamer.model import Hints, ParseJob, Role
 

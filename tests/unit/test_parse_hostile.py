@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import usually
-from gossamer.crawl.parse import PageParser, ParseOptions
+from gossamer.crawl.parse import PageParser
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Outcome, Page, Role
 from parsing import job, page, rows, runs
 

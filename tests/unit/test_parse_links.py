@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.parse import parse
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.crawl.reading.elements import BATCH
 from gossamer.crawl.reading.links import Bonds, kind_of_rel, link_header, refresh_target, srcset_urls
 from gossamer.crawl.urls import canonical, digest

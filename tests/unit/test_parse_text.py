@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.parse import parse
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.crawl.reading import html as reading
 from gossamer.crawl.reading.text import all_collapsed, clean
 from gossamer.model import Field

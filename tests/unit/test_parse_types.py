@@ -7,7 +7,8 @@ import gzip
 import pytest
 import zstandard
 
-from gossamer.crawl.parse import ParseOptions, parse
+from gossamer.crawl.parse import parse
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Field, Kind, Outcome, Role
 from parsing import job, page, rows, runs
 

@@ -124,6 +124,7 @@ class CrawlLoop:
     def run(self, on_wait: Callable[[], None] = lambda: None) -> Iterator[Visit]:
         """Crawl; yields each visit when it is safely stored. `on_wait` is called at every turn."""
         try:
+            yield from self._exchange(self._now())  # the first work is found while the parsers start
             while not self._is_over():
                 self._start_work(self._now())
                 self._wait()

@@ -17,7 +17,6 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-import msgspec
 import zstandard
 
 from gossamer.crawl.charset import as_utf8
@@ -28,10 +27,11 @@ from gossamer.crawl.reading.links import MAX_ANCHOR, Bonds, kind_of_rel, link_he
 from gossamer.crawl.reading.text import clean, collapsed, headed, nearness, packed
 from gossamer.crawl.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from gossamer.crawl.robots import robots_directives, robots_text
-from gossamer.crawl.urls import UrlRules, canonical, digest
+from gossamer.crawl.urls import canonical, digest
 from gossamer.model import Field, Hints, Kind, Outcome, Page, Position, Role
 
 if TYPE_CHECKING:
+    from gossamer.crawl.parse_options import ParseOptions
     from gossamer.model import ParseJob
 
 _DIGEST_BYTES = 16
@@ -50,20 +50,6 @@ _SAME_DATES = 10  # entries of a sitemap
 _SAME_TIME = 3600.0  # seconds
 NO_HINTS = Hints()
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
-
-
-class ParseOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a parser needs to know once."""
-
-    keep_source: bool = True
-    keep_links: bool = True  # False: one row per target, enough to follow it
-    rules: UrlRules = UrlRules()
-    product: str = "gossamer"  # our token in robots directives
-    topic: frozenset[str] = frozenset()  # lower-case words
-    max_bytes: int = 32 << 20  # of a page, after decompression
-    max_links: int = 50_000  # kept of one page
-    memory: int = 1024  # MiB of address space of a parser process
-    seconds: float = 20.0  # for one page
 
 
 def parse(job: ParseJob, options: ParseOptions) -> Page:

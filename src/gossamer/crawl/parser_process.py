@@ -24,7 +24,8 @@ import msgspec
 from selectolax.lexbor import SelectolaxError
 
 from gossamer.crawl.heap import give_back
-from gossamer.crawl.parse import PageParser, ParseOptions
+from gossamer.crawl.parse import PageParser
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Outcome, Page, ParseJob
 
 NICENESS = 5  # whoever waits for an answer (the coordinator, a search beside the crawl) goes first

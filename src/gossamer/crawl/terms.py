@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer import config
-from gossamer.crawl.parse import ParseOptions
+from gossamer.crawl.parse_options import ParseOptions
 from gossamer.crawl.policy import Admissions, topic_words
 from gossamer.crawl.scope import Scope
 from gossamer.crawl.urls import UrlRules
