@@ -95,8 +95,8 @@ class _Parser:
         self.outgoing += len(message).to_bytes(_HEADER, "big")
         self.outgoing += message
 
-    def end(self, patience: float) -> tuple[int, str]:
-        """See it dead, and give back its exit code and the last line it said."""
+    def end(self, patience: float | None) -> tuple[int, str]:
+        """See it dead, and give back its exit code and the last line it said. None: it was killed already."""
         self.connection.close()
         try:
             self.process.wait(patience)
@@ -189,7 +189,7 @@ class ParserPool:
             self._selector.unregister(parser.connection)
             parser.process.kill()
         for parser in self._parsers:  # they die side by side
-            parser.end(patience=_LAST_BREATH)
+            parser.end(patience=None)
         self._parsers.clear()
         self._waiting.clear()
 
