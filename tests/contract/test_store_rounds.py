@@ -58,6 +58,27 @@ def test_the_seeds_of_a_round_stay_seeds_in_the_next(store: Store) -> None:
     assert store.begin_round("{}", [C, A], None, None).seeds == (A, B, C)
 
 
+def test_seeds_that_were_seen_are_read_again_only_when_there_are_others(store: Store) -> None:
+    crawler = start(store, A)
+    seen = store.current_round()
+    assert seen is not None
+    same = store.current_round(seen)
+    assert same == seen
+    assert (same.seeds is seen.seeds, same.joined is seen.joined) == (True, True)
+    store.add([candidate(B, seed=True)], Policy())
+    joined = store.current_round(seen)
+    assert joined is not None
+    assert (joined.seeds, joined.joined) == ((A,), (B,))
+    store.begin_round("{}", [C], None, None)
+    begun = store.current_round(joined)
+    assert begun is not None
+    assert (begun.seeds, begun.joined) == ((A, C), (B,))
+    visit_all(store, crawler, {A: [], B: []})
+    visited = store.current_round(begun)
+    assert visited is not None
+    assert (visited.pages, visited.seeds is begun.seeds) == (2, True)
+
+
 def test_a_round_is_finished_only_when_nothing_is_left(store: Store) -> None:
     crawler = start(store, A)
     store.finish_round(5.0)

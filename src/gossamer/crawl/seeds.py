@@ -33,6 +33,7 @@ class Seeds:
         self._terms = terms
         self._fetcher = fetcher
         self._outbox = outbox
+        self._heard = plan.round  # whose seeds are here already
         self._typed: set[str] = set()  # by users, here or with another crawl
         self._allow(plan.round.seeds)
         self.urls = dict.fromkeys((*plan.round.seeds, *plan.round.joined))  # in their order
@@ -54,10 +55,11 @@ class Seeds:
         What was judged here before that was heard of is judged anew.
         """
         others = self._terms.take_over(current.settings)
-        typed = [url for url in current.seeds if url not in self._typed]
+        known, self._heard = self._heard, current
+        typed = [] if current.seeds is known.seeds else [url for url in current.seeds if url not in self._typed]
         self._outbox.readmit |= others or any(url not in self.urls for url in typed)
         self._allow(typed)
-        for url in (*typed, *current.joined):
+        for url in (*typed, *(() if current.joined is known.joined else current.joined)):
             self.add(url)
         if others:
             self._judge_anew()

@@ -63,15 +63,26 @@ def limits_of(row: RoundRow | None) -> Limits:
     return Limits(round_id, pages, max_pages, max_pages_per_host, acted.max_depth, gain)
 
 
-def round_of(row: RoundRow, seeds: Sequence[str], seed_resources: Iterable[str]) -> Round:
-    """A round as a value; `seed_resources` are the URLs of all that count as seeds."""
+def round_of(row: RoundRow, marked: tuple[int, int | None], seeds: tuple[str, ...], joined: tuple[str, ...]) -> Round:
+    """A round as a value."""
     round_id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages = row
-    given = set(seeds)  # they may be a long list, and this is asked with every beat
     return Round(
-        id=round_id, started_at=started_at, finished_at=finished_at, settings=settings, seeds=tuple(seeds),
-        joined=tuple(url for url in seed_resources if url not in given), max_pages=max_pages,
-        max_pages_per_host=max_pages_per_host, pages=pages,
+        id=round_id, started_at=started_at, finished_at=finished_at, settings=settings, seeds=seeds, joined=joined,
+        max_pages=max_pages, max_pages_per_host=max_pages_per_host, pages=pages, marked=marked,
     )  # fmt: skip
+
+
+def seeds_seen(
+    seen: Round | None, round_id: int, marked: tuple[int, int | None]
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The seeds of a round, and what has joined them, if nothing has changed since it was seen."""
+    return (seen.seeds, seen.joined) if seen is not None and (seen.id, seen.marked) == (round_id, marked) else None
+
+
+def joined_by(seed_resources: Iterable[str], seeds: Iterable[str]) -> tuple[str, ...]:
+    """Of the URLs that count as seeds, those that nobody gave."""
+    given = set(seeds)
+    return tuple(url for url in seed_resources if url not in given)
 
 
 def reads_alike(settings: str, others: str) -> bool:

@@ -15,10 +15,12 @@ from gossamer.store.asked import (
     Limits,
     claim_of,
     decided,
+    joined_by,
     kept_minimal,
     limits_of,
     reads_alike,
     round_of,
+    seeds_seen,
 )
 from gossamer.store.claims import FORGOTTEN
 from gossamer.store.postgres.depth import shorten_ways
@@ -36,6 +38,7 @@ LAST = """
     SELECT id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages
     FROM rounds ORDER BY id DESC LIMIT 1"""
 JOINED = "SELECT url FROM resources WHERE seed = 1 ORDER BY id"
+MARKED = "SELECT count(*), max(id) FROM resources WHERE seed = 1"
 BEGIN = """
     INSERT INTO rounds (started_at, settings, max_pages, max_pages_per_host) VALUES (%s, %s, %s, %s) RETURNING id"""
 SEEDS = """
@@ -72,13 +75,20 @@ def last(db: Connection) -> RoundRow | None:
     return db.execute(LAST).fetchone()
 
 
-def current(db: Connection) -> Round | None:
-    """The last round begun, finished or not."""
+def current(db: Connection, seen: Round | None = None) -> Round | None:
+    """The last round begun, finished or not. Seeds that were seen with an earlier answer are not read again."""
     row = last(db)
     if row is None:
         return None
-    seeds = [url for (url,) in db.execute("SELECT url FROM seeds WHERE round = %s ORDER BY seq", (row[0],))]
-    return round_of(row, seeds, (url for (url,) in db.execute(JOINED)))
+    [marked] = db.execute(MARKED).fetchall()
+    seeds, joined = seeds_seen(seen, row[0], marked) or _seeds(db, row[0])
+    return round_of(row, marked, seeds, joined)
+
+
+def _seeds(db: Connection, round_id: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What was given, and what else counts as a seed."""
+    given = tuple(url for (url,) in db.execute("SELECT url FROM seeds WHERE round = %s ORDER BY seq", (round_id,)))
+    return given, joined_by((url for (url,) in db.execute(JOINED)), given)
 
 
 def limits(db: Connection) -> Limits:

@@ -90,9 +90,9 @@ class PostgresStore(Reading):
 
     # -- what was asked ------------------------------------------------------------------------------------------------
 
-    def current_round(self) -> Round | None:
-        """The last round begun, finished or not."""
-        return self._database.snapshot(rounds.current)
+    def current_round(self, seen: Round | None = None) -> Round | None:
+        """The last round begun, finished or not; with what was `seen` before, unless there are other seeds."""
+        return self._database.snapshot(partial(rounds.current, seen=seen))
 
     def begin_round(
         self,

@@ -10,10 +10,12 @@ from gossamer.store.asked import (
     READMIT_AT_ONCE,
     claim_of,
     decided,
+    joined_by,
     kept_minimal,
     limits_of,
     reads_alike,
     round_of,
+    seeds_seen,
 )
 from gossamer.store.claims import FORGOTTEN
 from gossamer.store.sqlite.depth import shorten_ways
@@ -31,6 +33,7 @@ LAST = """
     SELECT id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages
     FROM rounds ORDER BY id DESC LIMIT 1"""
 JOINED = "SELECT url FROM resources INDEXED BY resources_seeds WHERE seed = 1 ORDER BY id"
+MARKED = "SELECT count(*), max(id) FROM resources INDEXED BY resources_seeds WHERE seed = 1"
 # Not what an import has claimed, for which no scope is asked: it is a crawler without parsers that can be changed.
 CLAIMS = """
     SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
@@ -46,13 +49,20 @@ CLAIMS = """
 READMIT = "UPDATE resources SET state = ?, role = ?, reason = ?, priority = ?, asked = ? WHERE id = ?"
 
 
-def current(db: sqlite3.Connection) -> Round | None:
-    """The last round begun, finished or not."""
+def current(db: sqlite3.Connection, seen: Round | None = None) -> Round | None:
+    """The last round begun, finished or not. Seeds that were seen with an earlier answer are not read again."""
     row = db.execute(LAST).fetchone()
     if row is None:
         return None
-    seeds = [url for (url,) in db.execute("SELECT url FROM seeds WHERE round = ? ORDER BY seq", (row[0],))]
-    return round_of(row, seeds, (url for (url,) in db.execute(JOINED)))
+    marked = db.execute(MARKED).fetchone()
+    seeds, joined = seeds_seen(seen, row[0], marked) or _seeds(db, row[0])
+    return round_of(row, marked, seeds, joined)
+
+
+def _seeds(db: sqlite3.Connection, round_id: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What was given, and what else counts as a seed."""
+    given = tuple(url for (url,) in db.execute("SELECT url FROM seeds WHERE round = ? ORDER BY seq", (round_id,)))
+    return given, joined_by((url for (url,) in db.execute(JOINED)), given)
 
 
 def limits(db: sqlite3.Connection) -> Limits:

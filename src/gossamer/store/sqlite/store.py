@@ -120,10 +120,10 @@ class SqliteStore(Reading):
 
     # -- what was asked ------------------------------------------------------------------------------------------------
 
-    def current_round(self) -> Round | None:
-        """The last round begun, finished or not."""
+    def current_round(self, seen: Round | None = None) -> Round | None:
+        """The last round begun, finished or not; with what was `seen` before, unless there are other seeds."""
         with self._database.reading() as db:
-            return rounds.current(db)
+            return rounds.current(db, seen)
 
     def begin_round(
         self,
