@@ -418,6 +418,19 @@ def test_a_parser_has_no_password_in_its_environment(
     assert environment["PATH"] == os.environ["PATH"]
 
 
+def test_of_large_pages_few_are_copied_ahead_for_a_parser_that_is_busy(loop: Loop, opened: Opened) -> None:
+    pool = opened()
+    loop.pages_of(pool, job("<p>small"))
+    child(pool).send_signal(signal.SIGSTOP)
+    large = b"x" * (16 << 20)
+    before = psutil.Process().memory_info().rss
+    for number in range(8):
+        pool.submit(job(large, "text/plain", number=number))
+    grown = psutil.Process().memory_info().rss - before
+    child(pool).send_signal(signal.SIGCONT)
+    assert grown < 7 * len(large)  # it is 5 now, and would be 10
+
+
 def test_a_parser_without_work_gives_the_memory_of_a_large_page_back(loop: Loop, opened: Opened) -> None:
     pool = opened()
     loop.pages_of(pool, job("<p>small"))
