@@ -62,19 +62,19 @@ def test_seeds_that_were_seen_are_read_again_only_when_there_are_others(store: S
     crawler = start(store, A)
     seen = store.current_round()
     assert seen is not None
-    same = store.current_round(seen)
+    same = store.current_round()
     assert same == seen
     assert (same.seeds is seen.seeds, same.joined is seen.joined) == (True, True)
     store.add([candidate(B, seed=True)], Policy())
-    joined = store.current_round(seen)
+    joined = store.current_round()
     assert joined is not None
     assert (joined.seeds, joined.joined) == ((A,), (B,))
     store.begin_round("{}", [C], None, None)
-    begun = store.current_round(joined)
+    begun = store.current_round()
     assert begun is not None
     assert (begun.seeds, begun.joined) == ((A, C), (B,))
     visit_all(store, crawler, {A: [], B: []})
-    visited = store.current_round(begun)
+    visited = store.current_round()
     assert visited is not None
     assert (visited.pages, visited.seeds is begun.seeds) == (2, True)
 

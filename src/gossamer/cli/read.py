@@ -74,7 +74,6 @@ def _round(current: Round | None) -> dict[str, object] | None:
     if current is None:
         return None
     told: dict[str, object] = msgspec.to_builtins(current)
-    del told["marked"]  # the store's own
     return told | {"settings": msgspec.json.decode(current.settings)}
 
 

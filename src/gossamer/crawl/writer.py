@@ -86,7 +86,6 @@ class Writer:
         self._least = least
         self._orders: queue.SimpleQueue[tuple[Order, Admit, bool] | None] = queue.SimpleQueue()
         self._done: Done | None = None
-        self._round: Round | None = None  # as it was last seen
         self._crash: BaseException | None = None
         self._wake_here, self._wake_there = socket.socketpair()
         self._wake_here.setblocking(False)
@@ -182,17 +181,14 @@ class Writer:
             if wants_work
             else []
         )
-        # New hosts may be those of another crawl's seeds.
-        looks = bool(order.report or (leased and order.new_hosts))
-        if looks:
-            self._round = store.current_round(self._round)
         return Done(
             order=order,
             submitted=submitted,
             counts=store.counts() if order.readmit else None,
             leased=tuple(leased),
             wanted=wanted,
-            round=self._round if looks else None,
+            # New hosts may be those of another crawl's seeds.
+            round=store.current_round() if order.report or (leased and order.new_hosts) else None,
             waiting=tuple(store.waiting(self._crawler)) if wants_work and not leased else (),
             seconds=time.perf_counter() - started,
         )

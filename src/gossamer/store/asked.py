@@ -11,7 +11,7 @@ from gossamer.store.claims import EVERYTHING, strength
 from gossamer.store.values import Round
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gossamer.model import Admission
 
@@ -63,26 +63,46 @@ def limits_of(row: RoundRow | None) -> Limits:
     return Limits(round_id, pages, max_pages, max_pages_per_host, acted.max_depth, gain)
 
 
-def round_of(row: RoundRow, marked: tuple[int, int | None], seeds: tuple[str, ...], joined: tuple[str, ...]) -> Round:
+class RoundSeeds(NamedTuple):
+    """What a round starts from."""
+
+    given: tuple[str, ...]
+    joined: tuple[str, ...]
+
+    @classmethod
+    def of(cls, given: Iterable[str], seed_resources: Iterable[str]) -> RoundSeeds:
+        """`seed_resources` are the URLs of all that count as seeds."""
+        given = tuple(given)
+        known = set(given)
+        return cls(given, tuple(url for url in seed_resources if url not in known))
+
+
+class SeedsRead:
+    """The seeds that were read last. They may be a long list, and crawlers ask for the round all the time.
+
+    They are the same as long as the round is, and the number and the last of the resources that count as seeds.
+    """
+
+    def __init__(self) -> None:
+        self._read: tuple[object, RoundSeeds] | None = None  # one value, for several threads may ask
+
+    def of(self, round_id: int, resources: object, read: Callable[[int], RoundSeeds]) -> RoundSeeds:
+        """The seeds of a round: those in memory, or if there are others, read now."""
+        known, sign = self._read, (round_id, resources)
+        if known is not None and known[0] == sign:
+            return known[1]
+        seeds = read(round_id)
+        self._read = (sign, seeds)
+        return seeds
+
+
+def round_of(row: RoundRow, seeds: RoundSeeds) -> Round:
     """A round as a value."""
     round_id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages = row
     return Round(
-        id=round_id, started_at=started_at, finished_at=finished_at, settings=settings, seeds=seeds, joined=joined,
-        max_pages=max_pages, max_pages_per_host=max_pages_per_host, pages=pages, marked=marked,
+        id=round_id, started_at=started_at, finished_at=finished_at, settings=settings, seeds=seeds.given,
+        joined=seeds.joined, max_pages=max_pages, max_pages_per_host=max_pages_per_host, pages=pages,
     )  # fmt: skip
-
-
-def seeds_seen(
-    seen: Round | None, round_id: int, marked: tuple[int, int | None]
-) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The seeds of a round, and what has joined them, if nothing has changed since it was seen."""
-    return (seen.seeds, seen.joined) if seen is not None and (seen.id, seen.marked) == (round_id, marked) else None
-
-
-def joined_by(seed_resources: Iterable[str], seeds: Iterable[str]) -> tuple[str, ...]:
-    """Of the URLs that count as seeds, those that nobody gave."""
-    given = set(seeds)
-    return tuple(url for url in seed_resources if url not in given)
 
 
 def reads_alike(settings: str, others: str) -> bool:

@@ -88,11 +88,8 @@ class Store(Protocol):
 
     # -- what was asked ------------------------------------------------------------------------------------------
 
-    def current_round(self, seen: Round | None = None) -> Round | None:
-        """The last round begun, finished or not.
-
-        Its seeds may be a long list: if they are still those of a round `seen` before, it has the very same tuples.
-        """
+    def current_round(self) -> Round | None:
+        """The last round begun, finished or not. As long as its seeds are the same, they are the very same tuples."""
         ...
 
     def begin_round(

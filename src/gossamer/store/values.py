@@ -66,7 +66,6 @@ class Round(Value, frozen=True, kw_only=True):
     max_pages: int | None
     max_pages_per_host: int | None
     pages: int  # visited in this round so far
-    marked: tuple[int, int | None] = (0, None)  # resources that count as seeds: how many, and the last
 
 
 class Added(Value, frozen=True, kw_only=True):

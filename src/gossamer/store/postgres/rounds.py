@@ -5,6 +5,7 @@ All that writes here is alone (database.py).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
@@ -13,14 +14,14 @@ from gossamer.store.asked import (
     READMIT_AT_ONCE,
     Claim,
     Limits,
+    RoundSeeds,
+    SeedsRead,
     claim_of,
     decided,
-    joined_by,
     kept_minimal,
     limits_of,
     reads_alike,
     round_of,
-    seeds_seen,
 )
 from gossamer.store.claims import FORGOTTEN
 from gossamer.store.postgres.depth import shorten_ways
@@ -75,20 +76,18 @@ def last(db: Connection) -> RoundRow | None:
     return db.execute(LAST).fetchone()
 
 
-def current(db: Connection, seen: Round | None = None) -> Round | None:
-    """The last round begun, finished or not. Seeds that were seen with an earlier answer are not read again."""
+def current(db: Connection, seeds_read: SeedsRead | None = None) -> Round | None:
+    """The last round begun, finished or not. What is in memory must not come from a transaction that may fail."""
     row = last(db)
     if row is None:
         return None
-    [marked] = db.execute(MARKED).fetchall()
-    seeds, joined = seeds_seen(seen, row[0], marked) or _seeds(db, row[0])
-    return round_of(row, marked, seeds, joined)
+    seeds_read = seeds_read or SeedsRead()
+    return round_of(row, seeds_read.of(row[0], db.execute(MARKED).fetchone(), partial(_seeds, db)))
 
 
-def _seeds(db: Connection, round_id: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What was given, and what else counts as a seed."""
-    given = tuple(url for (url,) in db.execute("SELECT url FROM seeds WHERE round = %s ORDER BY seq", (round_id,)))
-    return given, joined_by((url for (url,) in db.execute(JOINED)), given)
+def _seeds(db: Connection, round_id: int) -> RoundSeeds:
+    given = db.execute("SELECT url FROM seeds WHERE round = %s ORDER BY seq", (round_id,)).fetchall()
+    return RoundSeeds.of((url for (url,) in given), (url for (url,) in db.execute(JOINED)))
 
 
 def limits(db: Connection) -> Limits:

@@ -7,6 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from gossamer.store.asked import SeedsRead
 from gossamer.store.claims import Finder
 from gossamer.store.postgres import crawlers, forget, lease, ranking, rounds, schedule, words
 from gossamer.store.postgres.opening import open_database
@@ -32,6 +33,7 @@ class PostgresStore(Reading):
     def __init__(self, database: Database, old_sources: int = 0) -> None:
         super().__init__(database)
         self._old_sources = old_sources  # bytes of them to keep
+        self._seeds_read = SeedsRead()
 
     @classmethod
     def open(cls, url: str, *, create: bool, read_only: bool = False, old_sources_mib: int = 0) -> PostgresStore:
@@ -90,9 +92,9 @@ class PostgresStore(Reading):
 
     # -- what was asked ------------------------------------------------------------------------------------------------
 
-    def current_round(self, seen: Round | None = None) -> Round | None:
-        """The last round begun, finished or not; with what was `seen` before, unless there are other seeds."""
-        return self._database.snapshot(partial(rounds.current, seen=seen))
+    def current_round(self) -> Round | None:
+        """The last round begun, finished or not."""
+        return self._database.snapshot(partial(rounds.current, seeds_read=self._seeds_read))
 
     def begin_round(
         self,

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal
 
+from gossamer.store.asked import SeedsRead
 from gossamer.store.claims import Finder
 from gossamer.store.sqlite import (
     crawlers,
@@ -46,6 +47,7 @@ class SqliteStore(Reading):
     def __init__(self, database: Database, old_sources: int = 0) -> None:
         super().__init__(database)
         self._old_sources = old_sources  # bytes of them to keep
+        self._seeds_read = SeedsRead()
         self._locks: dict[int, crawlers.NameLock] = {}  # of the crawlers that joined through this object
 
     @classmethod
@@ -120,10 +122,10 @@ class SqliteStore(Reading):
 
     # -- what was asked ------------------------------------------------------------------------------------------------
 
-    def current_round(self, seen: Round | None = None) -> Round | None:
-        """The last round begun, finished or not; with what was `seen` before, unless there are other seeds."""
+    def current_round(self) -> Round | None:
+        """The last round begun, finished or not."""
         with self._database.reading() as db:
-            return rounds.current(db, seen)
+            return rounds.current(db, self._seeds_read)
 
     def begin_round(
         self,
