@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -229,11 +230,14 @@ def _opened(folder: Path) -> tantivy.Index:
     """An index, opened. Tantivy locks a file meanwhile; where none can be written, it is shown one that can."""
     if os.access(folder, os.W_OK):
         return tantivy.Index.open(str(folder))
-    with TemporaryDirectory(prefix="gossamer-") as shown:
+    with TemporaryDirectory(prefix="gossamer-", ignore_cleanup_errors=True) as shown:
         for file in folder.iterdir():
             if file.suffix != ".lock":
                 (Path(shown) / file.name).symlink_to(file.absolute())
-        return tantivy.Index.open(shown)
+        index = tantivy.Index.open(shown)
+    # A thread of Tantivy's looks for changes as soon as the index is open, and may have locked it while it was removed.
+    shutil.rmtree(shown, ignore_errors=True)
+    return index
 
 
 def _total(result: tantivy.SearchResult) -> int:
