@@ -441,3 +441,19 @@ def test_a_parser_without_work_gives_the_memory_of_a_large_page_back(loop: Loop,
     assert large > before + (40 << 20)
     loop.run(pool, lambda: process.memory_info().rss < before + (large - before) / 4)
     assert loop.pages_of(pool, job("<p>small")) == [parse(job("<p>small"), ParseOptions())]
+
+
+def test_a_parser_that_is_never_without_work_gives_the_memory_of_a_large_page_back_too(
+    loop: Loop, opened: Opened
+) -> None:
+    pool = opened()
+    loop.pages_of(pool, job("<p>small"))
+    process = child(pool)
+    before = process.memory_info().rss
+    for _ in range(2):  # the second one soon after memory was given back for the first
+        loop.pages_of(pool, job("<p>large <b>page</b>" * 200_000), job("<p>small", number=2))
+    deadline = time.monotonic() + PATIENCE
+    while process.memory_info().rss > before + (20 << 20):
+        assert time.monotonic() < deadline, "it is held"
+        loop.pages_of(pool, job("<p>small"))
+        time.sleep(0.01)

@@ -19,6 +19,7 @@ import select
 import signal
 import socket
 import sys
+import time
 
 import msgspec
 from selectolax.lexbor import SelectolaxError
@@ -31,6 +32,8 @@ from gossamer.model import Outcome, Page, ParseJob
 NICENESS = 5  # whoever waits for an answer (the coordinator, a search beside the crawl) goes first
 HEADER = 4  # bytes of a frame's length
 QUIET = 2_000  # milliseconds without a job, after which memory is given back
+LARGE = 1 << 20  # bytes of a page whose memory is given back by one that is never without a job, too ...
+BETWEEN = 5.0  # ... but not sooner than this many seconds after the last time
 _PAGES_BETWEEN_COLLECTIONS = 1000  # cycles are rare here; looking for them on every page cost 5 % of its time
 
 
@@ -66,6 +69,7 @@ def _serve(connection: socket.socket, parser: PageParser, options: ParseOptions)
     decode = msgspec.msgpack.Decoder(ParseJob).decode
     encode = msgspec.msgpack.Encoder().encode_into
     served = 0
+    grown, given_back = False, 0.0  # by a large page; when
     jobs = select.poll()
     jobs.register(connection, select.POLLIN)
     while (frame := _frame(connection)) is not None:
@@ -74,7 +78,8 @@ def _serve(connection: socket.socket, parser: PageParser, options: ParseOptions)
         reply = bytearray(HEADER)
         signal.setitimer(signal.ITIMER_REAL, options.seconds)  # SIGALRM is left at its default: it ends the process
         try:
-            encode(parser.parse(job), reply, HEADER)
+            page = parser.parse(job)
+            encode(page, reply, HEADER)
         except (MemoryError, SelectolaxError):  # Lexbor's parser fails for no other reason
             reply = bytearray(HEADER)
             encode(Page(job.id, Outcome.PARSER_MEMORY, f"needs more than {options.memory} MiB"), reply, HEADER)
@@ -82,12 +87,14 @@ def _serve(connection: socket.socket, parser: PageParser, options: ParseOptions)
             return
         signal.setitimer(signal.ITIMER_REAL, 0)
         _send(connection, reply)
-        del job, reply  # a large page is not held until the next one comes
+        grown = grown or page.size >= LARGE
+        del job, page, reply  # a large page is not held until the next one comes
         served += 1
         if served % _PAGES_BETWEEN_COLLECTIONS == 0:
             gc.collect()
-        if not jobs.poll(QUIET):
+        if not jobs.poll(QUIET) or (grown and time.monotonic() >= given_back + BETWEEN):
             give_back()
+            grown, given_back = False, time.monotonic()
 
 
 def _send(connection: socket.socket, reply: bytearray) -> None:
