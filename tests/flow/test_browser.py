@@ -119,6 +119,7 @@ def test_nothing_found_helps_and_scores_are_explained(app: App, browser: Browser
 def test_a_report_is_sorted_by_a_click_on_its_column(app: App, browser: Browser) -> None:
     with looking(browser, f"{app.url}reports") as page:
         page.click(".cards a:has-text('most-linked')")
+        page.wait_for_selector("#rows thead th")  # the list of texts below waits for nothing
         column = page.locator("#rows thead th").all_inner_texts().index("url")
         for order in ("ascending", "descending"):
             page.locator("#rows thead th").nth(column).locator("a, button").first.click()
