@@ -260,7 +260,7 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
     canonical: str = ""  # canonical URL of <link rel=canonical>, "" when none
     noindex: bool = False
     nofollow: bool = False
-    content_digest: bytes = b""  # of the decoded body
+    content_digest: bytes = b""  # the first 128 bits of the SHA-256 of the decoded body
     text_digest: bytes = b""  # of the text by field
     topic: float = 0.0  # nearness to the crawl's topic, 0..1
     size: int = 0  # bytes of the decoded body

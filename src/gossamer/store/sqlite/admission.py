@@ -23,6 +23,7 @@ from gossamer.store.claims import (
 )
 from gossamer.store.memory import Remembered
 from gossamer.store.sqlite.digests import remember
+from gossamer.store.sqlite.many import Insertion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,10 +37,11 @@ ROWS = """
         coalesce(number, 0)
     FROM resources LEFT JOIN backlinks ON resource = id WHERE id IN (SELECT value FROM json_each(?))"""
 HOSTS_BY_NAME = "SELECT name, id FROM hosts WHERE name IN (SELECT value FROM json_each(?))"
-INSERT = """
-    INSERT INTO resources (id, digest, host, state, role, depth, hops, asked, priority, kind, follow, seed, url, reason,
-        discovered_at, discovered_by)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+INSERT = Insertion(
+    "resources",
+    "id, digest, host, state, role, depth, hops, asked, priority, kind, follow, seed, url, reason, discovered_at,"
+    " discovered_by",
+)
 IMPROVE = """
     UPDATE resources SET state = ?, role = ?, depth = ?, hops = ?, asked = ?, priority = ?, tries = ?, kind = ?,
         follow = ?, seed = ?, reason = ?
@@ -89,7 +91,7 @@ def _insert(tx: Transaction, choices: Sequence[Choice], finder: Finder) -> dict[
         new_row(resource, hosts[name], choice, finder)
         for resource, (choice, name) in enumerate(zip(choices, names, strict=True), first)
     ]
-    tx.db.executemany(INSERT, rows)
+    INSERT.run(tx.db, rows, len(rows))
     for (host, state, role), times in Counter(row[2:5] for row in rows).items():
         tx.ledger.enter(host, state, role, "", times)
     return {row[1]: Remembered(row[0], row[7], distance(row[5], row[6])) for row in rows}

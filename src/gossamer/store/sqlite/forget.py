@@ -15,6 +15,7 @@ from gossamer.store.claims import FORGOTTEN
 from gossamer.store.sqlite.admission import as_json
 from gossamer.store.sqlite.digests import ID_OF, LESS_DIGESTS
 from gossamer.store.sqlite.ledger import write_hosts
+from gossamer.store.sqlite.many import Insertion
 from gossamer.store.visiting import BACKLINK_KINDS
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ OLD_BACKLINKS = """
 LESS_LINKS = "DELETE FROM links WHERE source IN (SELECT value FROM json_each(?))"
 LESS_TEXTS = "DELETE FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
 LESS_SOURCES = "DELETE FROM sources WHERE resource IN (SELECT value FROM json_each(?))"
-BACKLINKS = """
-    INSERT INTO backlinks (resource, number) VALUES (?, ?)
-    ON CONFLICT DO UPDATE SET number = number + excluded.number"""
+BACKLINKS = Insertion("backlinks", "resource, number", "ON CONFLICT DO UPDATE SET number = number + excluded.number")
 PRIORITY = "UPDATE resources SET priority = priority + ?2 * ?3 WHERE id = ?1"
 LESS_BACKLINKS = "DELETE FROM backlinks WHERE resource IN (SELECT value FROM json_each(?))"
 FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
@@ -84,7 +83,7 @@ def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
 def change_backlinks(db: sqlite3.Connection, changes: Counter[int], gain: float = 0.0) -> None:
     """Add to backlinks; with a gain, to priorities as well: what many pages point at comes sooner."""
     rows = sorted(change for change in changes.items() if change[1])  # in the order they lie in the file
-    db.executemany(BACKLINKS, rows)
+    BACKLINKS.run(db, rows, len(rows))
     if gain:
         db.executemany(PRIORITY, ((*row, gain) for row in rows))
 

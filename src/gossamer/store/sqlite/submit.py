@@ -8,7 +8,7 @@ Statements run once for the whole batch (`executemany` over columns zipped toget
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, State
@@ -21,6 +21,7 @@ from gossamer.store.sqlite.depth import pass_on
 from gossamer.store.sqlite.digests import recall
 from gossamer.store.sqlite.forget import change_backlinks, clear_contents
 from gossamer.store.sqlite.history import compared
+from gossamer.store.sqlite.many import Insertion
 from gossamer.store.values import Submitted
 from gossamer.store.visiting import (
     NOT_KEPT,
@@ -56,18 +57,8 @@ HELD = """
     WHERE r.id IN (SELECT value FROM json_each(?)) AND r.state = 'leased' AND h.holder = ?"""
 REDIRECT = "SELECT target FROM links WHERE source = ? AND seq = 0 AND kind = ?"
 URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?))"
-# Bonds are inserted 16 to a statement: 1.3 µs each, 2.0 alone. OR ROLLBACK, which a fault comes to in any case, spares
-# SQLite a journal of its own for each statement of several rows; with that journal half of the gain would be lost.
-LINKS_AT_ONCE = 16
-_INSERT_LINKS = (
-    "INSERT OR ROLLBACK INTO links (source, seq, target, kind, follow, weight, position, rel, anchor) VALUES"
-)
-_LINK = "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_LINK = f"{_INSERT_LINKS} {_LINK}"
-INSERT_LINKS = f"{_INSERT_LINKS} {', '.join([_LINK] * LINKS_AT_ONCE)}"
-INSERT_VISIT = """
-    INSERT INTO visits (resource, round, visited_at, crawler, outcome, status, bytes, milliseconds)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+INSERT_LINKS = Insertion("links", "source, seq, target, kind, follow, weight, position, rel, anchor")
+INSERT_VISITS = Insertion("visits", "resource, round, visited_at, crawler, outcome, status, bytes, milliseconds")
 _VISITED = """
     UPDATE resources SET state = ?, outcome = ?, reason = ?, status = ?, tries = ?, visits = visits + 1,
         visited_at = ?, visited_by = ?, dated = ?, found = ?, gap = ?, quiet = ?, misled = ?, pace = ?"""
@@ -178,12 +169,8 @@ class Submission:
         self._db.executemany("INSERT OR REPLACE INTO sources (resource, body) VALUES (?, ?)", sources)
 
     def _insert_links(self, kept: Sequence[tuple[Finished, list[int]]]) -> None:
-        """The bonds: what is left over of whole statements first, then `LINKS_AT_ONCE` at a time."""
-        rows = chain.from_iterable(link_rows(item, targets) for item, targets in kept)
         number = sum(len(targets) for _, targets in kept)
-        self._db.executemany(INSERT_LINK, islice(rows, number % LINKS_AT_ONCE))
-        values = chain.from_iterable(rows)
-        self._db.executemany(INSERT_LINKS, zip(*[values] * INSERT_LINKS.count("?"), strict=True))
+        INSERT_LINKS.run(self._db, chain.from_iterable(link_rows(item, targets) for item, targets in kept), number)
         self._tx.meta["links"] += number
 
     def _write_rows(self, finished: Sequence[Finished], standings: Mapping[int, Standing], batch: Batch) -> None:
@@ -202,7 +189,8 @@ class Submission:
         self._db.executemany(UPDATE_REPLACED, replaced)
         self._db.executemany(UPDATE_SAME, same)
         self._db.executemany(UPDATE_KEPT, kept)
-        self._db.executemany(INSERT_VISIT, (visit_row(item, self._limits.round, self._crawler) for item in finished))
+        visits = (visit_row(item, self._limits.round, self._crawler) for item in finished)
+        INSERT_VISITS.run(self._db, visits, len(finished))
         for item in finished:
             held = item.row
             self._tx.ledger.leave(held.host, State.LEASED, held.role, held.outcome)
