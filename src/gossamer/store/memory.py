@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import msgspec
 
-REMEMBERED_URLS = 60_000  # in each of two generations, and what came last; 230 bytes each, so 28 to 40 MB at most
+REMEMBERED_URLS = 60_000  # in each of two generations, and what came last; 190 bytes each, so 23 to 34 MB at most
 REMEMBERED_HOSTS = 50_000
 
 
-class Remembered(msgspec.Struct, frozen=True, gc=False):  # gc: it holds numbers only, and there are 200,000 of them
+class Remembered(msgspec.Struct, frozen=True, gc=False):  # gc: numbers only, up to 180,000 of them
     """A known resource, as much of it as decides whether a claim on it is news."""
 
     id: int

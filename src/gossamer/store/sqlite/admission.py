@@ -91,7 +91,7 @@ def _insert(tx: Transaction, choices: Sequence[Choice], finder: Finder) -> dict[
         new_row(resource, hosts[name], choice, finder)
         for resource, (choice, name) in enumerate(zip(choices, names, strict=True), first)
     ]
-    INSERT.run(tx.db, rows, len(rows))
+    INSERT.run(tx.db, rows)
     for (host, state, role), times in Counter(row[2:5] for row in rows).items():
         tx.ledger.enter(host, state, role, "", times)
     return {row[1]: Remembered(row[0], row[7], distance(row[5], row[6])) for row in rows}

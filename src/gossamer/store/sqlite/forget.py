@@ -83,7 +83,7 @@ def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
 def change_backlinks(db: sqlite3.Connection, changes: Counter[int], gain: float = 0.0) -> None:
     """Add to backlinks; with a gain, to priorities as well: what many pages point at comes sooner."""
     rows = sorted(change for change in changes.items() if change[1])  # in the order they lie in the file
-    BACKLINKS.run(db, rows, len(rows))
+    BACKLINKS.run(db, rows)
     if gain:
         db.executemany(PRIORITY, ((*row, gain) for row in rows))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 AT_ONCE = 32  # rows
 
@@ -22,16 +22,21 @@ class Insertion:
 
     def __init__(self, table: str, columns: str, otherwise: str = "") -> None:
         """`columns` are named as in SQL; `otherwise` says what becomes of a row that is there."""
-        width = columns.count(",") + 1
-        row = f"({', '.join('?' * width)})"
+        self._width = columns.count(",") + 1
+        row = f"({', '.join('?' * self._width)})"
         insert = f"INSERT OR ROLLBACK INTO {table} ({columns}) VALUES"
         self._one = f"{insert} {row} {otherwise}"
         self._many = f"{insert} {', '.join([row] * AT_ONCE)} {otherwise}"
-        self._values = width * AT_ONCE
 
-    def run(self, db: sqlite3.Connection, rows: Iterable[tuple[object, ...]], number: int) -> None:
-        """Insert so many rows: what is left over of whole statements first, then `AT_ONCE` at a time."""
-        each = iter(rows)
-        db.executemany(self._one, islice(each, number % AT_ONCE))
-        values = chain.from_iterable(each)
-        db.executemany(self._many, zip(*[values] * self._values, strict=True))
+    def run(self, db: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
+        """Insert them, `AT_ONCE` at a time, and what is left over one by one."""
+        values = chain.from_iterable(rows)
+        some: tuple[object, ...] = ()
+
+        def whole() -> Iterator[tuple[object, ...]]:
+            nonlocal some
+            while len(some := tuple(islice(values, self._width * AT_ONCE))) == self._width * AT_ONCE:
+                yield some
+
+        db.executemany(self._many, whole())
+        db.executemany(self._one, zip(*[iter(some)] * self._width, strict=True))

@@ -169,9 +169,8 @@ class Submission:
         self._db.executemany("INSERT OR REPLACE INTO sources (resource, body) VALUES (?, ?)", sources)
 
     def _insert_links(self, kept: Sequence[tuple[Finished, list[int]]]) -> None:
-        number = sum(len(targets) for _, targets in kept)
-        INSERT_LINKS.run(self._db, chain.from_iterable(link_rows(item, targets) for item, targets in kept), number)
-        self._tx.meta["links"] += number
+        INSERT_LINKS.run(self._db, chain.from_iterable(link_rows(item, targets) for item, targets in kept))
+        self._tx.meta["links"] += sum(len(targets) for _, targets in kept)
 
     def _write_rows(self, finished: Sequence[Finished], standings: Mapping[int, Standing], batch: Batch) -> None:
         """The resources themselves, and a row for each visit. Batches of host notes alone make no new version."""
@@ -189,8 +188,7 @@ class Submission:
         self._db.executemany(UPDATE_REPLACED, replaced)
         self._db.executemany(UPDATE_SAME, same)
         self._db.executemany(UPDATE_KEPT, kept)
-        visits = (visit_row(item, self._limits.round, self._crawler) for item in finished)
-        INSERT_VISITS.run(self._db, visits, len(finished))
+        INSERT_VISITS.run(self._db, (visit_row(item, self._limits.round, self._crawler) for item in finished))
         for item in finished:
             held = item.row
             self._tx.ledger.leave(held.host, State.LEASED, held.role, held.outcome)
