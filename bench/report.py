@@ -1,4 +1,4 @@
-"""What was measured, as JSON to compute with and as Markdown to read: in `bench/results/` and in the documentation."""
+"""Write measurements as JSON and Markdown into `bench/results/`, and three ratios into the project's README."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "bench" / "results"
-PAGE = ROOT / "docs" / "explanation" / "performance.md"
+PAGE = FOLDER / "README.md"  # the newest tables of bench, stages and soak, between their marks
 README = ROOT / "README.md"
+RATIO = "all on, to "  # the name of an aim begins so when it compares crawl speed with another crawler
 NOTHING: Mapping[str, str] = MappingProxyType({})
 BUILT_ON = ("pycurl", "selectolax", "tantivy", "zstandard", "numpy", "scipy")
 
@@ -98,8 +99,20 @@ def markdown(sections: Sequence[Section], mode: str, command: str, missing: Mapp
 
 
 def opening(told: str) -> str:
-    """The beginning of a report, for the README: the aims, and the first piece of work."""
+    """Cut a report after its first piece of work; the aims stand before that."""
     return "\n### ".join(told.split("\n### ")[:2])
+
+
+def ratios(sections: Sequence[Section], command: str) -> str:
+    """Return the crawl ratios for the project's README; empty when the run did not measure them."""
+    aims = [aim for section in sections for aim in section.aims if aim.name.startswith(RATIO)]
+    rows = [(aim.name.removeprefix(RATIO), f"{aim.measured.shown(aim.form)} times as fast") for aim in aims]
+    here = machine()
+    head = (
+        f"Measured on {here['date']} by `{command}` on {here['cores']} cores; medians, and in brackets the least and"
+        " the most of the runs."
+    )
+    return f"{head}\n\n{table(('beside', 'Gossamer with everything on is'), rows)}" if rows else ""
 
 
 def _section(section: Section) -> str:
@@ -123,7 +136,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write(sections: Sequence[Section], mode: str, command: str, missing: Mapping[str, str] = NOTHING) -> Path:
-    """Both files; and the report into the documentation, its beginning into the README when all was measured."""
+    """Write the JSON file and the Markdown file of a run; return the Markdown file."""
     FOLDER.mkdir(exist_ok=True)
     told = markdown(sections, mode, command, missing)
     everything = {

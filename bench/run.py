@@ -5,10 +5,10 @@
     python bench/run.py --only crawl --pages 300 --runs 1
     python bench/run.py --only generated --shape pages=20000,links=20,latency=0.05,errors=0.01
 
-`make bench` sets up what it needs first. The report goes to `bench/results/` as JSON and Markdown and into
-docs/explanation/performance.md; that of the full run into the README as well. A part that fails, or an interruption,
-costs none of the others: what was measured is written, and the report says what is missing. The exit code is 1 when a
-part failed, 130 when it was interrupted, and with --check also 1 when an aim was missed.
+`make bench` sets up what it needs first. The report goes to `bench/results/` as JSON and Markdown. The full run also
+writes its opening into `bench/results/README.md` and three ratios into the project's README. A part that fails, or an
+interruption, costs none of the others: what was measured is written, and the report says what is missing. The exit code
+is 1 when a part failed, 130 when it was interrupted, and with --check also 1 when an aim was missed.
 """
 
 from __future__ import annotations
@@ -111,9 +111,10 @@ def publish(measured: Measured, mode: str, command: str, *, keep: bool) -> None:
     told = report.markdown(measured.sections, mode, command, measured.missing)
     if keep:
         report.write(measured.sections, mode, command, measured.missing)
-        report.put_between(report.PAGE, f"bench {mode}", told)
         if mode == "full":
-            report.put_between(report.README, "bench", report.opening(told))
+            report.put_between(report.PAGE, "bench", report.opening(told))
+            if ratios := report.ratios(measured.sections, command):
+                report.put_between(report.README, "bench", ratios)
     Console().print(Markdown(told))
 
 

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
 
 from bench.contest import end_in_order, family, proportional_set_size, tell  # noqa: E402
-from bench.report import PAGE, put_between, table  # noqa: E402
+from bench.report import PAGE, measured_by, put_between, table  # noqa: E402
 
 from crawling import FAST, command, crawl, environment, gossamer, query  # noqa: E402
 from webs import debian  # noqa: E402
@@ -344,7 +344,7 @@ def main() -> int:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "soak.md").write_text(told)
     if options.minutes >= 60:
-        put_between(PAGE, "soak", told)
+        put_between(PAGE, "soak", f"{measured_by(f'`make soak MINUTES={options.minutes:g}`')} {verdict.strip()}")
     print(told)
     return 0 if good else 1
 

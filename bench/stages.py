@@ -2,7 +2,7 @@
 
     python bench/stages.py                 # the table
     python bench/stages.py --check         # exit code 1 when a stage takes 15 % more than its budget, or has none
-    python bench/stages.py --write         # what is measured now becomes the budget, here and in the documentation
+    python bench/stages.py --write         # the new measurement becomes the budget; table to bench/results/README.md
 
 The pages are a fixed sample of Debian's openjdk-17-doc. Processors differ, and have moods: so a stage is not held
 against a clock but against a loop of fixed work (`reference`) that runs between the stages, and what counts is the

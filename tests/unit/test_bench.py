@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -108,9 +109,7 @@ def test_a_report_tells_machine_aims_and_who_was_not_there(tmp_path: Path, monke
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a bench of three parts writes its report: one goes well, one fails, one is interrupted by the user."""
     for name in ("PAGE", "README"):
-        (tmp_path / name).write_text(
-            "".join(f"<!-- {it} -->\n<!-- end of {it} -->\n" for it in ("bench", "bench full"))
-        )
+        (tmp_path / name).write_text("<!-- bench -->\n<!-- end of bench -->\n")
         monkeypatch.setattr(report, name, tmp_path / name)
     monkeypatch.setattr(report, "FOLDER", tmp_path / "results")
 
@@ -120,7 +119,11 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def is_interrupted(_scale: run.Scale) -> report.Section:
         raise KeyboardInterrupt
 
-    section = report.Section(name="A site", work="Ten pages.", columns=("system",), rows=[["gossamer"]])
+    ratio = report.Aim(name="all on, to scrapy", measured=Spread.of([8.0, 9.0]), least=25.0)
+    cores = report.Aim(name="two cores, to one", measured=Spread.of([2.0]), least=1.7)
+    section = report.Section(
+        name="A site", work="Ten pages.", columns=("system",), rows=[["gossamer"]], aims=[ratio, cores]
+    )
     parts = {"fails": fails, "goes": lambda _: section, "stops": is_interrupted, "later": fails}
     monkeypatch.setattr(run, "PARTS", {name: run.Part(part, 1, 1) for name, part in parts.items()})
     return tmp_path
@@ -135,9 +138,43 @@ def test_what_was_measured_is_written_though_parts_fail_and_the_rest_is_interrup
     assert "### A site" in page
     assert "- Not measured: fails (ValueError: no such page)\n- Not measured: stops (interrupted)" in page
     assert "- Not measured: later (interrupted)" in page
-    assert "- Not measured: fails" in (kept / "README").read_text()
-    assert "### A site" in (kept / "README").read_text()
+    readme = (kept / "README").read_text()
+    assert "by `make bench ARGS=--full` on " in readme
+    assert readme.count("times as fast") == 1
+    assert "| scrapy | 8.50 (8.00 to 9.00) times as fast |" in readme
     assert "fails (1 of 4); about 1 min left" in capsys.readouterr().err
+
+
+def test_a_run_without_crawl_ratios_leaves_the_readme_as_it_is(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "PARTS", {"fails": run.PARTS["fails"], "goes": run.Part(lambda _: bare_section(), 1, 1)})
+    monkeypatch.setattr(sys, "argv", ["run.py", "--full"])
+    before = (kept / "README").read_text()
+    assert run.main() == 1
+    assert (kept / "README").read_text() == before
+    assert "### Search" in (kept / "PAGE").read_text()
+
+
+def bare_section() -> report.Section:
+    return report.Section(name="Search", work="Ten questions.", columns=("system",), rows=[["gossamer"]])
+
+
+def between(file: Path, name: str) -> str:
+    """What stands between the marks of a document."""
+    return file.read_text().partition(f"<!-- {name} -->")[2].partition(f"<!-- end of {name} -->")[0]
+
+
+def test_the_documents_show_the_newest_full_run() -> None:
+    full = (report.FOLDER / "full.md").read_text()
+    assert between(report.PAGE, "bench").strip() == report.opening(full).strip()
+    wanted = re.findall(rf"^\| {report.RATIO}(.+?) \| (.+?) \|", full, re.MULTILINE)
+    shown = re.findall(r"^\| (.+?) \| (.+?) times as fast \|$", between(report.README, "bench"), re.MULTILINE)
+    assert len(wanted) == 3
+    assert shown == wanted
+
+
+@pytest.mark.parametrize("name", ["bench", "stages", "soak"])
+def test_the_results_page_has_marks_for_every_generated_table(name: str) -> None:
+    assert between(report.PAGE, name).strip()
 
 
 def test_the_opening_of_a_report_has_the_aims_and_the_first_piece_of_work() -> None:
