@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.config import DEFAULT_ACCEPT, FetchSettings
-from gossamer.crawl.fetch import Fetcher
+from gossamer.fetch.fetcher import Fetcher
 from gossamer.model import Outcome, Request, Role
 
 if TYPE_CHECKING:

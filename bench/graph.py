@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer.graph.bonds import open_bonds
-from gossamer.graph.rank import TOLERANCE, pagerank
-from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.ranking.algorithms import TOLERANCE, pagerank
+from gossamer.graph.ranking.rank_web import RankOptions, rank
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
 

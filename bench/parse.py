@@ -23,14 +23,14 @@ import msgspec
 import zstandard
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.crawl.charset import as_utf8
-from gossamer.crawl.parse import PageParser
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.parsers import ALLOCATOR
-from gossamer.crawl.reading.html import read_html
-from gossamer.crawl.reading.text import headed, packed
-from gossamer.crawl.urls import digest
 from gossamer.model import ParseJob, Role
+from gossamer.parse.charset import as_utf8
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import PageParser
+from gossamer.parse.pool import ALLOCATOR
+from gossamer.parse.readers.html import read_html
+from gossamer.parse.readers.text import headed, packed
+from gossamer.urls.canonical import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -28,15 +28,15 @@ import zstandard
 from gossamer.graph.reports.base import Options
 from gossamer.graph.reports.registry import REPORTS
 from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit
-from gossamer.store.packed import decode_source, decode_text
-from gossamer.store.questions import Question
+from gossamer.store.content import decode_source, decode_text
+from gossamer.store.read.questions import Question
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gossamer.model import Lease
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 BATCH = 256
 WORDS = 250
@@ -143,7 +143,7 @@ def libraries(store: Store, pages: int = 300) -> None:
     import simhash  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415
 
     from gossamer.graph.reports.markup import _parsed  # noqa: PLC0415
-    from gossamer.graph.reports.near import runs_of, signatures  # noqa: PLC0415
+    from gossamer.graph.reports.near_duplicates import runs_of, signatures  # noqa: PLC0415
 
     texts = [" ".join(run for _, run in decode_text(row[4])) for row in islice(store.ask(Question.TEXTS), pages)]
     sources = [decode_source(row[3]) for row in islice(store.ask(Question.SOURCES), pages)]

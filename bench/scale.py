@@ -26,7 +26,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from bench.contest import end_in_order  # noqa: E402
 from bench.report import ROOT, machine, put_between, table  # noqa: E402
 
-from gossamer.store.postgres.place import postgres_place  # noqa: E402
+from gossamer.store.postgres.location import postgres_place  # noqa: E402
 from gossamer.wiring import copy_web  # noqa: E402
 
 if TYPE_CHECKING:

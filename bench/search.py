@@ -37,7 +37,7 @@ from gossamer.index.analyze import analysis  # noqa: E402
 from gossamer.index.documents import as_indexed  # noqa: E402
 from gossamer.search.query import parse  # noqa: E402
 from gossamer.search.weights import FIRST  # noqa: E402
-from gossamer.web.serving import keep_memory  # noqa: E402
+from gossamer.web.server import keep_memory  # noqa: E402
 from gossamer.wiring import open_index, open_searcher, open_store  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
@@ -45,8 +45,8 @@ from webs.nginx import Nginx, Site  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gossamer.index.base import IndexReader
-    from gossamer.store.base import Store
+    from gossamer.index.protocol import IndexReader
+    from gossamer.store.protocol import Store
 
 CACHE = HERE.parent / ".cache" / "search"
 QUESTIONS = 1_000

@@ -37,7 +37,7 @@ from webs.nginx import Nginx, Site
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gossamer.index.base import IndexReader
+    from gossamer.index.protocol import IndexReader
     from gossamer.search.service import Searcher
 
 TEN = 10

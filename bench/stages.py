@@ -38,14 +38,14 @@ from bench.fetch import fetch_all  # noqa: E402
 from bench.parse import MOST_LINKS, sample  # noqa: E402
 from bench.report import PAGE, measured_by, put_between, table  # noqa: E402
 
-from gossamer.crawl.parse import PageParser  # noqa: E402
-from gossamer.crawl.parse_options import ParseOptions  # noqa: E402
-from gossamer.crawl.parsers import ALLOCATOR  # noqa: E402
-from gossamer.crawl.reading.html import read_html  # noqa: E402
-from gossamer.crawl.urls import digest  # noqa: E402
 from gossamer.index.build import bring_up_to_date  # noqa: E402
 from gossamer.index.documents import DocumentMaker  # noqa: E402
 from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit  # noqa: E402
+from gossamer.parse.options import ParseOptions  # noqa: E402
+from gossamer.parse.page_parser import PageParser  # noqa: E402
+from gossamer.parse.pool import ALLOCATOR  # noqa: E402
+from gossamer.parse.readers.html import read_html  # noqa: E402
+from gossamer.urls.canonical import digest  # noqa: E402
 from gossamer.wiring import open_index_writer, open_store  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gossamer.index.documents import Batch
-    from gossamer.store.base import Store
-    from gossamer.store.following import Standing
+    from gossamer.store.follow.changes import Standing
+    from gossamer.store.protocol import Store
 
 PACKAGE = "openjdk-17-doc"
 BUDGETS = ROOT / "bench" / "budgets.json"

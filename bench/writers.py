@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
 
     from gossamer.model import Visit
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 BATCH = one_writer.BATCH
 BATCHES = 12  # measured, for each writer

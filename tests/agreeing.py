@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gossamer.index.base import IndexReader
+    from gossamer.index.protocol import IndexReader
 
 PLACES = 10
 SEED = 7

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gossamer.model import HostNote, Robots
-from gossamer.store.copying import TABLES, Source, Target
-from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
+from gossamer.store.copy import TABLES, Source, Target
+from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from gossamer.store.postgres import PostgresStore
-from gossamer.store.postgres.copying import PostgresSource, PostgresTarget
-from gossamer.store.postgres.place import postgres_place
+from gossamer.store.postgres.copy import PostgresSource, PostgresTarget
+from gossamer.store.postgres.location import postgres_place
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.copying import SqliteSource, SqliteTarget
+from gossamer.store.sqlite.copy import SqliteSource, SqliteTarget
 from gossamer.store.values import Report
 from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, seed, start, visit_all
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, LAST = "http://a.test/", "http://a.test/b", "http://z.test/last"
 LONG_AGO = 0.0

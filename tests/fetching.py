@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.config import DEFAULT_ACCEPT, FetchSettings
-from gossamer.crawl.fetch import Fetcher
+from gossamer.fetch.fetcher import Fetcher
 from gossamer.model import Request, Role
 
 if TYPE_CHECKING:

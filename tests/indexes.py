@@ -9,15 +9,15 @@ import msgspec
 import zstandard
 
 from gossamer.index.analyze import analysis
-from gossamer.index.base import InTitle, Phrase, Query, Weights, Word
 from gossamer.index.documents import DocumentMaker
+from gossamer.index.protocol import InTitle, Phrase, Query, Weights, Word
 from gossamer.model import Field
-from gossamer.store.following import Standing
+from gossamer.store.follow.changes import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gossamer.index.base import Document, IndexWriter
+    from gossamer.index.protocol import Document, IndexWriter
 
 Runs = list[tuple[Field, str]]
 WEIGHTS = Weights(title=2.0, headings=1.0, body=1.0, url=0.5)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import msgspec
 import zstandard
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Kind, Page, ParseJob, Position, Role
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse
 
 URL = "http://example.org/dir/page.html"
 

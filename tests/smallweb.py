@@ -9,9 +9,9 @@ import zstandard
 
 from gossamer.config import CrawlSettings
 from gossamer.crawl.policy import verdict
-from gossamer.crawl.urls import authority, digest
 from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit
 from gossamer.store.sqlite import SqliteStore
+from gossamer.urls.canonical import authority, digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

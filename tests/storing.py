@@ -27,7 +27,7 @@ from gossamer.model import (
     State,
     Visit,
 )
-from gossamer.store.base import Store
+from gossamer.store.protocol import Store
 from gossamer.store.values import Report
 
 HERE = "here"  # a machine

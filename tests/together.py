@@ -16,7 +16,7 @@ from storing import Bond, Policy, fetched, gone, lease_all, leases, redirected, 
 
 if TYPE_CHECKING:
     from gossamer.model import Lease, Visit
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from storing import Open
 
 CRAWLERS = 4

@@ -26,7 +26,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from gossamer.cli.live import frame
-from gossamer.crawl.crawler import CrawlLoop
+from gossamer.crawl.loop import CrawlLoop
 from gossamer.demo import DemoWeb
 from gossamer.start import Ask, prepare
 

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.basics.locations import local_directory
 from gossamer.config import StoreSettings
-from gossamer.crawl.heap import give_back
-from gossamer.crawl.parsers import ALLOCATOR
 from gossamer.errors import GossamerError, IndexBusy, IndexFull, IndexMissing, StoreFull
 from gossamer.index.progress import Progress
-from gossamer.places import local_directory
+from gossamer.parse.pool import ALLOCATOR
+from gossamer.processes.heap import give_back
 from gossamer.wiring import open_index, open_index_writer, open_store
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from gossamer.config import IndexSettings
     from gossamer.index.build import Builder
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 SOON_SECONDS = 0.25  # until the next look at a store that has nothing new for the moment ...
 LOOK_SECONDS = 1.0  # ... and at one that has had nothing for a while

@@ -23,27 +23,27 @@ import msgspec
 import zstandard
 
 from gossamer import start, wiring
-from gossamer.config.named import by_key
-from gossamer.crawl.urls import digest, from_input
+from gossamer.config.keywords import by_key
 from gossamer.errors import CrawlerLost, SeedUnreachable
 from gossamer.indexing import IndexFollower
 from gossamer.lookup import find, url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
+from gossamer.urls.canonical import digest, from_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from gossamer.config.named import NamedSettings
-    from gossamer.crawl.crawler import CrawlLoop
+    from gossamer.config.keywords import NamedSettings
+    from gossamer.crawl.loop import CrawlLoop
     from gossamer.crawl.progress import Progress
     from gossamer.graph.snapshot import Graph
-    from gossamer.index.base import IndexReader
-    from gossamer.index.words import Order, WordEntry
+    from gossamer.index.protocol import IndexReader
+    from gossamer.index.word_table import Order, WordEntry
     from gossamer.model import Visit
     from gossamer.search.service import Answer, Searcher
-    from gossamer.store.base import Store
-    from gossamer.store.graph import Ranking, Ranks
+    from gossamer.store.follow.graph import Ranking, Ranks
+    from gossamer.store.protocol import Store
     from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
 PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
@@ -84,7 +84,7 @@ class VisitedPage:
     @cached_property
     def fields(self) -> list[tuple[Field, str]]:
         """The text by field, in reading order."""
-        from gossamer.store.packed import decode_text  # noqa: PLC0415 - only when looked at
+        from gossamer.store.content import decode_text  # noqa: PLC0415 - only when looked at
 
         page = self._visit.page
         return decode_text(page.text) if page and page.text else []
@@ -276,11 +276,12 @@ class Web:
 
     def rank(self, **options: object) -> Ranking:
         """Compute ranks and write them to the store: `measures`, `alpha`, `weighted`, `include_unvisited`."""
-        from gossamer.graph import arrays, ranking  # noqa: PLC0415 - numpy and scipy are loaded only when needed
+        from gossamer.graph import arrays  # noqa: PLC0415 - numpy and scipy are loaded only when needed
+        from gossamer.graph.ranking import rank_web  # noqa: PLC0415 - numpy and scipy are loaded only when needed
 
-        wanted = msgspec.convert(options, ranking.RankOptions)
+        wanted = msgspec.convert(options, rank_web.RankOptions)
         with closing(wiring.open_store(self._place)) as store, arrays.graph_directory(self._place) as directory:
-            return ranking.rank(store, directory, wanted)
+            return rank_web.rank(store, directory, wanted)
 
     def ranking(self) -> Ranking | None:
         """How the ranks were made; None when there are none."""
@@ -301,7 +302,7 @@ class Web:
 
     def word(self, word: str, *, order: Order = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
         """The word table's entry: where a word stands, with one page of its documents."""
-        from gossamer.index.words import WordTable  # noqa: PLC0415 - numpy and Tantivy are loaded only when needed
+        from gossamer.index.word_table import WordTable  # noqa: PLC0415 - numpy and Tantivy are loaded only when needed
 
         return WordTable(self._store, self._index()).entry(word, order=order, page=page, limit=limit)
 

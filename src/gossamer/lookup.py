@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.urls import UrlRules, digest, from_input
 from gossamer.errors import UsageError
+from gossamer.urls.canonical import UrlRules, digest, from_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import ResourceRow
 
 

@@ -17,28 +17,28 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from gossamer import config
-from gossamer.cores import cores
+from gossamer.basics.cores import cores
+from gossamer.basics.locations import is_shared, local_directory
 from gossamer.crawl.log import CrawlLog
-from gossamer.crawl.parsers import ParserPool
 from gossamer.crawl.policy import UNREACHABLE
-from gossamer.crawl.scope import Scope
-from gossamer.crawl.searching import result_links
-from gossamer.crawl.terms import admissions, parse_options, url_rules
-from gossamer.crawl.urls import UrlRules, digest, from_input
+from gossamer.crawl.round_settings import admissions, parse_options, url_rules
+from gossamer.crawl.seed_search import result_links
 from gossamer.crawl.visits import seed_candidate
 from gossamer.crawl.writer import Watch
 from gossamer.errors import StoreMissing, UsageError
 from gossamer.model import State, Value
-from gossamer.places import is_shared, local_directory
+from gossamer.parse.pool import ParserPool
 from gossamer.revisit.pace import Budget, Schedule, limits_of, schedule_of
+from gossamer.urls.canonical import UrlRules, digest, from_input
+from gossamer.urls.scope import Scope
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.config import CrawlSettings, Loaded, Settings
-    from gossamer.crawl.crawler import CrawlLoop
-    from gossamer.store.base import Store
+    from gossamer.crawl.loop import CrawlLoop
+    from gossamer.store.protocol import Store
     from gossamer.store.values import Round
 
 
@@ -139,8 +139,8 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
         pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
         opened.callback(pool.close)
         # While the parsers start, on other cores: it takes as long.
-        from gossamer.crawl.crawler import CrawlLoop, Parts, Plan  # noqa: PLC0415
-        from gossamer.crawl.fetch import Fetcher  # noqa: PLC0415
+        from gossamer.crawl.loop import CrawlLoop, Parts, Plan  # noqa: PLC0415
+        from gossamer.fetch.fetcher import Fetcher  # noqa: PLC0415
 
         fetcher = Fetcher(
             settings.fetch, settings.hosts, accept=settings.crawl.accept, selector=selector,

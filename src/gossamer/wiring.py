@@ -11,10 +11,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gossamer.basics.locations import is_shared, local_directory
 from gossamer.config import StoreSettings, load
 from gossamer.config.layers import FILE_NAME
 from gossamer.errors import UsageError
-from gossamer.places import is_shared, local_directory
 from gossamer.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gossamer.config import IndexSettings
-    from gossamer.index.base import IndexReader, IndexWriter
     from gossamer.index.opensearch import OpenSearchPlace
+    from gossamer.index.protocol import IndexReader, IndexWriter
     from gossamer.search.service import Searcher
     from gossamer.search.weights import Blend
-    from gossamer.store.base import Store
-    from gossamer.store.copying import Copied, Source, Target
-    from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.store.copy import Copied, Source, Target
+    from gossamer.store.postgres.location import PostgresPlace
+    from gossamer.store.protocol import Store
 
 
 def open_store(
@@ -49,7 +49,7 @@ def open_store(
 
 def _postgres_place(place: str) -> PostgresPlace:
     try:
-        from gossamer.store.postgres.place import postgres_place  # noqa: PLC0415 - its driver is an extra
+        from gossamer.store.postgres.location import postgres_place  # noqa: PLC0415 - its driver is an extra
     except ModuleNotFoundError as error:
         raise UsageError(
             f"A web in PostgreSQL needs the extra `postgres`: pip install 'gossamer[postgres]'. ({error.name} is not"
@@ -83,7 +83,7 @@ def has_index(place: str) -> bool:
         there = _in_cluster(at)
         with closing(there.cluster):
             return there.current() is not None
-    from gossamer.index.tantivy.place import IndexPlace  # noqa: PLC0415
+    from gossamer.index.tantivy.location import IndexPlace  # noqa: PLC0415
 
     return IndexPlace(local_directory(place) / "index").current() is not None
 
@@ -130,7 +130,7 @@ def searcher(store: Store, index: IndexReader, place: str, blend: Blend | None =
     """The same with an index that is open already; with PageRank, if that was computed."""
     import numpy as np  # noqa: PLC0415
 
-    from gossamer.graph.rank import load_pagerank  # noqa: PLC0415
+    from gossamer.graph.ranking.algorithms import load_pagerank  # noqa: PLC0415
     from gossamer.search.service import Searcher  # noqa: PLC0415
     from gossamer.search.weights import SECOND  # noqa: PLC0415
 
@@ -145,7 +145,7 @@ def searcher(store: Store, index: IndexReader, place: str, blend: Blend | None =
 
 def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> Copied:
     """Copy the web at a place to another one, with its settings file if there is one."""
-    from gossamer.store.copying import copy  # noqa: PLC0415
+    from gossamer.store.copy import copy  # noqa: PLC0415
 
     stale = local_directory(to) / "index"
     if stale.exists():
@@ -162,10 +162,10 @@ def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> Copied:
 def _copy_source(place: str) -> Source:
     if is_shared(place):
         at = _postgres_place(place)
-        from gossamer.store.postgres.copying import PostgresSource  # noqa: PLC0415
+        from gossamer.store.postgres.copy import PostgresSource  # noqa: PLC0415
 
         return PostgresSource(at)
-    from gossamer.store.sqlite.copying import SqliteSource  # noqa: PLC0415
+    from gossamer.store.sqlite.copy import SqliteSource  # noqa: PLC0415
 
     return SqliteSource(Path(place))
 
@@ -173,9 +173,9 @@ def _copy_source(place: str) -> Source:
 def _copy_target(place: str) -> Target:
     if is_shared(place):
         at = _postgres_place(place)
-        from gossamer.store.postgres.copying import PostgresTarget  # noqa: PLC0415
+        from gossamer.store.postgres.copy import PostgresTarget  # noqa: PLC0415
 
         return PostgresTarget(at)
-    from gossamer.store.sqlite.copying import SqliteTarget  # noqa: PLC0415
+    from gossamer.store.sqlite.copy import SqliteTarget  # noqa: PLC0415
 
     return SqliteTarget(Path(place))

@@ -18,8 +18,8 @@ from postgres_server import new_place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.index.base import IndexReader, IndexWriter
-    from gossamer.store.base import Store
+    from gossamer.index.protocol import IndexReader, IndexWriter
+    from gossamer.store.protocol import Store
     from storing import Open
 
 

@@ -15,10 +15,10 @@ from psycopg import connect
 
 from copies import LAST, A, B, build, everything, open_web, source, target
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreMissing, UsageError
-from gossamer.store.copying import TABLES, Note, Table, _copied, copy
+from gossamer.store.copy import TABLES, Note, Table, _copied, copy
 from gossamer.store.postgres import PostgresStore
-from gossamer.store.postgres.place import postgres_place
-from gossamer.store.questions import Question
+from gossamer.store.postgres.location import postgres_place
+from gossamer.store.read.questions import Question
 from gossamer.store.sqlite import SqliteStore
 from postgres_server import new_place
 from storing import admit_all, digest, join, recount, seed, visit_all
@@ -26,7 +26,7 @@ from storing import admit_all, digest, join, recount, seed, visit_all
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.store.copying import Copied
+    from gossamer.store.copy import Copied
 
 VALUES: dict[str, Any] = {
     "resource": 1, "most": 3, "least": 2, "longest": 9, "texts": '["home"]', "around": ".", "nothing": b"", "since": 0,

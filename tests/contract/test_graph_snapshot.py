@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
 ELSEWHERE = "http://x.test/"

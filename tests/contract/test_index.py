@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gossamer.errors import IndexBusy, IndexMissing
-from gossamer.index.base import (
+from gossamer.index.protocol import (
     STOPS,
     Anchors,
     AnyOf,
@@ -28,7 +28,7 @@ from indexes import SEEN, WEIGHTS, Lexicon, documents, fill, in_title, page, phr
 
 if TYPE_CHECKING:
     from contract.conftest import NewIndex
-    from gossamer.index.base import IndexReader, Matches
+    from gossamer.index.protocol import IndexReader, Matches
 
 
 def found(index: NewIndex, query: Query, limit: int = 100) -> list[int]:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from contract.conftest import INDEXES
 from gossamer.index.analyze import analysis
-from gossamer.index.base import Query, Site
-from gossamer.index.words import WordTable, field_names
+from gossamer.index.protocol import Query, Site
+from gossamer.index.word_table import WordTable, field_names
 from gossamer.model import Field
 from indexes import WEIGHTS, Lexicon, documents, in_title, phrase, standing, word
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contract.conftest import NewIndex
-    from gossamer.store.following import Standing
+    from gossamer.store.follow.changes import Standing
 
 # Inflected forms, stop words, punctuation that joins and divides, scripts without blanks.
 VOCABULARY = (

@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.store.postgres import (
-    PostgresStore,
-    documents,
-    export,
-    following,
-    freshness,
-    graph,
-    history,
-    read,
-    recent,
-)
+from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres.follow import changes, graph
+from gossamer.store.postgres.read import documents, export, freshness, history, recent, resources
 from postgres_server import new_place
 from storing import start, visit_all
 
@@ -34,26 +26,26 @@ if TYPE_CHECKING:
 IDS = "{1,2,3}"
 LARGE = "resources|links|visits|texts|sources|history|words|backlinks|ranks|forgotten|relinked"
 STATEMENTS: dict[str, tuple[str, Any]] = {
-    "resource": (read.RESOURCE, (b"",)),
-    "resources": (read.RESOURCES, (5, 10)),
-    "errors": (read.ERRORS, (5, 10)),
-    "inlinks": (read.INLINKS, (1, 10)),
-    "outlinks": (read.OUTLINKS, (1, 10)),
-    "visits of one": (read.VISITS, (1,)),
+    "resource": (resources.RESOURCE, (b"",)),
+    "resources": (resources.RESOURCES, (5, 10)),
+    "errors": (resources.ERRORS, (5, 10)),
+    "inlinks": (resources.INLINKS, (1, 10)),
+    "outlinks": (resources.OUTLINKS, (1, 10)),
+    "visits of one": (resources.VISITS, (1,)),
     "documents": (documents.DOCUMENTS, (IDS,)),
     "every link": (export.LINKS, (1, 1, 10)),
     "every visit": (export.VISITS, (1, 10)),
     "every page": (export.PAGES, (1, 10)),
     "nodes": (export.PAGE_NODES, (IDS,)),
-    "what changed": (following._CHANGED, (1, 1, 10)),
-    "what was forgotten": (following._FORGOTTEN, (1, 1, 10)),
-    "who names these": (following._NAMING, (IDS,)),
-    "standings": (following._STANDINGS, (IDS,)),
-    "links of these": (following._LINKED_BY, (IDS,)),
-    "where these lead": (following._LED_TO, (IDS,)),
-    "anchors": (following._ANCHORS, {"targets": IDS, "most": 10}),
-    "some words": (following._WORDS, (["egg"],)),
-    "every word": (following._EVERY_WORD, ("egg", 10)),
+    "what changed": (changes._CHANGED, (1, 1, 10)),
+    "what was forgotten": (changes._FORGOTTEN, (1, 1, 10)),
+    "who names these": (changes._NAMING, (IDS,)),
+    "standings": (changes._STANDINGS, (IDS,)),
+    "links of these": (changes._LINKED_BY, (IDS,)),
+    "where these lead": (changes._LED_TO, (IDS,)),
+    "anchors": (changes._ANCHORS, {"targets": IDS, "most": 10}),
+    "some words": (changes._WORDS, (["egg"],)),
+    "every word": (changes._EVERY_WORD, ("egg", 10)),
     "changed pages": (graph.CHANGED, {"since": 1}),
     "pages of the graph": (graph.STANDINGS, (IDS,)),
     "links of the graph": (graph.LINKS, (IDS,)),

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from gossamer.store.postgres import PostgresStore
-from gossamer.store.postgres.place import postgres_place
-from gossamer.store.questions import Question
+from gossamer.store.postgres.location import postgres_place
+from gossamer.store.read.questions import Question
 from postgres_server import new_place
 from storing import admit_all, seed, start, visit_all
 

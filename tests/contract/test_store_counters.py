@@ -32,7 +32,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from storing import Open
 
 URLS = [f"http://{host}.test/{page}" for host in "abc" for page in range(5)]

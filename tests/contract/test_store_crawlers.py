@@ -7,7 +7,7 @@ import time
 from msgspec import structs
 
 from gossamer.model import HostLease, HostNote
-from gossamer.store.base import LEASE_SECONDS, Store
+from gossamer.store.protocol import LEASE_SECONDS, Store
 from gossamer.store.values import Report
 from storing import Open, admit_all, candidate, fetched, join, lease_all, leases, start, state, visit_all
 

@@ -27,7 +27,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A = "http://a.test/0"
 

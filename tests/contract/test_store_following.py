@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gossamer.model import Kind, Outcome, State
-from gossamer.store.following import Place
+from gossamer.store.follow.changes import Place
 from storing import Bond, admit_all, digest, ended, fetched, gone, lease_all, leases, redirected, seed, start, visit_all
 
 if TYPE_CHECKING:
     from gossamer.model import Lease, Visit
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from storing import Open
 
 A, B, C, D = (f"http://a.test/{name}" for name in "abcd")

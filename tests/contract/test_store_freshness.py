@@ -29,7 +29,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import ResourceRow
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"

@@ -26,7 +26,7 @@ from storing import Policy, candidate, digest, ended, fetched, join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 PAGES, DAYS, VISITS_A_DAY = 2_000, 60, 300
 SITEMAPS_A_DAY = 4  # they count as visits too

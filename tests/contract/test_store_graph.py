@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.errors import StoreError
 from gossamer.model import Kind, Outcome, State
-from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
+from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from storing import (
     Bond,
     Policy,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.model import Lease
-    from gossamer.store.base import Store
-    from gossamer.store.graph import LinkChanges
+    from gossamer.store.follow.graph import LinkChanges
+    from gossamer.store.protocol import Store
     from storing import Open
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"

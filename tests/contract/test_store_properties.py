@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from examples import usually
-from gossamer.crawl.urls import canonical
 from gossamer.model import Kind
+from gossamer.urls.canonical import canonical
 from storing import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A = "http://a.test/"
 NUMBERS = count()

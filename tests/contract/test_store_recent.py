@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from storing import admit_all, fetched, gone, lease_all, leases, start
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 

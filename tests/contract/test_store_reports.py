@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gossamer.graph.reports.base import Options, column_type, lacks
 from gossamer.graph.reports.registry import REPORTS, chosen
 from gossamer.model import Kind, Outcome, State
-from gossamer.store.questions import Question
+from gossamer.store.read.questions import Question
 from storing import (
     Bond,
     Open,
@@ -30,7 +30,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C, D, E = (f"http://a.test/{path}" for path in ("", "b", "c", "d", "e"))
 X = "http://x.test/"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.model import Lease, Visit
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from storing import Site
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from gossamer.model import HostNote, Kind, Outcome, Robots, Role, State
-from gossamer.store.base import LEASE_SECONDS, Store
+from gossamer.store.protocol import LEASE_SECONDS, Store
 from storing import (
     Bond,
     Open,

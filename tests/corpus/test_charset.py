@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.crawl.charset import as_utf8, by_label, in_byte_order_mark, in_document
+from gossamer.parse.charset import as_utf8, by_label, in_byte_order_mark, in_document
 from suites import suite
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gossamer.graph.rank import hits, pagerank
+from gossamer.graph.ranking.algorithms import hits, pagerank
 from gossamer.graph.snapshot import Links
 from suites import table
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.charset import by_label, in_document, in_header
-from gossamer.crawl.decode import decoded
-from gossamer.crawl.reading.html import read_html
 from gossamer.model import Kind, Outcome
+from gossamer.parse.charset import by_label, in_document, in_header
+from gossamer.parse.content_encoding import decoded
+from gossamer.parse.readers.html import read_html
 from parsing import page, rows
 from suites import suite, table
 

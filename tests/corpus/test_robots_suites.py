@@ -8,8 +8,8 @@ import pytest
 
 from gossamer.config import PolitenessSettings
 from gossamer.crawl.frontier import AskRobots, Fetch, Frontier
-from gossamer.crawl.robots import RobotsRules, meaning_of, robots_text
 from gossamer.model import HostLease, Lease, Outcome, Robots, Role
+from gossamer.urls.robots import RobotsRules, meaning_of, robots_text
 from suites import table
 
 pytestmark = pytest.mark.shared

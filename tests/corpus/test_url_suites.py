@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ada_url import join_url, normalize_url
 
-from gossamer.crawl.urls import KEEP, UrlRules, authority, canonical, key
+from gossamer.urls.canonical import KEEP, UrlRules, authority, canonical, key
 from suites import table
 
 pytestmark = pytest.mark.shared

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.config import Settings
 from gossamer.files.archive import Taking, pages_in_archive
-from gossamer.files.page import FilePage, Skipped
+from gossamer.files.file_page import FilePage, Skipped
 from gossamer.model import Outcome
 from suites import suite
 

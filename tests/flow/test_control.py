@@ -229,7 +229,7 @@ def test_a_running_crawler_is_given_more_parsers_and_fewer_again(
     children = psutil.Process(process.pid).children
 
     def parsers() -> int:
-        return sum("gossamer.crawl.parser_process" in command_of(child) for child in children())
+        return sum("gossamer.parse.parser_process" in command_of(child) for child in children())
 
     def has_parsers(number: int) -> bool:
         return parsers() == number == int(crawlers(store)[0]["parsers"])

@@ -279,7 +279,7 @@ def member(crawl_: subprocess.Popen[str], kind: str) -> psutil.Process:
     coordinator = psutil.Process(crawl_.pid)
     if kind == "crawl":
         return coordinator
-    sign = {"parser": "gossamer.crawl.parser_process", "index": "gossamer.indexing"}[kind]
+    sign = {"parser": "gossamer.parse.parser_process", "index": "gossamer.indexing"}[kind]
     while crawl_.poll() is None:
         for child in coordinator.children():
             if sign in child.cmdline():

@@ -13,7 +13,7 @@ import pytest
 
 from fetching import Loop
 from gossamer.config import FetchSettings
-from gossamer.crawl.answer import ROBOTS_BYTES
+from gossamer.fetch.response import ROBOTS_BYTES
 from gossamer.model import Outcome, Request, Role
 from hostile import PAGE, WIRE, HostileServer
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crawling import FAST, crawl
-from gossamer.crawl.urls import digest
 from gossamer.model import State
 from gossamer.store.sqlite import SqliteStore
+from gossamer.urls.canonical import digest
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

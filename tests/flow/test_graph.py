@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from crawling import FAST, command, gossamer, query
-from gossamer.graph.rank import load_pagerank
+from gossamer.graph.ranking.algorithms import load_pagerank
 from webs import debian
 
 if TYPE_CHECKING:

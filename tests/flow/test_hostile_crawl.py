@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from crawling import Memory, command, environment, gossamer, query
-from gossamer.crawl.urls import canonical
+from gossamer.urls.canonical import canonical
 from hostile.cases import CASES, DEPTH, MEMORY, SECONDS, Case
 from hostile.world import World
 

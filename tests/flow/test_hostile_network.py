@@ -15,8 +15,8 @@ import pytest
 
 from crawling import command, environment, gossamer, query
 from fetching import LIMITS, Loop
-from gossamer.crawl import fetch
-from gossamer.crawl.transfer import handle_options
+from gossamer.fetch import fetcher
+from gossamer.fetch.transfer import handle_options
 from hostile import HostileServer
 from hostile.cases import NAMES, Case
 from hostile.network import Names, cut, mend, open_network, run
@@ -127,7 +127,7 @@ def main(folder: Path) -> None:
         second.pages["/new"] = b"<title>New</title>"
         victims = [stack.enter_context(HostileServer(host, port=server.port)) for host in (PRIVATE, "127.0.0.1", "::1")]
         told = crawl_names(folder, server.port, server)
-        fetch.handle_options = lambda settings: {  # type: ignore[attr-defined]
+        fetcher.handle_options = lambda settings: {  # type: ignore[attr-defined]
             **handle_options(settings), pycurl.DNS_CACHE_TIMEOUT: 0, pycurl.FORBID_REUSE: 1
         }  # fmt: skip
         report = {

@@ -14,9 +14,9 @@ import pytest
 
 from crawling import command, environment, gossamer
 from gossamer import wiring
-from gossamer.index.base import Phrase, Query, term_code
 from gossamer.index.documents import DocumentMaker
-from gossamer.store.following import Place
+from gossamer.index.protocol import Phrase, Query, term_code
+from gossamer.store.follow.changes import Place
 from gossamer.store.sqlite import SqliteStore
 from indexes import WEIGHTS
 from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, start
@@ -24,10 +24,10 @@ from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, s
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.index.base import Document
+    from gossamer.index.protocol import Document
     from gossamer.model import Lease, Visit
-    from gossamer.store.base import Store
-    from gossamer.store.following import Standing
+    from gossamer.store.follow.changes import Standing
+    from gossamer.store.protocol import Store
 
 PAGES = 3_000
 WORDS = [f"word{number}" for number in range(400)] + ["the", "eggs", "boiling", "of", "naïve"]

@@ -14,7 +14,7 @@ import pytest
 
 from crawling import FAST, command, crawl, environment, gossamer, query
 from gossamer import Crawler, open_web, wiring
-from gossamer.index.base import Query
+from gossamer.index.protocol import Query
 from indexes import WEIGHTS
 from webs.served import Answer, Served
 

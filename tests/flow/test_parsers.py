@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.parsers import ParserPool
 from gossamer.errors import ParserFault
 from gossamer.model import Outcome, Page, ParseJob
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse
+from gossamer.parse.pool import ParserPool
 from parsing import job
 
 if TYPE_CHECKING:

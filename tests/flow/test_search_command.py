@@ -10,7 +10,7 @@ import pytest
 
 from crawling import FAST, crawl, gossamer
 from gossamer import open_web
-from gossamer.shown import HIDDEN
+from gossamer.basics.display import HIDDEN
 from terminal import gossamer_on_terminal
 from webs.served import Answer, Served
 

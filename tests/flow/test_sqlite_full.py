@@ -15,7 +15,7 @@ from small_disk import run_on_a_small_disk
 from storing import admit_all, fetched, lease_all, leases, recount, start
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 SIZE = "6m"
 RESERVE = 2 << 20  # bytes of a file that can be deleted to make room

@@ -19,7 +19,7 @@ from gossamer.store.sqlite import SqliteStore
 from storing import Policy, fetched, lease_all, leases, recount, start
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 PAGES = 4_000
 BATCH = 48

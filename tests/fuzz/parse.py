@@ -17,16 +17,16 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["gossamer.crawl"]):
-    from gossamer.crawl.parse import PageParser
-    from gossamer.crawl.parse_options import ParseOptions
-    from gossamer.crawl.reading import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
-    from gossamer.crawl.robots import RobotsRules
-    from gossamer.crawl.urls import canonical, key
+    from gossamer.parse.options import ParseOptions
+    from gossamer.parse.page_parser import PageParser
+    from gossamer.parse.readers import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
+    from gossamer.urls.canonical import canonical, key
+    from gossamer.urls.robots import RobotsRules
 
 import msgspec
 
-from gossamer.crawl.parsers import _is_sound
 from gossamer.model import Outcome, Page, ParseJob, Role
+from gossamer.parse.pool import _is_sound
 
 TYPES = (
     "text/html", "text/html; charset=utf-16", "application/xhtml+xml", "text/xml", "application/rss+xml", "text/plain",

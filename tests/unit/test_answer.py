@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.answer import ROBOTS_BYTES, Asked, Head, Ruling, clean, media_type, parse_head, rule
+from gossamer.fetch.response import ROBOTS_BYTES, Asked, Head, Ruling, clean, media_type, parse_head, rule
 from gossamer.model import Outcome, Role
 
 URL = "https://example.org/a/page"

@@ -10,7 +10,7 @@ import pytest
 
 from archiving import HTML, put, record, response
 from gossamer.files.archive import Taking, pages_in_archive
-from gossamer.files.page import FilePage, Skipped
+from gossamer.files.file_page import FilePage, Skipped
 from gossamer.model import Outcome
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from archiving import HTML, page, put, record, response
 from gossamer.errors import UsageError
 from gossamer.files import records
-from gossamer.files.page import Skipped
+from gossamer.files.file_page import Skipped
 from gossamer.files.records import Record, records_in
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.config import PolitenessSettings, Settings
-from gossamer.crawl.asking import RobotsAsked
-from gossamer.crawl.crawler import Plan
 from gossamer.crawl.frontier import AskRobots, Fetch, Frontier
 from gossamer.crawl.log import CrawlLog
+from gossamer.crawl.loop import Plan
 from gossamer.crawl.outbox import Outbox
-from gossamer.crawl.terms import Terms
+from gossamer.crawl.pending_robots import RobotsAsked
+from gossamer.crawl.round_settings import Terms
 from gossamer.model import Fetched, HostLease, Lease, Outcome, Request, Robots, Role
 from gossamer.store.values import Round
 

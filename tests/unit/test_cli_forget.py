@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.crawl.urls import digest
+from gossamer.urls.canonical import digest
 from smallweb import SEED, build
 from terminal import gossamer_on_terminal
 

@@ -9,9 +9,9 @@ import pytest
 
 from gossamer.cli import rank as commands
 from gossamer.cli.main import run
-from gossamer.graph.ranking import MEASURES
+from gossamer.graph.ranking.rank_web import MEASURES
 from gossamer.library import open_web
-from gossamer.store.graph import Ranks
+from gossamer.store.follow.graph import Ranks
 from smallweb import SEED, build
 
 if TYPE_CHECKING:

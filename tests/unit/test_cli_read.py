@@ -12,7 +12,7 @@ import pytest
 from gossamer.cli.main import run
 from gossamer.cli.output import cells_of
 from gossamer.config import CrawlSettings
-from gossamer.crawl.urls import UrlRules, digest
+from gossamer.urls.canonical import UrlRules, digest
 from smallweb import FAULTS, SEED, SOURCE, TITLE, build
 from terminal import gossamer_on_terminal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gossamer.cores import cores
+from gossamer.basics.cores import cores
 
 
 def test_cores_that_were_taken_away_do_not_count() -> None:

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from gossamer.errors import UsageError
+from gossamer.files.file_page import FilePage, Skipped, page_of
 from gossamer.files.folder import media_type_of, pages_in
 from gossamer.files.manifest import Entry
-from gossamer.files.page import FilePage, Skipped, page_of
 
 if TYPE_CHECKING:
     from pathlib import Path

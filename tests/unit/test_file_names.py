@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gossamer.crawl.urls import canonical
-from gossamer.files.names import path_of, url_of
+from gossamer.files.file_names import path_of, url_of
+from gossamer.urls.canonical import canonical
 
 SEGMENT = st.one_of(
     st.sampled_from(

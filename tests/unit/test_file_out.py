@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.files.out import written
+from gossamer.files.atomic_file import written
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.graph.commoncrawl import write_common_crawl
-from gossamer.graph.export import (
+from gossamer.graph.export.common_crawl import write_common_crawl
+from gossamer.graph.export.xml_formats import (
     PAGE_ATTRIBUTES,
     Level,
     Node,
@@ -28,7 +28,7 @@ from gossamer.graph.export import (
     write_graphml,
     xml_text,
 )
-from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.ranking.rank_web import RankOptions, rank
 from gossamer.graph.snapshot import Links, open_graph
 from gossamer.model import Admission, State
 from gossamer.store.sqlite import SqliteStore
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from gossamer.graph.snapshot import Graph
     from gossamer.model import Candidate
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 WRITERS = {"gexf": (write_gexf, nx.read_gexf), "graphml": (write_graphml, nx.read_graphml)}
 A, B, C, D, E = (

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.graph import product
-from gossamer.graph.product import row_sums
+from gossamer.graph.ranking.matrix import row_sums
 from graphs import any_graph, random_links
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def test_a_product_is_what_the_whole_matrix_makes_of_it(
     whole[graph.targets, source] = graph.weights if weighted else 1
     vector = np.arange(1, graph.nodes + 1).astype(dtype)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(product, "LINKS_AT_ONCE", at_once)
+        patch.setattr("gossamer.graph.ranking.matrix.LINKS_AT_ONCE", at_once)
         matrix = graph.gets(weighted=weighted)
         gets, gives, both = matrix @ vector, matrix.turned(vector), matrix.there_and_back(vector)
     assert gets.dtype == gives.dtype == both.dtype == dtype

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gossamer.graph.rank import hits, load_pagerank, pagerank, save_pagerank, score
+from gossamer.graph.ranking.algorithms import hits, load_pagerank, pagerank, save_pagerank, score
 from graphs import any_graph, links, power_iteration, random_links, to_networkx
 
 if TYPE_CHECKING:

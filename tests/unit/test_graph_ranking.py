@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gossamer.graph.bonds import open_bonds
-from gossamer.graph.expectation import expected
-from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.ranking.expectation import expected
+from gossamer.graph.ranking.rank_web import RankOptions, rank
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
 from storing import Policy, candidate, digest, fetched, lease_all, leases, redirected, start

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gossamer.graph import paths
-from gossamer.graph.paths import depths, harmonic
+from gossamer.graph.ranking import distances
+from gossamer.graph.ranking.distances import depths, harmonic
 from gossamer.graph.structure import BOWTIE, Undirected, both_ways, bow_tie, by_size, components, related
 from graphs import any_graph, links, random_links, to_networkx
 
@@ -94,7 +94,7 @@ def test_harmonic_centrality_is_estimated_on_big_graphs_and_says_so(monkeypatch:
     graph = links(3_000, np.column_stack([source, target]).tolist())
     exact = harmonic(graph)
     assert exact.method == "exact"
-    monkeypatch.setattr(paths, "EXACT_WORK", 0)
+    monkeypatch.setattr(distances, "EXACT_WORK", 0)
     found = harmonic(graph)
     assert found.method == "estimated from 256 pages"
     reached = exact.values > 0

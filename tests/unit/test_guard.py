@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.guard import networks, refusal
 from gossamer.errors import SettingsError
+from gossamer.fetch.guard import networks, refusal
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from gossamer.index.analyze import (
     in_runs,
     language_of,
 )
-from gossamer.index.base import STOPS, stop_code
+from gossamer.index.protocol import STOPS, stop_code
 
 ENGLISH = analysis("english")
 NONE = analysis("")

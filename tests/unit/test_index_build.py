@@ -13,7 +13,7 @@ from gossamer.errors import IndexBroken, IndexFault
 from gossamer.index import build, documents
 from gossamer.index.build import Builder, bring_up_to_date
 from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
-from gossamer.index.words import WordTable
+from gossamer.index.word_table import WordTable
 from gossamer.store.sqlite import SqliteStore
 from indexes import WEIGHTS, words
 from storing import Bond, admit_all, digest, fetched, lease_all, leases, start, visit_all
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.index.base import Document
     from gossamer.index.progress import Progress
+    from gossamer.index.protocol import Document
 
 HOME = "http://a.test/"
 

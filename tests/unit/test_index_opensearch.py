@@ -6,11 +6,11 @@ import pytest
 
 from gossamer.config import load
 from gossamer.errors import SettingsError, UsageError
-from gossamer.index.base import AnyOf, Query, Twin
 from gossamer.index.opensearch import Address, Cluster
 from gossamer.index.opensearch.lease import _is_dead, _machine
 from gossamer.index.opensearch.mapping import signed
 from gossamer.index.opensearch.queries import Translator
+from gossamer.index.protocol import AnyOf, Query, Twin
 from indexes import WEIGHTS
 
 SECRETS = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}

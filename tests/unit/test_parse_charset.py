@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.charset import _BY_LABEL, as_utf8, by_label
+from gossamer.parse.charset import _BY_LABEL, as_utf8, by_label
 from parsing import page, runs
 
 RUSSIAN = "Привет, мир! Это обычный русский текст, в котором достаточно слов. "

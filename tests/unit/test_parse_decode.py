@@ -11,8 +11,8 @@ import brotli
 import pytest
 import zstandard
 
-from gossamer.crawl.decode import decoded
 from gossamer.model import Outcome
+from gossamer.parse.content_encoding import decoded
 
 TEXT = b"The quick brown fox jumps over the lazy dog. " * 5000
 LIMIT = 1 << 20

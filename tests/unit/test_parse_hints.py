@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.urls import digest
 from gossamer.model import Hints, ParseJob, Role
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse
+from gossamer.urls.canonical import digest
 
 SITE = "http://site.test"
 MOMENT = 784111777.0  # 1994-11-06T08:49:37Z

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.reading.elements import BATCH
-from gossamer.crawl.reading.links import Bonds, kind_of_rel, link_header, refresh_target, srcset_urls
-from gossamer.crawl.urls import canonical, digest
 from gossamer.model import Kind, Position
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse
+from gossamer.parse.readers.elements import BATCH
+from gossamer.parse.readers.links import Bonds, kind_of_rel, link_header, refresh_target, srcset_urls
+from gossamer.urls.canonical import canonical, digest
 from parsing import URL, job, links, page, rows
 
 HERE = "http://example.org/dir/"

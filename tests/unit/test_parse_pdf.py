@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.crawl.reading import pdf
 from gossamer.model import Field, Kind, Outcome
+from gossamer.parse.readers import pdf
 from parsing import page, rows, runs
 
 if TYPE_CHECKING:

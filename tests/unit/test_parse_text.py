@@ -6,11 +6,11 @@ from hashlib import sha256
 
 import pytest
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.reading import html as reading
-from gossamer.crawl.reading.text import all_collapsed, clean
 from gossamer.model import Field
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse
+from gossamer.parse.readers import html as reading
+from gossamer.parse.readers.text import all_collapsed, clean
 from parsing import job, page, runs
 
 TITLE, H1, H2, H3 = (int(field) for field in (Field.TITLE, Field.H1, Field.H2, Field.H3))

@@ -7,9 +7,9 @@ import gzip
 import pytest
 import zstandard
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Field, Kind, Outcome, Role
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse
 from parsing import job, page, rows, runs
 
 TITLE, H2, PARAGRAPH, TEXT = (int(field) for field in (Field.TITLE, Field.H2, Field.PARAGRAPH, Field.TEXT))

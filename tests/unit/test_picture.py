@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.graph import draw, plots
-from gossamer.graph.layout import apart, evened, force_layout
-from gossamer.graph.picture import (
+from gossamer.graph.pictures import draw, plots
+from gossamer.graph.pictures.layout import apart, evened, force_layout
+from gossamer.graph.pictures.selection import (
     NAME_LENGTH,
     Picture,
     best_level,
@@ -26,7 +26,7 @@ from gossamer.graph.picture import (
     shortened,
     telling_parts,
 )
-from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.ranking.rank_web import RankOptions, rank
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
 from storing import start, visit_all
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 HOSTILE = [
     "$\\frac{1}{0}$",
@@ -270,7 +270,8 @@ def test_degrees_and_depths_are_drawn() -> None:
 def test_without_matplotlib_one_sentence_says_what_to_install() -> None:
     code = (
         "import sys, io; sys.modules['matplotlib'] = None\n"
-        "import numpy as np\nfrom gossamer.errors import UsageError\nfrom gossamer.graph.plots import draw_depths\n"
+        "import numpy as np\nfrom gossamer.errors import UsageError\n"
+        "from gossamer.graph.pictures.plots import draw_depths\n"
         "try: draw_depths(np.array([1]), 0, '', io.BytesIO(), 'svg')\n"
         "except UsageError as error: print(error)"
     )

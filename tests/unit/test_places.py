@@ -8,10 +8,10 @@ from urllib.parse import quote
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from gossamer.basics.locations import UNREADABLE, is_shared, local_directory, taken_apart
 from gossamer.cli.main import run
 from gossamer.errors import UsageError
-from gossamer.places import UNREADABLE, is_shared, local_directory, taken_apart
-from gossamer.store.postgres.place import postgres_place
+from gossamer.store.postgres.location import postgres_place
 
 UNCLEAR = (
     "postgresql://ann:s3/s3cret@h/db",

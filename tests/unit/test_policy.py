@@ -7,9 +7,9 @@ import pytest
 from gossamer.config import CrawlSettings, PolitenessSettings
 from gossamer.crawl import policy
 from gossamer.crawl.policy import Admissions
-from gossamer.crawl.scope import Scope
-from gossamer.crawl.urls import digest
 from gossamer.model import Admission, Candidate, Kind, Outcome, Role, State
+from gossamer.urls.canonical import digest
+from gossamer.urls.scope import Scope
 
 SEED = "https://example.org/"
 POLITE = PolitenessSettings()

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from gossamer.graph.reports.near import NUMBERS, near_pairs, runs_of, signatures
+from gossamer.graph.reports.near_duplicates import NUMBERS, near_pairs, runs_of, signatures
 
 VOCABULARY = [f"word{n}" for n in range(5_000)]
 

@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from gossamer.graph.reports import inspection, inspector
-from gossamer.graph.reports.alternates import alternates_in
+from gossamer.graph.reports.hreflang import alternates_in
 from gossamer.graph.reports.inspection import inspected
 from gossamer.graph.reports.inspector import Found, Job
 from gossamer.graph.reports.languages import fault_of

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import usually
-from gossamer.crawl.robots import ALLOW_ALL, MAX_BYTES, RobotsRules, meaning_of, robots_directives, robots_text
 from gossamer.model import Outcome
+from gossamer.urls.robots import ALLOW_ALL, MAX_BYTES, RobotsRules, meaning_of, robots_directives, robots_text
 
 # -- matching --------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gossamer.config import CrawlSettings
-from gossamer.crawl.scope import REMEMBERED_HOSTS, Scope
 from gossamer.errors import UsageError
+from gossamer.urls.scope import REMEMBERED_HOSTS, Scope
 
 SEED = "https://docs.example.co.uk/guide/start.html"
 

@@ -8,18 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.index.base import (
-    AnyOf,
-    Changed,
-    InTitle,
-    InUrl,
-    Language,
-    Phrase,
-    Query,
-    Site,
-    Type,
-    Word,
-)
+from gossamer.index.protocol import AnyOf, Changed, InTitle, InUrl, Language, Phrase, Query, Site, Type, Word
 from gossamer.search.query import MOST_CHARACTERS, MOST_WORDS, parse
 
 ENGLISH = {"english": 100}

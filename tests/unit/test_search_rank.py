@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.index.base import STOPS, AnyOf, InTitle, Matches, Phrase, Query, Site, Word, WordSequence, term_code
+from gossamer.index.protocol import STOPS, AnyOf, InTitle, Matches, Phrase, Query, Site, Word, WordSequence, term_code
 from gossamer.model import Field
 from gossamer.search.rank import (
     PARTS,

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gossamer.basics.display import HIDDEN
 from gossamer.index.analyze import analysis
-from gossamer.index.base import WordSequence
+from gossamer.index.protocol import WordSequence
 from gossamer.model import Field
 from gossamer.search.rank import Slot, Words
 from gossamer.search.snippet import LENGTH, Finder, harmless, snippet
-from gossamer.search.stretch import stretches
-from gossamer.shown import HIDDEN
+from gossamer.search.window import stretches
 
 Runs = list[tuple[Field, str]]
 

@@ -10,10 +10,10 @@ import pytest
 
 from fetching import Loop
 from gossamer.config import Settings
-from gossamer.crawl.crawler import Plan
+from gossamer.crawl.loop import Plan
 from gossamer.crawl.outbox import Outbox
+from gossamer.crawl.round_settings import Terms
 from gossamer.crawl.seeds import Seeds
-from gossamer.crawl.terms import Terms
 from gossamer.model import State
 from gossamer.store.values import Round
 from storing import candidate

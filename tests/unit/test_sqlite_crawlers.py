@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.base import LEASE_SECONDS
-from gossamer.store.naming import names
+from gossamer.store.protocol import LEASE_SECONDS
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.crawlers import NameLock
+from gossamer.store.sqlite.work.crawlers import NameLock
 from gossamer.store.values import Report
+from gossamer.store.work.crawler_names import names
 from storing import lease_all, start, state
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.store.claims import Finder
-from gossamer.store.sqlite import SqliteStore, digests, lease
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.work import digests, lease
+from gossamer.store.work.claims import Finder
 from storing import admit_all, candidate, digest, start, visit_all
 
 if TYPE_CHECKING:

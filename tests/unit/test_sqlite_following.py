@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import SqliteStore, following
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.follow import changes
 from storing import Bond, start, visit_all
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def said(at: int) -> list[Bond]:
 def test_each_of_many_targets_is_called_what_pages_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, constant: str, number: int
 ) -> None:
-    monkeypatch.setattr(following, constant, number)
+    monkeypatch.setattr(changes, constant, number)
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         visit_all(store, start(store, URLS[0]), {url: said(at) for at, url in enumerate(URLS)})
         urls = {row.id: row.url for row in store.resources()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.history import OLDEST_SOURCES
+from gossamer.store.sqlite.work.revisits import OLDEST_SOURCES
 from storing import Bond, Policy, candidate, digest, fetched, gone, lease_all, leases, start, visit_all
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import SqliteStore, link_changes
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.follow import link_changes
 from storing import digest, start, visit_all
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.store.graph import LinkChanges
+    from gossamer.store.follow.graph import LinkChanges
     from gossamer.store.sqlite.database import Database
 
 URLS = [f"http://a.test/{number}" for number in range(7)]

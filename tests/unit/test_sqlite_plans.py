@@ -9,21 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import (
-    admission,
-    crawlers,
-    depth,
-    digests,
-    forget,
-    graph,
-    history,
-    lease,
-    link_changes,
-    read,
-    schedule,
-    submit,
-)
 from gossamer.store.sqlite.database import current_schema, migrate
+from gossamer.store.sqlite.follow import graph, link_changes
+from gossamer.store.sqlite.read import resources
+from gossamer.store.sqlite.work import admission, crawlers, depth, digests, forget, lease, revisits, schedule, submit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,13 +41,13 @@ def plan(db: sqlite3.Connection, sql: str) -> str:
         (lease.WAITING, "hosts_free"),
         (crawlers.LEASED_BY_HOST, "resources_leased"),
         (crawlers.UNLEASE, "resources_leased"),
-        (read.ERRORS, "resources_errors"),
+        (resources.ERRORS, "resources_errors"),
         (schedule.PACES_THERE, "resources_pace"),
         (schedule.OLDEST, "resources_pace"),
         (schedule.QUEUE_DUE, "resources_pace"),
         (schedule.STANDINGS_DUE, "resources_pace"),
-        (history.SINCE, "history_found"),
-        (history.OF_RESOURCE, "history_resource"),
+        (revisits.SINCE, "history_found"),
+        (revisits.OF_RESOURCE, "history_resource"),
         (link_changes.CHANGED, "resources_version"),
         (link_changes.CHANGED, "forgotten_version"),
         ("SELECT id FROM resources WHERE version > ? ORDER BY version", "resources_version"),
@@ -77,7 +66,7 @@ def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: 
 
 
 MODULES = (
-    admission, crawlers, depth, digests, forget, graph, history, lease, link_changes, read, schedule, submit,
+    admission, crawlers, depth, digests, forget, graph, revisits, lease, link_changes, resources, schedule, submit,
 )  # fmt: skip
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": sql

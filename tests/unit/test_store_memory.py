@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.store.memory import REMEMBERED_URLS, Memory, Remembered
+from gossamer.store.work.url_cache import REMEMBERED_URLS, Memory, Remembered
 
 ENTRY = Remembered(1, 0, 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.crawl.tally import Tally
+from gossamer.crawl.statistics import Tally
 from gossamer.crawl.writer import Done, Order
 from gossamer.model import Lease, Outcome, Role, State, Visit
 from gossamer.store.values import Counts, Round, Submitted
@@ -14,7 +14,7 @@ from gossamer.store.values import Counts, Round, Submitted
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time in seconds, to be set."""
     now = [100.0]
-    monkeypatch.setattr("gossamer.crawl.tally.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("gossamer.crawl.statistics.time.monotonic", lambda: now[0])
     return now
 
 

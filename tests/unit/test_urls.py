@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from examples import usually
-from gossamer.crawl.urls import KEEP, UrlRules, authority, canonical, digest, from_input, key, origin, scheme
 from gossamer.errors import UsageError
+from gossamer.urls.canonical import KEEP, UrlRules, authority, canonical, digest, from_input, key, origin, scheme
 
 BASE = "https://example.org/docs/guide/index.html?page=2"
 

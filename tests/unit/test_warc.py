@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from gossamer.files.export import Exported
-from gossamer.files.warc import export_warc
+from gossamer.files.export_files import Exported
+from gossamer.files.export_warc import export_warc
 from gossamer.model import Outcome, State
 from gossamer.store.sqlite import SqliteStore
 from storing import admit_none, ended, fetched, lease_all, leases, start
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 URL = "https://example.org/"
 

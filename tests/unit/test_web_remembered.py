@@ -14,13 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.urls import digest
 from gossamer.index.build import bring_up_to_date
-from gossamer.web import answers, desk, remembered, shortcut
+from gossamer.urls.canonical import digest
+from gossamer.web import answers
 from gossamer.web.answers import Question, SearchAnswer
 from gossamer.web.app import create_app
-from gossamer.web.remembered import Lane, encoded
-from gossamer.web.security import access
+from gossamer.web.http import sessions
+from gossamer.web.http.security import access
+from gossamer.web.search import fast_path, search_cache
+from gossamer.web.search.search_cache import Lane, encoded
 from gossamer.wiring import open_index_writer
 from smallweb import SEED, build
 
@@ -55,8 +57,8 @@ class Web(NamedTuple):
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    monkeypatch.setattr(desk, "LOOK_SECONDS", -1.0)
-    monkeypatch.setattr(remembered, "LOOKED_SECONDS", 60.0)
+    monkeypatch.setattr(sessions, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(search_cache, "LOOKED_SECONDS", 60.0)
     with closing(build(tmp_path / "web")) as store, closing(Lane(str(tmp_path / "web"))) as lane:
         made = Web(tmp_path / "web", store, lane)
         made.indexed()
@@ -66,7 +68,7 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 def test_what_is_remembered_is_what_a_search_finds(web: Web) -> None:
     async def asked() -> None:
         first, second = await web.lane.search(HOME), await web.lane.search(HOME)
-        with closing(desk.Desk(str(web.place))) as other:
+        with closing(sessions.Desk(str(web.place))) as other:
             searched = answers.search(other, HOME)
         assert searched.hits
         for each in (first, second):
@@ -79,7 +81,7 @@ def test_what_is_remembered_is_what_a_search_finds(web: Web) -> None:
 def test_who_asks_the_same_at_once_waits_for_one_search(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[answers.Question] = []
 
-    def counted(desk_: desk.Desk, asked: answers.Question, *, with_facets: bool) -> SearchAnswer:
+    def counted(desk_: sessions.Desk, asked: answers.Question, *, with_facets: bool) -> SearchAnswer:
         searches.append(asked)
         return search(desk_, asked, with_facets=with_facets)
 
@@ -109,7 +111,7 @@ def test_a_remembered_answer_does_not_wait_for_searches(web: Web) -> None:
 
 
 def test_in_a_crowd_a_remembered_answer_waits_its_turn(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "CROWD", 2)
+    monkeypatch.setattr(search_cache, "CROWD", 2)
 
     async def asked() -> None:
         await web.lane.search(HOME)
@@ -146,7 +148,7 @@ def test_one_who_goes_away_does_not_end_the_search_of_others(web: Web) -> None:
 
 
 def test_another_commit_of_the_index_is_seen(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "LOOKED_SECONDS", -1.0)
+    monkeypatch.setattr(search_cache, "LOOKED_SECONDS", -1.0)
 
     async def asked() -> None:
         assert SEED in await web.urls()
@@ -158,13 +160,13 @@ def test_another_commit_of_the_index_is_seen(web: Web, monkeypatch: pytest.Monke
 
 
 def test_an_answer_of_a_store_that_was_written_holds_for_seconds(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "LOOKED_SECONDS", -1.0)
+    monkeypatch.setattr(search_cache, "LOOKED_SECONDS", -1.0)
 
     async def asked() -> None:
         assert SEED in await web.urls()
         web.forget(SEED)
         assert SEED in await web.urls()
-        monkeypatch.setattr(remembered, "HOLD_SECONDS", -1.0)
+        monkeypatch.setattr(search_cache, "HOLD_SECONDS", -1.0)
         assert SEED not in await web.urls()
 
     asyncio.run(asked())
@@ -181,7 +183,7 @@ def test_what_was_forgotten_through_the_server_is_not_remembered(web: Web) -> No
 
 
 def test_no_more_is_remembered_than_was_said(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MOST_BYTES", 8_000)
+    monkeypatch.setattr(search_cache, "MOST_BYTES", 8_000)
     web.lane.forget()
 
     async def asked() -> None:
@@ -232,7 +234,7 @@ def test_an_answer_is_the_same_json_but_for_its_time(text: str, took: float) -> 
     ],
 )
 def test_a_plain_question_is_understood(query: bytes, question: Question) -> None:
-    assert shortcut.plain_question(query) == question
+    assert fast_path.plain_question(query) == question
 
 
 @pytest.mark.parametrize(
@@ -244,4 +246,4 @@ def test_a_plain_question_is_understood(query: bytes, question: Question) -> Non
     ],
 )  # fmt: skip
 def test_any_other_question_is_left_to_the_framework(query: bytes) -> None:
-    assert shortcut.plain_question(query) is None
+    assert fast_path.plain_question(query) is None

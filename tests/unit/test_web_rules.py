@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.answers import pace
-from gossamer.web.facets import Filters, with_filters
-from gossamer.web.look import Scripts, href, link, marked, place
-from gossamer.web.marks import asked_terms, marked_runs
-from gossamer.web.security import BURST_SECONDS, Access, Rates, access, answers_to
-from gossamer.web.wire import best_encoding, is_known
+from gossamer.web.http.compression import best_encoding, is_known
+from gossamer.web.http.security import BURST_SECONDS, Access, Rates, access, answers_to
+from gossamer.web.http.templates import Scripts, href, link, marked, place
+from gossamer.web.search.facets import Filters, with_filters
+from gossamer.web.search.marks import asked_terms, marked_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import click
 
 from gossamer.cli.options import check_place, json_option
 from gossamer.cli.output import human_duration, json_text, many, say, show
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.progress import Ticker
 
 if TYPE_CHECKING:
-    from gossamer.store.copying import Copied
+    from gossamer.store.copy import Copied
 
 
 @click.command()

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.basics.locations import named
 from gossamer.cli.index import followed_by_the_index
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
 from gossamer.cli.output import human_bytes, human_duration, many, printable
 from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
-from gossamer.places import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from gossamer.crawl.crawler import CrawlLoop
+    from gossamer.crawl.loop import CrawlLoop
     from gossamer.start import Ask, Complete
     from gossamer.store.values import Waiting
 
@@ -41,7 +41,7 @@ def read_seeds(place: str | None) -> tuple[str, ...]:
     """The URLs of a list, as they are written there: one a line, without blank lines and those that begin with #."""
     if place is None:
         return ()
-    from gossamer.crawl.urls import from_input
+    from gossamer.urls.canonical import from_input
 
     name = "stdin" if place == "-" else place
     content = sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import is_at_work, opened
+from gossamer.cli.open_web import is_at_work, opened
 from gossamer.cli.options import json_option, store_option
 from gossamer.cli.output import Column, ago, human_bytes, json_rows, say, show, write_table
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import Crawler
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.destination import STDOUT, Told, ending, out_option, place_for
 from gossamer.cli.export_graph import graph, picture
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import json_option, store_option
-from gossamer.cli.out import STDOUT, Told, ending, out_option, place_for
 from gossamer.cli.output import human_bytes, human_duration, json_text, many, say, show
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.progress import Ticker
 from gossamer.files.tables import WRITERS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gossamer.files.tables import Table
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
     MakeTable = Callable[[Store, str], Table]
 
@@ -42,9 +42,9 @@ def export(ctx: click.Context) -> None:
 
 def _everything(name: str) -> MakeTable:
     def make(web: Store, _place: str) -> Table:
-        from gossamer.files import everything
+        from gossamer.files import export_tables
 
-        table: Table = getattr(everything, name)(web)
+        table: Table = getattr(export_tables, name)(web)
         return table
 
     return make
@@ -145,7 +145,7 @@ def files(out: Path, store: str, as_json: bool) -> None:
     \b
     JSON: {"pages", "bytes", "skipped": {reason: count}, "seconds"}
     """
-    from gossamer.files.export import export_files
+    from gossamer.files.export_files import export_files
 
     started, ticker = time.monotonic(), Ticker()
     pages = size = 0
@@ -181,7 +181,7 @@ def warc(out: Path, store: str, as_json: bool) -> None:
     """
     from importlib.metadata import version
 
-    from gossamer.files.warc import export_warc
+    from gossamer.files.export_warc import export_warc
 
     told, ticker = Told(out, as_json=as_json), Ticker()
     pages, skipped = 0, Counter[str]()

@@ -7,19 +7,19 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.destination import STDOUT, Told, ending, out_option, place_for
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import json_option, store_option
-from gossamer.cli.out import STDOUT, Told, ending, out_option, place_for
 from gossamer.cli.output import many, say
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.progress import Ticker
 from gossamer.errors import UsageError
 from gossamer.files.tables import WRITERS, Column, Table
 
 if TYPE_CHECKING:
-    from gossamer.graph.export import Level
+    from gossamer.graph.export.xml_formats import Level
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.base import Store
-    from gossamer.store.graph import Ranking
+    from gossamer.store.follow.graph import Ranking
+    from gossamer.store.protocol import Store
 
 GRAPH_FORMATS = ("gexf", "graphml", "commoncrawl", "csv", "jsonl", "parquet")
 level_option = click.option(
@@ -49,7 +49,7 @@ def graph(form: str | None, level: str, include_unvisited: bool, out: Path, stor
     JSON: {"out", "format", "level", "nodes", "edges", "ranked", "bytes", "seconds"}
     """
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.export import host_level, page_level
+    from gossamer.graph.export.xml_formats import host_level, page_level
     from gossamer.graph.snapshot import open_graph
 
     form = form or ending(out, GRAPH_FORMATS)
@@ -81,7 +81,7 @@ def _tell_of_ranks(ranking: Ranking | None, *, ranked: bool, version: int) -> No
 def _write_graph(level: Level, form: str, stream: IO[bytes]) -> None:
     from importlib.metadata import version
 
-    from gossamer.graph.export import edge_rows, write_gexf, write_graphml
+    from gossamer.graph.export.xml_formats import edge_rows, write_gexf, write_graphml
 
     creator = f"Gossamer {version('gossamer')}"
     if form == "gexf":
@@ -94,7 +94,7 @@ def _write_graph(level: Level, form: str, stream: IO[bytes]) -> None:
 
 
 def _common_crawl(web: Store, found: Graph, out: Path, *, hosts: bool) -> bool:
-    from gossamer.graph.commoncrawl import write_common_crawl
+    from gossamer.graph.export.common_crawl import write_common_crawl
 
     if out == STDOUT or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         raise UsageError("The files of Common Crawl's layout need a new or empty directory: --out DIR.")
@@ -157,8 +157,8 @@ def _draw(
 ) -> None:
     from numpy import diff
 
-    from gossamer.graph import draw, plots
-    from gossamer.graph.picture import best_level, clicks_of, picture_of
+    from gossamer.graph.pictures import draw, plots
+    from gossamer.graph.pictures.selection import best_level, clicks_of, picture_of
 
     if what == "graph":
         draw.draw_graph(picture_of(web, found, level or best_level(found), nodes), title, stream, form)

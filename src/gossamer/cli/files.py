@@ -20,7 +20,7 @@ from gossamer.cli.output import (
     say,
     show,
 )
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.progress import Ticker
 from gossamer.errors import UsageError
 from gossamer.lookup import crawl_settings
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gossamer.config import Settings
-    from gossamer.files.page import FilePage, Skipped
-    from gossamer.files.take import Taken
-    from gossamer.store.base import Store
+    from gossamer.files.file_page import FilePage, Skipped
+    from gossamer.files.import_pages import Taken
+    from gossamer.store.protocol import Store
 
 REASONS_SHOWN = 20  # skipped files told one by one; the rest is counted
 REASONS_COUNTED = 100  # kinds of them: a hostile archive may have a media type of its own in each record
@@ -74,8 +74,8 @@ def import_(places: tuple[Path, ...], base: str | None, store: str, config: Path
 def _pages(place: Path, base: str | None, settings: Settings) -> Iterator[FilePage | Skipped]:
     """The pages at a place; whether there can be any is seen at once."""
     if place.is_dir():
-        from gossamer.crawl.urls import from_input
         from gossamer.files.folder import pages_in
+        from gossamer.urls.canonical import from_input
 
         return pages_in(place, from_input(base)[0] if base else None, settings.fetch.max_bytes)
     from gossamer.files.archive import Taking, pages_in_archive
@@ -89,10 +89,10 @@ def _pages(place: Path, base: str | None, settings: Settings) -> Iterator[FilePa
 def _take(web: Store, settings: Settings, pages: Iterable[FilePage | Skipped]) -> Iterator[Taken]:
     import selectors
 
-    from gossamer.cores import cores
-    from gossamer.crawl.parsers import ParserPool
-    from gossamer.crawl.terms import parse_options
-    from gossamer.files.take import Parts, take
+    from gossamer.basics.cores import cores
+    from gossamer.crawl.round_settings import parse_options
+    from gossamer.files.import_pages import Parts, take
+    from gossamer.parse.pool import ParserPool
 
     selector = selectors.DefaultSelector()
     pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)

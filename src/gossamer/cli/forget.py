@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import is_at_work, opened
+from gossamer.cli.open_web import is_at_work, opened
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import json_text, printable, say, show
 from gossamer.errors import IndexBusy, UsageError
 from gossamer.lookup import find, url_rules
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import HostRow
 
 
@@ -55,7 +55,7 @@ def _leave_the_index(web: Store, place: str) -> None:
 
 
 def _forget_page(web: Store, text: str, *, yes: bool) -> tuple[str, int]:
-    from gossamer.crawl.urls import digest
+    from gossamer.urls.canonical import digest
 
     row = find(web, text)
     _make_sure(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
@@ -76,7 +76,7 @@ def _forget_host(web: Store, name: str, *, yes: bool) -> tuple[str, int]:
 
 
 def _host(web: Store, name: str) -> HostRow:
-    from gossamer.crawl.urls import authority, from_input
+    from gossamer.urls.canonical import authority, from_input
 
     wanted = {authority(url) for url in from_input(name)}
     found = next((host for host in web.hosts() if host.name in wanted), None)

@@ -11,7 +11,7 @@ from gossamer.revisit.pace import schedule_of
 
 if TYPE_CHECKING:
     from gossamer.revisit.pace import Schedule
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import ChangeRow, Freshness, ResourceRow
 
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import human_duration, json_text, many, say, show
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.progress import Ticker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gossamer.config import IndexSettings
     from gossamer.index.progress import Progress
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 SHOWN = 10  # documents set aside that are told one by one
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.basics.locations import UNREADABLE, is_shared, local_directory, taken_apart
 from gossamer.errors import UsageError
-from gossamer.places import UNREADABLE, is_shared, local_directory, taken_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gossamer.basics.locations import Url
     from gossamer.config import Loaded
     from gossamer.config.describe import Setting
-    from gossamer.places import Url
 
 
 def _url(place: str) -> Url | None:

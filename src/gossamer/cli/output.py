@@ -17,13 +17,19 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import msgspec
 
-from gossamer import shown
+from gossamer.basics import display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-printable, printable_lines = shown.printable, shown.printable_lines
-many, human_bytes, human_duration, ago, at = shown.many, shown.human_bytes, shown.human_duration, shown.ago, shown.at
+printable, printable_lines = display.printable, display.printable_lines
+many, human_bytes, human_duration, ago, at = (
+    display.many,
+    display.human_bytes,
+    display.human_duration,
+    display.ago,
+    display.at,
+)
 
 ELLIPSIS = "…"
 GAP = "  "
@@ -38,7 +44,7 @@ YELLOW = "33"
 def json_text(value: object, *, indent: int | None = None) -> str:
     """A value as JSON that can be shown on a terminal as it is."""
     text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=indent, allow_nan=False)
-    return shown.HIDDEN_IN_JSON.sub(lambda match: _json_escape(match[0]), text)
+    return display.HIDDEN_IN_JSON.sub(lambda match: _json_escape(match[0]), text)
 
 
 def _json_escape(character: str) -> str:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gossamer.cli.freshness import next_visit, next_visit_shown, show_history
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
     DIM,
@@ -33,8 +33,8 @@ from gossamer.lookup import find
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.store.base import Store
-    from gossamer.store.graph import Ranks
+    from gossamer.store.follow.graph import Ranks
+    from gossamer.store.protocol import Store
     from gossamer.store.values import LinkRow, ResourceRow
 
 LINKS_ON_A_TERMINAL = 20  # each way, when --limit is not given
@@ -83,7 +83,7 @@ def _page_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
 
 
 def _page_source(web: Store, row: ResourceRow) -> None:
-    from gossamer.crawl.charset import UTF8, by_label
+    from gossamer.parse.charset import UTF8, by_label
 
     source = web.source(row.id)
     if source is None:
@@ -190,7 +190,7 @@ def _show_links(title: str, links: Sequence[LinkRow], limit: int | None, page_ur
 
 def _near(url: str, page_url: str) -> str:
     """A URL on the page's own site without the site, where people read it in a narrow column."""
-    from gossamer.crawl.urls import origin
+    from gossamer.urls.canonical import origin
 
     site = origin(page_url)
     return url.removeprefix(site) if is_terminal(sys.stdout) and url.startswith(f"{site}/") else url

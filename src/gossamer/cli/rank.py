@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
     DIM,
@@ -29,10 +29,10 @@ from gossamer.lookup import find
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gossamer.graph.ranking import Nearness, RankOptions
+    from gossamer.graph.ranking.rank_web import Nearness, RankOptions
     from gossamer.graph.shape import Shape, Site
-    from gossamer.store.base import Store
-    from gossamer.store.graph import RankedHost, RankedPage, Ranking
+    from gossamer.store.follow.graph import RankedHost, RankedPage, Ranking
+    from gossamer.store.protocol import Store
 
 SHOWN = 20  # pages, when --limit is not given
 MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")
@@ -42,7 +42,7 @@ ORDERS = ("pagerank", "authority", "hub", "harmonic", "indegree", "outdegree", "
 
 @contextmanager
 def _ticking() -> Iterator[Callable[[str], None]]:
-    from gossamer.cli.ticker import Ticker
+    from gossamer.cli.progress import Ticker
 
     ticker = Ticker()
     try:
@@ -86,8 +86,8 @@ def rank(
     JSON with --near: {"near": [url], "pages": [{"url", "pagerank", "score"}]}
     """
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.ranking import RankOptions
-    from gossamer.graph.ranking import rank as rank_web
+    from gossamer.graph.ranking.rank_web import RankOptions
+    from gossamer.graph.ranking.rank_web import rank as rank_web
 
     options = RankOptions(
         measures=tuple(name for name in MEASURES if not only or name in only), weighted=weighted, alpha=alpha,
@@ -120,7 +120,7 @@ def _told(ranking: Ranking, pages: Sequence[RankedPage], hosts: Sequence[RankedH
 
 def _near(place: str, urls: Sequence[str], options: RankOptions, limit: int, *, as_json: bool) -> None:
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.ranking import near
+    from gossamer.graph.ranking.rank_web import near
     from gossamer.graph.snapshot import open_graph
 
     with opened(place) as web, graph_directory(place) as directory:

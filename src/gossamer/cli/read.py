@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from gossamer.cli.freshness import freshness, show_freshness
-from gossamer.cli.lookup import is_at_work, opened
+from gossamer.cli.open_web import is_at_work, opened
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
     Column,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import limit_option, store_option
 from gossamer.cli.output import (
     Column,
@@ -25,14 +25,14 @@ from gossamer.cli.output import (
     show,
     write_table,
 )
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.progress import Ticker
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gossamer.graph.reports.base import Lack, Options, Report, Row
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 ROWS_ON_A_TERMINAL = 50  # of each report, when --limit is not given; a pipe gets all of them
 FINDINGS = ("error", "warning", "notice")  # severities to fail on; overviews are no findings
@@ -214,7 +214,7 @@ class _Printing:
             yield row
 
     def _json(self, reports: Sequence[Report], unavailable: dict[str, str], *, alone: bool) -> None:
-        from gossamer.graph.reports.making import named
+        from gossamer.graph.reports.run import named
 
         out = sys.stdout
         out.write("" if alone else '{"reports": [\n')

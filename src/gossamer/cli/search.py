@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import (
     BOLD,

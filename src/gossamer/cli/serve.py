@@ -8,11 +8,11 @@ import sys
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.basics.locations import named
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import json_text, say, show
 from gossamer.errors import UsageError
-from gossamer.places import named
 
 PORT = 8080
 BACKLOG = 512  # connections that may wait
@@ -53,8 +53,8 @@ def serve(
     # Requests are answered in several threads already; more for one layout only get in each other's way.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from gossamer.web.security import access
-        from gossamer.web.serving import serve as run
+        from gossamer.web.http.security import access
+        from gossamer.web.server import serve as run
     except ModuleNotFoundError as error:
         raise UsageError(f"{MISSING} ({error.name} is not there.)") from error
     token = os.environ.get("GOSSAMER_TOKEN")

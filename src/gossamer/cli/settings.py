@@ -80,7 +80,7 @@ def show_(changed: bool, store: str, config: Path | None, as_json: bool) -> None
 
 def _stored(store: str) -> dict[str, object] | None:
     """What the web was crawled with, if there is one."""
-    from gossamer.cli.lookup import opened
+    from gossamer.cli.open_web import opened
     from gossamer.lookup import crawl_settings
 
     try:

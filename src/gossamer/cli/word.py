@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import opened
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import DIM, Column, heading, json_text, many, printable, say, show, styled, write_table
 
 if TYPE_CHECKING:
-    from gossamer.index.words import WordEntry
+    from gossamer.index.word_table import WordEntry
 
 PLACES_SHOWN = 12  # positions of one document on a terminal
 
@@ -47,7 +47,7 @@ def word(
     JSON: {"word", "word_id", "df", "idf", "forms",
            "documents": [{"url", "doc_id", "tf", "positions", "fields"}], "next"}
     """
-    from gossamer.index.words import WordTable
+    from gossamer.index.word_table import WordTable
     from gossamer.wiring import open_index
 
     with opened(store) as web:

@@ -16,17 +16,17 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.crawl import policy
-from gossamer.crawl.robots import ALLOW_ALL, RobotsRules
-from gossamer.crawl.urls import scheme as scheme_of
 from gossamer.model import HostNote, Lease, Value
-from gossamer.store.base import LEASE_SECONDS
+from gossamer.store.protocol import LEASE_SECONDS
+from gossamer.urls.canonical import scheme as scheme_of
+from gossamer.urls.robots import ALLOW_ALL, RobotsRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gossamer.config import HostSettings, PolitenessSettings
-    from gossamer.crawl.robots import ProductRules
     from gossamer.model import Fetched, HostLease, Robots
+    from gossamer.urls.robots import ProductRules
 
 SOON = 0.25  # seconds: a host that pauses longer gives a crawler nothing to do meanwhile
 SHARING = 10.0  # seconds in which what was given back for others is not taken again

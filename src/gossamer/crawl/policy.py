@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.config import CrawlSettings, PolitenessSettings
-    from gossamer.crawl.scope import Scope
     from gossamer.model import Candidate
     from gossamer.store.values import Waiting
+    from gossamer.urls.scope import Scope
 
 # Weights of `--order best`, in units of one backlink. A level of depth costs one backlink; nearness to the topic (0..1)
 # outweighs everything else, for that is what the user asked for.

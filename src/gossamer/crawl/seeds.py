@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl import policy, visits
-from gossamer.crawl.scope import Scope
-from gossamer.crawl.urls import authority, digest
 from gossamer.model import State
+from gossamer.urls.canonical import authority, digest
+from gossamer.urls.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gossamer.crawl.crawler import Plan
-    from gossamer.crawl.fetch import Fetcher
+    from gossamer.crawl.loop import Plan
     from gossamer.crawl.outbox import Outbox
-    from gossamer.crawl.terms import Terms
+    from gossamer.crawl.round_settings import Terms
+    from gossamer.fetch.fetcher import Fetcher
     from gossamer.model import Visit
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import ResourceRow, Round
 
 SEEDS_TOLD = 10  # in one sentence

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl import policy
-from gossamer.crawl.urls import digest
 from gossamer.model import Candidate, Fetched, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
+from gossamer.urls.canonical import digest
 
 if TYPE_CHECKING:
-    from gossamer.crawl.urls import UrlRules
+    from gossamer.urls.canonical import UrlRules
 
 
 def parse_job(fetched: Fetched) -> ParseJob:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import Counts, Report, Round, Submitted, Waiting, Wanted
 
 WAKE = b"\0"

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.answer import Asked, Head, parse_head, rule
-from gossamer.crawl.urls import canonical
-from gossamer.files.page import FilePage, Skipped, page_of
+from gossamer.fetch.response import Asked, Head, parse_head, rule
+from gossamer.files.file_page import FilePage, Skipped, page_of
 from gossamer.files.records import records_in
 from gossamer.model import Outcome, Role, Value
+from gossamer.urls.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

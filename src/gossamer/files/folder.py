@@ -17,17 +17,17 @@ from urllib.parse import quote_from_bytes
 
 import msgspec
 
-from gossamer.crawl.urls import canonical
 from gossamer.errors import UsageError
 from gossamer.files import manifest
+from gossamer.files.file_names import url_of
+from gossamer.files.file_page import Skipped, page_of
 from gossamer.files.header import header_of
-from gossamer.files.names import url_of
-from gossamer.files.page import Skipped, page_of
+from gossamer.urls.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.files.page import FilePage
+    from gossamer.files.file_page import FilePage
 
 
 class Refusal(Exception):

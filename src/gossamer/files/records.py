@@ -12,7 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.errors import UsageError
-from gossamer.files.page import Skipped
+from gossamer.files.file_page import Skipped
 from gossamer.model import Value
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 import numpy as np
 
+from gossamer.basics.locations import is_shared, local_directory
 from gossamer.model import Value
-from gossamer.places import is_shared, local_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from gossamer.graph.arrays import Array
-    from gossamer.store.base import Store
-    from gossamer.store.graph import LinkChanges
+    from gossamer.store.follow.graph import LinkChanges
+    from gossamer.store.protocol import Store
 
     Tell = Callable[[str], None]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gossamer.graph.paths import UNREACHED, depths
+from gossamer.graph.ranking.distances import UNREACHED, depths
 from gossamer.graph.snapshot import EDGES_AT_ONCE, is_redirect, leads_to
 from gossamer.graph.structure import BOWTIE, Undirected, bow_tie, components
 from gossamer.model import Value
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gossamer.graph.arrays import Array
     from gossamer.graph.bonds import Bonds, Tell
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 EXAMPLES = 3  # pages that a community is shown by
 

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from gossamer.graph.arrays import Part, Writer, alone_in, load_part
 from gossamer.graph.bonds import REDIRECT, open_bonds, spread, summed
-from gossamer.graph.product import Matrix
+from gossamer.graph.ranking.matrix import Matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gossamer.graph.arrays import Array
     from gossamer.graph.bonds import Bonds, Rows, Tell
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 VISITED, KNOWN = "visited", "known"  # the parts: links between visited pages, links to all that is known
 EDGES_AT_ONCE = 1 << 20

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from gossamer.graph.bonds import spread
-from gossamer.graph.paths import UNREACHED, reach
+from gossamer.graph.ranking.distances import UNREACHED, reach
 
 if TYPE_CHECKING:
     import numpy.typing as npt

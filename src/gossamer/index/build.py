@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from gossamer.errors import IndexBroken, IndexFault
 from gossamer.index.analyze import analysis, cut_runs, in_runs
-from gossamer.index.base import Anchors, term_code
 from gossamer.index.documents import DocumentMaker, signature
 from gossamer.index.progress import Progress
-from gossamer.store.following import Place
+from gossamer.index.protocol import Anchors, term_code
+from gossamer.store.follow.changes import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gossamer.index.base import IndexWriter
-    from gossamer.store.base import Store
-    from gossamer.store.following import AnchorTexts, Changes
+    from gossamer.index.protocol import IndexWriter
+    from gossamer.store.follow.changes import AnchorTexts, Changes
+    from gossamer.store.protocol import Store
 
 BATCH = 256  # resources read at a time
 COMMIT_SHARE = 0.05  # of the time that commits may take: on a busy machine they come less often

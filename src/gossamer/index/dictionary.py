@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gossamer.index.analyze import analysis
-from gossamer.index.base import stop_code
-from gossamer.index.words import field_names
+from gossamer.index.protocol import stop_code
+from gossamer.index.word_table import field_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import IndexReader
-    from gossamer.store.base import Store
+    from gossamer.index.protocol import IndexReader
+    from gossamer.store.protocol import Store
 
 PAIRS_AT_ONCE = 1_000_000  # of a word and a document that a pass may find; some hundred bytes each
 DOCUMENTS_AT_ONCE = 500

@@ -30,9 +30,9 @@ from gossamer.index.analyze import (
     language_of,
     pieces,
 )
-from gossamer.index.base import Document, stop_code
+from gossamer.index.protocol import Document, stop_code
 from gossamer.model import Field
-from gossamer.store.packed import decode_fields, decode_run, decode_runs
+from gossamer.store.content import decode_fields, decode_run, decode_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gossamer.index.analyze import PieceWord
-    from gossamer.index.base import WordIds
-    from gossamer.store.following import Standing
+    from gossamer.index.protocol import WordIds
+    from gossamer.store.follow.changes import Standing
 
 HEADINGS = frozenset({Field.H1, Field.H2, Field.H3, Field.H4, Field.H5, Field.H6})
 # How many documents hold a word as it is written is counted in full at first, then on every eighth page, for eight.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from gossamer.index.base import AnyOf, Matches, Query, Site, Twin
+from gossamer.index.protocol import AnyOf, Matches, Query, Site, Twin
 from gossamer.search.rank import NO_WORDS, Judged, Outside, Words, first_of_twins, in_order, judge, slots
 from gossamer.search.weights import FIRST
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import IndexReader, WordSequence
+    from gossamer.index.protocol import IndexReader, WordSequence
     from gossamer.search.rank import Floats, Integers, Slot
     from gossamer.search.weights import Blend
 

@@ -17,19 +17,7 @@ from urllib.parse import unquote
 from ada_url import URL
 
 from gossamer.index.analyze import LANGUAGES, NONE, analysis
-from gossamer.index.base import (
-    AnyOf,
-    Changed,
-    InTitle,
-    InUrl,
-    Language,
-    Node,
-    Phrase,
-    Query,
-    Site,
-    Type,
-    Word,
-)
+from gossamer.index.protocol import AnyOf, Changed, InTitle, InUrl, Language, Node, Phrase, Query, Site, Type, Word
 from gossamer.model import Value
 
 if TYPE_CHECKING:

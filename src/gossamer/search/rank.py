@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from gossamer.index.base import STOPS, AnyOf, InTitle, Phrase, Query, Word, WordSequence, stop_code, term_code
+from gossamer.index.protocol import STOPS, AnyOf, InTitle, Phrase, Query, Word, WordSequence, stop_code, term_code
 from gossamer.model import Field, Value
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Matches, Node
+    from gossamer.index.protocol import Matches, Node
     from gossamer.search.weights import Blend
 
     Floats = NDArray[np.float64]

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gossamer.index.base import Query
 from gossamer.index.documents import LazyRuns
+from gossamer.index.protocol import Query
 from gossamer.model import Value
 from gossamer.search.passes import Passes
 from gossamer.search.query import parse
 from gossamer.search.rank import NO_WORDS, Words, part_weights
 from gossamer.search.snippet import Finder, harmless, snippet
-from gossamer.search.stretch import stretches
 from gossamer.search.suggest import completions, suggestion
 from gossamer.search.weights import SECOND
+from gossamer.search.window import stretches
 
 if TYPE_CHECKING:
-    from gossamer.index.base import IndexReader, WordSequence
+    from gossamer.index.protocol import IndexReader, WordSequence
     from gossamer.search.passes import Found, Pagerank
     from gossamer.search.query import Asked
     from gossamer.search.rank import Floats, Integers
-    from gossamer.search.stretch import Stretch
     from gossamer.search.weights import Blend
-    from gossamer.store.base import Store
+    from gossamer.search.window import Stretch
+    from gossamer.store.protocol import Store
 
 MOST_PER_PAGE = 1_000
 FEW = 3  # matches up to which a question is put in doubt

@@ -17,14 +17,14 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
+from gossamer.basics.display import HIDDEN
 from gossamer.index.analyze import WITHIN, WORD, analysis, folded, is_unspaced
 from gossamer.model import Field
-from gossamer.shown import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.search.stretch import Stretch
+    from gossamer.search.window import Stretch
 
 LENGTH = 240  # characters of a snippet: two to three lines
 AROUND = 600  # characters of text looked at before and behind the place that the words' numbers tell

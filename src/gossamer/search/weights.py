@@ -23,7 +23,7 @@ A weight is where it is because all three stay near their best there; none is at
 
 from __future__ import annotations
 
-from gossamer.index.base import Weights
+from gossamer.index.protocol import Weights
 from gossamer.model import Value
 
 

@@ -15,8 +15,8 @@ import msgspec
 
 from gossamer.model import Kind, Outcome, Position, State
 from gossamer.revisit.pace import out_of_date
-from gossamer.store.graph import HostRanks, Ranks
-from gossamer.store.packed import decode_source
+from gossamer.store.content import decode_source
+from gossamer.store.follow.graph import HostRanks, Ranks
 from gossamer.store.values import ChangedBond, ChangeRow, Counts, Freshness, HostNode, LinkRow, PageNode
 
 if TYPE_CHECKING:

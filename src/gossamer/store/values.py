@@ -9,7 +9,7 @@ import msgspec
 from gossamer.model import Kind, Position, State, Value
 
 if TYPE_CHECKING:
-    from gossamer.store.graph import HostRanks, Ranks
+    from gossamer.store.follow.graph import HostRanks, Ranks
 
 
 class Crawler(Value, frozen=True, kw_only=True):

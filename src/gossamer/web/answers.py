@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.basics.locations import local_directory
 from gossamer.config import load
-from gossamer.crawl.urls import from_input
 from gossamer.errors import UsageError
-from gossamer.index.words import WordEntry, WordTable
+from gossamer.index.word_table import WordEntry, WordTable
 from gossamer.lookup import find
-from gossamer.places import local_directory
 from gossamer.revisit.pace import schedule_of
 from gossamer.search.service import Answer
-from gossamer.store.graph import Ranks
+from gossamer.store.follow.graph import Ranks
 from gossamer.store.values import (
     ChangeRow,
     Counts,
@@ -31,13 +30,14 @@ from gossamer.store.values import (
     VisitRow,
     Waiting,
 )
-from gossamer.web.facets import Facets, Filters, facets, with_filters
-from gossamer.web.problems import NotKnown
+from gossamer.urls.canonical import from_input
+from gossamer.web.http.problems import NotKnown
+from gossamer.web.search.facets import Facets, Filters, facets, with_filters
 
 if TYPE_CHECKING:
-    from gossamer.index.words import Order
-    from gossamer.store.base import Store
-    from gossamer.web.desk import Desk
+    from gossamer.index.word_table import Order
+    from gossamer.store.protocol import Store
+    from gossamer.web.http.sessions import Desk
 
 
 # -- search ------------------------------------------------------------------------------------------------------------

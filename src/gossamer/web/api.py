@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response
 
-from gossamer.index.words import WordEntry
-from gossamer.web import answers, examples
-from gossamer.web.facets import Filters
-from gossamer.web.openapi import answers as answering
-from gossamer.web.wire import Told
+from gossamer.index.word_table import WordEntry
+from gossamer.web import answers
+from gossamer.web.http import api_examples
+from gossamer.web.http.compression import Told
+from gossamer.web.http.openapi import answers as answering
+from gossamer.web.search.facets import Filters
 
 router = APIRouter(prefix="/api", default_response_class=Told)
 
@@ -55,35 +56,35 @@ async def question(
 Question = Annotated[answers.Question, Depends(question)]
 
 
-@router.get("/search", responses=answering(answers.SearchAnswer, examples.SEARCH), tags=["search"])
+@router.get("/search", responses=answering(answers.SearchAnswer, api_examples.SEARCH), tags=["search"])
 async def search(request: Request, asked: Question, facets: bool = False) -> Response:
     """Find pages by their words, in the language of `gossamer search`."""
     found = await request.app.state.lane.search(asked, with_facets=facets)
     return Response(found.body, headers={"ETag": found.tag}, media_type="application/json")
 
 
-@router.get("/complete", responses=answering(answers.Completions, examples.COMPLETE), tags=["search"])
+@router.get("/complete", responses=answering(answers.Completions, api_examples.COMPLETE), tags=["search"])
 def complete(request: Request, q: Words = "", limit: Annotated[int, Query(ge=1, le=50)] = 8) -> Response:
     """How the last word of what was typed may go on."""
     with request.app.state.desks.open() as desk:
         return Told(answers.complete(desk, q, limit))
 
 
-@router.get("/page", responses=answering(answers.PageAnswer, examples.PAGE, NOT_FOUND, BAD), tags=["pages"])
+@router.get("/page", responses=answering(answers.PageAnswer, api_examples.PAGE, NOT_FOUND, BAD), tags=["pages"])
 def page(request: Request, url: Url, limit: Limit = 50) -> Response:
     """All that is known of a URL, with its links in and out."""
     with request.app.state.desks.open() as desk:
         return Told(answers.page(desk, url, limit))
 
 
-@router.get("/text", responses=answering(answers.TextAnswer, examples.TEXT, NOT_FOUND, BAD), tags=["pages"])
+@router.get("/text", responses=answering(answers.TextAnswer, api_examples.TEXT, NOT_FOUND, BAD), tags=["pages"])
 def text(request: Request, url: Url) -> Response:
     """The text of a page by field, in reading order."""
     with request.app.state.desks.open() as desk:
         return Told(answers.text(desk, url))
 
 
-@router.get("/word/{word}", responses=answering(WordEntry, examples.WORD, BAD), tags=["search"])
+@router.get("/word/{word}", responses=answering(WordEntry, api_examples.WORD, BAD), tags=["search"])
 def word(
     request: Request,
     word: Annotated[str, Path(max_length=200, description="A word, as a person types it.", examples=["graph"])],
@@ -96,21 +97,21 @@ def word(
         return Told(answers.word(desk, word, order, page, limit))
 
 
-@router.get("/status", responses=answering(answers.Status, examples.STATUS), tags=["crawl"])
+@router.get("/status", responses=answering(answers.Status, api_examples.STATUS), tags=["crawl"])
 def status(request: Request) -> Response:
     """What is there, and what is going on now."""
     with request.app.state.desks.open() as desk:
         return Told(answers.status(desk))
 
 
-@router.get("/hosts", responses=answering(answers.Hosts, examples.HOSTS), tags=["crawl"])
+@router.get("/hosts", responses=answering(answers.Hosts, api_examples.HOSTS), tags=["crawl"])
 def hosts(request: Request, limit: Limit = 50) -> Response:
     """The hosts, those with most pages first, and what each waits for."""
     with request.app.state.desks.open() as desk:
         return Told(answers.hosts(desk, limit))
 
 
-@router.get("/errors", responses=answering(answers.Errors, examples.ERRORS), tags=["crawl"])
+@router.get("/errors", responses=answering(answers.Errors, api_examples.ERRORS), tags=["crawl"])
 def errors(request: Request, outcome: Short = "", limit: Limit = 50, page: PageNumber = 1) -> Response:
     """What was not visited as it should have been, and why."""
     with request.app.state.desks.open() as desk:

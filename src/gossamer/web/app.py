@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from gossamer.web import api, control, explorer, feeds, health, live, pages, reporting
-from gossamer.web.desk import Desks
-from gossamer.web.graphs import Graphs
-from gossamer.web.look import STATIC, Look
-from gossamer.web.openapi import described
-from gossamer.web.problems import tell_problems
-from gossamer.web.remembered import Lane
-from gossamer.web.security import Shield
-from gossamer.web.shortcut import Shortcut
-from gossamer.web.wire import Wire
+from gossamer.web import api, pages
+from gossamer.web.crawl import control, live
+from gossamer.web.graph import explorer
+from gossamer.web.graph.snapshots import Graphs
+from gossamer.web.http import health
+from gossamer.web.http.compression import Wire
+from gossamer.web.http.openapi import described
+from gossamer.web.http.problems import tell_problems
+from gossamer.web.http.security import Shield
+from gossamer.web.http.sessions import Desks
+from gossamer.web.http.templates import STATIC, Look
+from gossamer.web.reports import tables
+from gossamer.web.search import feeds
+from gossamer.web.search.fast_path import Shortcut
+from gossamer.web.search.search_cache import Lane
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from starlette.types import ASGIApp
 
-    from gossamer.web.security import Access
+    from gossamer.web.http.security import Access
 
 
 def create_app(place: str, rules: Access, started: Callable[[], None] = lambda: None) -> ASGIApp:
@@ -48,7 +53,7 @@ def create_app(place: str, rules: Access, started: Callable[[], None] = lambda: 
     app.state.lane = Lane(place)
     app.state.control = control.Control(place, app.state.lane.forget)
     app.state.look = Look(rules)
-    app.state.reports = reporting.Kept()
+    app.state.reports = tables.Kept()
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
     tell_problems(app, app.state.look)
     for routes in (
@@ -59,8 +64,8 @@ def create_app(place: str, rules: Access, started: Callable[[], None] = lambda: 
         explorer.router,
         feeds.router,
         health.router,
-        reporting.api,
-        reporting.pages,
+        tables.api,
+        tables.pages,
     ):
         app.include_router(routes)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -13,18 +13,18 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from gossamer.crawl.charset import UTF8, by_label
 from gossamer.errors import IndexMissing
 from gossamer.model import Outcome
+from gossamer.parse.charset import UTF8, by_label
 from gossamer.web import answers
 from gossamer.web.api import PER_PAGE, PageNumber, Question, Short, Url, Words
-from gossamer.web.marks import asked_terms, marked_runs
-from gossamer.web.problems import NotKnown
-from gossamer.web.security import SOURCE_POLICY
+from gossamer.web.http.problems import NotKnown
+from gossamer.web.http.security import SOURCE_POLICY
+from gossamer.web.search.marks import asked_terms, marked_runs
 
 if TYPE_CHECKING:
-    from gossamer.web.desk import Desk
-    from gossamer.web.marks import Terms
+    from gossamer.web.http.sessions import Desk
+    from gossamer.web.search.marks import Terms
 
 router = APIRouter(include_in_schema=False)
 

@@ -6,12 +6,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from gossamer.model import Value
-from gossamer.store.questions import Question
+from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 Row = tuple[Any, ...]
 ColumnType = Literal["text", "integer", "number", "flag", "time"]

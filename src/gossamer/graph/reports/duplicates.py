@@ -6,15 +6,15 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.packed import decode_text
-from gossamer.store.questions import Question
+from gossamer.store.content import decode_text
+from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.graph.reports.base import Options, Row
-    from gossamer.graph.reports.near import Words
-    from gossamer.store.base import Store
+    from gossamer.graph.reports.near_duplicates import Words
+    from gossamer.store.protocol import Store
 
 NEARLY = 0.9  # similarity from which pages are told of
 RUNS_AT_ONCE = 2_000_000  # held in memory (8 bytes each)
@@ -25,22 +25,22 @@ NO_TEXT = blake2b(b"\x90", digest_size=16).digest()  # the digest of a page with
 def _near(store: Store, options: Options) -> Iterator[Row]:
     import numpy as np  # noqa: PLC0415  for this report alone
 
-    from gossamer.graph.reports import near  # noqa: PLC0415
+    from gossamer.graph.reports import near_duplicates  # noqa: PLC0415
 
     urls: list[str] = []
     parts = []
     for names, sets in _sets(store):
         urls += names
         options.tell(f"{len(urls):,} texts read")
-        parts.append(near.signatures(sets))
+        parts.append(near_duplicates.signatures(sets))
     if parts:
-        for one, other, similarity in near.near_pairs(np.concatenate(parts), NEARLY):
+        for one, other, similarity in near_duplicates.near_pairs(np.concatenate(parts), NEARLY):
             yield urls[one], urls[other], round(similarity, 2)
 
 
 def _sets(store: Store) -> Iterator[tuple[list[str], list[Words]]]:
     """The pages to compare, some at a time: one of each text, if it is long enough."""
-    from gossamer.graph.reports.near import LEAST_RUNS, runs_of  # noqa: PLC0415
+    from gossamer.graph.reports.near_duplicates import LEAST_RUNS, runs_of  # noqa: PLC0415
 
     seen: set[bytes] = set()
     urls: list[str] = []

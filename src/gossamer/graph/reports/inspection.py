@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.cores import cores
+from gossamer.basics.cores import cores
 from gossamer.errors import ParserFault
 from gossamer.graph.reports.inspector import HEADER, MEMORY_MIB, SECONDS, Found, Job
 

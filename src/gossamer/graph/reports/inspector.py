@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _looks() -> dict[str, Callable[[Job], Any]]:
-    from gossamer.graph.reports.alternates import alternates_in  # noqa: PLC0415  the asker needs Job and Found only
+    from gossamer.graph.reports.hreflang import alternates_in  # noqa: PLC0415  the asker needs Job and Found only
     from gossamer.graph.reports.markup import faults_in  # noqa: PLC0415
 
     return {"hreflang": alternates_in, "markup": faults_in}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.questions import Question
+from gossamer.store.read.questions import Question
 
 MOST_LINKED = 100  # pages listed
 MANY_TEXTS = 10  # different texts of links to one page that are worth a look

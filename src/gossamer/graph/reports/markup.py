@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from markupever import QUIRKS_MODE_FULL, HtmlOptions, Parser
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.crawl.charset import as_utf8
-from gossamer.store.packed import decode_source
+from gossamer.parse.charset import as_utf8
+from gossamer.store.content import decode_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,14 +8,14 @@ from gossamer.graph.reports.base import Report, Severity
 from gossamer.graph.reports.inspection import inspected
 from gossamer.graph.reports.inspector import Job
 from gossamer.graph.reports.languages import fault_of
-from gossamer.store.questions import Question
+from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.graph.reports.base import Options, Row
     from gossamer.graph.reports.inspector import Found
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 REACHED = frozenset({"fetched", "not modified"})
 

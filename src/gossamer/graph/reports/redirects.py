@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.questions import Question
+from gossamer.store.read.questions import Question
 
 REPORTS = (
     Report(

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.graph.reports.base import Report, Severity, asking
 from gossamer.model import Field
-from gossamer.store.packed import decode_text
-from gossamer.store.questions import Question
+from gossamer.store.content import decode_text
+from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.graph.reports.base import Options, Row
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 # What result pages show before they cut (characters). They measure in pixels; these are the usual approximations.
 LONGEST_TITLE = 60

@@ -3,11 +3,11 @@
 `cluster` (requests, patience, faults as sentences), `place` (generations, aliases), `cell` and `lease` (one writer at a
 time, and the store version held), `mapping` (a document as OpenSearch takes it), `queries` (the query tree in its
 terms), `bulk` (writing in batches), `view` (pages as they were at one moment), `reader` and `writer` (the protocols of
-`gossamer.index.base`). Why it is so: docs/decisions/0032-the-index-on-opensearch.md.
+`gossamer.index.protocol`). Why it is so: docs/decisions/0032-the-index-on-opensearch.md.
 """
 
 from gossamer.index.opensearch.cluster import READERS_PATIENCE, WRITERS_PATIENCE, Address, Cluster
-from gossamer.index.opensearch.place import OpenSearchPlace
+from gossamer.index.opensearch.location import OpenSearchPlace
 from gossamer.index.opensearch.reader import OpenSearchReader
 from gossamer.index.opensearch.writer import OpenSearchWriter
 

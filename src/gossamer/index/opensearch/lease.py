@@ -18,11 +18,11 @@ from uuid import uuid4
 import msgspec
 
 from gossamer.errors import IndexBusy, IndexFault
-from gossamer.index.opensearch.cell import Cell
+from gossamer.index.opensearch.cas_document import Cell
 from gossamer.model import Value
 
 if TYPE_CHECKING:
-    from gossamer.index.opensearch.place import OpenSearchPlace
+    from gossamer.index.opensearch.location import OpenSearchPlace
 
 SECONDS = 60.0
 RENEW_SECONDS = 15.0

@@ -14,15 +14,15 @@ import msgspec
 import numpy as np
 import zstandard
 
-from gossamer.index.base import WordSequence
-from gossamer.index.placing import host_number, hostname, path_of, paths, sites
+from gossamer.index.protocol import WordSequence
+from gossamer.index.url_parts import host_number, hostname, path_of, paths, sites
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Anchors, Document
+    from gossamer.index.protocol import Anchors, Document
 
 FORMAT = 2  # counted up when fields or the analysis change: an index of another format is made anew
 FIRST = 4 * 4_096  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from gossamer.index import base
+from gossamer.index import protocol
 from gossamer.index.opensearch.mapping import signed
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def phrase(field: str, words: Sequence[str], weight: float = 1.0) -> Tree:
 class Translator:
     """Makes OpenSearch's queries for the index of pages."""
 
-    def __init__(self, weights: base.Weights) -> None:
+    def __init__(self, weights: protocol.Weights) -> None:
         given = (("body", weights.body), ("title", weights.title), ("headings", weights.headings), ("url", weights.url))
         self._fields = [(name, weight) for name, weight in given if weight > 0 or name in {"body", "url"}]
         self._body, self._title = weights.body, weights.title
 
-    def whole(self, query: base.Query) -> Tree:
+    def whole(self, query: protocol.Query) -> Tree:
         """The first pass: what matches, those with all that is wanted on top."""
         wanted = [self._node(node) for node in query.telling]
         must = [self._node(node) for node in query.required]
@@ -72,41 +72,41 @@ class Translator:
             }
         }
 
-    def among(self, query: base.Query, ids: Sequence[int]) -> Tree:
+    def among(self, query: protocol.Query, ids: Sequence[int]) -> Tree:
         """The same, only for these documents."""
         return {"bool": {"must": [self.whole(query)], "filter": [{"terms": {"id": list(ids)}}]}}
 
-    def _node(self, node: base.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
+    def _node(self, node: protocol.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
         match node:
-            case base.Word(terms=terms):
+            case protocol.Word(terms=terms):
                 return any_of([term(field, one, weight) for one in terms for field, weight in self._fields])
-            case base.Phrase(alternatives=alternatives, title_only=title_only):
+            case protocol.Phrase(alternatives=alternatives, title_only=title_only):
                 return self._phrase(alternatives, title_only=title_only)
-            case base.InTitle(terms=terms):
+            case protocol.InTitle(terms=terms):
                 return any_of([term("title", one, self._title) for one in terms])
-            case base.InUrl(words=words):
+            case protocol.InUrl(words=words):
                 found = [any_of([term("url", word), term("host_words", word)]) for word in words]
                 return constant(all_of(found)) if found else NOTHING
-            case base.Site(host=host, path=path):
+            case protocol.Site(host=host, path=path):
                 inside = [term("path", "/" + path.strip("/"))] if path.strip("/") else []
                 return constant(all_of([term("site", host.lower()), *inside]))
-            case base.Language(name=name):
+            case protocol.Language(name=name):
                 return constant(term("language", name))
-            case base.Type(media_type=media_type):
+            case protocol.Type(media_type=media_type):
                 return constant(term("media_type", media_type))
-            case base.Changed(since=since, until=until):
+            case protocol.Changed(since=since, until=until):
                 bounds = {name: at for name, at in (("gte", since), ("lt", until)) if at is not None}
                 return constant({"range": {"changed": bounds}} if bounds else {"match_all": {}})
-            case base.Twin(value=value):
+            case protocol.Twin(value=value):
                 return _twins([value])
-            case base.AnyOf(children=children):
+            case protocol.AnyOf(children=children):
                 return self._any_of(children)
         assert_never(node)
 
-    def _any_of(self, children: Sequence[base.Node]) -> Tree:
+    def _any_of(self, children: Sequence[protocol.Node]) -> Tree:
         """Texts in one condition, however many: a query may not have more than some hundred conditions."""
-        twins = [child.value for child in children if isinstance(child, base.Twin)]
-        others = [self._node(child) for child in children if not isinstance(child, base.Twin)]
+        twins = [child.value for child in children if isinstance(child, protocol.Twin)]
+        others = [self._node(child) for child in children if not isinstance(child, protocol.Twin)]
         return any_of([*others, *([_twins(twins)] if twins else [])])
 
     def _phrase(self, alternatives: Iterable[Sequence[str]], *, title_only: bool) -> Tree:
@@ -118,19 +118,19 @@ def _twins(values: Iterable[int]) -> Tree:
     return constant({"terms": {"twin": [signed(value) for value in values]}})
 
 
-def anchor_tree(query: base.Query) -> Tree:
+def anchor_tree(query: protocol.Query) -> Tree:
     """The wanted words and all phrases, in the index of anchor texts."""
     return any_of([tree for node in (*query.telling, *query.required) for tree in _names(node)])
 
 
-def _names(node: base.Node) -> list[Tree]:
+def _names(node: protocol.Node) -> list[Tree]:
     """What others may call a page by; other nodes say nothing about its name."""
     match node:
-        case base.Word(terms=terms) | base.InTitle(terms=terms):
+        case protocol.Word(terms=terms) | protocol.InTitle(terms=terms):
             return [term("text", one) for one in terms]
-        case base.Phrase(alternatives=alternatives):
+        case protocol.Phrase(alternatives=alternatives):
             return [phrase("text", words) for words in alternatives]
-        case base.AnyOf(children=children):
+        case protocol.AnyOf(children=children):
             return [tree for child in children for tree in _names(child)]
         case _:
             return []

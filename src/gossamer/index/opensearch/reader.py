@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gossamer.index.base import Entry, Matches
 from gossamer.index.opensearch.mapping import COLUMNS, numbers, sequence, signed
+from gossamer.index.opensearch.point_in_time import AT_ONCE, View
 from gossamer.index.opensearch.queries import DOCUMENTS, WHOLE, Translator, anchor_tree, term
-from gossamer.index.opensearch.view import AT_ONCE, View
+from gossamer.index.protocol import Entry, Matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Query, Weights, WordSequence
-    from gossamer.index.opensearch.place import OpenSearchPlace
+    from gossamer.index.opensearch.location import OpenSearchPlace
+    from gossamer.index.protocol import Query, Weights, WordSequence
 
 MOST_FORMS = 50_000  # words that are told where no limit is given: rarer ones are not what anybody meant
 SEQUENCES_AT_ONCE = 200  # documents whose words come with one answer: some megabytes

@@ -20,8 +20,8 @@ from gossamer.index.opensearch.lease import Lease
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gossamer.index.base import Anchors, Document
-    from gossamer.index.opensearch.place import OpenSearchPlace
+    from gossamer.index.opensearch.location import OpenSearchPlace
+    from gossamer.index.protocol import Anchors, Document
 
 
 class OpenSearchWriter:

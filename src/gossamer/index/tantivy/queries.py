@@ -13,7 +13,7 @@ import tantivy
 from tantivy import Occur
 from tantivy import Query as Tree
 
-from gossamer.index import base
+from gossamer.index import protocol
 from gossamer.index.tantivy.schema import VERSION_ID
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class First(NamedTuple):
 class Translator:
     """Makes Tantivy's queries for the index of pages."""
 
-    def __init__(self, schema: tantivy.Schema, weights: base.Weights) -> None:
+    def __init__(self, schema: tantivy.Schema, weights: protocol.Weights) -> None:
         self._schema = schema
         self._fields = [
             (name, weight)
@@ -63,7 +63,7 @@ class Translator:
         ]  # fmt: skip
         self._body, self._title = weights.body, weights.title
 
-    def first(self, query: base.Query, ids: Sequence[int] | None = None) -> First:
+    def first(self, query: protocol.Query, ids: Sequence[int] | None = None) -> First:
         """The first pass, over all documents or only these."""
         demanded = [(Occur.Must, self._node(node)) for node in query.required]
         demanded += [(Occur.MustNot, self._node(node)) for node in query.excluded]
@@ -81,9 +81,9 @@ class Translator:
         all_wanted = [(Occur.Must, any_of(leaves)) for leaves in wanted]
         return First(either, _clauses([*demanded, (Occur.Must, bare)]), _clauses([*demanded, *all_wanted]))
 
-    def _leaves(self, node: base.Node, fields: Collection[str] = SCORED) -> list[Tree]:
+    def _leaves(self, node: protocol.Node, fields: Collection[str] = SCORED) -> list[Tree]:
         """What a node is any of: Tantivy is quicker with unions that are not nested."""
-        if isinstance(node, base.Word):
+        if isinstance(node, protocol.Word):
             return [
                 self._scored(field, term, weight)
                 for term in node.terms
@@ -92,30 +92,30 @@ class Translator:
             ]
         return [self._node(node)]
 
-    def _node(self, node: base.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
+    def _node(self, node: protocol.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
         match node:
-            case base.Word():
+            case protocol.Word():
                 return any_of(self._leaves(node))
-            case base.Phrase(alternatives=alternatives, title_only=title_only):
+            case protocol.Phrase(alternatives=alternatives, title_only=title_only):
                 return self._phrase(alternatives, title_only=title_only)
-            case base.InTitle(terms=terms):
+            case protocol.InTitle(terms=terms):
                 return any_of([self._scored("title", term, self._title) for term in terms])
-            case base.InUrl(words=words):
+            case protocol.InUrl(words=words):
                 return all_of([self._in_url(word) for word in words]) if words else Tree.empty_query()
-            case base.Site(host=host, path=path):
+            case protocol.Site(host=host, path=path):
                 found = [self._term("site", host.lower())]
                 if path.strip("/"):
                     found.append(self._term("path", "/" + path.strip("/")))
                 return unscored(all_of(found))
-            case base.Language(name=name):
+            case protocol.Language(name=name):
                 return unscored(self._term("language", name))
-            case base.Type(media_type=media_type):
+            case protocol.Type(media_type=media_type):
                 return unscored(self._term("media_type", media_type))
-            case base.Changed(since=since, until=until):
+            case protocol.Changed(since=since, until=until):
                 return self._changed(since, until)
-            case base.Twin(value=value):
+            case protocol.Twin(value=value):
                 return unscored(self._term("twin", value))
-            case base.AnyOf(children=children):
+            case protocol.AnyOf(children=children):
                 return any_of([self._node(child) for child in children])
         assert_never(node)
 
@@ -176,19 +176,19 @@ def phrase(schema: tantivy.Schema, field: str, words: Sequence[str]) -> Tree:
     return Tree.phrase_query(schema, field, list(words))
 
 
-def anchor_tree(schema: tantivy.Schema, query: base.Query) -> Tree:
+def anchor_tree(schema: tantivy.Schema, query: protocol.Query) -> Tree:
     """The wanted words and all phrases, in the index of anchor texts."""
     return any_of([tree for node in (*query.telling, *query.required) for tree in _names(schema, node)])
 
 
-def _names(schema: tantivy.Schema, node: base.Node) -> list[Tree]:
+def _names(schema: tantivy.Schema, node: protocol.Node) -> list[Tree]:
     """What others may call a page by; other nodes say nothing about its name."""
     match node:
-        case base.Word(terms=terms) | base.InTitle(terms=terms):
+        case protocol.Word(terms=terms) | protocol.InTitle(terms=terms):
             return [Tree.term_query(schema, "text", term, index_option="freq") for term in terms]
-        case base.Phrase(alternatives=alternatives):
+        case protocol.Phrase(alternatives=alternatives):
             return [phrase(schema, "text", words) for words in alternatives]
-        case base.AnyOf(children=children):
+        case protocol.AnyOf(children=children):
             return [tree for child in children for tree in _names(schema, child)]
         case _:
             return []

@@ -14,7 +14,7 @@ import tantivy
 from tantivy import Query as Tree
 
 from gossamer.errors import IndexFault
-from gossamer.index.base import Entry, Matches
+from gossamer.index.protocol import Entry, Matches
 from gossamer.index.recent import Recent
 from gossamer.index.tantivy.frequencies import frequencies
 from gossamer.index.tantivy.queries import First, Translator, anchor_tree, these, unscored
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Query, Weights, WordSequence
-    from gossamer.index.tantivy.place import IndexPlace
+    from gossamer.index.protocol import Query, Weights, WordSequence
+    from gossamer.index.tantivy.location import IndexPlace
 
 IDS_AT_ONCE = 50_000
 MOST_COUNTS = 100_000  # terms whose number of documents is kept

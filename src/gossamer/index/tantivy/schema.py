@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import tantivy
 
-from gossamer.index.placing import host_number, hostname, path_of, paths, sites
+from gossamer.index.url_parts import host_number, hostname, path_of, paths, sites
 
 if TYPE_CHECKING:
-    from gossamer.index.base import Anchors, Document
+    from gossamer.index.protocol import Anchors, Document
 
 WORDS = "whitespace"  # Tantivy's tokenizer that takes our terms as they are
 RAW = "raw"

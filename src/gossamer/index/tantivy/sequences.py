@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer.errors import IndexFault
-from gossamer.index.base import WordSequence
+from gossamer.index.protocol import WordSequence
 from gossamer.index.recent import Recent
-from gossamer.index.tantivy import room
+from gossamer.index.tantivy import disk_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Anchors, Document
+    from gossamer.index.protocol import Anchors, Document
 
 FILE = "words.db"
 BUSY_SECONDS = 60.0
@@ -103,8 +103,8 @@ class Sequences:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the low byte names the family
             folder = self._path.parent
-            if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room.is_short(folder)):
-                raise room.full(folder) from error
+            if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and disk_space.is_short(folder)):
+                raise disk_space.full(folder) from error
             raise IndexFault(f"{self._path} cannot be used ({error}): `gossamer index --rebuild`.") from error
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import tantivy
 
 from gossamer.errors import IndexBroken
-from gossamer.index.tantivy import room, schema
+from gossamer.index.tantivy import disk_space, schema
 from gossamer.index.tantivy.reader import stored_version
 from gossamer.index.tantivy.sequences import Sequences
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from gossamer.index.base import Anchors, Document
-    from gossamer.index.tantivy.place import IndexPlace
+    from gossamer.index.protocol import Anchors, Document
+    from gossamer.index.tantivy.location import IndexPlace
 
 HEAP = 64 << 20  # bytes that Tantivy collects before it writes a segment
 ANCHORS_HEAP = 16 << 20
@@ -39,7 +39,7 @@ class TantivyWriter:
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise
-            raise room.full(place.directory) from error
+            raise disk_space.full(place.directory) from error
 
     def _begin(self, opened: ExitStack, *, rebuild: bool) -> None:
         place, current = self._place, self._place.current()
@@ -173,6 +173,6 @@ class TantivyWriter:
         try:
             yield
         except ValueError as error:
-            if room.is_short(self._folder):
-                raise room.full(self._folder) from error
+            if disk_space.is_short(self._folder):
+                raise disk_space.full(self._folder) from error
             raise IndexBroken(f"The index writer broke ({error}): `gossamer index --rebuild`.") from error

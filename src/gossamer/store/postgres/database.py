@@ -40,14 +40,14 @@ from gossamer.errors import (
     StoreNotWritable,
     StoreUnreachable,
 )
-from gossamer.store.ledger import Ledger
-from gossamer.store.memory import Memory
-from gossamer.store.postgres.loading import STAGES, copy
+from gossamer.store.postgres.bulk_copy import STAGES, copy
+from gossamer.store.work.counters import Ledger
+from gossamer.store.work.url_cache import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.store.postgres.location import PostgresPlace
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gossamer.store.postgres.database import Connection
-    from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.store.postgres.location import PostgresPlace
 
 LAYOUT = 1  # the version of the tables that schema.sql makes
 OLDEST_SERVER = 14

@@ -7,23 +7,24 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from gossamer.store.asked import SeedsRead
-from gossamer.store.claims import Finder
-from gossamer.store.postgres import crawlers, forget, lease, ranking, rounds, schedule, words
+from gossamer.store.postgres.follow import rank_writer, words
+from gossamer.store.postgres.location import postgres_place
 from gossamer.store.postgres.opening import open_database
-from gossamer.store.postgres.place import postgres_place
-from gossamer.store.postgres.reading import Reading
-from gossamer.store.postgres.submit import Submission
-from gossamer.store.visiting import Batch
+from gossamer.store.postgres.reader import Reading
+from gossamer.store.postgres.work import crawlers, forget, lease, rounds, schedule
+from gossamer.store.postgres.work.submit import Submission
+from gossamer.store.work.claims import Finder
+from gossamer.store.work.rounds import SeedsRead
+from gossamer.store.work.visit_rows import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.graph import RankColumns, Ranking
+    from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.postgres.database import Database, Transaction
-    from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.store.postgres.location import PostgresPlace
     from gossamer.store.values import Added, Crawler, Report, Round, Submitted, Waiting, Wanted
 
 
@@ -172,13 +173,13 @@ class PostgresStore(Reading):
 
     def write_ranks(self, ranking_: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
         """Put new ranks of pages and hosts in place of all old ones."""
-        of_pages, of_hosts = ranking.page_pieces(pages), ranking.host_pieces(hosts)
-        self._database.write(lambda tx: ranking.write_ranks(tx, ranking_, of_pages, of_hosts))
+        of_pages, of_hosts = rank_writer.page_pieces(pages), rank_writer.host_pieces(hosts)
+        self._database.write(lambda tx: rank_writer.write_ranks(tx, ranking_, of_pages, of_hosts))
 
     def reorder(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
         """Give queued pages the priority that the order `best` gives to so many backlinks."""
-        pieces = ranking.in_pieces((resources, backlinks))
-        self._database.write(lambda tx: ranking.reorder(tx, pieces), alone=True)
+        pieces = rank_writer.in_pieces((resources, backlinks))
+        self._database.write(lambda tx: rank_writer.reorder(tx, pieces), alone=True)
 
     def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> dict[str, int]:
         """The number of each term; new ones get the next, for ever. Stop words have 0."""

@@ -22,11 +22,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMissing, StoreNotWritable, StoreTooNew
-from gossamer.store.ledger import Ledger
-from gossamer.store.memory import Memory
-from gossamer.store.sqlite.crawlers import at_work, is_dead
-from gossamer.store.sqlite.digests import Fresh
-from gossamer.store.sqlite.ledger import Meta, write_hosts
+from gossamer.store.sqlite.work.counters import Meta, write_hosts
+from gossamer.store.sqlite.work.crawlers import at_work, is_dead
+from gossamer.store.sqlite.work.digests import Fresh
+from gossamer.store.work.counters import Ledger
+from gossamer.store.work.url_cache import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,21 +7,14 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal
 
-from gossamer.store.asked import SeedsRead
-from gossamer.store.claims import Finder
-from gossamer.store.sqlite import (
-    crawlers,
-    following,
-    forget,
-    graph,
-    lease,
-    rounds,
-    schedule,
-)
 from gossamer.store.sqlite.database import BUSY_SECONDS, Database, open_database
-from gossamer.store.sqlite.reading import Reading
-from gossamer.store.sqlite.submit import Submission
-from gossamer.store.visiting import Batch
+from gossamer.store.sqlite.follow import changes, graph
+from gossamer.store.sqlite.reader import Reading
+from gossamer.store.sqlite.work import crawlers, forget, lease, rounds, schedule
+from gossamer.store.sqlite.work.submit import Submission
+from gossamer.store.work.claims import Finder
+from gossamer.store.work.rounds import SeedsRead
+from gossamer.store.work.visit_rows import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
     from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.graph import RankColumns, Ranking
+    from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.values import (
         Added,
         Crawler,
@@ -219,7 +212,7 @@ class SqliteStore(Reading):
     def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> dict[str, int]:
         """The number of each term; new ones get the next, for ever. Stop words have 0."""
         with self._database.writing() as tx:
-            return following.number_words(tx, terms, stops)
+            return changes.number_words(tx, terms, stops)
 
     # -- removing ------------------------------------------------------------------------------------------------------
 

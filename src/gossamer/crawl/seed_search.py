@@ -1,0 +1,73 @@
+"""Seeds by words: the result page of a search service, and the links on it that lead elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
+
+from gossamer.crawl.visits import parse_job
+from gossamer.errors import SeedUnreachable, UsageError
+from gossamer.model import Kind, Outcome, Request, Role
+from gossamer.urls.canonical import authority, canonical
+
+if TYPE_CHECKING:
+    import selectors
+
+    from gossamer.fetch.fetcher import Fetcher
+    from gossamer.model import Fetched, Page
+    from gossamer.parse.pool import ParserPool
+
+MOST_SEEDS = 50  # a result page has ten to a hundred results; its footers and adverts have links too
+
+
+def result_links(
+    template: str, words: str, fetcher: Fetcher, pool: ParserPool, selector: selectors.BaseSelector
+) -> list[str]:
+    """The pages that a search service finds for some words.
+
+    One request that the user asked for by name, so robots.txt is not consulted: it governs crawling, not this.
+    """
+    if "{query}" not in template:
+        raise UsageError(
+            "crawl --query needs a search service: set search_service.url in gossamer.toml, with {query} for the words."
+        )
+    url = canonical(template.replace("{query}", quote_plus(words)))
+    if url is None:
+        raise UsageError(f"search_service.url is not a URL: {template}")
+    fetcher.allow(url)
+    page = _page(url, fetcher, pool, selector)
+    own = authority(url)
+    found = [
+        target
+        for target, kind in zip(page.links.urls, page.links.kinds, strict=True)
+        if kind == Kind.HYPERLINK and authority(target) != own
+    ]
+    seeds = list(dict.fromkeys(found))[:MOST_SEEDS]
+    if not seeds:
+        raise SeedUnreachable(f"The search service at {own} gave no links for: {words}")
+    return seeds
+
+
+def _page(url: str, fetcher: Fetcher, pool: ParserPool, selector: selectors.BaseSelector, hops: int = 5) -> Page:
+    fetched = _fetched(Request(id=1, url=url, role=Role.PAGE), fetcher, selector)
+    if fetched.outcome is Outcome.REDIRECTED and hops:
+        return _page(fetched.location, fetcher, pool, selector, hops - 1)
+    if fetched.outcome is not Outcome.FETCHED:
+        raise SeedUnreachable(f"The search service did not answer: {fetched.reason or fetched.outcome} ({url})")
+    pool.submit(parse_job(fetched))
+    while not (pages := pool.finished()):
+        for key, mask in selector.select(0.25):
+            key.data(mask)
+        pool.tick(time.time())
+    return pages[0]
+
+
+def _fetched(request: Request, fetcher: Fetcher, selector: selectors.BaseSelector) -> Fetched:
+    fetcher.start(request)
+    while not (answers := fetcher.finished()):
+        timeout = fetcher.next_timeout(time.time())
+        for key, mask in selector.select(0.25 if timeout is None else min(timeout, 0.25)):
+            key.data(mask)
+        fetcher.tick(time.time())
+    return answers[0]

@@ -1,0 +1,110 @@
+"""Filters of a search, and how many pages each of them would leave."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.index.protocol import AnyOf, Changed, Language, Query, Site, Type
+from gossamer.search.query import TYPES, parse
+from gossamer.search.weights import FIRST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gossamer.index.protocol import IndexReader, Node
+    from gossamer.web.http.sessions import Desk
+
+HOSTS = 8  # hosts offered as filters
+KINDS = ("html", "pdf", "text", "xml", "feed")
+DAYS = {"past day": 1, "past week": 7, "past month": 30, "past year": 365}
+DAY = 86_400.0
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """What hits must be like; "" where it does not matter."""
+
+    host: str = ""
+    language: str = ""
+    type: str = ""
+    since: str = ""  # YYYY, YYYY-MM or YYYY-MM-DD
+    until: str = ""
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """A value to filter by."""
+
+    value: str
+    label: str
+    count: int  # of pages that would be left
+
+
+class Facets(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to filter by, those that leave most pages first."""
+
+    host: list[Choice]
+    language: list[Choice]
+    type: list[Choice]
+    changed: list[Choice]  # values of `since`
+
+
+OPERATORS = {"host": "site", "language": "lang", "type": "type", "since": "after", "until": "before"}
+
+
+def with_filters(text: str, filters: Filters) -> str:
+    """The question that words and filters make."""
+    values = ((OPERATORS[name], getattr(filters, name)) for name in Filters.__struct_fields__)
+    words = [f'{operator}:"{clean}"' for operator, value in values if (clean := value.replace('"', "").strip())]
+    return " ".join([text, *words])
+
+
+def facets(desk: Desk, text: str, filters: Filters, hosts: Iterable[str]) -> Facets:
+    """What there is to filter by. Each is counted with the other filters on: one can go over to another value."""
+    counting = _Counting(desk.index, text, filters)
+    known = dict.fromkeys([*hosts, *(host.name for host in desk.store.hosts(HOSTS))])
+    languages = [name for name in desk.index.languages() if name]
+    return Facets(
+        host=counting.choices("host", {name: (name, Site(host=name)) for name in list(known)[: 2 * HOSTS]})[:HOSTS],
+        language=counting.choices("language", {name: (name.capitalize(), Language(name=name)) for name in languages}),
+        type=counting.choices(
+            "type", {kind: (kind.upper() if kind != "text" else "Text", _of_type(kind)) for kind in KINDS}
+        ),
+        changed=counting.choices("since", {_date(days): (label, _since(days)) for label, days in DAYS.items()}),
+    )
+
+
+class _Counting:
+    def __init__(self, index: IndexReader, text: str, filters: Filters) -> None:
+        self._index = index
+        self._languages = index.languages()
+        self._text = text
+        self._filters = filters
+
+    def choices(self, name: str, values: dict[str, tuple[str, Node]]) -> list[Choice]:
+        """The values that leave something."""
+        others = msgspec.structs.replace(self._filters, **{name: ""})
+        query = parse(with_filters(self._text, others), self._languages).query
+        counted = [
+            Choice(value=value, label=label, count=self._count(query, node)) for value, (label, node) in values.items()
+        ]
+        found = [choice for choice in counted if choice.count]
+        return found if name == "since" else sorted(found, key=lambda choice: (-choice.count, choice.label))
+
+    def _count(self, query: Query, node: Node) -> int:
+        narrowed = Query(wanted=query.wanted, required=(*query.required, node), excluded=query.excluded)
+        return self._index.match(narrowed, FIRST, limit=1).total
+
+
+def _of_type(kind: str) -> Node:
+    return AnyOf(children=tuple(Type(media_type=name) for name in TYPES[kind]))
+
+
+def _date(days: int) -> str:
+    return f"{datetime.fromtimestamp(time.time() - days * DAY, UTC):%Y-%m-%d}"
+
+
+def _since(days: int) -> Node:
+    return Changed(since=datetime.fromisoformat(_date(days)).replace(tzinfo=UTC).timestamp())
