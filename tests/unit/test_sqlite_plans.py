@@ -80,7 +80,7 @@ STATEMENTS = {
 # Whole tables that are meant to be read: hosts for a list of them, crawlers (a few rows), depths after a change of
 # scope, the resources of a host that is forgotten; and partial indexes, which are as short as the work at hand.
 READ_AS_A_WHOLE = {
-    "read.HOSTS", "crawlers.AT_WORK", "crawlers.LATEST", "crawlers.HOSTS_AND_CRAWLERS",
+    "resources.HOSTS", "crawlers.AT_WORK", "crawlers.LATEST", "crawlers.HOSTS_AND_CRAWLERS",
     "crawlers.OTHERS_WITHOUT_HOSTS", "depth.NEARER_BY_LINK", "depth.NEARER_BY_REDIRECT", "graph.RANKED_HOSTS",
 }  # fmt: skip
 
