@@ -24,9 +24,9 @@ import msgspec
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # what judges answers in tests and here is the same
 
-import judging  # noqa: E402
 from gossamer.search.weights import SECOND, Blend  # noqa: E402
-from suites import SUITES  # noqa: E402
+from helpers.search import quality as judging  # noqa: E402
+from helpers.suites import SUITES  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
 

@@ -212,7 +212,7 @@ def main() -> None:
 
 
 def _own_server(stack: ExitStack) -> str:
-    from postgres_server import new_place, start  # noqa: PLC0415 - not where a server was named
+    from helpers.store.postgres_server import new_place, start  # noqa: PLC0415 - not where a server was named
 
     server = start(f"scale-{os.getpid()}")
     stack.callback(server.cleanup)

@@ -13,14 +13,14 @@ import pytest
 from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.sqlite import SqliteStore
-from postgres_server import new_place
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.index.protocol import IndexReader, IndexWriter
     from gossamer.store.protocol import Store
-    from storing import Open
+    from helpers.store.crawl_steps import Open
 
 
 def _sqlite(directory: Path, _: pytest.FixtureRequest) -> Open:

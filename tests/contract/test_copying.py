@@ -13,15 +13,15 @@ from unittest.mock import ANY
 import pytest
 from psycopg import connect
 
-from copies import LAST, A, B, build, everything, open_web, source, target
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreMissing, UsageError
 from gossamer.store.copy import TABLES, Note, Table, _copied, copy
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.postgres.location import postgres_place
 from gossamer.store.read.questions import Question
 from gossamer.store.sqlite import SqliteStore
-from postgres_server import new_place
-from storing import admit_all, digest, join, recount, seed, visit_all
+from helpers.store.copies import LAST, A, B, build, everything, open_web, source, target
+from helpers.store.crawl_steps import admit_all, digest, join, recount, seed, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

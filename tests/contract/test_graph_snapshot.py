@@ -14,7 +14,7 @@ from gossamer.graph import snapshot as snapshot_module
 from gossamer.graph.bonds import open_bonds
 from gossamer.graph.snapshot import open_graph
 from gossamer.model import Kind
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     Site,

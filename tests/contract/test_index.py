@@ -24,7 +24,19 @@ from gossamer.index.protocol import (
     term_code,
 )
 from gossamer.model import Field
-from indexes import SEEN, WEIGHTS, Lexicon, documents, fill, in_title, page, phrase, standing, word, words
+from helpers.index.small_index import (
+    SEEN,
+    WEIGHTS,
+    Lexicon,
+    documents,
+    fill,
+    in_title,
+    page,
+    phrase,
+    standing,
+    word,
+    words,
+)
 
 if TYPE_CHECKING:
     from contract.conftest import NewIndex

@@ -16,7 +16,7 @@ from gossamer.index.analyze import analysis
 from gossamer.index.protocol import Query, Site
 from gossamer.index.word_table import WordTable, field_names
 from gossamer.model import Field
-from indexes import WEIGHTS, Lexicon, documents, in_title, phrase, standing, word
+from helpers.index.small_index import WEIGHTS, Lexicon, documents, in_title, phrase, standing, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

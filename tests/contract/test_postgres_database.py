@@ -15,8 +15,8 @@ import pytest
 from gossamer.errors import StoreCorrupt, StoreMissing, StoreNotWritable, StoreTooNew, StoreUnreachable
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.values import Report
-from postgres_server import new_place
-from storing import admit_all, fetched, lease_all, leases, seed, start
+from helpers.store.crawl_steps import admit_all, fetched, lease_all, leases, seed, start
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

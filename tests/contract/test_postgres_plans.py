@@ -15,8 +15,8 @@ import pytest
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.postgres.follow import changes, graph
 from gossamer.store.postgres.read import documents, export, freshness, history, recent, resources
-from postgres_server import new_place
-from storing import start, visit_all
+from helpers.store.crawl_steps import start, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ import pytest
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from gossamer.store.postgres import PostgresStore, bulk_copy
 from gossamer.store.postgres.follow import rank_writer
-from postgres_server import new_place
-from storing import admit_all, seed, start, visit_all
+from helpers.store.crawl_steps import admit_all, seed, start, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ import pytest
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.postgres.location import postgres_place
 from gossamer.store.read.questions import Question
-from postgres_server import new_place
-from storing import admit_all, seed, start, visit_all
+from helpers.store.crawl_steps import admit_all, seed, start, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ import pytest
 
 from gossamer.model import HostNote, Kind, Lease, Outcome, State, Visit
 from gossamer.revisit.pace import Budget, Schedule
-from storing import (
+from helpers.store.crawl_steps import (
     AT_WORK,
     Bond,
     Policy,
@@ -33,7 +33,7 @@ from storing import (
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store
-    from storing import Open
+    from helpers.store.crawl_steps import Open
 
 URLS = [f"http://{host}.test/{page}" for host in "abc" for page in range(5)]
 STEPS = 120

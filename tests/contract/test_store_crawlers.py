@@ -9,7 +9,18 @@ from msgspec import structs
 from gossamer.model import HostLease, HostNote
 from gossamer.store.protocol import LEASE_SECONDS, Store
 from gossamer.store.values import Report
-from storing import Open, admit_all, candidate, fetched, join, lease_all, leases, start, state, visit_all
+from helpers.store.crawl_steps import (
+    Open,
+    admit_all,
+    candidate,
+    fetched,
+    join,
+    lease_all,
+    leases,
+    start,
+    state,
+    visit_all,
+)
 
 PAGE = "http://a.test/"
 AT_WORK = Report(state="running", pages=3, pages_per_second=1.5, bytes_per_second=9.0, limit="network", waiting_for="")

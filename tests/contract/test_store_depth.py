@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Kind
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     Site,

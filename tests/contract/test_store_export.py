@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, Position
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
-from storing import Bond, Site, admit_all, fetched, lease_all, leases, seed, start, visit_all
+from helpers.store.crawl_steps import Bond, Site, admit_all, fetched, lease_all, leases, seed, start, visit_all
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store

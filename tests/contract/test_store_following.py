@@ -9,12 +9,25 @@ from msgspec.structs import replace
 
 from gossamer.model import Kind, Outcome, State
 from gossamer.store.follow.changes import Place
-from storing import Bond, admit_all, digest, ended, fetched, gone, lease_all, leases, redirected, seed, start, visit_all
+from helpers.store.crawl_steps import (
+    Bond,
+    admit_all,
+    digest,
+    ended,
+    fetched,
+    gone,
+    lease_all,
+    leases,
+    redirected,
+    seed,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from gossamer.model import Lease, Visit
     from gossamer.store.protocol import Store
-    from storing import Open
+    from helpers.store.crawl_steps import Open
 
 A, B, C, D = (f"http://a.test/{name}" for name in "abcd")
 

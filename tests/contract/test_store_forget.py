@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Robots
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gossamer.model import Hints, HostNote, Kind, Lease, Outcome, State, Visit
 from gossamer.revisit.evidence import DAY
 from gossamer.revisit.pace import DOUBTFUL, LISTING, UNREACHABLE, Budget, Limits, Schedule
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     candidate,

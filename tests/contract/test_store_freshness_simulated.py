@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from gossamer.model import Hints, Kind, Lease, Outcome, Role, State, Visit
 from gossamer.revisit.evidence import DAY
 from gossamer.revisit.pace import Budget, Limits, Schedule
-from storing import Policy, candidate, digest, ended, fetched, join
+from helpers.store.crawl_steps import Policy, candidate, digest, ended, fetched, join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

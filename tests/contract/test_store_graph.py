@@ -11,7 +11,7 @@ import pytest
 from gossamer.errors import StoreError
 from gossamer.model import Kind, Outcome, State
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     Site,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gossamer.model import Lease
     from gossamer.store.follow.graph import LinkChanges
     from gossamer.store.protocol import Store
-    from storing import Open
+    from helpers.store.crawl_steps import Open
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
 ELSEWHERE = "http://x.test/"

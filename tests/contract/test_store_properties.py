@@ -10,10 +10,10 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from examples import usually
 from gossamer.model import Kind
 from gossamer.urls.canonical import canonical
-from storing import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
+from helpers.examples import usually
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from storing import admit_all, fetched, gone, lease_all, leases, start
+from helpers.store.crawl_steps import admit_all, fetched, gone, lease_all, leases, start
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store

@@ -11,7 +11,7 @@ from gossamer.graph.reports.base import Options, column_type, lacks
 from gossamer.graph.reports.registry import REPORTS, chosen
 from gossamer.model import Kind, Outcome, State
 from gossamer.store.read.questions import Question
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,

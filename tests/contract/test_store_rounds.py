@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Kind, Outcome, State
-from storing import (
+from helpers.store.crawl_steps import (
     AT_WORK,
     Bond,
     Open,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gossamer.model import Lease, Visit
     from gossamer.store.protocol import Store
-    from storing import Site
+    from helpers.store.crawl_steps import Site
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 ELSEWHERE = "http://x.test/"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Field, Kind, Lease, Outcome, Role, State, Visit
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,

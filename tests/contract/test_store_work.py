@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.model import HostNote, Kind, Outcome, Robots, Role, State
 from gossamer.store.protocol import LEASE_SECONDS, Store
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,

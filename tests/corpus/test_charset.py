@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.parse.charset import as_utf8, by_label, in_byte_order_mark, in_document
-from suites import suite
+from helpers.suites import suite
 
 if TYPE_CHECKING:
     from pathlib import Path

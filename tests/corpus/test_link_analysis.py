@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.graph.ranking.algorithms import hits, pagerank
 from gossamer.graph.snapshot import Links
-from suites import table
+from helpers.suites import table
 
 pytestmark = pytest.mark.shared
 SUITE = "link-analysis-reference", "networkx_reference.json"

@@ -14,8 +14,8 @@ from gossamer.model import Kind, Outcome
 from gossamer.parse.charset import by_label, in_document, in_header
 from gossamer.parse.content_encoding import decoded
 from gossamer.parse.readers.html import read_html
-from parsing import page, rows
-from suites import suite, table
+from helpers.parse.jobs import page, rows
+from helpers.suites import suite, table
 
 pytestmark = pytest.mark.shared
 

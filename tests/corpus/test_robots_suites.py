@@ -10,7 +10,7 @@ from gossamer.config import PolitenessSettings
 from gossamer.crawl.frontier import AskRobots, Fetch, Frontier
 from gossamer.model import HostLease, Lease, Outcome, Robots, Role
 from gossamer.urls.robots import RobotsRules, meaning_of, robots_text
-from suites import table
+from helpers.suites import table
 
 pytestmark = pytest.mark.shared
 

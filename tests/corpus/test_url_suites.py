@@ -8,7 +8,7 @@ import pytest
 from ada_url import join_url, normalize_url
 
 from gossamer.urls.canonical import KEEP, UrlRules, authority, canonical, key
-from suites import table
+from helpers.suites import table
 
 pytestmark = pytest.mark.shared
 

@@ -8,7 +8,7 @@ from gossamer.config import Settings
 from gossamer.files.archive import Taking, pages_in_archive
 from gossamer.files.file_page import FilePage, Skipped
 from gossamer.model import Outcome
-from suites import suite
+from helpers.suites import suite
 
 pytestmark = pytest.mark.shared
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import command, environment, query
 from gossamer import Crawler
 from gossamer.crawl import loop
+from helpers.cli.commands import command, environment, query
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from crawling import command, crawl, environment, gossamer, query
-from small_disk import run_on_a_small_disk
+from helpers.cli.commands import command, crawl, environment, gossamer, query
+from helpers.store.small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
 from webs.served import Answer, Served
 

@@ -21,7 +21,7 @@ import httpx
 import psutil
 import pytest
 
-from crawling import FAST, command, crawl, environment, gossamer, query
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from webs.generated import GeneratedWeb, Shape
 from webs.served import Served
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fetching import Loop
 from gossamer.config import FetchSettings
 from gossamer.fetch.response import ROBOTS_BYTES
 from gossamer.model import Outcome, Request, Role
+from helpers.fetch.fetch_loop import Loop
 from hostile import PAGE, WIRE, HostileServer
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fetching import Loop
 from gossamer.config import FetchSettings, HostSettings
 from gossamer.errors import SettingsError
 from gossamer.model import Outcome, Request, Role
+from helpers.fetch.fetch_loop import Loop
 from hostile import PAGE, HostileServer
 
 if TYPE_CHECKING:

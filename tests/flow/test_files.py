@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawling import FAST, crawl
 from gossamer.model import State
 from gossamer.store.sqlite import SqliteStore
 from gossamer.urls.canonical import digest
+from helpers.cli.commands import FAST, crawl
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

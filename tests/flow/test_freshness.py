@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import tantivy
 
-from crawling import FAST, command, crawl, environment, gossamer, query
 from gossamer.graph.arrays import load_manifest
 from gossamer.index.tantivy import IndexPlace
 from gossamer.wiring import open_searcher, open_store
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from webs import debian
 from webs.changing import Changed, change, copy_of
 from webs.nginx import Nginx, Site

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from crawling import Memory, command, environment, gossamer, query
 from gossamer.urls.canonical import canonical
+from helpers.cli.commands import Memory, command, environment, gossamer, query
 from hostile.cases import CASES, DEPTH, MEMORY, SECONDS, Case
 from hostile.world import World
 

@@ -13,10 +13,10 @@ from typing import Any
 import pycurl
 import pytest
 
-from crawling import command, environment, gossamer, query
-from fetching import LIMITS, Loop
 from gossamer.fetch import fetcher
 from gossamer.fetch.transfer import handle_options
+from helpers.cli.commands import command, environment, gossamer, query
+from helpers.fetch.fetch_loop import LIMITS, Loop
 from hostile import HostileServer
 from hostile.cases import NAMES, Case
 from hostile.network import Names, cut, mend, open_network, run

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawling import command, environment, gossamer
 from gossamer import wiring
 from gossamer.index.documents import DocumentMaker
 from gossamer.index.protocol import Phrase, Query, term_code
 from gossamer.store.follow.changes import Place
 from gossamer.store.sqlite import SqliteStore
-from indexes import WEIGHTS
-from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, start
+from helpers.cli.commands import command, environment, gossamer
+from helpers.index.small_index import WEIGHTS
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, gone, lease_all, leases, start
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agreeing import agreement, questions
 from conftest import not_here
 from contract import test_index
 from contract.test_index_properties import History, agrees, changes
-from crawling import FAST, command, crawl, environment, gossamer
 from gossamer import wiring
 from gossamer.errors import (
     IndexBusy,
@@ -32,12 +30,14 @@ from gossamer.errors import (
 )
 from gossamer.index.build import bring_up_to_date
 from gossamer.index.opensearch import Address, Cluster, OpenSearchPlace, OpenSearchReader, OpenSearchWriter
-from indexes import WEIGHTS, documents, fill, page, standing, words
-from judging import ask, cranfield
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer
+from helpers.index.agreement import agreement, questions
+from helpers.index.small_index import WEIGHTS, documents, fill, page, standing, words
+from helpers.search.quality import ask, cranfield
+from helpers.suites import suite
 from opensearch import jars
 from opensearch.cluster import ThreeNodes
 from opensearch.proxy import Proxy
-from suites import suite
 from webs import debian
 from webs.nginx import Nginx, Site
 

@@ -21,7 +21,7 @@ from gossamer.model import Outcome, Page, ParseJob
 from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import parse
 from gossamer.parse.pool import ParserPool
-from parsing import job
+from helpers.parse.jobs import job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

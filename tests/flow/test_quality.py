@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from crawling import FAST, crawl, gossamer
 from gossamer.search.weights import SECOND
-from judging import ask, cranfield, find, hold_out_anchors, searcher_of, titles
-from suites import suite
+from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.search.quality import ask, cranfield, find, hold_out_anchors, searcher_of, titles
+from helpers.suites import suite
 from webs import debian
 from webs.nginx import Nginx, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judging import Item
+    from helpers.search.quality import Item
 
 
 @pytest.mark.shared

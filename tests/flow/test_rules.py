@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import command, crawl, environment, gossamer, outcomes, query, reasons
 from gossamer import Crawler
 from gossamer.crawl import policy
+from helpers.cli.commands import command, crawl, environment, gossamer, outcomes, query, reasons
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

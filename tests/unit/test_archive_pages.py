@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from archiving import HTML, put, record, response
 from gossamer.files.archive import Taking, pages_in_archive
 from gossamer.files.file_page import FilePage, Skipped
 from gossamer.model import Outcome
+from helpers.files.archives import HTML, put, record, response
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archiving import HTML, page, put, record, response
 from gossamer.errors import UsageError
 from gossamer.files import records
 from gossamer.files.file_page import Skipped
 from gossamer.files.records import Record, records_in
+from helpers.files.archives import HTML, page, put, record, response
 
 if TYPE_CHECKING:
     from pathlib import Path

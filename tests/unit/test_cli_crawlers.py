@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer.store.values import Report
-from smallweb import NOW, build
+from helpers.store.small_web import NOW, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

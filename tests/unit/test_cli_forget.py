@@ -9,8 +9,8 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer.urls.canonical import digest
-from smallweb import SEED, build
-from terminal import gossamer_on_terminal
+from helpers.cli.terminal import gossamer_on_terminal
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from gossamer.cli.main import run
 from gossamer.graph.ranking.rank_web import MEASURES
 from gossamer.library import open_web
 from gossamer.store.follow.graph import Ranks
-from smallweb import SEED, build
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from gossamer.cli.main import run
 from gossamer.cli.output import cells_of
 from gossamer.config import CrawlSettings
 from gossamer.urls.canonical import UrlRules, digest
-from smallweb import FAULTS, SEED, SOURCE, TITLE, build
-from terminal import gossamer_on_terminal
+from helpers.cli.terminal import gossamer_on_terminal
+from helpers.store.small_web import FAULTS, SEED, SOURCE, TITLE, build
 
 if TYPE_CHECKING:
     from pathlib import Path

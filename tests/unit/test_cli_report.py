@@ -17,9 +17,9 @@ from gossamer.errors import UsageError
 from gossamer.graph.reports.base import TYPES, Severity
 from gossamer.graph.reports.registry import REPORTS, THEMES
 from gossamer.store.sqlite import SqliteStore
-from smallweb import SEED, build
-from storing import Bond, start, visit_all
-from terminal import gossamer_on_terminal
+from helpers.cli.terminal import gossamer_on_terminal
+from helpers.store.crawl_steps import Bond, start, visit_all
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from pathlib import Path

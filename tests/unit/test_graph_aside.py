@@ -11,7 +11,7 @@ from gossamer.graph.ranking import hits_process
 from gossamer.graph.ranking.algorithms import hits
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
-from storing import Policy, fetched, lease_all, leases, start
+from helpers.store.crawl_steps import Policy, fetched, lease_all, leases, start
 
 if TYPE_CHECKING:
     import subprocess

@@ -32,7 +32,7 @@ from gossamer.graph.ranking.rank_web import RankOptions, rank
 from gossamer.graph.snapshot import Links, open_graph
 from gossamer.model import Admission, State
 from gossamer.store.sqlite import SqliteStore
-from storing import Bond, Site, fetched, lease_all, leases, start, visit_all
+from helpers.store.crawl_steps import Bond, Site, fetched, lease_all, leases, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

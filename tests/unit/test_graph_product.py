@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.graph.ranking.matrix import row_sums
-from graphs import any_graph, random_links
+from helpers.graph.random_graphs import any_graph, random_links
 
 if TYPE_CHECKING:
     from gossamer.graph.snapshot import Links

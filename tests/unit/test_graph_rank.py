@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from gossamer.graph.ranking.algorithms import hits, load_pagerank, pagerank, save_pagerank, score
-from graphs import any_graph, links, power_iteration, random_links, to_networkx
+from helpers.graph.random_graphs import any_graph, links, power_iteration, random_links, to_networkx
 
 if TYPE_CHECKING:
     from pathlib import Path

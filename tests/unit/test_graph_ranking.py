@@ -13,7 +13,7 @@ from gossamer.graph.ranking.expectation import expected
 from gossamer.graph.ranking.rank_web import RankOptions, rank
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
-from storing import Policy, candidate, digest, fetched, lease_all, leases, redirected, start
+from helpers.store.crawl_steps import Policy, candidate, digest, fetched, lease_all, leases, redirected, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from hypothesis import given
 from gossamer.graph.ranking import distances
 from gossamer.graph.ranking.distances import depths, harmonic
 from gossamer.graph.structure import BOWTIE, Undirected, both_ways, bow_tie, by_size, components, related
-from graphs import any_graph, links, random_links, to_networkx
+from helpers.graph.random_graphs import any_graph, links, random_links, to_networkx
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

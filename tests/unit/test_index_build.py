@@ -15,8 +15,8 @@ from gossamer.index.build import Builder, bring_up_to_date
 from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
 from gossamer.index.word_table import WordTable
 from gossamer.store.sqlite import SqliteStore
-from indexes import WEIGHTS, words
-from storing import Bond, admit_all, digest, fetched, lease_all, leases, start, visit_all
+from helpers.index.small_index import WEIGHTS, words
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, lease_all, leases, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gossamer.errors import StoreCorrupt, StoreFull
 from gossamer.index.documents import DocumentMaker, LazyRuns, as_indexed
 from gossamer.model import Field
-from indexes import Lexicon, documents, page, standing
+from helpers.index.small_index import Lexicon, documents, page, standing
 
 runs = st.lists(st.tuples(st.sampled_from(Field), st.text(max_size=20)), max_size=12)
 

@@ -11,7 +11,7 @@ from gossamer.index.opensearch.lease import _is_dead, _machine
 from gossamer.index.opensearch.mapping import signed
 from gossamer.index.opensearch.queries import Translator
 from gossamer.index.protocol import AnyOf, Query, Twin
-from indexes import WEIGHTS
+from helpers.index.small_index import WEIGHTS
 
 SECRETS = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
 from gossamer.model import Field
-from indexes import fill, standing
+from helpers.index.small_index import fill, standing
 
 if TYPE_CHECKING:
     from pathlib import Path

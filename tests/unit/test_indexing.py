@@ -16,7 +16,7 @@ from gossamer.index.build import Builder
 from gossamer.index.progress import Progress
 from gossamer.index.tantivy import IndexPlace, TantivyWriter
 from gossamer.store.sqlite import SqliteStore
-from storing import start, visit_all
+from helpers.store.crawl_steps import start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.parse.charset import _BY_LABEL, as_utf8, by_label
-from parsing import page, runs
+from helpers.parse.jobs import page, runs
 
 RUSSIAN = "Привет, мир! Это обычный русский текст, в котором достаточно слов. "
 

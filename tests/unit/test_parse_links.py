@@ -12,7 +12,7 @@ from gossamer.parse.page_parser import parse
 from gossamer.parse.readers.elements import BATCH
 from gossamer.parse.readers.links import Bonds, kind_of_rel, link_header, refresh_target, srcset_urls
 from gossamer.urls.canonical import canonical, digest
-from parsing import URL, job, links, page, rows
+from helpers.parse.jobs import URL, job, links, page, rows
 
 HERE = "http://example.org/dir/"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Field, Kind, Outcome
 from gossamer.parse.readers import pdf
-from parsing import page, rows, runs
+from helpers.parse.jobs import page, rows, runs
 
 if TYPE_CHECKING:
     import pytest

@@ -11,7 +11,7 @@ from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import parse
 from gossamer.parse.readers import html as reading
 from gossamer.parse.readers.text import all_collapsed, clean
-from parsing import job, page, runs
+from helpers.parse.jobs import job, page, runs
 
 TITLE, H1, H2, H3 = (int(field) for field in (Field.TITLE, Field.H1, Field.H2, Field.H3))
 PARAGRAPH, TEXT, DESCRIPTION = (int(field) for field in (Field.PARAGRAPH, Field.TEXT, Field.DESCRIPTION))

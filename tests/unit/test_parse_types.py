@@ -10,7 +10,7 @@ import zstandard
 from gossamer.model import Field, Kind, Outcome, Role
 from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import parse
-from parsing import job, page, rows, runs
+from helpers.parse.jobs import job, page, rows, runs
 
 TITLE, H2, PARAGRAPH, TEXT = (int(field) for field in (Field.TITLE, Field.H2, Field.PARAGRAPH, Field.TEXT))
 HERE = "http://example.org/dir/"

@@ -29,7 +29,7 @@ from gossamer.graph.pictures.selection import (
 from gossamer.graph.ranking.rank_web import RankOptions, rank
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
-from storing import start, visit_all
+from helpers.store.crawl_steps import start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

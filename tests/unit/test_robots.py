@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from examples import usually
 from gossamer.model import Outcome
 from gossamer.urls.robots import ALLOW_ALL, MAX_BYTES, RobotsRules, meaning_of, robots_directives, robots_text
+from helpers.examples import usually
 
 # -- matching --------------------------------------------------------------------------------------------------------
 

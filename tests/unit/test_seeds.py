@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from fetching import Loop
 from gossamer.config import Settings
 from gossamer.crawl.loop import Plan
 from gossamer.crawl.outbox import Outbox
@@ -16,7 +15,8 @@ from gossamer.crawl.round_settings import Terms
 from gossamer.crawl.seeds import Seeds
 from gossamer.model import State
 from gossamer.store.values import Round
-from storing import candidate
+from helpers.fetch.fetch_loop import Loop
+from helpers.store.crawl_steps import candidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

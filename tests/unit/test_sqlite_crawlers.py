@@ -17,7 +17,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.work.crawlers import NameLock
 from gossamer.store.values import Report
 from gossamer.store.work.crawler_names import names
-from storing import lease_all, start, state
+from helpers.store.crawl_steps import lease_all, start, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,7 @@ def test_a_web_copied_while_a_crawler_was_at_work_is_free_after_a_while(web: Pat
 CHILD = """
 import sys, time
 from pathlib import Path
-from storing import lease_all, start
+from helpers.store.crawl_steps import lease_all, start
 from gossamer.store.sqlite import SqliteStore
 store = SqliteStore.open(Path(sys.argv[1]), create=True)
 lease_all(store, start(store, sys.argv[2]))

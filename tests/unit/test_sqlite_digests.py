@@ -12,7 +12,7 @@ import pytest
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.work import digests, lease
 from gossamer.store.work.claims import Finder
-from storing import admit_all, candidate, digest, start, visit_all
+from helpers.store.crawl_steps import admit_all, candidate, digest, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.follow import changes
-from storing import Bond, start, visit_all
+from helpers.store.crawl_steps import Bond, start, visit_all
 
 if TYPE_CHECKING:
     from pathlib import Path

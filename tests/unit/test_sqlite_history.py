@@ -12,7 +12,18 @@ import pytest
 
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.work.revisits import OLDEST_SOURCES
-from storing import Bond, Policy, candidate, digest, fetched, gone, lease_all, leases, start, visit_all
+from helpers.store.crawl_steps import (
+    Bond,
+    Policy,
+    candidate,
+    digest,
+    fetched,
+    gone,
+    lease_all,
+    leases,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.follow import link_changes
-from storing import digest, start, visit_all
+from helpers.store.crawl_steps import digest, start, visit_all
 
 if TYPE_CHECKING:
     import subprocess

@@ -9,9 +9,9 @@ from ada_url import join_url
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from examples import usually
 from gossamer.errors import UsageError
 from gossamer.urls.canonical import KEEP, UrlRules, authority, canonical, digest, from_input, key, origin, scheme
+from helpers.examples import usually
 
 BASE = "https://example.org/docs/guide/index.html?page=2"
 

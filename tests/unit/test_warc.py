@@ -15,7 +15,7 @@ from gossamer.files.export_files import Exported
 from gossamer.files.export_warc import export_warc
 from gossamer.model import Outcome, State
 from gossamer.store.sqlite import SqliteStore
-from storing import admit_none, ended, fetched, lease_all, leases, start
+from helpers.store.crawl_steps import admit_none, ended, fetched, lease_all, leases, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

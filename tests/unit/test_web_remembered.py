@@ -24,7 +24,7 @@ from gossamer.web.http.security import access
 from gossamer.web.search import fast_path, search_cache
 from gossamer.web.search.search_cache import Lane, encoded
 from gossamer.wiring import open_index_writer
-from smallweb import SEED, build
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

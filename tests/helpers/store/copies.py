@@ -18,7 +18,7 @@ from gossamer.store.postgres.location import postgres_place
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.copy import SqliteSource, SqliteTarget
 from gossamer.store.values import Report
-from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, seed, start, visit_all
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, gone, lease_all, leases, seed, start, visit_all
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-SUITES = Path(__file__).resolve().parents[2] / "shared" / "suites"
+SUITES = Path(__file__).resolve().parents[3] / "shared" / "suites"
 
 
 def suite(name: str) -> Path:

@@ -29,7 +29,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawling import environment
+from helpers.cli.commands import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

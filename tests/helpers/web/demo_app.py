@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from browsing import Serving
-from crawling import FAST, crawl, gossamer
 from gossamer.demo import DemoWeb
-from webapp import App
+from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.web.browser import Serving
+from helpers.web.served_app import App
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from browsing import TOKEN, Serving
-from crawling import FAST, crawl, gossamer
+from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.web.browser import TOKEN, Serving
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from urllib.parse import urlsplit
 import psutil
 from playwright.sync_api import sync_playwright
 
-from crawling import command, environment
+from helpers.cli.commands import command, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 MANIFEST = ROOT / "src/gossamer/web/static/dist/.vite/manifest.json"
 AXE = ROOT / "frontend/node_modules/axe-core/axe.min.js"
 PICTURES = ROOT / "docs/pictures"

@@ -12,12 +12,12 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.model import HostNote, Kind
-from storing import Bond, Policy, fetched, gone, lease_all, leases, redirected, seed
+from helpers.store.crawl_steps import Bond, Policy, fetched, gone, lease_all, leases, redirected, seed
 
 if TYPE_CHECKING:
     from gossamer.model import Lease, Visit
     from gossamer.store.protocol import Store
-    from storing import Open
+    from helpers.store.crawl_steps import Open
 
 CRAWLERS = 4
 HOSTS, PAGES = 8, 60
