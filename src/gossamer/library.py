@@ -23,7 +23,7 @@ import msgspec
 import zstandard
 
 from gossamer import start, wiring
-from gossamer.config.keywords import by_key
+from gossamer.config.named import by_key
 from gossamer.errors import CrawlerLost, SeedUnreachable
 from gossamer.indexing import IndexFollower
 from gossamer.lookup import find, url_rules
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from gossamer.config.keywords import NamedSettings
+    from gossamer.config.named import NamedSettings
     from gossamer.crawl.loop import CrawlLoop
     from gossamer.crawl.progress import Progress
     from gossamer.graph.snapshot import Graph

@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.config import CrawlSettings, Settings, init_text, load, of_web
 from gossamer.config.describe import all_settings, sections
-from gossamer.config.keywords import NamedSettings, by_key, name_of
+from gossamer.config.named import NamedSettings, by_key, name_of
 from gossamer.errors import SettingsError
 
 if TYPE_CHECKING:
