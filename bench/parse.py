@@ -30,7 +30,7 @@ from gossamer.parse.page_parser import PageParser
 from gossamer.parse.pool import ALLOCATOR
 from gossamer.parse.readers.html import read_html
 from gossamer.parse.readers.text import headed, packed
-from gossamer.urls.canonical import digest
+from gossamer.urls.canonical import url_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -75,7 +75,7 @@ def main() -> None:
     parser = PageParser(ParseOptions())
     encode = msgspec.msgpack.Encoder().encode
     compress = zstandard.ZstdCompressor(level=1).compress
-    known = lru_cache(8192)(partial(digest))
+    known = lru_cache(8192)(partial(url_digest))
     documents = [read_html(job.body, job.url, MOST_LINKS) for job in jobs]
     texts = [packed(headed(document.title, document.description, document.runs)) for document in documents]
 

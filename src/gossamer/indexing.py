@@ -27,7 +27,7 @@ import msgspec
 from gossamer.basics.locations import local_directory
 from gossamer.config import StoreSettings
 from gossamer.errors import GossamerError, IndexBusy, IndexFull, IndexMissing, StoreFull
-from gossamer.index.progress import Progress
+from gossamer.index.progress import IndexProgress
 from gossamer.parse.pool import ALLOCATOR
 from gossamer.processes.heap import give_back
 from gossamer.wiring import open_index, open_index_writer, open_store
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gossamer.config import IndexSettings
-    from gossamer.index.build import Builder
+    from gossamer.index.build import IndexBuilder
     from gossamer.store.protocol import Store
 
 SOON_SECONDS = 0.25  # until the next look at a store that has nothing new for the moment ...
@@ -97,14 +97,14 @@ def _bring_along(place: str, store: Store, teller: _Teller) -> bool:
                 raise
 
 
-def _builder(place: str, store: Store, teller: _Teller) -> Builder | None:
+def _builder(place: str, store: Store, teller: _Teller) -> IndexBuilder | None:
     """What brings the index up to date; None when another process has done so to where the crawl ended."""
-    from gossamer.index.build import Builder  # noqa: PLC0415 - the crawl, which imports this module, does not need it
+    from gossamer.index.build import IndexBuilder  # noqa: PLC0415 - the crawl, which imports this module, does not need it
 
     ended_at: int | None = None  # the store's version at the end of the crawl
     while True:
         try:
-            return Builder(store, partial(open_index_writer, place), teller.tell)
+            return IndexBuilder(store, partial(open_index_writer, place), teller.tell)
         except IndexBusy:
             if ended_at is not None and _holds(place, ended_at):
                 return None
@@ -128,10 +128,10 @@ def _holds(place: str, version: int) -> bool:
 def _keep_graph(place: str, store: Store) -> None:
     """Where the link graph is used, its links follow too: who ranks next need not read them."""
     from gossamer.graph.arrays import graph_directory  # noqa: PLC0415 - see above
-    from gossamer.graph.bonds import keep  # noqa: PLC0415
+    from gossamer.graph.bonds import update_kept_bonds  # noqa: PLC0415
 
     with graph_directory(place) as directory:
-        keep(store, directory)
+        update_kept_bonds(store, directory)
 
 
 def _ended(seconds: float) -> bool:
@@ -140,16 +140,16 @@ def _ended(seconds: float) -> bool:
     return bool(readable) and not sys.stdin.read(1)
 
 
-def _follow(builder: Builder, teller: _Teller, keep_graph: Callable[[], None]) -> None:
+def _follow(builder: IndexBuilder, teller: _Teller, keep_graph: Callable[[], None]) -> None:
     """Take what comes until the crawl ends, then the rest."""
     follow(builder, _ended, keep_graph)
     teller.aloud = True
     builder.catch_up()
-    builder.catch_up_with_anchors()
+    builder.catch_up_anchors()
     teller.last(builder.progress)
 
 
-def follow(builder: Builder, ended: Callable[[float], bool], also: Callable[[], None] = lambda: None) -> None:
+def follow(builder: IndexBuilder, ended: Callable[[float], bool], also: Callable[[], None] = lambda: None) -> None:
     """Take what comes, until it is told to have ended; `ended` waits for that so many seconds at most.
 
     `also` is done as often as anchor texts are gathered, which is the other work that need not be done at once.
@@ -161,7 +161,7 @@ def follow(builder: Builder, ended: Callable[[float], bool], also: Callable[[], 
         quiet.look()
         if complete and time.monotonic() >= anchors_allowed:
             started = time.monotonic()
-            builder.catch_up_with_anchors()
+            builder.catch_up_anchors()
             also()
             anchors_allowed = time.monotonic() + (time.monotonic() - started) / ANCHORS_SHARE
 
@@ -169,7 +169,7 @@ def follow(builder: Builder, ended: Callable[[float], bool], also: Callable[[], 
 class _Quiet:
     """Lets an index that has little to do get by with little memory: after a while without news, or with few."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: IndexBuilder) -> None:
         self._builder = builder
         self._version = builder.progress.version  # at the last change
         self._rests_at: float | None = None  # unless something comes; None: it does rest
@@ -189,7 +189,7 @@ class _Quiet:
         over = now >= self._since + SLOW_SECONDS
         if now >= self._rests_at or (over and progress.put - self._put_then <= SLOW_DOCUMENTS):
             self._rests_at, self.seconds = None, LOOK_SECONDS
-            self._builder.rest()
+            self._builder.go_idle()
             give_back()
         elif over:
             self._since, self._put_then = now, progress.put
@@ -202,12 +202,12 @@ class _Teller:
         self.aloud = False
         self._next = 0.0
 
-    def tell(self, progress: Progress) -> None:
+    def tell(self, progress: IndexProgress) -> None:
         if self.aloud and time.monotonic() >= self._next:
             self._next = time.monotonic() + TELL_SECONDS
             self.last(progress)
 
-    def last(self, progress: Progress) -> None:
+    def last(self, progress: IndexProgress) -> None:
         try:
             os.write(sys.stdout.fileno(), msgspec.json.encode(progress) + b"\n")
         except BrokenPipeError:
@@ -234,14 +234,14 @@ class IndexFollower:
                 process_group=0,  # a terminal's Ctrl-C goes to a whole group, and could come before it is ignored
             )
 
-    def finish(self, tell: Callable[[Progress], None] = lambda _: None) -> str:
+    def finish(self, tell: Callable[[IndexProgress], None] = lambda _: None) -> str:
         """Let it catch up, and wait for that; returns why it could not, or nothing."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
         with self._process.stdout as lines:
             for line in lines:
-                tell(msgspec.json.decode(line, type=Progress))
+                tell(msgspec.json.decode(line, type=IndexProgress))
         return "" if self._process.wait() == 0 else self._last_words()
 
     def stop(self) -> None:
@@ -266,7 +266,7 @@ def _variables(at: IndexSettings) -> dict[str, str]:
 
 @contextmanager
 def indexed(
-    place: str, at: IndexSettings | None, *, tell: Callable[[Progress], None] = lambda _: None,
+    place: str, at: IndexSettings | None, *, tell: Callable[[IndexProgress], None] = lambda _: None,
     hurried: Callable[[], bool] = bool,
 ) -> Iterator[list[str]]:  # fmt: skip
     """While a crawl, or whatever else fills the store, is under way: the index follows, and is complete at the end.

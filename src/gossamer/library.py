@@ -23,12 +23,12 @@ import msgspec
 import zstandard
 
 from gossamer import start, wiring
-from gossamer.config.named import by_key
+from gossamer.config.named import keywords_to_keys
 from gossamer.errors import CrawlerLost, SeedUnreachable
 from gossamer.indexing import IndexFollower
 from gossamer.lookup import find, url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
-from gossamer.urls.canonical import digest, from_input
+from gossamer.urls.canonical import url_digest, urls_from_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.progress import Progress
     from gossamer.graph.snapshot import Graph
     from gossamer.index.protocol import IndexReader
-    from gossamer.index.word_table import Order, WordEntry
+    from gossamer.index.word_table import DocumentOrder, WordEntry
     from gossamer.model import Visit
     from gossamer.search.service import Answer, Searcher
     from gossamer.store.follow.graph import Ranking, Ranks
@@ -138,7 +138,7 @@ class Crawler:
             urls=urls,
             query=query,
             revisit=revisit,
-            flags=by_key(settings),
+            flags=keywords_to_keys(settings),
             config_file=Path(config_file) if config_file is not None else None,
             environ=os.environ,
         )
@@ -224,7 +224,9 @@ class Web:
     def page(self, url: str) -> ResourceRow | None:
         """A resource; None when it is not known."""
         rules = url_rules(self._store)
-        return next((row for each in from_input(url) if (row := self._store.resource(digest(each, rules)))), None)
+        return next(
+            (row for each in urls_from_input(url) if (row := self._store.resource(url_digest(each, rules)))), None
+        )
 
     def pages(self) -> Iterator[ResourceRow]:
         """All visited pages: neither sitemaps, nor redirects, nor what was only checked."""
@@ -256,9 +258,9 @@ class Web:
 
         `url`: for those about one; `since`: for changes (Unix time).
         """
-        from gossamer.graph.reports import made  # noqa: PLC0415  many programs never ask for one
+        from gossamer.graph.reports import run_report  # noqa: PLC0415  many programs never ask for one
 
-        return made(self._store, name, resource=self._id(url) if url else None, since=since)
+        return run_report(self._store, name, resource=self._id(url) if url else None, since=since)
 
     def visits(self, url: str) -> list[VisitRow]:
         """The history of a resource."""
@@ -281,7 +283,7 @@ class Web:
 
         wanted = msgspec.convert(options, rank_web.RankOptions)
         with closing(wiring.open_store(self._place)) as store, arrays.graph_directory(self._place) as directory:
-            return rank_web.rank(store, directory, wanted)
+            return rank_web.rank_web(store, directory, wanted)
 
     def ranking(self) -> Ranking | None:
         """How the ranks were made; None when there are none."""
@@ -300,7 +302,7 @@ class Web:
 
     # -- the index -----------------------------------------------------------------------------------------------------
 
-    def word(self, word: str, *, order: Order = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
+    def word(self, word: str, *, order: DocumentOrder = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
         """The word table's entry: where a word stands, with one page of its documents."""
         from gossamer.index.word_table import WordTable  # noqa: PLC0415 - numpy and Tantivy are loaded only when needed
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.errors import UsageError
-from gossamer.urls.canonical import UrlRules, digest, from_input
+from gossamer.urls.canonical import UrlRules, url_digest, urls_from_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,11 +31,11 @@ def url_rules(store: Store) -> UrlRules:
 def find(store: Store, text: str) -> ResourceRow:
     """The resource that a person named, with or without a scheme."""
     rules = url_rules(store)
-    urls = from_input(text)
+    urls = urls_from_input(text)
     for url in urls:
-        if row := store.resource(digest(url, rules)):
+        if row := store.resource(url_digest(url, rules)):
             return row
-    near = next((row.url for url in _variants(urls) if (row := store.resource(digest(url, rules)))), None)
+    near = next((row.url for url in _variants(urls) if (row := store.resource(url_digest(url, rules)))), None)
     hint = f" Did you mean {near}?" if near else ""
     raise UsageError(f"{urls[0]} is not known in this web.{hint}")
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from gossamer import config
-from gossamer.basics.cores import cores
+from gossamer.basics.cores import available_cores
 from gossamer.basics.locations import is_shared, local_directory
 from gossamer.crawl.log import CrawlLog
 from gossamer.crawl.policy import UNREACHABLE
@@ -28,15 +28,15 @@ from gossamer.crawl.writer import Watch
 from gossamer.errors import StoreMissing, UsageError
 from gossamer.model import State, Value
 from gossamer.parse.pool import ParserPool
-from gossamer.revisit.pace import Budget, Schedule, limits_of, schedule_of
-from gossamer.urls.canonical import UrlRules, digest, from_input
+from gossamer.revisit.pace import Schedule, VisitBudget, limits_from_settings, schedule_from_settings
+from gossamer.urls.canonical import UrlRules, url_digest, urls_from_input
 from gossamer.urls.scope import Scope
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.config import CrawlSettings, Loaded, Settings
+    from gossamer.config import CrawlSettings, LoadedSettings, Settings
     from gossamer.crawl.loop import CrawlLoop
     from gossamer.store.protocol import Store
     from gossamer.store.values import Round
@@ -71,7 +71,7 @@ class Complete(Value, frozen=True, kw_only=True):
 
 def prepare(ask: Ask) -> CrawlLoop | Complete:
     """Make everything ready for a crawl, or find that there is nothing to do."""
-    typed = [from_input(text) for text in ask.urls]
+    typed = [urls_from_input(text) for text in ask.urls]
     loaded = _load(ask, None)
     # Checked before the directory is made, so that a slip of the pen leaves nothing behind.
     Scope(loaded.settings.crawl, tuple(urls[0] for urls in typed))
@@ -104,7 +104,7 @@ def _fallbacks(typed: Sequence[tuple[str, ...]], before: Round | None, store: St
     for url in before.seeds:
         http = url.replace("https://", "http://", 1)
         if http != url and http in joined:
-            row = store.resource(digest(url, rules))
+            row = store.resource(url_digest(url, rules))
             if row is not None and row.outcome in UNREACHABLE:
                 others[url] = http
     return others
@@ -121,7 +121,7 @@ def _exists(place: str) -> bool:
     return True
 
 
-def _load(ask: Ask, stored: Round | None) -> Loaded:
+def _load(ask: Ask, stored: Round | None) -> LoadedSettings:
     return config.load(
         file=ask.config_file,
         store_dir=local_directory(ask.store),
@@ -136,7 +136,7 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
     settings, waiting = _within_handles(_load(ask, before).settings)
     selector = selectors.DefaultSelector()
     with ExitStack() as opened:
-        pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
+        pool = ParserPool(parse_options(settings), settings.parse.processes or available_cores(), selector)
         opened.callback(pool.close)
         # While the parsers start, on other cores: it takes as long.
         from gossamer.crawl.loop import CrawlLoop, Parts, Plan  # noqa: PLC0415
@@ -144,7 +144,7 @@ def _prepare_in(store: Store, ask: Ask, typed: Sequence[tuple[str, ...]]) -> Cra
 
         fetcher = Fetcher(
             settings.fetch, settings.hosts, accept=settings.crawl.accept, selector=selector,
-            transfers=settings.politeness.transfers, waiting=waiting,
+            transfers=settings.politeness.transfers, idle_connections=waiting,
         )  # fmt: skip
         opened.callback(fetcher.close)
         seeds = Seeds(typed=tuple(urls[0] for urls in typed), fallbacks=_fallbacks(typed, before, store))
@@ -200,16 +200,16 @@ def _again(ask: Ask, store: Store, settings: Settings) -> Schedule | Literal["al
     """What is to be visited again."""
     if ask.revisit == "all":
         return "all"
-    return schedule_of(settings.freshness, store.paces()) if ask.revisit else None
+    return schedule_from_settings(settings.freshness, store.paces()) if ask.revisit else None
 
 
 def _watch(settings: Settings) -> Watch:
     freshness = settings.freshness
-    budget = Budget(
+    budget = VisitBudget(
         pages=freshness.pages_per_hour,
         per_host=freshness.host_pages_per_hour,
     )
-    return Watch(schedule=Schedule(limits=limits_of(freshness)), budget=budget)
+    return Watch(schedule=Schedule(limits=limits_from_settings(freshness)), budget=budget)
 
 
 def _open_round(
@@ -257,7 +257,7 @@ def _has_limits(current: Round | None, crawl: CrawlSettings) -> bool:
 def _complete(store: Store, settings: Settings) -> Complete:
     known = sum(store.counts().resources.values())
     pages = sum(host.pages for host in store.hosts())
-    next_at = store.freshness(schedule_of(settings.freshness, store.paces()), time.time()).next_at
+    next_at = store.freshness(schedule_from_settings(settings.freshness, store.paces()), time.time()).next_at
     store.close()
     return Complete(pages=pages, known=known, next_at=next_at, index=settings.index if settings.crawl.index else None)
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gossamer.config import IndexSettings
-    from gossamer.index.opensearch import OpenSearchPlace
+    from gossamer.index.opensearch import OpenSearchLocation
     from gossamer.index.protocol import IndexReader, IndexWriter
     from gossamer.search.service import Searcher
-    from gossamer.search.weights import Blend
+    from gossamer.search.weights import RankWeights
     from gossamer.store.copy import Copied, Source, Target
     from gossamer.store.postgres.location import PostgresPlace
     from gossamer.store.protocol import Store
@@ -71,9 +71,9 @@ def open_index(place: str) -> IndexReader:
         from gossamer.index.opensearch import OpenSearchReader  # noqa: PLC0415
 
         return OpenSearchReader(there)
-    from gossamer.index.tantivy import IndexPlace, TantivyReader  # noqa: PLC0415 - not every command asks the index
+    from gossamer.index.tantivy import TantivyLocation, TantivyReader  # noqa: PLC0415 - not every command asks the index
 
-    return TantivyReader(IndexPlace(local_directory(place) / "index"))
+    return TantivyReader(TantivyLocation(local_directory(place) / "index"))
 
 
 def has_index(place: str) -> bool:
@@ -83,9 +83,9 @@ def has_index(place: str) -> bool:
         there = _in_cluster(at)
         with closing(there.cluster):
             return there.current() is not None
-    from gossamer.index.tantivy.location import IndexPlace  # noqa: PLC0415
+    from gossamer.index.tantivy.location import TantivyLocation  # noqa: PLC0415
 
-    return IndexPlace(local_directory(place) / "index").current() is not None
+    return TantivyLocation(local_directory(place) / "index").current() is not None
 
 
 def open_index_writer(place: str, *, rebuild: bool = False) -> IndexWriter:
@@ -96,43 +96,43 @@ def open_index_writer(place: str, *, rebuild: bool = False) -> IndexWriter:
         from gossamer.index.opensearch import OpenSearchWriter  # noqa: PLC0415
 
         return OpenSearchWriter(there, rebuild=rebuild)
-    from gossamer.index.tantivy import IndexPlace, TantivyWriter  # noqa: PLC0415
+    from gossamer.index.tantivy import TantivyLocation, TantivyWriter  # noqa: PLC0415
 
-    return TantivyWriter(IndexPlace(local_directory(place) / "index"), rebuild=rebuild)
+    return TantivyWriter(TantivyLocation(local_directory(place) / "index"), rebuild=rebuild)
 
 
-def _in_cluster(at: IndexSettings, *, writing: bool = False) -> OpenSearchPlace:
+def _in_cluster(at: IndexSettings, *, writing: bool = False) -> OpenSearchLocation:
     """An index on OpenSearch. Its user name and password are in the environment, and nowhere else."""
     try:
         from gossamer.index.opensearch import (  # noqa: PLC0415
-            READERS_PATIENCE,
-            WRITERS_PATIENCE,
-            Address,
+            READER_RETRY_SECONDS,
+            WRITER_RETRY_SECONDS,
             Cluster,
-            OpenSearchPlace,
+            ClusterAddress,
+            OpenSearchLocation,
         )
     except ModuleNotFoundError as error:
         raise UsageError(
             f"An index on OpenSearch needs the extra `opensearch`: pip install 'gossamer[opensearch]'. ({error.name} "
             "is not there.)"
         ) from error
-    patience = WRITERS_PATIENCE if writing else READERS_PATIENCE
-    cluster = Cluster(Address.of(at.url), os.environ, ca_file=at.ca_file, patience=patience)
-    return OpenSearchPlace(cluster, shards=at.shards, replicas=at.replicas)
+    patience = WRITER_RETRY_SECONDS if writing else READER_RETRY_SECONDS
+    cluster = Cluster(ClusterAddress.parse(at.url), os.environ, ca_file=at.ca_file, retry_seconds=patience)
+    return OpenSearchLocation(cluster, shards=at.shards, replicas=at.replicas)
 
 
-def open_searcher(store: Store, place: str, blend: Blend | None = None) -> Searcher:
+def open_searcher(store: Store, place: str, blend: RankWeights | None = None) -> Searcher:
     """What answers questions about the web at a place, by the last commit of its index. Closing it closes the index."""
     return searcher(store, open_index(place), place, blend)
 
 
-def searcher(store: Store, index: IndexReader, place: str, blend: Blend | None = None) -> Searcher:
+def searcher(store: Store, index: IndexReader, place: str, blend: RankWeights | None = None) -> Searcher:
     """The same with an index that is open already; with PageRank, if that was computed."""
     import numpy as np  # noqa: PLC0415
 
     from gossamer.graph.ranking.algorithms import load_pagerank  # noqa: PLC0415
     from gossamer.search.service import Searcher  # noqa: PLC0415
-    from gossamer.search.weights import SECOND  # noqa: PLC0415
+    from gossamer.search.weights import SECOND_PASS_WEIGHTS  # noqa: PLC0415
 
     scores = load_pagerank(local_directory(place) / "graph")
 
@@ -140,7 +140,7 @@ def searcher(store: Store, index: IndexReader, place: str, blend: Blend | None =
         known = np.zeros(1, np.float32) if scores is None else scores
         return np.where(ids < len(known), known[np.minimum(ids, len(known) - 1)], 0.0)
 
-    return Searcher(store, index, pagerank, blend or SECOND)
+    return Searcher(store, index, pagerank, blend or SECOND_PASS_WEIGHTS)
 
 
 def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> Copied:

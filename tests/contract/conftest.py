@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
+from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.sqlite import SqliteStore
 from helpers.store.postgres_server import new_place
@@ -88,7 +88,7 @@ class NewIndex(Protocol):
 
 class _Tantivy:
     def __init__(self, directory: Path, stack: ExitStack) -> None:
-        self._place, self._stack = IndexPlace(directory), stack
+        self._place, self._stack = TantivyLocation(directory), stack
 
     def writer(self, *, rebuild: bool = False) -> IndexWriter:
         return TantivyWriter(self._place, rebuild=rebuild)

@@ -145,7 +145,7 @@ def test_bringing_it_up_to_date_gives_what_making_it_anew_gives(
     store: Store, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages come, change, redirect, vanish and are forgotten at random; blocks are small, so that all joints count."""
-    monkeypatch.setattr(bonds_module, "BLOCK", 7)
+    monkeypatch.setattr(bonds_module, "BLOCK_ROWS", 7)
     monkeypatch.setattr(snapshot_module, "EDGES_AT_ONCE", 11)
     monkeypatch.setattr(snapshot_module, "LINKS_AT_ONCE", 11)
     chance = random.Random(seed)

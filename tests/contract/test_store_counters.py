@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from gossamer.model import HostNote, Kind, Lease, Outcome, State, Visit
-from gossamer.revisit.pace import Budget, Schedule
+from gossamer.model import HostUpdate, Kind, Lease, Outcome, State, Visit
+from gossamer.revisit.pace import Schedule, VisitBudget
 from helpers.store.crawl_steps import (
     AT_WORK,
     Bond,
@@ -107,7 +107,7 @@ class Crawls:
 
     def give_back(self, who: int) -> None:
         host = self.random.choice(self.reader.hosts()).id if self.reader.hosts() else 1
-        note = HostNote(host=host, ready_at=0.0, delay=0.0, failures=0, keep=False)
+        note = HostUpdate(host=host, ready_at=0.0, delay=0.0, failures=0, keep=False)
         self.stores[who].submit(self.crawlers[who], [], Policy(), hosts=[note], now=time.time())
 
     def add(self, who: int) -> None:
@@ -136,7 +136,7 @@ class Crawls:
 
     def keep_fresh(self, who: int) -> None:
         now = time.time() + self.random.choice([0.0, 100.0, 1e7])
-        self.stores[who].keep_fresh(Schedule(), Budget(pages=3, per_host=self.random.choice([None, 2])), now)
+        self.stores[who].keep_fresh(Schedule(), VisitBudget(pages=3, per_host=self.random.choice([None, 2])), now)
 
     def readmit(self, who: int) -> None:
         self.stores[who].readmit(self.policy())

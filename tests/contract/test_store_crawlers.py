@@ -6,7 +6,7 @@ import time
 
 from msgspec import structs
 
-from gossamer.model import HostLease, HostNote
+from gossamer.model import HostLease, HostUpdate
 from gossamer.store.protocol import LEASE_SECONDS, Store
 from gossamer.store.values import Report
 from helpers.store.crawl_steps import (
@@ -238,5 +238,5 @@ def test_one_given_up_for_lost_is_handed_nothing_out(open_store: Open) -> None:
     assert PAGE in leases(lease_all(store, crawler))
 
 
-def given_back(host: HostLease) -> HostNote:
-    return HostNote(host=host.host, ready_at=0.0, delay=0.0, failures=0, reason="", keep=False)
+def given_back(host: HostLease) -> HostUpdate:
+    return HostUpdate(host=host.host, ready_at=0.0, delay=0.0, failures=0, reason="", keep=False)

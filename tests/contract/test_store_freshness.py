@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from gossamer.model import Hints, HostNote, Kind, Lease, Outcome, State, Visit
+from gossamer.model import Hints, HostUpdate, Kind, Lease, Outcome, State, Visit
 from gossamer.revisit.evidence import DAY
-from gossamer.revisit.pace import DOUBTFUL, LISTING, UNREACHABLE, Budget, Limits, Schedule
+from gossamer.revisit.pace import LISTING, MISSING_ONCE, UNREACHABLE, PaceLimits, Schedule, VisitBudget
 from helpers.store.crawl_steps import (
     Bond,
     Policy,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
 SITEMAP = "http://a.test/sitemap.xml"
 START = 1_000_000_000.0
-ANY_TIME = Schedule(limits=Limits(shortest=0.0, longest=30 * DAY))
+ANY_TIME = Schedule(limits=PaceLimits(shortest=0.0, longest=30 * DAY))
 
 
 def row(store: Store, url: str) -> ResourceRow:
@@ -152,7 +152,7 @@ def test_a_page_not_found_once_keeps_everything(store: Store, crawler: int) -> N
     assert (page.state, page.title, page.version) == ("gone", "A title", version)
     assert store.text(page.id) is not None
     assert len(store.outlinks(page.id)) == 1
-    assert store.pace(page.id) == DOUBTFUL
+    assert store.pace(page.id) == MISSING_ONCE
 
 
 def test_a_page_not_found_twice_leaves_with_its_links_and_keeps_its_history(store: Store, crawler: int) -> None:
@@ -253,7 +253,7 @@ def queued(store: Store) -> set[str]:
 
 def test_a_round_visits_what_is_due_and_nothing_else(store: Store) -> None:
     crawler = many_pages(store, 10)
-    store.begin_round("{}", [], None, None, Schedule(limits=Limits(shortest=1e10, longest=1e10)))
+    store.begin_round("{}", [], None, None, Schedule(limits=PaceLimits(shortest=1e10, longest=1e10)))
     assert queued(store) == set()
     store.begin_round("{}", [], None, None, ANY_TIME)
     assert len(queued(store)) == 10
@@ -264,7 +264,7 @@ def test_a_round_visits_what_is_due_and_nothing_else(store: Store) -> None:
 
 def test_a_budget_is_spread_over_its_period_and_begun_anew_after_it(store: Store) -> None:
     crawler = many_pages(store, 200)
-    now, budget = START + 3 * DAY, Budget(pages=60, seconds=3600.0)
+    now, budget = START + 3 * DAY, VisitBudget(pages=60, seconds=3600.0)
     rounds = 0
     for minute in range(0, 125, 5):
         store.keep_fresh(ANY_TIME, budget, now + minute * 60)
@@ -282,8 +282,8 @@ def test_a_budget_is_spread_over_its_period_and_begun_anew_after_it(store: Store
 def test_no_host_gets_more_than_its_share_and_the_others_get_theirs(store: Store) -> None:
     many_pages(store, 300, hosts=3)
     now = START + 10 * DAY
-    store.keep_fresh(ANY_TIME, Budget(pages=100, per_host=20, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=100, per_host=20, seconds=3600.0), now + 3600.0 - 1)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=100, per_host=20, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=100, per_host=20, seconds=3600.0), now + 3600.0 - 1)
     by_host = {host.name: host.queued for host in store.hosts()}
     assert by_host == {"0.test": 20, "1.test": 20, "2.test": 20}
 
@@ -297,10 +297,10 @@ def test_a_host_that_has_to_wait_does_not_keep_others_waiting(store: Store) -> N
     found = leases(lease_all(store, crawler, hosts=2, urls=20))
     down = {host.name: host.id for host in store.hosts()}["0.test"]
     done = [fetched(lease, body="x", at=START) for url, lease in found.items() if "1.test" in url]
-    note = HostNote(host=down, ready_at=now + DAY, delay=0.0, failures=3, reason="it is down", keep=False)
+    note = HostUpdate(host=down, ready_at=now + DAY, delay=0.0, failures=3, reason="it is down", keep=False)
     store.submit(crawler, done, Policy(), hosts=[note], now=now)
-    store.keep_fresh(ANY_TIME, Budget(pages=10, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=10, seconds=3600.0), now + 3599.0)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=10, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=10, seconds=3600.0), now + 3599.0)
     assert {host.name: host.queued for host in store.hosts()} == {"0.test": 10, "1.test": 10}
 
 
@@ -314,8 +314,8 @@ def test_the_page_that_changes_now_and_then_comes_before_the_one_that_never_does
         unchanged = ended(again(store, crawler, still), Outcome.NOT_MODIFIED, State.VISITED, status=304)
         submit(store, crawler, replace(unchanged, visited_at=at))
     now = START + 9 * 3 * DAY
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now + 3000.0)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now + 3000.0)
     assert queued(store) == {lively}
 
 
@@ -338,8 +338,8 @@ def test_pages_that_a_sitemap_calls_newer_come_first(store: Store) -> None:
     now = START + 2 * DAY
     submit(store, crawler, listing(sitemap_lease(store, crawler), now, _3=START + DAY, _1=START - DAY))
     assert store.pace(row(store, SITEMAP).id) == LISTING
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now + 3000.0)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now + 3000.0)
     assert queued(store) == {"http://0.test/3"}
 
 

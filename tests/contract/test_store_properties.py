@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gossamer.model import Kind
-from gossamer.urls.canonical import canonical
+from gossamer.urls.canonical import canonicalize
 from helpers.examples import usually
 from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
 
@@ -24,7 +24,7 @@ NUMBERS = count()
 # All but NUL, which PostgreSQL takes in no text, and lone surrogates; a parser gives neither (test_parse_hostile).
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 hrefs = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-urls = hrefs.map(lambda href: canonical(href, A)).filter(lambda url: url is not None).map(str)
+urls = hrefs.map(lambda href: canonicalize(href, A)).filter(lambda url: url is not None).map(str)
 bonds = st.lists(
     st.builds(Bond, urls, st.sampled_from([Kind.HYPERLINK, Kind.IMAGE]), st.booleans(), words, st.integers(1, 10**6)),
     max_size=5,

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gossamer.model import HostNote, Kind, Outcome, Robots, Role, State
+from gossamer.model import HostUpdate, Kind, Outcome, Robots, Role, State
 from gossamer.store.protocol import LEASE_SECONDS, Store
 from helpers.store.crawl_steps import (
     Bond,
@@ -31,8 +31,8 @@ A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 OTHER = "http://b.test/"
 
 
-def note(host: int, *, ready_in: float = 0.0, keep: bool = True, reason: str = "") -> HostNote:
-    return HostNote(host=host, ready_at=time.time() + ready_in, delay=1.0, failures=2, reason=reason, keep=keep)
+def note(host: int, *, ready_in: float = 0.0, keep: bool = True, reason: str = "") -> HostUpdate:
+    return HostUpdate(host=host, ready_at=time.time() + ready_in, delay=1.0, failures=2, reason=reason, keep=keep)
 
 
 # -- add ---------------------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_a_pause_of_a_month_was_written_by_a_wrong_clock_and_is_not_kept(open_st
     crawler = start(store, A)
     (host,) = lease_all(store, crawler)
     ahead = time.time() + 30 * 86_400
-    note = HostNote(host=host.host, ready_at=ahead, delay=0, failures=0, keep=False)
+    note = HostUpdate(host=host.host, ready_at=ahead, delay=0, failures=0, keep=False)
     store.submit(crawler, [], admit_all, hosts=[note], now=ahead)
     assert not lease_all(store, crawler)
     assert leases(lease_all(store, join(store))).keys() == {A}

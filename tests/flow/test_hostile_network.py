@@ -82,7 +82,7 @@ def fetch_rebound(names: Changing, port: int, *, seed: bool) -> list[str]:
     loop = Loop(LIMITS)
     url = f"http://rebind.test:{port}/page"
     if seed:
-        loop.fetcher.allow(url)
+        loop.fetcher.allow_private(url)
     first = loop.fetch(url)
     names.private = True
     second = loop.fetch(url)

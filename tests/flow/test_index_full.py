@@ -33,7 +33,7 @@ def resize(disk: Path, size: str) -> None:
 def documents(store: Path) -> int:
     try:
         with closing(open_index(str(store))) as index:
-            assert not index.set_aside()
+            assert not index.set_aside_documents()
             return index.count()
     except IndexMissing:
         return 0

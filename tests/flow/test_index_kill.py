@@ -96,7 +96,7 @@ def check(directory: Path) -> int:
         assert reader.version == reader.anchors_version == store.version()
         assert sorted(reader.ids()) == sorted(documents)
         assert reader.count() == len(documents)
-        assert reader.set_aside() == {}
+        assert reader.set_aside_documents() == {}
         for number, sequence in reader.word_sequences(list(documents)).items():
             assert sequence.words.tobytes() == documents[number].words
             assert sequence.runs.tobytes() == documents[number].runs
@@ -105,18 +105,18 @@ def check(directory: Path) -> int:
         ]
         for term in ("word7", "egg", "the", "naiv", "version"):
             counted = {number: words.count(term) for number, words in holding if term in words}
-            told = reader.documents(term, by_frequency=True, offset=0, limit=PAGES)
+            told = reader.postings(term, by_frequency=True, offset=0, limit=PAGES)
             assert {one.id: one.frequency for one in told} == counted
         for number in random.Random(1).sample(sorted(documents), 60):
             title = tuple(documents[number].title.split())
             matches = reader.match(Query(required=(Phrase(text="", alternatives=(title,)),)), WEIGHTS, limit=10)
             assert matches.ids.tolist() == [number], "its title, with page and version, is its alone"
             (anchors,) = store.anchors([number], most_links=200, most_texts=100)
-            called = reader.callings([number]).get(number, np.empty(0, np.uint32)).tolist()
+            called = reader.anchor_terms([number]).get(number, np.empty(0, np.uint32)).tolist()
             for text, _ in anchors.texts[:3]:
                 assert {term_code(term) for term in text.split()} <= set(called)
                 asked = Phrase(text="", alternatives=(tuple(text.split()),))
-                assert number in reader.best_called(Query(required=(asked,)), 10)
+                assert number in reader.best_by_anchor(Query(required=(asked,)), 10)
         return len(documents)
 
 

@@ -20,7 +20,7 @@ with atheris.instrument_imports(include=["gossamer.crawl"]):
     from gossamer.parse.options import ParseOptions
     from gossamer.parse.page_parser import PageParser
     from gossamer.parse.readers import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
-    from gossamer.urls.canonical import canonical, key
+    from gossamer.urls.canonical import canonicalize, url_key
     from gossamer.urls.robots import RobotsRules
 
 import msgspec
@@ -61,11 +61,11 @@ def check(page: Page, job: ParseJob) -> None:
     texts = (page.title, page.description, page.language, page.reason, page.canonical, *page.links.urls)
     assert not any("\0" in text for text in texts)
     for url in page.links.urls:
-        assert canonical(url) == url, url
-        assert key(key(url)) == key(url), url
+        assert canonicalize(url) == url, url
+        assert url_key(url_key(url)) == url_key(url), url
     if job.role is Role.ROBOTS:
         rules = RobotsRules.parse(page.text.decode())
-        rules.for_product("gossamer").allowed("http://example.org/a/b?c")
+        rules.for_product("gossamer").allows("http://example.org/a/b?c")
 
 
 def seed(corpus: Path) -> None:

@@ -13,7 +13,7 @@ from gossamer.crawl.loop import Plan
 from gossamer.crawl.outbox import Outbox
 from gossamer.crawl.pending_robots import RobotsAsked
 from gossamer.crawl.round_settings import Terms
-from gossamer.model import Fetched, HostLease, Lease, Outcome, Request, Robots, Role
+from gossamer.model import FetchResult, HostLease, Lease, Outcome, Request, Robots, Role
 from gossamer.store.values import Round
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Bench:
         ask = self.frontier.next(now)
         assert isinstance(ask, AskRobots)
         self.robots.add(1, ask)
-        fetched = Fetched(
+        fetched = FetchResult(
             request=Request(id=1, url=ask.url, role=Role.ROBOTS),
             outcome=Outcome.HTTP_ERROR if status else Outcome.CONNECT,
             reason=f"answered {status}" if status else "connection refused",

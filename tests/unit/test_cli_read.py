@@ -12,7 +12,7 @@ import pytest
 from gossamer.cli.main import run
 from gossamer.cli.output import cells_of
 from gossamer.config import CrawlSettings
-from gossamer.urls.canonical import UrlRules, digest
+from gossamer.urls.canonical import UrlRules, url_digest
 from helpers.cli.terminal import gossamer_on_terminal
 from helpers.store.small_web import FAULTS, SEED, SOURCE, TITLE, build
 
@@ -118,7 +118,7 @@ def test_a_url_that_is_not_known_brings_up_one_that_is(near: str, capsys: pytest
 
 def test_a_page_is_found_by_the_rules_of_its_web(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = build(tmp_path / "web", settings=CrawlSettings(query="strip"))
-    assert store.resource(digest(f"{SEED}a?x=1", UrlRules(query="strip"))) is not None
+    assert store.resource(url_digest(f"{SEED}a?x=1", UrlRules(query="strip"))) is not None
     store.close()
     assert told_json(capsys, "page", f"{SEED}a?x=1", "--store", str(tmp_path / "web"))["url"] == f"{SEED}a"
 

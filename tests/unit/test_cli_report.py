@@ -14,7 +14,7 @@ from gossamer import open_web
 from gossamer.cli import report as command
 from gossamer.cli.main import run
 from gossamer.errors import UsageError
-from gossamer.graph.reports.base import TYPES, Severity
+from gossamer.graph.reports.base import COLUMN_TYPES, Severity
 from gossamer.graph.reports.registry import REPORTS, THEMES
 from gossamer.store.sqlite import SqliteStore
 from helpers.cli.terminal import gossamer_on_terminal
@@ -78,7 +78,7 @@ def test_every_report_says_in_sentences_why_it_matters_and_what_to_do(report: An
 
 def test_every_column_that_is_no_text_is_one_of_a_report() -> None:
     columns = {column for report in REPORTS for column in report.columns}
-    assert {name for names in TYPES.values() for name in names} <= columns
+    assert {name for names in COLUMN_TYPES.values() for name in names} <= columns
 
 
 def test_all_reports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,8 +26,8 @@ HOME, A, B = (f"http://a.test/{name}" for name in ("", "a", "b"))
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     """Home links to both others, and one of them to the other; every graph counts as big."""
-    monkeypatch.setattr(hits_process, "BIG", 0)
-    monkeypatch.setattr(hits_process, "cores", lambda: 2)
+    monkeypatch.setattr(hits_process, "MIN_PROCESS_LINKS", 0)
+    monkeypatch.setattr(hits_process, "available_cores", lambda: 2)
     store = SqliteStore.open(tmp_path / "web", create=True)
     crawler = start(store, HOME)
     for url, targets in ((HOME, (A, A, B)), (A, (B,)), (B, ())):
@@ -43,14 +43,14 @@ def test_another_process_finds_the_same(
 ) -> None:
     expected = hits(graph.pages, weighted=weighted)
     monkeypatch.setattr(hits_process, "hits", None)  # here it is not called
-    with hits_process.hits_later(graph, tmp_path, weighted=weighted, tell=lambda _: None) as later:
+    with hits_process.start_hits(graph, tmp_path, weighted=weighted, on_progress=lambda _: None) as later:
         found = later()
     assert [values.tolist() for values in found] == [values.tolist() for values in expected]
 
 
 def test_where_a_newer_graph_is_in_place_they_are_found_here(graph: Graph, tmp_path: Path) -> None:
     graph.stamp += 1
-    with hits_process.hits_later(graph, tmp_path, weighted=False, tell=lambda _: None) as later:
+    with hits_process.start_hits(graph, tmp_path, weighted=False, on_progress=lambda _: None) as later:
         found = later()
     assert found.authorities.tolist() == hits(graph.pages).authorities.tolist()
 
@@ -60,7 +60,7 @@ def test_who_does_not_wait_for_them_leaves_no_process(
 ) -> None:
     with (
         pytest.raises(KeyboardInterrupt),
-        hits_process.hits_later(graph, tmp_path, weighted=False, tell=lambda _: None),
+        hits_process.start_hits(graph, tmp_path, weighted=False, on_progress=lambda _: None),
     ):
         raise KeyboardInterrupt
     assert started[0].returncode is not None

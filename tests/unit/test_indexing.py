@@ -12,9 +12,9 @@ import pytest
 from gossamer import indexing
 from gossamer.graph.arrays import load_manifest
 from gossamer.graph.bonds import open_bonds
-from gossamer.index.build import Builder
-from gossamer.index.progress import Progress
-from gossamer.index.tantivy import IndexPlace, TantivyWriter
+from gossamer.index.build import IndexBuilder
+from gossamer.index.progress import IndexProgress
+from gossamer.index.tantivy import TantivyLocation, TantivyWriter
 from gossamer.store.sqlite import SqliteStore
 from helpers.store.crawl_steps import start, visit_all
 
@@ -34,7 +34,7 @@ def test_the_links_of_a_graph_that_is_used_follow_before_the_crawl_ends(
         open_bonds(store, tmp_path / "web" / "graph")
         visit_all(store, start(store, NEXT), {NEXT: [HOME]})
         looks = iter([False, True])
-        with closing(Builder(store, partial(TantivyWriter, IndexPlace(tmp_path / "index")))) as builder:
+        with closing(IndexBuilder(store, partial(TantivyWriter, TantivyLocation(tmp_path / "index")))) as builder:
             keep = partial(indexing._keep_graph, str(tmp_path / "web"), store)
             indexing.follow(builder, lambda _: next(looks), keep)
         kept = load_manifest(tmp_path / "web" / "graph" / "bonds.json")
@@ -48,7 +48,7 @@ class Scripted:
     def __init__(self, news: Callable[[int], int | None]) -> None:
         self._news = news
         self.second = 0
-        self.progress = Progress()
+        self.progress = IndexProgress()
         self.rested: list[int] = []  # in which seconds
 
     def step(self) -> bool:
@@ -56,13 +56,13 @@ class Scripted:
         put = self._news(self.second)
         if put is not None:
             before = self.progress
-            self.progress = Progress(version=before.version + 1, put=before.put + put)
+            self.progress = IndexProgress(version=before.version + 1, put=before.put + put)
         return True
 
-    def rest(self) -> None:
+    def go_idle(self) -> None:
         self.rested.append(self.second)
 
-    def catch_up_with_anchors(self) -> None:
+    def catch_up_anchors(self) -> None:
         pass
 
 

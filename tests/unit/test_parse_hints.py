@@ -5,7 +5,7 @@ from __future__ import annotations
 from gossamer.model import Hints, ParseJob, Role
 from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import parse
-from gossamer.urls.canonical import digest
+from gossamer.urls.canonical import url_digest
 
 SITE = "http://site.test"
 MOMENT = 784111777.0  # 1994-11-06T08:49:37Z
@@ -17,7 +17,7 @@ def hints(body: str, *, role: Role = Role.PAGE, content_type: str = "application
 
 
 def by_path(found: Hints) -> dict[str, tuple[float, float]]:
-    known = {digest(f"{SITE}/{name}"): name for name in "abcdefghijklm"}
+    known = {url_digest(f"{SITE}/{name}"): name for name in "abcdefghijklm"}
     columns = zip(found.digests, found.modified, found.periods, strict=True)
     return {known[each]: (modified, period) for each, modified, period in columns}
 

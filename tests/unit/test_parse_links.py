@@ -11,7 +11,7 @@ from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import parse
 from gossamer.parse.readers.elements import BATCH
 from gossamer.parse.readers.links import Bonds, kind_of_rel, link_header, refresh_target, srcset_urls
-from gossamer.urls.canonical import canonical, digest
+from gossamer.urls.canonical import canonicalize, url_digest
 from helpers.parse.jobs import URL, job, links, page, rows
 
 HERE = "http://example.org/dir/"
@@ -278,7 +278,7 @@ def test_without_links_to_keep_each_target_comes_once_and_as_the_strongest() -> 
 
 def test_digests_are_those_of_the_urls() -> None:
     columns = page("<a href=x>1</a><a href='http://other.example/'>2</a>").links
-    assert columns.digests == [digest(url) for url in columns.urls]
+    assert columns.digests == [url_digest(url) for url in columns.urls]
 
 
 def test_a_url_of_a_megabyte_is_left_out_and_counted() -> None:
@@ -298,13 +298,13 @@ SEGMENT = st.text("abcXYZ019._-~%:;?#@ \t\\é", max_size=6)
 @given(st.lists(SEGMENT | st.sampled_from(["..", "."]), max_size=6).map("/".join))
 def test_the_short_way_to_resolve_an_href_leads_where_the_parser_of_urls_does(href: str) -> None:
     for base in (URL, "https://example.org/", "http://example.org:81/a/b/c/d?q=/x/y", "http://example.org/a//b/"):
-        assert Bonds(base, 10).target(href) == canonical(href, base)
+        assert Bonds(base, 10).target(href) == canonicalize(href, base)
 
 
 @pytest.mark.parametrize("hrefs", [("x ", "x #part"), ("x #part", "x "), ("x", "x #part", "x#part", "x ")])
 def test_a_blank_before_a_fragment_belongs_to_the_url_and_one_at_the_end_does_not(hrefs: tuple[str, ...]) -> None:
     bonds = Bonds(URL, 10)
-    assert [bonds.target(href) for href in hrefs * 2] == [canonical(href, URL) for href in hrefs * 2]
+    assert [bonds.target(href) for href in hrefs * 2] == [canonicalize(href, URL) for href in hrefs * 2]
 
 
 # Small languages

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from gossamer.basics.locations import UNREADABLE, is_shared, local_directory, taken_apart
+from gossamer.basics.locations import UNREADABLE_URL, is_shared, local_directory, parse_location
 from gossamer.cli.main import run
 from gossamer.errors import UsageError
 from gossamer.store.postgres.location import postgres_place
@@ -36,9 +36,9 @@ UNCLEAR = (
     ],
 )
 def test_a_place_is_shown_without_its_password(place: str, shown: str, password: str | None) -> None:
-    url = taken_apart(place)
+    url = parse_location(place)
     assert url is not None
-    assert (url.shown, url.password) == (shown, password)
+    assert (url.without_password, url.password) == (shown, password)
 
 
 def test_a_directory_is_where_everything_of_its_web_is() -> None:
@@ -145,4 +145,4 @@ def test_no_command_repeats_a_password(arguments: list[str], capsys: pytest.Capt
     with pytest.raises(SystemExit) as ended:
         run(arguments)
     said = capsys.readouterr()
-    assert (ended.value.code, said.out, said.err) == (2, "", f"gossamer: {UNREADABLE}\n")
+    assert (ended.value.code, said.out, said.err) == (2, "", f"gossamer: {UNREADABLE_URL}\n")

@@ -8,7 +8,7 @@ from gossamer.config import CrawlSettings, PolitenessSettings
 from gossamer.crawl import policy
 from gossamer.crawl.policy import Admissions
 from gossamer.model import Admission, Candidate, Kind, Outcome, Role, State
-from gossamer.urls.canonical import digest
+from gossamer.urls.canonical import url_digest
 from gossamer.urls.scope import Scope
 
 SEED = "https://example.org/"
@@ -18,7 +18,7 @@ POLITE = PolitenessSettings()
 def candidate(
     url: str, kind: Kind = Kind.HYPERLINK, *, follow: bool = True, depth: int = 1, anchor: str = ""
 ) -> Candidate:
-    return Candidate(url=url, digest=digest(url), kind=kind, follow=follow, depth=depth, anchor=anchor)
+    return Candidate(url=url, digest=url_digest(url), kind=kind, follow=follow, depth=depth, anchor=anchor)
 
 
 def admit(settings: CrawlSettings, *candidates: Candidate) -> list[Admission]:
@@ -81,7 +81,7 @@ def test_depth_limit() -> None:
 
 
 def sitemap(url: str, hops: int) -> Candidate:
-    return Candidate(url=url, digest=digest(url), kind=Kind.SITEMAP_FILE, follow=True, depth=0, hops=hops)
+    return Candidate(url=url, digest=url_digest(url), kind=Kind.SITEMAP_FILE, follow=True, depth=0, hops=hops)
 
 
 def test_a_sitemap_named_in_robots_txt_is_read_wherever_it_is() -> None:

@@ -28,7 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     """A ring of pages, one of them forgotten; read one page at a time, and every web counts as big."""
     monkeypatch.setattr(link_changes, "SOURCES_AT_ONCE", 1)
     monkeypatch.setattr(link_changes, "BIG", 0)
-    monkeypatch.setattr(link_changes, "cores", lambda: 2)
+    monkeypatch.setattr(link_changes, "available_cores", lambda: 2)
     store = SqliteStore.open(tmp_path / "wéb", create=True)
     pages = URLS[: request.param]
     links = dict(zip(pages, ([following] for following in (*pages[1:], pages[0])), strict=True))
@@ -40,7 +40,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 def by_one(store: SqliteStore) -> list[LinkChanges]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link_changes, "cores", lambda: 1)
+        patch.setattr(link_changes, "available_cores", lambda: 1)
         return list(store.link_changes(0))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from gossamer.files.export_files import Exported
+from gossamer.files.export_files import ExportedPage
 from gossamer.files.export_warc import export_warc
 from gossamer.model import Outcome, State
 from gossamer.store.sqlite import SqliteStore
@@ -99,4 +99,4 @@ def test_pages_without_a_source_are_told(store: Store) -> None:
     assert visit.page is not None
     page = msgspec.structs.replace(visit.page, source=b"")
     store.submit(crawler, [msgspec.structs.replace(visit, page=page)], admit_none, now=time.time())
-    assert list(export_warc(store, io.BytesIO(), "")) == [Exported(url=URL, why_not="no source stored")]
+    assert list(export_warc(store, io.BytesIO(), "")) == [ExportedPage(url=URL, skip_reason="no source stored")]

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.index.build import bring_up_to_date
-from gossamer.urls.canonical import digest
+from gossamer.index.build import update_index
+from gossamer.urls.canonical import url_digest
 from gossamer.web import answers
 from gossamer.web.answers import Question, SearchAnswer
 from gossamer.web.app import create_app
@@ -44,11 +44,11 @@ class Web(NamedTuple):
 
     def indexed(self) -> None:
         """Bring the index up to date."""
-        bring_up_to_date(self.store, lambda: open_index_writer(str(self.place)))
+        update_index(self.store, lambda: open_index_writer(str(self.place)))
 
     def forget(self, url: str) -> None:
         """Remove a page from the store only."""
-        self.store.forget(url_digest=digest(url))
+        self.store.forget(url_digest=url_digest(url))
 
     async def urls(self, asked: Question = HOME) -> list[str]:
         """The pages found."""

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.connection import Connection
 
-_MAIN = "import importlib, sys; importlib.import_module(sys.argv[1]).main(*sys.argv[2:])"
+_RUN_MODULE = "import importlib, sys; importlib.import_module(sys.argv[1]).main(*sys.argv[2:])"
 
 
-def cores() -> int:
+def available_cores() -> int:
     """The cores that this process and its children may run on.
 
     Containers and `taskset` often give a process fewer than the machine has.
@@ -24,7 +24,7 @@ def cores() -> int:
 
 
 @contextmanager
-def on_another(module: str, *arguments: object) -> Iterator[Connection[Any, Any]]:
+def helper_process(module: str, *arguments: object) -> Iterator[Connection[Any, Any]]:
     """`main` of a module of ours at work in a process of its own, and the connection to it: its last argument's number.
 
     When nobody waits for it any more it is ended. If it ends by itself, or cannot be started, that is the end of the
@@ -36,13 +36,13 @@ def on_another(module: str, *arguments: object) -> Iterator[Connection[Any, Any]
     ours, theirs = Pipe()
     with ours:
         with theirs, suppress(OSError):
-            number = theirs.fileno()
+            descriptor = theirs.fileno()
             process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 # -P: what lies in the working directory must not be imported
-                [sys.executable, "-P", "-c", _MAIN, module, *map(str, arguments), str(number)],
+                [sys.executable, "-P", "-c", _RUN_MODULE, module, *map(str, arguments), str(descriptor)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                pass_fds=[number],
+                pass_fds=[descriptor],
                 process_group=0,  # Ctrl-C is for the command
             )
         try:

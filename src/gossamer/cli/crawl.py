@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gossamer.basics.locations import named
+from gossamer.basics.locations import display_location
 from gossamer.cli.index import followed_by_the_index
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
 from gossamer.cli.output import human_bytes, human_duration, many, printable
@@ -41,7 +41,7 @@ def read_seeds(place: str | None) -> tuple[str, ...]:
     """The URLs of a list, as they are written there: one a line, without blank lines and those that begin with #."""
     if place is None:
         return ()
-    from gossamer.urls.canonical import from_input
+    from gossamer.urls.canonical import urls_from_input
 
     name = "stdin" if place == "-" else place
     content = sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
@@ -50,7 +50,7 @@ def read_seeds(place: str | None) -> tuple[str, ...]:
         try:
             text = line.decode().strip()
             if text and not text.startswith("#"):
-                from_input(text)
+                urls_from_input(text)
                 urls.append(text)
         except UnicodeDecodeError as error:
             raise UsageError(f"{name}, line {number}: this is not UTF-8.") from error
@@ -132,7 +132,7 @@ def run_crawl(
         "Keeping fresh what is" if watch else "Going on where the last crawl stopped"
     )  # fmt: skip
     starts = [*_first_few(urls), *([f"what is found for {words}"] if words else [])]
-    place = named(store)
+    place = display_location(store)
     _say(f"Crawling {', '.join(starts)} into {place} ..." if starts else f"{again} in {place} ...")
     from gossamer.start import Ask, Complete, prepare
 

@@ -45,10 +45,10 @@ class _Shown(io.BufferedIOBase):
 @contextmanager
 def place_for(out: Path, *, binary: bool = False) -> Iterator[Any]:
     """The stream for `--out`."""
-    from gossamer.files.atomic_file import written
+    from gossamer.files.atomic_file import open_atomic
 
     if out != STDOUT:
-        with written(out) as stream:
+        with open_atomic(out) as stream:
             yield stream
         return
     if not is_terminal(sys.stdout):

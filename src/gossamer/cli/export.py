@@ -52,16 +52,16 @@ def _everything(name: str) -> MakeTable:
 
 def _words(web: Store, place: str) -> Table:
     from gossamer.files.tables import Column, Table
-    from gossamer.index.dictionary import Row, rows
+    from gossamer.index.dictionary import DictionaryRow, dictionary_rows
     from gossamer.wiring import open_index
 
     numbers = {"word_id", "df", "doc_id", "tf"}
-    columns = [Column(name, "integer" if name in numbers else "text") for name in Row._fields]
+    columns = [Column(name, "integer" if name in numbers else "text") for name in DictionaryRow._fields]
 
-    def found() -> Iterator[Row]:
+    def found() -> Iterator[DictionaryRow]:
         reader = open_index(place)
         try:
-            yield from rows(web, reader)
+            yield from dictionary_rows(web, reader)
         finally:
             reader.close()
 
@@ -152,8 +152,8 @@ def files(out: Path, store: str, as_json: bool) -> None:
     skipped: Counter[str] = Counter()
     with opened(store) as web:
         for one in export_files(web, out):
-            if one.why_not:
-                skipped[one.why_not] += 1
+            if one.skip_reason:
+                skipped[one.skip_reason] += 1
             else:
                 pages, size = pages + 1, size + one.bytes
             ticker.tell(f"{pages:,} pages, {human_bytes(size)}: {one.url}")
@@ -187,8 +187,8 @@ def warc(out: Path, store: str, as_json: bool) -> None:
     pages, skipped = 0, Counter[str]()
     with opened(store) as web, place_for(out, binary=True) as stream:
         for one in export_warc(web, stream, f"gossamer/{version('gossamer')}", "" if out == STDOUT else out.name):
-            if one.why_not:
-                skipped[one.why_not] += 1
+            if one.skip_reason:
+                skipped[one.skip_reason] += 1
             else:
                 pages += 1
             ticker.tell(f"{pages:,} pages: {one.url}")

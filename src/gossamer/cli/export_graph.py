@@ -16,7 +16,7 @@ from gossamer.errors import UsageError
 from gossamer.files.tables import WRITERS, Column, Table
 
 if TYPE_CHECKING:
-    from gossamer.graph.export.xml_formats import Level
+    from gossamer.graph.export.xml_formats import ExportGraph
     from gossamer.graph.snapshot import Graph
     from gossamer.store.follow.graph import Ranking
     from gossamer.store.protocol import Store
@@ -49,20 +49,20 @@ def graph(form: str | None, level: str, include_unvisited: bool, out: Path, stor
     JSON: {"out", "format", "level", "nodes", "edges", "ranked", "bytes", "seconds"}
     """
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.export.xml_formats import host_level, page_level
+    from gossamer.graph.export.xml_formats import host_export_graph, page_export_graph
     from gossamer.graph.snapshot import open_graph
 
     form = form or ending(out, GRAPH_FORMATS)
     told, ticker = Told(out, as_json=as_json), Ticker()
     with opened(store) as web, graph_directory(store) as directory:
-        found = open_graph(web, directory, include_unvisited=include_unvisited, tell=ticker.tell)
+        found = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=ticker.tell)
         ranking = web.ranking()
         ranked = ranking is not None
         if form == "commoncrawl":
             ranked = _common_crawl(web, found, out, hosts=level == "hosts")
         else:
             with place_for(out, binary=form == "parquet") as stream:
-                _write_graph((host_level if level == "hosts" else page_level)(web, found), form, stream)
+                _write_graph((host_export_graph if level == "hosts" else page_export_graph)(web, found), form, stream)
     ticker.close()
     links = found.hosts if level == "hosts" else found.pages
     sentence = f"{many(links.nodes, level.removesuffix('s'))} and {many(links.edges, 'edge')}"
@@ -78,10 +78,10 @@ def _tell_of_ranks(ranking: Ranking | None, *, ranked: bool, version: int) -> No
         say("The web changed after it was ranked: `gossamer rank` brings the ranks up to date.")
 
 
-def _write_graph(level: Level, form: str, stream: IO[bytes]) -> None:
+def _write_graph(level: ExportGraph, form: str, stream: IO[bytes]) -> None:
     from importlib.metadata import version
 
-    from gossamer.graph.export.xml_formats import edge_rows, write_gexf, write_graphml
+    from gossamer.graph.export.xml_formats import labelled_edges, write_gexf, write_graphml
 
     creator = f"Gossamer {version('gossamer')}"
     if form == "gexf":
@@ -90,7 +90,7 @@ def _write_graph(level: Level, form: str, stream: IO[bytes]) -> None:
         write_graphml(level, stream, creator)
     else:
         columns = (Column("source"), Column("target"), Column("weight", "integer"))
-        WRITERS[form](Table(columns=columns, rows=edge_rows(level)), stream)
+        WRITERS[form](Table(columns=columns, rows=labelled_edges(level)), stream)
 
 
 def _common_crawl(web: Store, found: Graph, out: Path, *, hosts: bool) -> bool:
@@ -139,7 +139,7 @@ def picture(
         raise UsageError(f"{out} is neither .svg nor .png; those can be drawn.")
     told, ticker = Told(out, as_json=as_json), Ticker()
     with opened(store) as web, graph_directory(store) as directory:
-        found = open_graph(web, directory, include_unvisited=include_unvisited, tell=ticker.tell)
+        found = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=ticker.tell)
         with place_for(out) as stream:
             _draw(web, found, what, level, nodes, title or _title(found), stream, form)
     ticker.close()
@@ -158,12 +158,12 @@ def _draw(
     from numpy import diff
 
     from gossamer.graph.pictures import draw, plots
-    from gossamer.graph.pictures.selection import best_level, clicks_of, picture_of
+    from gossamer.graph.pictures.selection import click_depth_counts, default_level, select_picture
 
     if what == "graph":
-        draw.draw_graph(picture_of(web, found, level or best_level(found), nodes), title, stream, form)
+        draw.draw_graph(select_picture(web, found, level or default_level(found), nodes), title, stream, form)
     elif what == "degrees":
         plots.draw_degrees(diff(found.pages.in_starts), diff(found.pages.starts), f"{title}: links", stream, form)
     else:
-        clicks = clicks_of(web, found)
+        clicks = click_depth_counts(web, found)
         plots.draw_depths(clicks, found.pages.nodes - int(clicks.sum()), f"{title}: click depth", stream, form)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gossamer.config import Settings
-    from gossamer.files.file_page import FilePage, Skipped
-    from gossamer.files.import_pages import Taken
+    from gossamer.files.file_page import FilePage, SkippedItem
+    from gossamer.files.import_pages import ImportResult
     from gossamer.store.protocol import Store
 
 REASONS_SHOWN = 20  # skipped files told one by one; the rest is counted
@@ -71,34 +71,34 @@ def import_(places: tuple[Path, ...], base: str | None, store: str, config: Path
         web.close()
 
 
-def _pages(place: Path, base: str | None, settings: Settings) -> Iterator[FilePage | Skipped]:
+def _pages(place: Path, base: str | None, settings: Settings) -> Iterator[FilePage | SkippedItem]:
     """The pages at a place; whether there can be any is seen at once."""
     if place.is_dir():
-        from gossamer.files.folder import pages_in
-        from gossamer.urls.canonical import from_input
+        from gossamer.files.folder import read_folder
+        from gossamer.urls.canonical import urls_from_input
 
-        return pages_in(place, from_input(base)[0] if base else None, settings.fetch.max_bytes)
-    from gossamer.files.archive import Taking, pages_in_archive
+        return read_folder(place, urls_from_input(base)[0] if base else None, settings.fetch.max_bytes)
+    from gossamer.files.archive import ImportLimits, read_archive
 
     if base:
         raise UsageError(f"--base is for folders: the records of {place} have URLs of their own.")
-    taking = Taking(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
-    return pages_in_archive(place, taking)
+    taking = ImportLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    return read_archive(place, taking)
 
 
-def _take(web: Store, settings: Settings, pages: Iterable[FilePage | Skipped]) -> Iterator[Taken]:
+def _take(web: Store, settings: Settings, pages: Iterable[FilePage | SkippedItem]) -> Iterator[ImportResult]:
     import selectors
 
-    from gossamer.basics.cores import cores
+    from gossamer.basics.cores import available_cores
     from gossamer.crawl.round_settings import parse_options
-    from gossamer.files.import_pages import Parts, take
+    from gossamer.files.import_pages import ImportParts, import_pages
     from gossamer.parse.pool import ParserPool
 
     selector = selectors.DefaultSelector()
-    pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
+    pool = ParserPool(parse_options(settings), settings.parse.processes or available_cores(), selector)
     try:
-        parts = Parts(store=web, pool=pool, selector=selector, crawl=settings.crawl)
-        yield from take(pages, parts)
+        parts = ImportParts(store=web, pool=pool, selector=selector, crawl=settings.crawl)
+        yield from import_pages(pages, parts)
     finally:
         pool.close()
         selector.close()
@@ -112,16 +112,16 @@ class Sum:
         self.skipped: Counter[str] = Counter()
         self.told: list[str] = []
 
-    def add(self, one: Taken) -> None:
+    def add(self, one: ImportResult) -> None:
         """Count one."""
         from gossamer.model import Outcome
 
         match one.outcome:
             case None:
-                known = one.skipped in self.skipped or len(self.skipped) < REASONS_COUNTED
-                self.skipped[one.skipped if known else "other reasons"] += 1
+                known = one.skip_reason in self.skipped or len(self.skipped) < REASONS_COUNTED
+                self.skipped[one.skip_reason if known else "other reasons"] += 1
                 if len(self.told) < REASONS_SHOWN:
-                    self.told.append(f"Skipped {one.name}: {one.skipped}")
+                    self.told.append(f"Skipped {one.name}: {one.skip_reason}")
             case Outcome.FETCHED:
                 self.pages, self.bytes = self.pages + 1, self.bytes + one.bytes
             case Outcome.REDIRECTED:
@@ -132,7 +132,7 @@ class Sum:
                 self.errors += 1
 
 
-def _report(taken: Iterator[Taken], *, as_json: bool) -> None:
+def _report(taken: Iterator[ImportResult], *, as_json: bool) -> None:
     started, ticker, total = time.monotonic(), Ticker(), Sum()
     for one in taken:
         total.add(one)

@@ -46,20 +46,20 @@ def _leave_the_index(web: Store, place: str) -> None:
 
     if not has_index(place):
         return
-    from gossamer.index.build import bring_up_to_date
+    from gossamer.index.build import update_index
 
     try:
-        bring_up_to_date(web, lambda: open_index_writer(place))
+        update_index(web, lambda: open_index_writer(place))
     except IndexBusy:
         say("The index is being written just now, and will drop it too.")
 
 
 def _forget_page(web: Store, text: str, *, yes: bool) -> tuple[str, int]:
-    from gossamer.urls.canonical import digest
+    from gossamer.urls.canonical import url_digest
 
     row = find(web, text)
     _make_sure(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
-    count = web.forget(url_digest=digest(row.url, url_rules(web)))
+    count = web.forget(url_digest=url_digest(row.url, url_rules(web)))
     say(f"Forgot {row.url}.")
     return row.url, count
 
@@ -76,9 +76,9 @@ def _forget_host(web: Store, name: str, *, yes: bool) -> tuple[str, int]:
 
 
 def _host(web: Store, name: str) -> HostRow:
-    from gossamer.urls.canonical import authority, from_input
+    from gossamer.urls.canonical import authority, urls_from_input
 
-    wanted = {authority(url) for url in from_input(name)}
+    wanted = {authority(url) for url in urls_from_input(name)}
     found = next((host for host in web.hosts() if host.name in wanted), None)
     if found is None:
         raise UsageError(f"{name} is no host of this web; `gossamer hosts` lists them.")

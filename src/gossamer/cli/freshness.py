@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.cli.options import load_settings
 from gossamer.cli.output import Column, at, heading, human_duration, many, show, write_table
-from gossamer.revisit.pace import schedule_of
+from gossamer.revisit.pace import schedule_from_settings
 
 if TYPE_CHECKING:
     from gossamer.revisit.pace import Schedule
@@ -19,7 +19,7 @@ MINUTE = 60.0  # ages are known to the minute
 
 
 def _schedule(web: Store, place: str) -> Schedule:
-    return schedule_of(load_settings(place, None, {}).settings.freshness, web.paces())
+    return schedule_from_settings(load_settings(place, None, {}).settings.freshness, web.paces())
 
 
 def freshness(web: Store, place: str) -> Freshness:

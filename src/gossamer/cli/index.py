@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gossamer.config import IndexSettings
-    from gossamer.index.progress import Progress
+    from gossamer.index.progress import IndexProgress
     from gossamer.store.protocol import Store
 
 SHOWN = 10  # documents set aside that are told one by one
@@ -45,12 +45,12 @@ def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
     JSON: {"documents", "version", "put", "removed", "unchanged", "anchors", "seconds",
            "set_aside": [{"url", "doc_id", "reason"}]}
     """
-    from gossamer.index.build import bring_up_to_date
+    from gossamer.index.build import update_index
     from gossamer.wiring import open_index, open_index_writer
 
     started, ticker = time.monotonic(), Ticker()
     with opened(store, write=True) as web:
-        done = bring_up_to_date(
+        done = update_index(
             web, lambda: open_index_writer(store, rebuild=rebuild), lambda now: ticker.tell(_how_far(now))
         )
         if follow:
@@ -58,7 +58,7 @@ def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
         ticker.close()
         reader = open_index(store)
         try:
-            aside, documents = reader.set_aside(), reader.count()
+            aside, documents = reader.set_aside_documents(), reader.count()
         finally:
             reader.close()
         urls = dict(web.urls(list(aside)))
@@ -75,15 +75,15 @@ def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
             say(f"  {one['url']}: {one['reason']}")
 
 
-def _follow(web: Store, place: str, ticker: Ticker) -> Progress:
+def _follow(web: Store, place: str, ticker: Ticker) -> IndexProgress:
     """Take what comes until somebody says that it is enough; what is committed by then stays."""
-    from gossamer.index.build import Builder
+    from gossamer.index.build import IndexBuilder
     from gossamer.indexing import follow
     from gossamer.wiring import open_index_writer
 
     enough = threading.Event()
     before = {number: signal.signal(number, lambda *_: enough.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    builder = Builder(web, lambda: open_index_writer(place), lambda now: ticker.tell(_how_far(now)))
+    builder = IndexBuilder(web, lambda: open_index_writer(place), lambda now: ticker.tell(_how_far(now)))
     try:
         say(f"The index follows {place}. Ctrl-C ends that.")
         follow(builder, enough.wait)
@@ -112,6 +112,6 @@ def followed_by_the_index(
         say(behind)
 
 
-def _how_far(now: Progress) -> str:
+def _how_far(now: IndexProgress) -> str:
     share = now.version / now.latest if now.latest else 1.0
     return f"{now.put:,} documents, {share:.0%} of the changes; {now.anchors:,} with anchor texts"

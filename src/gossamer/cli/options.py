@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gossamer.basics.locations import UNREADABLE, is_shared, local_directory, taken_apart
+from gossamer.basics.locations import UNREADABLE_URL, is_shared, local_directory, parse_location
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gossamer.basics.locations import Url
-    from gossamer.config import Loaded
+    from gossamer.basics.locations import DatabaseUrl
+    from gossamer.config import LoadedSettings
     from gossamer.config.describe import Setting
 
 
-def _url(place: str) -> Url | None:
+def _url(place: str) -> DatabaseUrl | None:
     """The parts of a URL, None of a directory; refused if nobody can say which of them is the password."""
     if not is_shared(place):
         return None
-    if (url := taken_apart(place)) is None:
-        raise UsageError(UNREADABLE)
+    if (url := parse_location(place)) is None:
+        raise UsageError(UNREADABLE_URL)
     return url
 
 
@@ -45,8 +45,8 @@ def _without_password(_context: click.Context, _option: click.Parameter, place: 
     if url.password is not None:
         os.environ["PGPASSWORD"] = url.password
         if os.environ.get("GOSSAMER_STORE") == place:
-            os.environ["GOSSAMER_STORE"] = url.shown
-    return url.shown
+            os.environ["GOSSAMER_STORE"] = url.without_password
+    return url.without_password
 
 
 store_option = click.option(
@@ -107,18 +107,18 @@ def settings_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 def _option(name: str, setting: Setting) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     if isinstance(setting.default, bool):
         return click.option(setting.flags, name, default=None, help=setting.text)
-    return click.option(setting.flag, name, metavar=setting.metavar, multiple=setting.many, help=_help(setting))
+    return click.option(setting.flag, name, metavar=setting.metavar, multiple=setting.is_list, help=_help(setting))
 
 
 def _help(setting: Setting) -> str:
-    more = " Can be given again; none: empty." if setting.many else ""
-    default = "" if setting.many or setting.default in {None, ""} else f"  [default: {setting.default}]"
+    more = " Can be given again; none: empty." if setting.is_list else ""
+    default = "" if setting.is_list or setting.default in {None, ""} else f"  [default: {setting.default}]"
     return setting.text + more + default
 
 
 def load_settings(
     store: str, config: Path | None, flags: Mapping[str, object], stored: Mapping[str, object] | None = None
-) -> Loaded:
+) -> LoadedSettings:
     """The settings that hold for a command on this web."""
     from gossamer.config import load
 

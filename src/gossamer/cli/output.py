@@ -22,13 +22,13 @@ from gossamer.basics import display
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-printable, printable_lines = display.printable, display.printable_lines
+printable, printable_lines = display.escape_hidden, display.escape_hidden_lines
 many, human_bytes, human_duration, ago, at = (
-    display.many,
-    display.human_bytes,
-    display.human_duration,
-    display.ago,
-    display.at,
+    display.pluralize,
+    display.format_bytes,
+    display.format_duration,
+    display.format_age,
+    display.format_time,
 )
 
 ELLIPSIS = "…"

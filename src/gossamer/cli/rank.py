@@ -86,8 +86,7 @@ def rank(
     JSON with --near: {"near": [url], "pages": [{"url", "pagerank", "score"}]}
     """
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.ranking.rank_web import RankOptions
-    from gossamer.graph.ranking.rank_web import rank as rank_web
+    from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 
     options = RankOptions(
         measures=tuple(name for name in MEASURES if not only or name in only), weighted=weighted, alpha=alpha,
@@ -120,14 +119,14 @@ def _told(ranking: Ranking, pages: Sequence[RankedPage], hosts: Sequence[RankedH
 
 def _near(place: str, urls: Sequence[str], options: RankOptions, limit: int, *, as_json: bool) -> None:
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.ranking.rank_web import near
+    from gossamer.graph.ranking.rank_web import pages_near
     from gossamer.graph.snapshot import open_graph
 
     with opened(place) as web, graph_directory(place) as directory:
         chosen = [find(web, url) for url in urls]
         with _ticking() as tell:
-            graph = open_graph(web, directory, include_unvisited=options.include_unvisited, tell=tell)
-            found = near(graph, [row.id for row in chosen], options, limit)
+            graph = open_graph(web, directory, include_unvisited=options.include_unvisited, on_progress=tell)
+            found = pages_near(graph, [row.id for row in chosen], options, limit)
     if as_json:
         show(json_text({"near": [row.url for row in chosen], "pages": found}, indent=2))
         return
@@ -217,16 +216,16 @@ def shape(host: str | None, limit: int | None, store: str, as_json: bool) -> Non
     with opened(store) as web, graph_directory(store) as directory, _ticking() as tell:
         if host is not None:
             from gossamer.graph.bonds import open_bonds
-            from gossamer.graph.shape import site as of_site
+            from gossamer.graph.shape import measure_site
 
             number = _host_number(web, host)
-            site = of_site(web, open_bonds(web, directory, tell), number)
+            site = measure_site(web, open_bonds(web, directory, tell), number)
         else:
-            from gossamer.graph.shape import shape as of_graph
+            from gossamer.graph.shape import measure_shape
             from gossamer.graph.snapshot import open_graph
 
-            graph = open_graph(web, directory, tell=tell)
-            found = of_graph(graph, web.seeds(), 10 if limit is None else limit or sys.maxsize, tell)
+            graph = open_graph(web, directory, on_progress=tell)
+            found = measure_shape(graph, web.seeds(), 10 if limit is None else limit or sys.maxsize, tell)
     if as_json:
         show(json_text(site if host is not None else found, indent=2))
     elif host is not None:
@@ -294,16 +293,16 @@ def related(url: str, limit: int | None, store: str, as_json: bool) -> None:
     """
     from gossamer.graph.arrays import graph_directory
     from gossamer.graph.snapshot import open_graph
-    from gossamer.graph.structure import related as related_to
+    from gossamer.graph.structure import related_pages
 
     with opened(store) as web, graph_directory(store) as directory:
         row = find(web, url)
         with _ticking() as tell:
-            graph = open_graph(web, directory, tell=tell)
+            graph = open_graph(web, directory, on_progress=tell)
         pages = graph.pages_of([row.id])
         if not len(pages):
             raise UsageError(f"{row.url} was not visited, so it is not in the graph.")
-        found = related_to(graph.pages, int(pages[0]), SHOWN if limit is None else limit or sys.maxsize)
+        found = related_pages(graph.pages, int(pages[0]), SHOWN if limit is None else limit or sys.maxsize)
         rows = [
             {"url": graph.url(one.page), "together": one.together, "similarity": round(one.similarity, 4)}
             for one in found

@@ -31,7 +31,7 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.graph.reports.base import Lack, Options, Report, Row
+    from gossamer.graph.reports.base import MissingData, Report, ReportOptions, ReportRow
     from gossamer.store.protocol import Store
 
 ROWS_ON_A_TERMINAL = 50  # of each report, when --limit is not given; a pipe gets all of them
@@ -84,43 +84,45 @@ def report(
     JSON: {"report", "code", "severity", "rows": [{...}]}
     of several: {"reports": [{"report", ...}], "unavailable": {code: why}}
     """
-    from gossamer.graph.reports.base import lacks
-    from gossamer.graph.reports.registry import chosen
+    from gossamer.graph.reports.base import find_missing_data
+    from gossamer.graph.reports.registry import select_reports
 
     if explain:
-        _explain(chosen(explain), form)
+        _explain(select_reports(explain), form)
         return
     if listing or not names:
         _list(form)
         return
-    reports = chosen(names)
+    reports = select_reports(names)
     if form == "csv" and len(reports) > 1:
         raise UsageError("CSV holds one report: give one name, or use --json.")
     with opened(store) as web:
-        lacking = lacks(web, reports)
-        if len(reports) == 1 and (lack := lacking.get(reports[0].code)) and lack.wholly:
+        lacking = find_missing_data(web, reports)
+        if len(reports) == 1 and (lack := lacking.get(reports[0].code)) and lack.is_total:
             raise UsageError(f"The report {reports[0].name} cannot be made: {lack.reason}.")
         ticker = Ticker()
         options = _options(web, reports, url, since)
         if form == "table" or not is_terminal(sys.stdout):  # else it would stand between the rows
-            options = replace(options, tell=ticker.tell)
+            options = replace(options, on_progress=ticker.tell)
         found = _Printing(web, options, form, limit, ticker).print(reports, lacking)
         ticker.close()
     if fail_on:
         _judge(ctx, [each for each in reports if each.severity.rank <= FINDINGS.index(fail_on)], found, lacking)
 
 
-def _judge(ctx: click.Context, asked: Sequence[Report], found: Sequence[Report], lacking: Mapping[str, Lack]) -> None:
+def _judge(
+    ctx: click.Context, asked: Sequence[Report], found: Sequence[Report], lacking: Mapping[str, MissingData]
+) -> None:
     """End with 1 when there is something to fail on, and with 2 when nobody can tell."""
     if any(each in found for each in asked):
         ctx.exit(1)
     for each in asked:
-        if (lack := lacking.get(each.code)) and lack.wholly:
+        if (lack := lacking.get(each.code)) and lack.is_total:
             raise UsageError(f"Nothing was found, but {each.name} could not be looked for: {lack.reason}.")
 
 
-def _options(web: Store, reports: Iterable[Report], url: str | None, since: str | None) -> Options:
-    from gossamer.graph.reports.base import Options
+def _options(web: Store, reports: Iterable[Report], url: str | None, since: str | None) -> ReportOptions:
+    from gossamer.graph.reports.base import ReportOptions
     from gossamer.lookup import find
 
     taken = {need for each in reports for need in each.takes}
@@ -128,7 +130,7 @@ def _options(web: Store, reports: Iterable[Report], url: str | None, since: str 
         raise UsageError("Which URL? Give it with --url.")
     current = web.current_round()
     start = _moment(since, time.time()) if since else current.started_at if current else 0.0
-    return Options(resource=find(web, url).id if url else None, since=start)
+    return ReportOptions(resource=find(web, url).id if url else None, since=start)
 
 
 def _moment(text: str, now: float) -> float:
@@ -180,7 +182,7 @@ def _told(each: Report) -> dict[str, object]:
 class _Printing:
     """Prints reports in one form, and remembers which of them found something."""
 
-    def __init__(self, web: Store, options: Options, form: str, limit: int | None, ticker: Ticker) -> None:
+    def __init__(self, web: Store, options: ReportOptions, form: str, limit: int | None, ticker: Ticker) -> None:
         self._web = web
         self._options = options
         self._form = form
@@ -188,13 +190,13 @@ class _Printing:
         self._ticker = ticker
         self._found: list[Report] = []
 
-    def print(self, reports: Sequence[Report], lacking: Mapping[str, Lack]) -> list[Report]:
+    def print(self, reports: Sequence[Report], lacking: Mapping[str, MissingData]) -> list[Report]:
         """Print them all; gives those that have rows."""
         for each in reports:
             if lack := lacking.get(each.code):
-                said = "cannot be made" if lack.wholly else "is not complete"
+                said = "cannot be made" if lack.is_total else "is not complete"
                 say(f"{each.code} {each.name} {said}: {lack.reason}.")
-        unavailable = {code: lack.reason for code, lack in lacking.items() if lack.wholly}
+        unavailable = {code: lack.reason for code, lack in lacking.items() if lack.is_total}
         made = [each for each in reports if each.code not in unavailable]
         if self._form == "json":
             self._json(made, unavailable, alone=len(reports) == 1)
@@ -206,7 +208,7 @@ class _Printing:
             self._pipe(made)
         return self._found
 
-    def _rows(self, each: Report) -> Iterator[Row]:
+    def _rows(self, each: Report) -> Iterator[ReportRow]:
         """Its rows; the first one marks the report."""
         for row in each.rows(self._web, self._options):
             if not self._found or self._found[-1] is not each:
@@ -214,7 +216,7 @@ class _Printing:
             yield row
 
     def _json(self, reports: Sequence[Report], unavailable: dict[str, str], *, alone: bool) -> None:
-        from gossamer.graph.reports.run import named
+        from gossamer.graph.reports.run import row_to_dict
 
         out = sys.stdout
         out.write("" if alone else '{"reports": [\n')
@@ -223,7 +225,7 @@ class _Printing:
             head = {"report": each.name, "code": each.code, "severity": each.severity}
             out.write(json_text(head)[:-1] + ', "rows": [')
             for number, row in enumerate(islice(self._rows(each), self._limit or None)):
-                out.write((",\n" if number else "\n") + json_text(named(each, row)))
+                out.write((",\n" if number else "\n") + json_text(row_to_dict(each, row)))
             out.write("\n]}")
         out.write("\n" if alone else f'\n], "unavailable": {json_text(unavailable)}}}\n')
 
@@ -261,7 +263,7 @@ class _Printing:
             say(f"{reports[0].fix} (gossamer report --explain {reports[0].code})")
 
 
-def _table(each: Report, rows: Iterable[Row]) -> None:
+def _table(each: Report, rows: Iterable[ReportRow]) -> None:
     from gossamer.graph.reports.base import column_type
 
     kinds = [column_type(name) for name in each.columns]

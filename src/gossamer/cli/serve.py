@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from gossamer.basics.locations import named
+from gossamer.basics.locations import display_location
 from gossamer.cli.open_web import opened
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import json_text, say, show
@@ -46,7 +46,7 @@ def serve(
     JSON, a line when it is ready: {"url", "control"}; control: whether something can be changed
     """
     if inherited is None:
-        say(f"Serving {named(store)} ...")
+        say(f"Serving {display_location(store)} ...")
     with opened(store):  # says what is wrong, if anything is
         pass
     listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)

@@ -15,7 +15,7 @@ from gossamer.errors import SettingsError, StoreMissing, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.config import HostSettings, Loaded
+    from gossamer.config import HostSettings, LoadedSettings
 
 FILE_NAME = "gossamer.toml"
 
@@ -90,18 +90,23 @@ def _stored(store: str) -> dict[str, object] | None:
         return None
 
 
-def _rows(loaded: Loaded) -> Iterator[tuple[str, object, str, str]]:
-    from gossamer.config.checks import masked
+def _rows(loaded: LoadedSettings) -> Iterator[tuple[str, object, str, str]]:
+    from gossamer.config.checks import mask_credentials
     from gossamer.config.describe import all_settings
 
     for setting in all_settings():
         value = getattr(getattr(loaded.settings, setting.section), setting.name)
-        yield setting.key, masked(value) if isinstance(value, str) else value, loaded.origins[setting.key], setting.text
+        yield (
+            setting.key,
+            mask_credentials(value) if isinstance(value, str) else value,
+            loaded.origins[setting.key],
+            setting.text,
+        )
     for name, host in loaded.settings.hosts.items():
         yield from _host_rows(name, host, loaded)
 
 
-def _host_rows(name: str, host: HostSettings, loaded: Loaded) -> Iterator[tuple[str, object, str, str]]:
+def _host_rows(name: str, host: HostSettings, loaded: LoadedSettings) -> Iterator[tuple[str, object, str, str]]:
     from gossamer.config.describe import host_settings
 
     for setting in host_settings():

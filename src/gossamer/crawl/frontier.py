@@ -16,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.crawl import policy
-from gossamer.model import HostNote, Lease, Value
+from gossamer.model import HostUpdate, Lease, Value
 from gossamer.store.protocol import LEASE_SECONDS
 from gossamer.urls.canonical import scheme as scheme_of
 from gossamer.urls.robots import ALLOW_ALL, RobotsRules
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gossamer.config import HostSettings, PolitenessSettings
-    from gossamer.model import Fetched, HostLease, Robots
+    from gossamer.model import FetchResult, HostLease, Robots
     from gossamer.urls.robots import ProductRules
 
 SOON = 0.25  # seconds: a host that pauses longer gives a crawler nothing to do meanwhile
@@ -228,7 +228,7 @@ class Frontier:
             return AskRobots(host=host.id, scheme=scheme, url=f"{scheme}://{host.name}/robots.txt")
         host.queue.popleft()
         self.waiting_urls -= 1
-        if known is not None and not known.rules.allowed(lease.url):
+        if known is not None and not known.rules.allows(lease.url):
             self._list(host)
             return Refuse(lease=lease)
         host.active += 1
@@ -274,7 +274,7 @@ class Frontier:
         self.finished(lease, now, took=took, address="", failed=True, wait=0.0)
         host.reason = f"cannot be reached: {reason}"
 
-    def was_no_try(self, host_id: int, fetched: Fetched, now: float) -> bool:
+    def was_no_try(self, host_id: int, fetched: FetchResult, now: float) -> bool:
         """Whether a transfer found nobody there, while its host is only away."""
         nobody_there = policy.is_nobody_there(fetched.outcome, fetched.address)
         return nobody_there and self.is_away(host_id, scheme_of(fetched.request.url), now)
@@ -373,11 +373,11 @@ class Frontier:
 
     def give_back(
         self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""
-    ) -> tuple[HostNote, list[Lease]]:
+    ) -> tuple[HostUpdate, list[Lease]]:
         """Let go of a host; returns what the store must know, and the URLs not visited."""
         host = self._hosts.pop(host_id)
         self.waiting_urls -= len(host.queue)
-        note = HostNote(
+        note = HostUpdate(
             host=host.id, ready_at=max(host.ready_at, now + wait), delay=host.delay, failures=host.failures,
             reason=reason or host.reason, keep=False,
         )  # fmt: skip
@@ -422,14 +422,14 @@ class Frontier:
         """All hosts held."""
         return list(self._hosts)
 
-    def notes(self) -> list[HostNote]:
+    def notes(self) -> list[HostUpdate]:
         """What changed for hosts since the last call, so that a successor knows when they may be asked again."""
         notes = []
         for host in self._hosts.values():
             if host.touched:
                 host.touched = False
                 notes.append(
-                    HostNote(
+                    HostUpdate(
                         host=host.id,
                         ready_at=host.ready_at,
                         delay=host.delay,

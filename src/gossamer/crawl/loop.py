@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.progress import Progress
     from gossamer.crawl.writer import Done, Order
     from gossamer.fetch.fetcher import Fetcher
-    from gossamer.model import Fetched, Lease, Page, Visit
+    from gossamer.model import FetchResult, Lease, Page, Visit
     from gossamer.parse.pool import ParserPool
     from gossamer.store.protocol import Store
     from gossamer.store.values import Crawler, Round, Waiting, Wanted
@@ -105,7 +105,7 @@ class CrawlLoop:
         self._ids = count(1)
         self._anew = 0  # the first request under the terms that hold
         self._leases: dict[int, Lease] = {}  # by request: being fetched or parsed
-        self._answers: dict[int, Fetched] = {}  # being parsed
+        self._answers: dict[int, FetchResult] = {}  # being parsed
         self._bodies = 0  # bytes of them
         self._clock_start = time.time() - time.monotonic()
         self._next_beat = self._next_ask = self._next_look = 0.0
@@ -161,7 +161,7 @@ class CrawlLoop:
         return self.tally.progress(
             name=self._parts.identity.name,
             state=state,
-            transfers=self._fetcher.active,
+            transfers=self._fetcher.active_count,
             hosts=len(self._frontier),
             waiting=tuple(self._frontier.waiting(self._now())),
         )
@@ -211,7 +211,7 @@ class CrawlLoop:
             return False
         uncommitted = len(self._leases) + len(self._outbox.visits) + self._writer.pending
         return (
-            self._fetcher.active < self._settings.politeness.transfers
+            self._fetcher.active_count < self._settings.politeness.transfers
             and uncommitted < self._settings.store.batch_visits
             and self._pool.backlog < self._pool.processes * PARSE_AHEAD
             and self._bodies < BODIES_IN_MEMORY
@@ -242,10 +242,10 @@ class CrawlLoop:
             return "disk"
         if self._stop or self._paused or self._held:
             return ""  # somebody asked it to
-        if not room and self._fetcher.active < self._settings.politeness.transfers:
+        if not room and self._fetcher.active_count < self._settings.politeness.transfers:
             unwritten = len(self._outbox.visits) + self._writer.pending
             return "store" if unwritten > self._settings.store.batch_visits // 2 else "parsing"
-        if self._fetcher.active:
+        if self._fetcher.active_count:
             return "network"
         if self._answers:
             return "parsing"
@@ -256,7 +256,7 @@ class CrawlLoop:
     # -- in: what came -------------------------------------------------------------------------------------------------
 
     def _take_fetched(self, now: float) -> None:
-        for fetched in self._fetcher.finished():
+        for fetched in self._fetcher.take_results():
             if fetched.request.role is Role.ROBOTS:
                 self._robots_answered(fetched, now)
                 continue
@@ -275,7 +275,7 @@ class CrawlLoop:
             else:
                 self._visited(fetched, None, now)
 
-    def _put_back(self, lease: Lease, fetched: Fetched, now: float) -> None:
+    def _put_back(self, lease: Lease, fetched: FetchResult, now: float) -> None:
         """This was no try: the host or the network is gone for a while, and the URL waits with its host.
 
         If other terms hold since it was asked for, it waits in the store, where it is judged by them.
@@ -289,14 +289,14 @@ class CrawlLoop:
             self._frontier.lost(lease, now, took=took, reason=fetched.reason)
         self._log.write("host away", url=lease.url, reason=fetched.reason)
 
-    def _robots_answered(self, fetched: Fetched, now: float) -> None:
+    def _robots_answered(self, fetched: FetchResult, now: float) -> None:
         if self._robots.has_rules(fetched, now):
             self._parse(fetched)
             return
         for visit in self._robots.without_rules(fetched, now):
             self._finish(visit, now)
 
-    def _parse(self, fetched: Fetched) -> None:
+    def _parse(self, fetched: FetchResult) -> None:
         self._pool.submit(visits.parse_job(fetched))
         self._bodies += len(fetched.body)
         self._answers[fetched.request.id] = fetched
@@ -312,7 +312,7 @@ class CrawlLoop:
             else:
                 self._visited(fetched, page, now)
 
-    def _visited(self, fetched: Fetched, page: Page | None, now: float) -> None:
+    def _visited(self, fetched: FetchResult, page: Page | None, now: float) -> None:
         lease = self._leases.pop(fetched.request.id)
         redirect = None
         if fetched.outcome is Outcome.REDIRECTED:
@@ -438,7 +438,7 @@ class CrawlLoop:
         """Another crawl has begun a round with other settings: go by them, also with what is leased already."""
         crawl = self._terms.crawl
         self._log.write("settings changed", settings=msgspec.to_builtins(crawl))
-        self._fetcher.accept(crawl.accept)
+        self._fetcher.accept_types(crawl.accept)
         self._pool.begin_anew(self._terms.parse_options())
         self._copies.most = crawl.max_copies
         self._anew = next(self._ids)
@@ -478,7 +478,7 @@ class CrawlLoop:
 
     def _drop_in_flight(self) -> None:
         self._fetcher.cancel_all()
-        self._fetcher.finished()
+        self._fetcher.take_results()
         self._leases.clear()
         self._answers.clear()
         self._robots.clear()

@@ -11,7 +11,7 @@ from gossamer.crawl.writer import Order
 if TYPE_CHECKING:
     from gossamer.config import StoreSettings
     from gossamer.crawl.writer import Watch
-    from gossamer.model import Candidate, HostNote, Lease, Robots, Visit
+    from gossamer.model import Candidate, HostUpdate, Lease, Robots, Visit
     from gossamer.store.values import Report
 
 
@@ -21,7 +21,7 @@ class Outbox:
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self.visits: list[Visit] = []
-        self.notes: list[HostNote] = []
+        self.notes: list[HostUpdate] = []
         self.robots: list[Robots] = []
         self.released: list[Lease] = []
         self.found: list[Candidate] = []  # URLs that no page links to: sitemaps, other forms of seeds

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.crawl import policy, visits
 from gossamer.model import Outcome, Robots, State
-from gossamer.urls.robots import meaning_of
+from gossamer.urls.robots import classify_robots_response
 
 if TYPE_CHECKING:
     from gossamer.crawl.frontier import AskRobots, Frontier
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.loop import Plan
     from gossamer.crawl.outbox import Outbox
     from gossamer.crawl.round_settings import Terms
-    from gossamer.model import Fetched, Page, Visit
+    from gossamer.model import FetchResult, Page, Visit
 
 
 class RobotsAsked:
@@ -44,9 +44,9 @@ class RobotsAsked:
         self._asked.clear()
         self._came.clear()
 
-    def has_rules(self, fetched: Fetched, now: float) -> bool:
+    def has_rules(self, fetched: FetchResult, now: float) -> bool:
         """Whether an answer is to be parsed; if so, it came now."""
-        if meaning_of(fetched.outcome, fetched.status) != "rules":
+        if classify_robots_response(fetched.outcome, fetched.status) != "rules":
             return False
         self._came[fetched.request.id] = now
         return True
@@ -58,10 +58,10 @@ class RobotsAsked:
         # A robots.txt that does not even decode says nothing: RFC 9309 §2.3.1.5 has us use what can be parsed.
         self._known(ask, "rules", page.text.decode("utf-8", "replace") if usable else "", page.reason, came)
 
-    def without_rules(self, fetched: Fetched, now: float) -> list[Visit]:
+    def without_rules(self, fetched: FetchResult, now: float) -> list[Visit]:
         """There are none, or none to be had; returns the visits that come to nothing by that."""
         ask = self._asked.pop(fetched.request.id)
-        if meaning_of(fetched.outcome, fetched.status) == "unavailable":
+        if classify_robots_response(fetched.outcome, fetched.status) == "unavailable":
             self._known(ask, "unavailable", "", fetched.reason, now)
             return []
         return self._unreachable(ask, fetched, now)
@@ -74,7 +74,7 @@ class RobotsAsked:
             found = (visits.sitemap_candidate(url, self._terms.rules) for url in rules.sitemaps)
             self._outbox.found.extend(found)
 
-    def _unreachable(self, ask: AskRobots, fetched: Fetched, now: float) -> list[Visit]:
+    def _unreachable(self, ask: AskRobots, fetched: FetchResult, now: float) -> list[Visit]:
         """RFC 9309 §2.3.1.4: no robots.txt because of a fault means no visit; try again, later and later."""
         reason = f"robots.txt unreachable: {fetched.reason or fetched.outcome}"
         wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)

@@ -147,7 +147,7 @@ class Admissions:
         if candidate.kind is Kind.SITEMAP_FILE and not candidate.hops:
             return self._queue(candidate, Role.SITEMAP)  # the host's own robots.txt names it, wherever it is
         if refusal := self._scope.refusal(candidate.url):
-            if settings.check in {"external", "all"} and self._scope.is_elsewhere(candidate.url):
+            if settings.check in {"external", "all"} and self._scope.is_outside(candidate.url):
                 return self._queue(candidate, Role.CHECK)
             return Admission(state=State.OUT_OF_SCOPE, reason=refusal)
         return self._admit_in_scope(candidate)

@@ -18,7 +18,7 @@ from gossamer.urls.scope import Scope
 
 if TYPE_CHECKING:
     from gossamer.config import CrawlSettings, Settings
-    from gossamer.model import Admit
+    from gossamer.model import AdmitCandidates
 
 LEASED_AHEAD = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
 
@@ -28,7 +28,7 @@ def url_rules(crawl: CrawlSettings) -> UrlRules:
     return UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
 
 
-def admissions(crawl: CrawlSettings, seeds: tuple[str, ...]) -> Admit:
+def admissions(crawl: CrawlSettings, seeds: tuple[str, ...]) -> AdmitCandidates:
     """What becomes of URLs that are found, by these seeds."""
     return Admissions(crawl, Scope(crawl, seeds))
 
@@ -76,6 +76,6 @@ class Terms:
         if stored == self._stored:
             return False
         self._stored = stored
-        self._settings = msgspec.structs.replace(self._settings, crawl=config.of_web(stored))
+        self._settings = msgspec.structs.replace(self._settings, crawl=config.decode_crawl_settings(stored))
         self.rules = url_rules(self.crawl)
         return True

@@ -9,13 +9,13 @@ from urllib.parse import quote_plus
 from gossamer.crawl.visits import parse_job
 from gossamer.errors import SeedUnreachable, UsageError
 from gossamer.model import Kind, Outcome, Request, Role
-from gossamer.urls.canonical import authority, canonical
+from gossamer.urls.canonical import authority, canonicalize
 
 if TYPE_CHECKING:
     import selectors
 
     from gossamer.fetch.fetcher import Fetcher
-    from gossamer.model import Fetched, Page
+    from gossamer.model import FetchResult, Page
     from gossamer.parse.pool import ParserPool
 
 MOST_SEEDS = 50  # a result page has ten to a hundred results; its footers and adverts have links too
@@ -32,10 +32,10 @@ def result_links(
         raise UsageError(
             "crawl --query needs a search service: set search_service.url in gossamer.toml, with {query} for the words."
         )
-    url = canonical(template.replace("{query}", quote_plus(words)))
+    url = canonicalize(template.replace("{query}", quote_plus(words)))
     if url is None:
         raise UsageError(f"search_service.url is not a URL: {template}")
-    fetcher.allow(url)
+    fetcher.allow_private(url)
     page = _page(url, fetcher, pool, selector)
     own = authority(url)
     found = [
@@ -63,9 +63,9 @@ def _page(url: str, fetcher: Fetcher, pool: ParserPool, selector: selectors.Base
     return pages[0]
 
 
-def _fetched(request: Request, fetcher: Fetcher, selector: selectors.BaseSelector) -> Fetched:
+def _fetched(request: Request, fetcher: Fetcher, selector: selectors.BaseSelector) -> FetchResult:
     fetcher.start(request)
-    while not (answers := fetcher.finished()):
+    while not (answers := fetcher.take_results()):
         timeout = fetcher.next_timeout(time.time())
         for key, mask in selector.select(0.25 if timeout is None else min(timeout, 0.25)):
             key.data(mask)

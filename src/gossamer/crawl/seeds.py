@@ -8,7 +8,7 @@ import msgspec
 
 from gossamer.crawl import policy, visits
 from gossamer.model import State
-from gossamer.urls.canonical import authority, digest
+from gossamer.urls.canonical import authority, url_digest
 from gossamer.urls.scope import Scope
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ class Seeds:
 
     def _last_form(self, store: Store, url: str) -> ResourceRow | None:
         """A seed typed without a scheme stands for its http form once https did not answer."""
-        row = store.resource(digest(url, self._terms.rules))
+        row = store.resource(url_digest(url, self._terms.rules))
         if row is not None and row.state == State.KNOWN and (other := self._plan.fallbacks.get(url)):
-            return store.resource(digest(other, self._terms.rules)) or row
+            return store.resource(url_digest(other, self._terms.rules)) or row
         return row
 
     def _allow(self, urls: Iterable[str]) -> None:
@@ -102,7 +102,7 @@ class Seeds:
         for url in urls:
             self._typed.add(url)
             for scheme in ("http", "https"):
-                self._fetcher.allow(f"{scheme}://{authority(url)}/")
+                self._fetcher.allow_private(f"{scheme}://{authority(url)}/")
 
 
 def _is_fault(store: Store, row: ResourceRow, waiting: Mapping[str, str]) -> bool:

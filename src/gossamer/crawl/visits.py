@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl import policy
-from gossamer.model import Candidate, Fetched, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
-from gossamer.urls.canonical import digest
+from gossamer.model import Candidate, FetchResult, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
+from gossamer.urls.canonical import url_digest
 
 if TYPE_CHECKING:
     from gossamer.urls.canonical import UrlRules
 
 
-def parse_job(fetched: Fetched) -> ParseJob:
+def parse_job(fetched: FetchResult) -> ParseJob:
     """What a parser needs of an answer."""
     headers = fetched.headers.get
     return ParseJob(
@@ -33,7 +33,7 @@ def parse_job(fetched: Fetched) -> ParseJob:
 
 def visit_of(
     lease: Lease,
-    fetched: Fetched,
+    fetched: FetchResult,
     page: Page | None,
     *,
     now: float,
@@ -81,7 +81,7 @@ def redirect_candidate(lease: Lease, location: str, rules: UrlRules) -> Candidat
     """Where a redirect leads: as deep as its source, one hop further; a seed's target is a seed."""
     return Candidate(
         url=location,
-        digest=digest(location, rules),
+        digest=url_digest(location, rules),
         kind=Kind.REDIRECT,
         follow=True,
         depth=lease.depth,
@@ -92,12 +92,12 @@ def redirect_candidate(lease: Lease, location: str, rules: UrlRules) -> Candidat
 
 def seed_candidate(url: str, rules: UrlRules) -> Candidate:
     """A URL to start from."""
-    return Candidate(url=url, digest=digest(url, rules), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
+    return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
 
 
 def sitemap_candidate(url: str, rules: UrlRules) -> Candidate:
     """A sitemap named in robots.txt."""
-    return Candidate(url=url, digest=digest(url, rules), kind=Kind.SITEMAP_FILE, follow=True, depth=0)
+    return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.SITEMAP_FILE, follow=True, depth=0)
 
 
 def media_type(content_type: str) -> str:

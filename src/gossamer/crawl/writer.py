@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import selectors
     from collections.abc import Callable
 
-    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
-    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.protocol import Store
     from gossamer.store.values import Counts, Report, Round, Submitted, Waiting, Wanted
 
@@ -33,7 +33,7 @@ class Watch(Value, frozen=True, kw_only=True):
     """What it takes to keep a web fresh."""
 
     schedule: Schedule
-    budget: Budget
+    budget: VisitBudget
 
 
 class Order(Value, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Order(Value, frozen=True, kw_only=True):
 
     now: float
     visits: tuple[Visit, ...] = ()
-    hosts: tuple[HostNote, ...] = ()
+    hosts: tuple[HostUpdate, ...] = ()
     robots: tuple[Robots, ...] = ()
     released: tuple[Lease, ...] = ()
     add: tuple[Candidate, ...] = ()
@@ -84,7 +84,7 @@ class Writer:
         self._crawler = crawler
         self._free = free
         self._least = least
-        self._orders: queue.SimpleQueue[tuple[Order, Admit, bool] | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[tuple[Order, AdmitCandidates, bool] | None] = queue.SimpleQueue()
         self._done: Done | None = None
         self._crash: BaseException | None = None
         self._wake_here, self._wake_there = socket.socketpair()
@@ -96,7 +96,7 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
         self._thread.start()
 
-    def give(self, order: Order, admit: Admit, *, keep_links: bool) -> None:
+    def give(self, order: Order, admit: AdmitCandidates, *, keep_links: bool) -> None:
         """Hand over an order; only when not busy."""
         assert not self.busy
         self.busy = True
@@ -139,7 +139,7 @@ class Writer:
             finally:
                 self._wake_there.send(WAKE)
 
-    def _carry_out(self, order: Order, admit: Admit, started: float, *, keep_links: bool) -> Done:
+    def _carry_out(self, order: Order, admit: AdmitCandidates, started: float, *, keep_links: bool) -> Done:
         try:
             submitted = self._write(order, admit, keep_links=keep_links)
             return self._find_work(order, submitted, started)
@@ -149,7 +149,7 @@ class Writer:
                 wanted = self._beat(order, started)
             return Done(order=order, error=full, wanted=wanted, seconds=time.perf_counter() - started)
 
-    def _write(self, order: Order, admit: Admit, *, keep_links: bool) -> Submitted | None:
+    def _write(self, order: Order, admit: AdmitCandidates, *, keep_links: bool) -> Submitted | None:
         free = self._free()
         if free is not None and free < self._least:
             raise StoreFull(f"only {free >> 20} MiB of disk space are free")

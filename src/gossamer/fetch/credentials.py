@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gossamer.errors import SettingsError
-from gossamer.urls.canonical import canonical, origin
+from gossamer.urls.canonical import canonicalize, origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from gossamer.config import HostSettings
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
-_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # RFC 9110 §5.5: no CR, LF, NUL or other control character
-_COOKIE = re.compile(r"[^\x00-\x20\x7f\",;\\]*")  # RFC 6265 §4.1.1, and what is beyond ASCII
+_HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # RFC 9110 §5.5: no CR, LF, NUL or other control character
+_COOKIE_VALUE = re.compile(r"[^\x00-\x20\x7f\",;\\]*")  # RFC 6265 §4.1.1, and what is beyond ASCII
 
 
 def host_headers(hosts: Mapping[str, HostSettings], environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The extra headers of every origin ("https://example.org") that has some."""
-    found: dict[str, dict[str, str]] = {}
+    headers_by_origin: dict[str, dict[str, str]] = {}
     for host, settings in hosts.items():
         where = f'hosts."{host}"'
-        plain = dict(_header(f"{where}.headers", name, value) for name, value in settings.headers.items())
-        secret = dict(_secrets(where, settings, environment))
+        plain = dict(_check_header(f"{where}.headers", name, value) for name, value in settings.headers.items())
+        secret = dict(_secret_headers(where, settings, environment))
         https, http, trusts_http = _origins(host)
-        found[https] = plain | secret
-        found[http] = plain | secret if trusts_http else plain
-    return {origin: headers for origin, headers in found.items() if headers}
+        headers_by_origin[https] = plain | secret
+        headers_by_origin[http] = plain | secret if trusts_http else plain
+    return {origin: headers for origin, headers in headers_by_origin.items() if headers}
 
 
 def _origins(host: str) -> tuple[str, str, bool]:
     """The https and http origins of a host as the user wrote it, and whether secrets may go to the latter."""
     scheme, _, authority = host.rpartition("://")
-    https, http = canonical(f"https://{authority}/"), canonical(f"http://{authority}/")
+    https, http = canonicalize(f"https://{authority}/"), canonicalize(f"http://{authority}/")
     parts = urlsplit(https or "")
     if (
         https is None
@@ -67,44 +67,46 @@ def _is_loopback(hostname: str) -> bool:
         return False
 
 
-def _secrets(where: str, settings: HostSettings, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _secret_headers(where: str, settings: HostSettings, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, variable in settings.headers_env.items():
-        yield _header(f"{where}.headers_env", name, _secret(f"{where}.headers_env", variable, environment))
+        yield _check_header(f"{where}.headers_env", name, _read_secret(f"{where}.headers_env", variable, environment))
     if settings.cookies_env:
-        yield "Cookie", "; ".join(_cookies(f"{where}.cookies_env", settings.cookies_env, environment))
+        yield "Cookie", "; ".join(_cookie_pairs(f"{where}.cookies_env", settings.cookies_env, environment))
     if settings.username or settings.password_env:
-        yield "Authorization", _basic(where, settings, environment)
+        yield "Authorization", _basic_authorization(where, settings, environment)
 
 
-def _header(where: str, name: str, value: str) -> tuple[str, str]:
+def _check_header(where: str, name: str, value: str) -> tuple[str, str]:
     if not _TOKEN.fullmatch(name):
         raise SettingsError(f'{where}: "{name}" is not the name of a header.')
-    if not _VALUE.fullmatch(value):
+    if not _HEADER_VALUE.fullmatch(value):
         raise SettingsError(f"{where}: the value of {name} holds a control character, such as a line break.")
     return name, value
 
 
-def _cookies(where: str, cookies: Mapping[str, str], environment: Mapping[str, str]) -> Iterator[str]:
+def _cookie_pairs(where: str, cookies: Mapping[str, str], environment: Mapping[str, str]) -> Iterator[str]:
     for name, variable in cookies.items():
-        value = _secret(where, variable, environment)
+        value = _read_secret(where, variable, environment)
         if not _TOKEN.fullmatch(name):
             raise SettingsError(f'{where}: "{name}" is not the name of a cookie.')
-        if not _COOKIE.fullmatch(value):
+        if not _COOKIE_VALUE.fullmatch(value):
             raise SettingsError(f"{where}: the value of {name} holds a character that cannot stand in a cookie.")
         yield f"{name}={value}"
 
 
-def _basic(where: str, settings: HostSettings, environment: Mapping[str, str]) -> str:
+def _basic_authorization(where: str, settings: HostSettings, environment: Mapping[str, str]) -> str:
     """RFC 7617: the user name must not hold a colon, neither of them a control character; sent as UTF-8."""
     if not settings.username or ":" in settings.username:
         raise SettingsError(f'{where}.username: "{settings.username}" must be a name without a colon.')
-    password = _secret(f"{where}.password_env", settings.password_env, environment) if settings.password_env else ""
-    _header(f"{where}.username", "Authorization", settings.username)
-    _header(f"{where}.password_env", "Authorization", password)
+    password = (
+        _read_secret(f"{where}.password_env", settings.password_env, environment) if settings.password_env else ""
+    )
+    _check_header(f"{where}.username", "Authorization", settings.username)
+    _check_header(f"{where}.password_env", "Authorization", password)
     return "Basic " + b64encode(f"{settings.username}:{password}".encode()).decode("ascii")
 
 
-def _secret(where: str, variable: str, environment: Mapping[str, str]) -> str:
+def _read_secret(where: str, variable: str, environment: Mapping[str, str]) -> str:
     if variable not in environment:
         raise SettingsError(f"{where}: the environment variable {variable} is not set.")
     return environment[variable]

@@ -25,9 +25,9 @@ import pycurl
 
 from gossamer.fetch import guard
 from gossamer.fetch.credentials import host_headers
-from gossamer.fetch.response import Asked
-from gossamer.fetch.transfer import Attempt, Ending, Growth, Transfer, handle_options
-from gossamer.model import Fetched, Outcome, Role
+from gossamer.fetch.response import RequestContext
+from gossamer.fetch.transfer import LargeBodyLimiter, Transfer, TransferAttempt, TransferResult, handle_options
+from gossamer.model import FetchResult, Outcome, Role
 from gossamer.urls.canonical import authority, origin
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 ROBOTS_REDIRECTS = 5  # RFC 9309 §2.3.1.2: "at least five consecutive redirects"
 ENCODINGS = "gzip, deflate, br, zstd"  # what parsers decode
 # Servers that do not know HEAD answer it with all sorts of errors. These two are about the moment, not the method.
-BELIEVED_OF_HEAD = frozenset({429, 503})
+TRUSTED_HEAD_STATUSES = frozenset({429, 503})
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]+")  # RFC 9110 §5.5
 
 
-class Task(NamedTuple):
+class FetchTask(NamedTuple):
     """A request under way: where it has got to."""
 
     request: Request
@@ -66,79 +66,84 @@ class Fetcher:
         accept: Sequence[str],
         selector: selectors.BaseSelector,
         transfers: int,
-        waiting: int,
+        idle_connections: int,
     ) -> None:
         """`waiting`: connections that are kept open, beside those in use, for the next request to their host."""
         self._settings = settings
-        self._extras = host_headers(hosts, os.environ)
-        self.accept(accept)
-        refusal = partial(guard.refusal, allowed=guard.networks(settings.allow_private))
-        growth = Growth()
-        self._new_transfer = partial(Transfer, settings, handle_options(settings), refusal, self._met_in_public, growth)
-        self._private: set[str] = set()  # origins that may live at private addresses
-        self._public: set[str] = set()  # hosts of these that were seen at a public one
+        self._extra_headers = host_headers(hosts, os.environ)
+        self.accept_types(accept)
+        refusal = partial(guard.refusal, allowed=guard.parse_networks(settings.allow_private))
+        body_limiter = LargeBodyLimiter()
+        self._new_transfer = partial(
+            Transfer, settings, handle_options(settings), refusal, self._on_public_address, body_limiter
+        )
+        self._private_origins: set[str] = set()  # origins that may live at private addresses
+        self._public_hosts: set[str] = set()  # hosts of these that were seen at a public one
         self._transfers = transfers
         self._idle: list[Transfer] = []
-        self._tasks: dict[pycurl.Curl, tuple[Transfer, Task]] = {}
-        self._finished: list[Fetched] = []
+        self._tasks: dict[pycurl.Curl, tuple[Transfer, FetchTask]] = {}
+        self._results: list[FetchResult] = []
         self._selector = selector
         self._watched: dict[int, Callable[[int], None]] = {}  # libcurl's sockets, with what to call
-        self._wait: float | None = None  # libcurl wants to be called after so many seconds ...
-        self._due: float | None = None  # ... which is then, once the loop has told the time
+        self._timer_seconds: float | None = None  # libcurl wants to be called after so many seconds ...
+        self._timer_due: float | None = None  # ... which is then, once the loop has told the time
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, transfers + waiting)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, transfers + idle_connections)
 
     @property
-    def active(self) -> int:
+    def active_count(self) -> int:
         """Requests under way."""
         return len(self._tasks)
 
-    def accept(self, types: Sequence[str]) -> None:
+    def accept_types(self, types: Sequence[str]) -> None:
         """Fetch these media types from now on."""
         self._accept = frozenset(types)
         base = {"Accept": ", ".join((*types, "*/*;q=0.1")), "Accept-Encoding": ENCODINGS}
-        self._headers = _lines(base)
-        self._host_headers = {place: _lines(_merged(base, extra)) for place, extra in self._extras.items()}
+        self._headers = _header_lines(base)
+        self._host_headers = {
+            host_origin: _header_lines(_merge_headers(base, extra))
+            for host_origin, extra in self._extra_headers.items()
+        }
 
-    def allow(self, url: str) -> None:
+    def allow_private(self, url: str) -> None:
         """The user asked for this URL: its scheme, host and port may be at a private address.
 
         Not any more once its host was met at a public one: whom the user meant lives there, and whoever has its name
         point to a private address afterwards (DNS rebinding) means no good.
         """
-        if authority(url) not in self._public:
-            self._private.add(origin(url))
+        if authority(url) not in self._public_hosts:
+            self._private_origins.add(origin(url))
 
-    def _met_in_public(self, url: str) -> None:
-        self._public.add(authority(url))
-        self._private -= {f"http://{authority(url)}", f"https://{authority(url)}"}
+    def _on_public_address(self, url: str) -> None:
+        self._public_hosts.add(authority(url))
+        self._private_origins -= {f"http://{authority(url)}", f"https://{authority(url)}"}
 
     def start(self, request: Request) -> None:
         """Begin a transfer; its end will be among the `finished`."""
         transfer = self._idle.pop() if self._idle else self._new_transfer()
         head = request.head or request.role is Role.CHECK
-        self._begin(transfer, Task(request, request.url, head=head, vetted=self._needs_no_vetting(request.url)))
+        self._begin(transfer, FetchTask(request, request.url, head=head, vetted=self._needs_no_vetting(request.url)))
 
-    def finished(self) -> list[Fetched]:
+    def take_results(self) -> list[FetchResult]:
         """What has ended since the last call."""
-        done, self._finished = self._finished, []
-        return done
+        results, self._results = self._results, []
+        return results
 
     def next_timeout(self, now: float) -> float | None:
         """Seconds until `tick` is due, None when nothing; `now` is on the loop's clock, whatever that is."""
-        if self._wait is None:
+        if self._timer_seconds is None:
             return None
-        if self._due is None:
-            self._due = now + self._wait
-        return max(0.0, self._due - now)
+        if self._timer_due is None:
+            self._timer_due = now + self._timer_seconds
+        return max(0.0, self._timer_due - now)
 
     def tick(self, now: float) -> None:
         """Do what is due without a socket being ready: new transfers, timeouts."""
         if self.next_timeout(now) == 0.0:
-            self._wait = self._due = None
-            self._act(pycurl.SOCKET_TIMEOUT, 0)
+            self._timer_seconds = self._timer_due = None
+            self._socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def cancel_all(self) -> None:
         """Drop everything under way; nothing of it will be among the `finished`."""
@@ -159,24 +164,24 @@ class Fetcher:
 
     # -- from attempt to attempt -------------------------------------------------------------------------------------
 
-    def _begin(self, transfer: Transfer, task: Task) -> None:
-        transfer.begin(self._attempt(task))
+    def _begin(self, transfer: Transfer, task: FetchTask) -> None:
+        transfer.begin(self._make_attempt(task))
         self._tasks[transfer.handle] = (transfer, task)
         self._multi.add_handle(transfer.handle)
 
     def _needs_no_vetting(self, url: str) -> bool:
-        return not self._settings.proxy or self._settings.trust_proxy or origin(url) in self._private
+        return not self._settings.proxy or self._settings.trust_proxy or origin(url) in self._private_origins
 
-    def _attempt(self, task: Task) -> Attempt:
-        place = origin(task.url)
-        headers = self._host_headers.get(place, self._headers)
-        conditions = _conditions(task.request) if not task.hops else []
-        asked = Asked(task.url, task.request.role, bool(conditions), self._accept, self._settings.max_bytes)
-        return Attempt(
-            asked,
+    def _make_attempt(self, task: FetchTask) -> TransferAttempt:
+        host_origin = origin(task.url)
+        headers = self._host_headers.get(host_origin, self._headers)
+        conditions = _conditional_headers(task.request) if not task.hops else []
+        context = RequestContext(task.url, task.request.role, bool(conditions), self._accept, self._settings.max_bytes)
+        return TransferAttempt(
+            context,
             headers + conditions if conditions else headers,
             head=task.head,
-            private=place in self._private,
+            private=host_origin in self._private_origins,
             vet=not task.vetted,
         )
 
@@ -184,20 +189,20 @@ class Fetcher:
         """Take what libcurl has finished."""
         _, done, failed = self._multi.info_read()
         for handle in done:
-            self._end(handle, 0, "")
+            self._finish(handle, 0, "")
         for handle, errno, message in failed:
-            self._end(handle, errno, message)
+            self._finish(handle, errno, message)
 
-    def _end(self, handle: pycurl.Curl, errno: int, message: str) -> None:
+    def _finish(self, handle: pycurl.Curl, errno: int, message: str) -> None:
         transfer, task = self._tasks[handle]
         ending = transfer.end(errno, message)
         self._multi.remove_handle(handle)
-        following = self._following(task, ending)
-        if following is not None:
-            self._begin(transfer, following)
+        next_task = self._next_task(task, ending)
+        if next_task is not None:
+            self._begin(transfer, next_task)
         else:
             self._release(transfer)
-            self._finished.append(self._fetched(task, ending))
+            self._results.append(self._make_result(task, ending))
 
     def _release(self, transfer: Transfer) -> None:
         del self._tasks[transfer.handle]
@@ -206,29 +211,29 @@ class Fetcher:
         else:
             transfer.close()
 
-    def _following(self, task: Task, ending: Ending) -> Task | None:
+    def _next_task(self, task: FetchTask, ending: TransferResult) -> FetchTask | None:
         """The next attempt of the same request; None when it has ended."""
-        ruling = ending.ruling
-        spent = task.milliseconds + ending.milliseconds
+        verdict = ending.verdict
+        milliseconds = task.milliseconds + ending.milliseconds
         if not task.vetted:
-            return task._replace(vetted=True, milliseconds=spent) if ruling.outcome is Outcome.CHECKED else None
-        if task.request.role is Role.ROBOTS and ruling.outcome is Outcome.REDIRECTED and task.hops < ROBOTS_REDIRECTS:
-            vetted = self._needs_no_vetting(ruling.location)
-            return task._replace(url=ruling.location, vetted=vetted, hops=task.hops + 1, milliseconds=spent)
-        if task.request.role is Role.CHECK and task.head and _head_is_doubtful(ending):
-            return task._replace(head=False, milliseconds=spent)
+            return task._replace(vetted=True, milliseconds=milliseconds) if verdict.outcome is Outcome.CHECKED else None
+        if task.request.role is Role.ROBOTS and verdict.outcome is Outcome.REDIRECTED and task.hops < ROBOTS_REDIRECTS:
+            vetted = self._needs_no_vetting(verdict.location)
+            return task._replace(url=verdict.location, vetted=vetted, hops=task.hops + 1, milliseconds=milliseconds)
+        if task.request.role is Role.CHECK and task.head and _is_head_doubtful(ending):
+            return task._replace(head=False, milliseconds=milliseconds)
         return None
 
-    def _fetched(self, task: Task, ending: Ending) -> Fetched:
-        outcome, reason, location, _ = ending.ruling
+    def _make_result(self, task: FetchTask, ending: TransferResult) -> FetchResult:
+        outcome, reason, location, _ = ending.verdict
         if outcome is Outcome.REDIRECTED and task.request.role is Role.ROBOTS:
             outcome, reason, location = Outcome.TOO_MANY_REDIRECTS, f"more than {ROBOTS_REDIRECTS} redirects", ""
         if outcome is Outcome.DNS and not task.vetted:
             reason += "; names are looked up before the proxy is asked, unless it is trusted (trust_proxy)"
         status = ending.head.status if ending.head else 0
-        if status == 401 and self._keeps_secrets_from(task.url):
+        if status == 401 and self._withholds_secrets(task.url):
             reason += "; the credentials of this host are sent over https only"
-        return Fetched(
+        return FetchResult(
             request=task.request,
             outcome=outcome,
             reason=reason,
@@ -240,14 +245,14 @@ class Fetcher:
             location=location,
         )
 
-    def _keeps_secrets_from(self, url: str) -> bool:
-        place = origin(url)
-        secure = self._host_headers.get(place.replace("http://", "https://", 1))
-        return secure is not None and secure != self._host_headers.get(place)
+    def _withholds_secrets(self, url: str) -> bool:
+        host_origin = origin(url)
+        secure = self._host_headers.get(host_origin.replace("http://", "https://", 1))
+        return secure is not None and secure != self._host_headers.get(host_origin)
 
     # -- called by libcurl and the selector ----------------------------------------------------------------------------
 
-    def _act(self, descriptor: int, mask: int) -> None:
+    def _socket_action(self, descriptor: int, mask: int) -> None:
         """Let libcurl work on a socket that is ready (or on what is due)."""
         if descriptor != pycurl.SOCKET_TIMEOUT and descriptor not in self._watched:
             return  # closed by what was done for another socket of the same `select`
@@ -256,8 +261,8 @@ class Fetcher:
             self._collect()
 
     def _set_timer(self, milliseconds: int) -> None:
-        self._wait = milliseconds / 1000 if milliseconds >= 0 else None
-        self._due = None
+        self._timer_seconds = milliseconds / 1000 if milliseconds >= 0 else None
+        self._timer_due = None
 
     def _watch(self, event: int, descriptor: int, _multi: pycurl.CurlMulti, _data: object) -> None:
         """Wait for what libcurl waits for. POLL_IN and POLL_OUT are EVENT_READ and EVENT_WRITE."""
@@ -269,7 +274,7 @@ class Fetcher:
             return
         if descriptor in self._selector.get_map():  # left by somebody who closed it without a word
             self._selector.unregister(descriptor)
-        self._watched[descriptor] = partial(self._act, descriptor)
+        self._watched[descriptor] = partial(self._socket_action, descriptor)
         self._selector.register(descriptor, event, self._watched[descriptor])
 
     def _unwatch(self, descriptor: int) -> None:
@@ -277,24 +282,24 @@ class Fetcher:
             self._selector.unregister(descriptor)
 
 
-def _lines(headers: Mapping[str, str]) -> list[bytes]:
+def _header_lines(headers: Mapping[str, str]) -> list[bytes]:
     """Headers as libcurl takes them; one without a value is written with a semicolon."""
     return [f"{name}: {value}".encode() if value else f"{name};".encode() for name, value in headers.items()]
 
 
-def _merged(base: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+def _merge_headers(base: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
     replaced = {name.lower() for name in extra}
     return {name: value for name, value in base.items() if name.lower() not in replaced} | dict(extra)
 
 
-def _conditions(request: Request) -> list[bytes]:
+def _conditional_headers(request: Request) -> list[bytes]:
     """Ask only for what changed (RFC 9110 §13.1). The values are a server's: what could break a header is left out."""
     values = (("If-None-Match", request.etag), ("If-Modified-Since", request.last_modified))
     return [f"{name}: {value}".encode("latin-1") for name, value in values if FIELD_VALUE.fullmatch(value)]
 
 
-def _head_is_doubtful(ending: Ending) -> bool:
+def _is_head_doubtful(ending: TransferResult) -> bool:
     """Does the answer to a HEAD say too little about what a GET would get?"""
-    if ending.head is not None and ending.ruling.outcome is not Outcome.BAD_HTTP:
-        return ending.head.status >= 400 and ending.head.status not in BELIEVED_OF_HEAD
-    return ending.ruling.outcome in {Outcome.BAD_HTTP, Outcome.CONNECT} and bool(ending.address)
+    if ending.head is not None and ending.verdict.outcome is not Outcome.BAD_HTTP:
+        return ending.head.status >= 400 and ending.head.status not in TRUSTED_HEAD_STATUSES
+    return ending.verdict.outcome in {Outcome.BAD_HTTP, Outcome.CONNECT} and bool(ending.address)

@@ -70,9 +70,9 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that IANA has allocated (RFC 42
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: how an IPv6-only network reaches an IPv4 server
 
 
-def networks(cidrs: Iterable[str]) -> tuple[Network, ...]:
+def parse_networks(cidrs: Iterable[str]) -> tuple[Network, ...]:
     """The address ranges a user allows, parsed."""
-    return tuple(_network(cidr) for cidr in cidrs)
+    return tuple(_parse_network(cidr) for cidr in cidrs)
 
 
 def refusal(address: str, allowed: Sequence[Network]) -> str:
@@ -83,12 +83,12 @@ def refusal(address: str, allowed: Sequence[Network]) -> str:
         return f"{address!r} is not an IP address"
     if any(ip in network for network in allowed):
         return ""
-    if words := _special(ip):
+    if words := _special_kind(ip):
         return f"{address} is {words} address"
     return ""
 
 
-def _network(cidr: str) -> Network:
+def _parse_network(cidr: str) -> Network:
     try:
         return ip_network(cidr, strict=False)
     except ValueError as error:
@@ -105,7 +105,7 @@ def _destination(ip: Address) -> Address:
     return ip
 
 
-def _special(ip: Address) -> str:
+def _special_kind(ip: Address) -> str:
     """What keeps an address from being a public one, in words with their article; "" when it is one."""
     table: Iterable[tuple[Network, str]] = _SPECIAL_V4 if isinstance(ip, IPv4Address) else _SPECIAL_V6
     for network, words in table:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import Outcome, Role
-from gossamer.urls.canonical import canonical
+from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,17 +21,17 @@ REASON_LENGTH = 200  # a reason is read by people, in a table (characters)
 ROBOTS_BYTES = (500 << 10) + 1
 
 # Fields of which one value makes sense (RFC 9110 §5.3): of several the first counts, a list of them would be nonsense.
-SINGLE = frozenset(
+SINGLE_FIELDS = frozenset(
     {"content-length", "content-type", "content-encoding", "date", "etag", "last-modified", "location", "retry-after"}
 )
 # A crawler's name at the start of such a field holds to the end of its line.
-BY_LINE = frozenset({"x-robots-tag"})
+LINE_FIELDS = frozenset({"x-robots-tag"})
 SITEMAP_TYPES = frozenset({"application/gzip", "application/octet-stream", "application/x-gzip", "application/xml"})
-SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
+SCHEME_PATTERN = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
 STATUS_LINE = re.compile(rb"HTTP/\S+[ \t]+(\d{3})(?!\d)[ \t]*([^\r\n]*)")
 
 
-class Head(NamedTuple):
+class ResponseHead(NamedTuple):
     """The header of an answer."""
 
     status: int
@@ -39,7 +39,7 @@ class Head(NamedTuple):
     headers: dict[str, str]  # lower-case names; repeated ones joined with ", ", those of BY_LINE with a line feed
 
 
-class Asked(NamedTuple):
+class RequestContext(NamedTuple):
     """What was asked for, and what would be taken."""
 
     url: str
@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     max_bytes: int
 
 
-class Ruling(NamedTuple):
+class ResponseVerdict(NamedTuple):
     """How a visit ends by its header alone. FETCHED: by its body, of which at most `limit` bytes are taken."""
 
     outcome: Outcome
@@ -58,14 +58,14 @@ class Ruling(NamedTuple):
     limit: int = 0
 
 
-def clean(text: str) -> str:
+def clean_reason(text: str) -> str:
     """Text from outside made fit for a reason: one line, nothing that a terminal could obey, not too long."""
-    shown = "".join(character if character.isprintable() else " " for character in text[: REASON_LENGTH * 2])
-    shown = " ".join(shown.split())
-    return shown if len(shown) <= REASON_LENGTH else f"{shown[: REASON_LENGTH - 1]}…"
+    cleaned = "".join(character if character.isprintable() else " " for character in text[: REASON_LENGTH * 2])
+    cleaned = " ".join(cleaned.split())
+    return cleaned if len(cleaned) <= REASON_LENGTH else f"{cleaned[: REASON_LENGTH - 1]}…"
 
 
-def parse_head(lines: Sequence[bytes]) -> Head | None:
+def parse_head(lines: Sequence[bytes]) -> ResponseHead | None:
     """The final answer's header, None when it did not arrive whole.
 
     Before it may stand interim answers (RFC 9110 §15.2), behind it trailers: it is the first block that is not interim.
@@ -73,16 +73,16 @@ def parse_head(lines: Sequence[bytes]) -> Head | None:
     rest = iter(lines)
     for line in rest:
         match = STATUS_LINE.match(line)
-        headers = _fields(rest)
+        headers = _parse_fields(rest)
         if match is None or headers is None:
             return None
         status = int(match[1])
         if status >= 200 or status == 101:  # after 101 it would go on in another protocol
-            return Head(status, match[2].decode("latin-1"), headers)
+            return ResponseHead(status, match[2].decode("latin-1"), headers)
     return None
 
 
-def _fields(lines: Iterator[bytes]) -> dict[str, str] | None:
+def _parse_fields(lines: Iterator[bytes]) -> dict[str, str] | None:
     """The fields up to the empty line; None when there is no empty line."""
     fields: dict[str, str] = {}
     name = ""
@@ -98,8 +98,8 @@ def _fields(lines: Iterator[bytes]) -> dict[str, str] | None:
         name, value = name.strip().lower(), value.strip()
         if name not in fields:
             fields[name] = value
-        elif name not in SINGLE:
-            fields[name] += ("\n" if name in BY_LINE else ", ") + value
+        elif name not in SINGLE_FIELDS:
+            fields[name] += ("\n" if name in LINE_FIELDS else ", ") + value
     return None
 
 
@@ -108,73 +108,73 @@ def media_type(headers: dict[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def rule(asked: Asked, head: Head) -> Ruling:
+def judge_head(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
     """What `head` says to what was asked."""
     status = head.status
     if 200 <= status < 300:
-        return _rule_success(asked, head)
+        return _judge_success(context, head)
     if status == 304:
-        if asked.conditional:
-            return Ruling(Outcome.NOT_MODIFIED)
-        return Ruling(Outcome.BAD_HTTP, "304 Not Modified, but no condition was set")
+        if context.conditional:
+            return ResponseVerdict(Outcome.NOT_MODIFIED)
+        return ResponseVerdict(Outcome.BAD_HTTP, "304 Not Modified, but no condition was set")
     if 300 <= status < 400:
-        return _rule_redirect(asked, head)
+        return _judge_redirect(context, head)
     if status in {404, 410}:
-        return Ruling(Outcome.NOT_FOUND, in_words(head))
+        return ResponseVerdict(Outcome.NOT_FOUND, describe_status(head))
     if status == 429 or (status == 503 and "retry-after" in head.headers):
-        return Ruling(Outcome.THROTTLED, in_words(head))
+        return ResponseVerdict(Outcome.THROTTLED, describe_status(head))
     if status >= 400:
-        return Ruling(Outcome.HTTP_ERROR, in_words(head))
-    return Ruling(Outcome.BAD_HTTP, in_words(head))
+        return ResponseVerdict(Outcome.HTTP_ERROR, describe_status(head))
+    return ResponseVerdict(Outcome.BAD_HTTP, describe_status(head))
 
 
-def in_words(head: Head) -> str:
+def describe_status(head: ResponseHead) -> str:
     """A status as in "503 Service Unavailable": the standard's words where it has some, else the server's."""
     try:
         phrase = HTTPStatus(head.status).phrase
     except ValueError:
         phrase = head.phrase
-    return clean(f"{head.status} {phrase}")
+    return clean_reason(f"{head.status} {phrase}")
 
 
-def _rule_success(asked: Asked, head: Head) -> Ruling:
-    if asked.role is Role.CHECK:
-        return Ruling(Outcome.CHECKED)
-    if asked.role is Role.ROBOTS:
-        return Ruling(Outcome.FETCHED, limit=ROBOTS_BYTES)
+def _judge_success(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
+    if context.role is Role.CHECK:
+        return ResponseVerdict(Outcome.CHECKED)
+    if context.role is Role.ROBOTS:
+        return ResponseVerdict(Outcome.FETCHED, limit=ROBOTS_BYTES)
     kind = media_type(head.headers)
-    if kind and not _is_accepted(asked, kind):
-        return Ruling(Outcome.TYPE, clean(kind))
+    if kind and not _is_accepted(context, kind):
+        return ResponseVerdict(Outcome.TYPE, clean_reason(kind))
     length = head.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:20]) > asked.max_bytes:
-        return Ruling(Outcome.TOO_BIG, f"{clean(length)} bytes, at most {asked.max_bytes} are taken")
-    return Ruling(Outcome.FETCHED, limit=asked.max_bytes)
+    if length.isdecimal() and int(length[:20]) > context.max_bytes:
+        return ResponseVerdict(Outcome.TOO_BIG, f"{clean_reason(length)} bytes, at most {context.max_bytes} are taken")
+    return ResponseVerdict(Outcome.FETCHED, limit=context.max_bytes)
 
 
-def _is_accepted(asked: Asked, kind: str) -> bool:
-    if asked.role is Role.SITEMAP:
+def _is_accepted(context: RequestContext, kind: str) -> bool:
+    if context.role is Role.SITEMAP:
         return kind in SITEMAP_TYPES or kind.startswith("text/") or kind.endswith("+xml")
-    return kind in asked.accept
+    return kind in context.accept
 
 
-def _rule_redirect(asked: Asked, head: Head) -> Ruling:
+def _judge_redirect(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
     if head.status in {305, 306}:  # deprecated and unused (RFC 9110 §15.4.6, §15.4.7)
-        return Ruling(Outcome.BAD_REDIRECT, in_words(head))
-    target = _location(head.headers.get("location", ""))
+        return ResponseVerdict(Outcome.BAD_REDIRECT, describe_status(head))
+    target = _decode_location(head.headers.get("location", ""))
     if not target:
-        return Ruling(Outcome.BAD_REDIRECT, f"{in_words(head)} without a Location")
-    location = canonical(target, asked.url)
-    if location == asked.url:
-        return Ruling(Outcome.REDIRECT_LOOP, "redirects to itself")
+        return ResponseVerdict(Outcome.BAD_REDIRECT, f"{describe_status(head)} without a Location")
+    location = canonicalize(target, context.url)
+    if location == context.url:
+        return ResponseVerdict(Outcome.REDIRECT_LOOP, "redirects to itself")
     if location is not None:
-        return Ruling(Outcome.REDIRECTED, location=location)
-    scheme = SCHEME.match(target)
+        return ResponseVerdict(Outcome.REDIRECTED, location=location)
+    scheme = SCHEME_PATTERN.match(target)
     if scheme and scheme[1].lower() not in {"http", "https"}:
-        return Ruling(Outcome.BAD_REDIRECT, clean(f"redirects to {scheme[1].lower()}:"))
-    return Ruling(Outcome.BAD_REDIRECT, clean(f"redirects to what is not a URL: {target}"))
+        return ResponseVerdict(Outcome.BAD_REDIRECT, clean_reason(f"redirects to {scheme[1].lower()}:"))
+    return ResponseVerdict(Outcome.BAD_REDIRECT, clean_reason(f"redirects to what is not a URL: {target}"))
 
 
-def _location(value: str) -> str:
+def _decode_location(value: str) -> str:
     """A Location is ASCII by the standard and often UTF-8 in the wild."""
     try:
         return value.encode("latin-1").decode("utf-8")

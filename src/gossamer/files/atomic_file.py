@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[IO[bytes]]:
+def open_atomic(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to: it takes its name (and the place of another of that name) when all is written.
 
     A pipe or a device is written to as it is.

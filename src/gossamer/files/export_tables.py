@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import Store
     from gossamer.store.values import Bond
 
-LINKS = (
+LINK_COLUMNS = (
     Column("Type"),
     Column("Source"),
     Column("Destination"),
@@ -38,7 +38,7 @@ LINKS = (
     Column("Link Position"),
     Column("Link Origin"),
 )
-TYPES = {
+LINK_TYPES = {
     Kind.HYPERLINK: "Hyperlink",
     Kind.FRAME: "Frame",
     Kind.REFRESH: "Meta Refresh",
@@ -55,7 +55,7 @@ TYPES = {
     Kind.MEDIA: "Media",
     Kind.OTHER: "Other",
 }
-POSITIONS = {
+LINK_POSITIONS = {
     Position.CONTENT: "Content",
     Position.NAV: "Navigation",
     Position.HEADER: "Header",
@@ -63,10 +63,10 @@ POSITIONS = {
     Position.ASIDE: "Aside",
     Position.HEAD: "Head",
 }
-ORIGINS = {Kind.REDIRECT: "HTTP Header", Kind.SITEMAP: "XML", Kind.SITEMAP_FILE: "XML", Kind.FEED: "XML"}
-PHRASES = {status.value: status.phrase for status in HTTPStatus}
+LINK_ORIGINS = {Kind.REDIRECT: "HTTP Header", Kind.SITEMAP: "XML", Kind.SITEMAP_FILE: "XML", Kind.FEED: "XML"}
+STATUS_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
-RESOURCES = (
+RESOURCE_COLUMNS = (
     Column("id", "integer"),
     Column("url"),
     Column("host"),
@@ -98,7 +98,7 @@ RESOURCES = (
     Column("visited_by"),
     Column("version", "integer"),
 )
-HOSTS = (
+HOST_COLUMNS = (
     Column("id", "integer"),
     Column("name"),
     Column("known", "integer"),
@@ -112,7 +112,7 @@ HOSTS = (
     Column("holder"),
     Column("robots"),
 )
-VISITS = (
+VISIT_COLUMNS = (
     Column("url"),
     Column("round", "integer"),
     Column("visited_at", "time"),
@@ -124,7 +124,7 @@ VISITS = (
 )
 
 
-RANKS = (
+RANK_COLUMNS = (
     Column("url"),
     Column("title"),
     Column("pagerank", "number"),
@@ -147,50 +147,50 @@ PAGES_AT_ONCE = 1_000
 
 def links(web: Store) -> Table:
     """Every link, those of a page together."""
-    return Table(columns=LINKS, rows=map(_link, web.every_link()))
+    return Table(columns=LINK_COLUMNS, rows=map(_link_row, web.every_link()))
 
 
 def resources(web: Store) -> Table:
     """Every resource, in whatever state."""
-    return Table(columns=RESOURCES, rows=_fields(RESOURCES, web.resources()))
+    return Table(columns=RESOURCE_COLUMNS, rows=_field_rows(RESOURCE_COLUMNS, web.resources()))
 
 
 def hosts(web: Store) -> Table:
     """Every host."""
-    return Table(columns=HOSTS, rows=_fields(HOSTS, web.every_host()))
+    return Table(columns=HOST_COLUMNS, rows=_field_rows(HOST_COLUMNS, web.every_host()))
 
 
 def visits(web: Store) -> Table:
     """Every visit, oldest first."""
-    return Table(columns=VISITS, rows=_fields(VISITS, web.every_visit()))
+    return Table(columns=VISIT_COLUMNS, rows=_field_rows(VISIT_COLUMNS, web.every_visit()))
 
 
 def ranks(web: Store) -> Table:
     """Every page that the link graph was ranked with, and its ranks."""
-    return Table(columns=RANKS, rows=_ranked(web))
+    return Table(columns=RANK_COLUMNS, rows=_rank_rows(web))
 
 
-def _ranked(web: Store) -> Iterator[tuple[Any, ...]]:
-    pages, values = web.every_page(), attrgetter(*(column.name for column in RANKS[2:]))
+def _rank_rows(web: Store) -> Iterator[tuple[Any, ...]]:
+    pages, values = web.every_page(), attrgetter(*(column.name for column in RANK_COLUMNS[2:]))
     while chunk := list(islice(pages, PAGES_AT_ONCE)):
         for page, node in zip(chunk, web.page_nodes([page.id for page in chunk]), strict=True):
             if node.ranks is not None:
                 yield page.url, page.title, *values(node.ranks)
 
 
-def _fields(columns: tuple[Column, ...], values: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
+def _field_rows(columns: tuple[Column, ...], values: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
     """The fields that the columns are named after."""
     return map(attrgetter(*(column.name for column in columns)), values)
 
 
-def _link(bond: Bond) -> tuple[Any, ...]:
+def _link_row(bond: Bond) -> tuple[Any, ...]:
     alt, anchor = (bond.anchor, "") if bond.kind == Kind.IMAGE else ("", bond.anchor)
     return (
-        TYPES[bond.kind], bond.source, bond.target, bond.bytes, alt, anchor, bond.status, _status(bond), bond.follow,
-        "", bond.rel, "", "", POSITIONS[bond.position], ORIGINS.get(bond.kind, "HTML"),
+        LINK_TYPES[bond.kind], bond.source, bond.target, bond.bytes, alt, anchor, bond.status, _status_text(bond), bond.follow,
+        "", bond.rel, "", "", LINK_POSITIONS[bond.position], LINK_ORIGINS.get(bond.kind, "HTML"),
     )  # fmt: skip
 
 
-def _status(bond: Bond) -> str:
+def _status_text(bond: Bond) -> str:
     """What became of the destination: its status in words, else how its visit ended, else where it stands."""
-    return PHRASES.get(bond.status) or bond.outcome or bond.state
+    return STATUS_PHRASES.get(bond.status) or bond.outcome or bond.state

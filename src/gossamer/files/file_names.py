@@ -18,57 +18,57 @@ from __future__ import annotations
 
 import re
 
-from gossamer.urls.canonical import authority, canonical, scheme
+from gossamer.urls.canonical import authority, canonicalize, scheme
 
-LONGEST = 200  # characters of an escaped piece; file systems allow 255, and marks come on top
-INDEX = "^index.html"  # the page of a directory itself: a last segment that is empty
-EMPTY = "^empty"  # a segment before it that is empty, as in /a//b
-GOES_ON = "^~"
+MAX_PIECE_LENGTH = 200  # characters of an escaped piece; file systems allow 255, and marks come on top
+INDEX_NAME = "^index.html"  # the page of a directory itself: a last segment that is empty
+EMPTY_SEGMENT = "^empty"  # a segment before it that is empty, as in /a//b
+CONTINUATION_MARK = "^~"
 MARK = "^"
 
 # Kept as they are: what a canonical URL may hold and every common file system allows. The rest is escaped, `^` too.
 UNSAFE = re.compile(r"[^A-Za-z0-9._~%!$&'()+,;=@\[\]{}#-]")
-ESCAPED = re.compile(r"\^([0-9A-F]{2})")
+ESCAPE_SEQUENCE = re.compile(r"\^([0-9A-F]{2})")
 
 
-def path_of(url: str) -> str:
+def url_to_path(url: str) -> str:
     """The relative path of a canonical URL's file."""
     host = authority(url)
     rest = url[url.index("/", 8) + 1 :]
     path, mark, query = rest.partition("?")
     *directories, last = path.split("/")
-    parts = [scheme(url), *_pieces(host)]
+    parts = [scheme(url), *_split_segment(host)]
     for segment in directories:
-        parts += _marked(segment, marked="." in segment) if segment else [EMPTY]
+        parts += _mark_segment(segment, marked="." in segment) if segment else [EMPTY_SEGMENT]
     leaf = last + mark + query
-    parts += _marked(leaf, marked="." not in leaf) if leaf else [INDEX]
+    parts += _mark_segment(leaf, marked="." not in leaf) if leaf else [INDEX_NAME]
     return "/".join(parts)
 
 
-def _marked(text: str, *, marked: bool) -> list[str]:
-    *long, last = _pieces(text)
+def _mark_segment(text: str, *, marked: bool) -> list[str]:
+    *long, last = _split_segment(text)
     return [*long, last + MARK if marked else last]
 
 
-def _pieces(text: str) -> list[str]:
+def _split_segment(text: str) -> list[str]:
     """A segment as names that are short enough, all but the last of them marked to go on."""
     pieces, piece = [], ""
     for character in text:
-        name = _escaped(character, first=not piece)
-        if len(piece) + len(name) > LONGEST:
-            pieces.append(piece + GOES_ON)
+        name = _escape(character, first=not piece)
+        if len(piece) + len(name) > MAX_PIECE_LENGTH:
+            pieces.append(piece + CONTINUATION_MARK)
             piece = ""
-            name = _escaped(character, first=True)
+            name = _escape(character, first=True)
         piece += name
     return [*pieces, piece]
 
 
-def _escaped(character: str, *, first: bool) -> str:
+def _escape(character: str, *, first: bool) -> str:
     hidden = first and character == "."
     return f"^{ord(character):02X}" if hidden or UNSAFE.match(character) else character
 
 
-def url_of(path: str) -> str:
+def path_to_url(path: str) -> str:
     """The URL whose file has this relative path; ValueError when there is none."""
     names = path.split("/")
     segments = _segments(names[1:])
@@ -76,7 +76,7 @@ def url_of(path: str) -> str:
         raise ValueError(f"{path!r} is not the path of a page's file")
     url = f"{names[0]}://{'/'.join(segments)}"
     # The way back must lead here: that refuses all that only looks like a name of ours.
-    if canonical(url) != url or path_of(url) != path:
+    if canonicalize(url) != url or url_to_path(url) != path:
         raise ValueError(f"{path!r} is not the path of a page's file")
     return url
 
@@ -84,15 +84,15 @@ def url_of(path: str) -> str:
 def _segments(names: list[str]) -> list[str]:
     segments, text = [], ""
     for name in names:
-        if name in {INDEX, EMPTY}:
+        if name in {INDEX_NAME, EMPTY_SEGMENT}:
             segments.append("")
-        elif name.endswith(GOES_ON):
-            text += _plain(name.removesuffix(GOES_ON))
+        elif name.endswith(CONTINUATION_MARK):
+            text += _unescape(name.removesuffix(CONTINUATION_MARK))
         else:
-            segments.append(text + _plain(name.removesuffix(MARK)))
+            segments.append(text + _unescape(name.removesuffix(MARK)))
             text = ""
     return segments
 
 
-def _plain(name: str) -> str:
-    return ESCAPED.sub(lambda match: chr(int(match[1], 16)), name)
+def _unescape(name: str) -> str:
+    return ESCAPE_SEQUENCE.sub(lambda match: chr(int(match[1], 16)), name)

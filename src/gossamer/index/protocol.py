@@ -53,15 +53,15 @@ def term_code(term: str) -> int:
     return crc32(term.encode())
 
 
-STOPS = 1 << 31  # from here on the numbers in word sequences stand for stop words
+FIRST_STOP_CODE = 1 << 31  # from here on the numbers in word sequences stand for stop words
 
 
 def stop_code(term: str) -> int:
     """What stands for a stop word in a word sequence: its WordID, 0, would not tell it from others."""
-    return STOPS | term_code(term)
+    return FIRST_STOP_CODE | term_code(term)
 
 
-class Anchors(Value, frozen=True, kw_only=True):
+class AnchorDocument(Value, frozen=True, kw_only=True):
     """What others call a page: the anchor texts that lead to it, each at most a few times."""
 
     target: int
@@ -103,33 +103,33 @@ class InUrl(Value, frozen=True, kw_only=True, tag=True):
     words: tuple[str, ...]
 
 
-class Site(Value, frozen=True, kw_only=True, tag=True):
+class SiteFilter(Value, frozen=True, kw_only=True, tag=True):
     """On this host or below it (`example.org` holds `www.example.org`), perhaps below a path."""
 
     host: str
     path: str = ""
 
 
-class Language(Value, frozen=True, kw_only=True, tag=True):
+class LanguageFilter(Value, frozen=True, kw_only=True, tag=True):
     """In this language: "english"."""
 
     name: str
 
 
-class Type(Value, frozen=True, kw_only=True, tag=True):
+class MediaTypeFilter(Value, frozen=True, kw_only=True, tag=True):
     """Of this media type: "application/pdf"."""
 
     media_type: str
 
 
-class Changed(Value, frozen=True, kw_only=True, tag=True):
+class ChangeDateFilter(Value, frozen=True, kw_only=True, tag=True):
     """Last changed in this span, the end excluded (Unix time)."""
 
     since: float | None = None
     until: float | None = None
 
 
-class Twin(Value, frozen=True, kw_only=True, tag=True):
+class TwinFilter(Value, frozen=True, kw_only=True, tag=True):
     """With exactly this text: an exact duplicate (`Document.twin`)."""
 
     value: int
@@ -138,10 +138,21 @@ class Twin(Value, frozen=True, kw_only=True, tag=True):
 class AnyOf(Value, frozen=True, kw_only=True, tag=True):
     """One of these at least: `OR`."""
 
-    children: tuple[Node, ...]
+    children: tuple[QueryNode, ...]
 
 
-Node = Word | Phrase | InTitle | InUrl | Site | Language | Type | Changed | Twin | AnyOf
+QueryNode = (
+    Word
+    | Phrase
+    | InTitle
+    | InUrl
+    | SiteFilter
+    | LanguageFilter
+    | MediaTypeFilter
+    | ChangeDateFilter
+    | TwinFilter
+    | AnyOf
+)
 
 
 class Query(Value, frozen=True, kw_only=True):
@@ -151,19 +162,19 @@ class Query(Value, frozen=True, kw_only=True):
     required.
     """
 
-    wanted: tuple[Node, ...] = ()
-    required: tuple[Node, ...] = ()
-    excluded: tuple[Node, ...] = ()
+    wanted: tuple[QueryNode, ...] = ()
+    required: tuple[QueryNode, ...] = ()
+    excluded: tuple[QueryNode, ...] = ()
 
     @property
-    def telling(self) -> tuple[Node, ...]:
+    def effective_wanted(self) -> tuple[QueryNode, ...]:
         """The wanted nodes that count: stop words only when no other text is asked for."""
         words = tuple(node for node in self.wanted if not (isinstance(node, Word) and node.stop))
         text = any(isinstance(node, Word | Phrase | InTitle | AnyOf) for node in self.required)
         return words if words or text else self.wanted
 
 
-class Weights(Value, frozen=True, kw_only=True):
+class FieldWeights(Value, frozen=True, kw_only=True):
     """How much each field counts in the first pass."""
 
     title: float
@@ -181,14 +192,14 @@ class Matches(msgspec.Struct, frozen=True):
     total: int  # all matching documents
     ids: NDArray[np.int64]
     scores: NDArray[np.float64]  # BM25 over the fields
-    whole: NDArray[np.bool_]  # has all that is wanted
+    has_all: NDArray[np.bool_]  # has all that is wanted
     twins: NDArray[np.uint64]
     hosts: NDArray[np.int64]  # a number per host, the same for the same host within one index
     changed: NDArray[np.float64]
     steps: NDArray[np.int64]  # segments of the URL's path, one more with a query: 0 for a home page
 
 
-class Entry(Value, frozen=True, kw_only=True):
+class Posting(Value, frozen=True, kw_only=True):
     """A document of a word."""
 
     id: int
@@ -242,11 +253,11 @@ class IndexReader(Protocol):
         """Documents by the analysis they went through."""
         ...
 
-    def match(self, query: Query, weights: Weights, *, limit: int, offset: int = 0) -> Matches:
+    def match(self, query: Query, weights: FieldWeights, *, limit: int, offset: int = 0) -> Matches:
         """First pass: matching documents, those with all that is wanted first, then by score, then by DocID."""
         ...
 
-    def score(self, query: Query, weights: Weights, ids: Sequence[int]) -> Matches:
+    def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
         """The same for those of these documents that match."""
         ...
 
@@ -258,11 +269,11 @@ class IndexReader(Protocol):
         """Words of a document, on average."""
         ...
 
-    def best_called(self, query: Query, limit: int) -> list[int]:
+    def best_by_anchor(self, query: Query, limit: int) -> list[int]:
         """The targets whose anchor texts fit the wanted words and phrases best, best first."""
         ...
 
-    def callings(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
+    def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
         """The words of the anchor texts that lead to each of these (`Anchors.words`), where there are any."""
         ...
 
@@ -280,15 +291,15 @@ class IndexReader(Protocol):
         """Words as they are written (lower case), the most frequent first, with about how many documents hold them."""
         ...
 
-    def frequency(self, term: str) -> int:
+    def document_frequency(self, term: str) -> int:
         """Documents that hold a term in title or body."""
         ...
 
-    def documents(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Entry]:
+    def postings(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Posting]:
         """Documents that hold a term: most occurrences first, or by DocID."""
         ...
 
-    def set_aside(self) -> dict[int, str]:
+    def set_aside_documents(self) -> dict[int, str]:
         """Documents that could not be taken, and why."""
         ...
 
@@ -337,7 +348,7 @@ class IndexWriter(Protocol):
         """Take documents and their anchors out."""
         ...
 
-    def put_anchors(self, anchors: Sequence[Anchors]) -> None:
+    def put_anchors(self, anchors: Sequence[AnchorDocument]) -> None:
         """Replace what is known of these targets' anchor texts; without texts, there is none."""
         ...
 
@@ -366,7 +377,7 @@ class IndexWriter(Protocol):
         ...
 
 
-class WordIds(Protocol):
+class WordIdSource(Protocol):
     """Where WordIDs come from (the store): a term keeps its id for ever."""
 
     def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> Mapping[str, int]:

@@ -19,17 +19,17 @@ def hostname(authority: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def sites(authority: str) -> list[str]:
+def site_names(authority: str) -> list[str]:
     """What `site:` finds a host by: itself with and without its port, and the domains above it."""
     name = hostname(authority)
-    found = [authority, name]
-    if not _is_address(name):
+    names = [authority, name]
+    if not _is_ip_address(name):
         labels = name.split(".")
-        found += [".".join(labels[first:]) for first in range(1, len(labels))]
-    return list(dict.fromkeys(filter(None, found)))
+        names += [".".join(labels[first:]) for first in range(1, len(labels))]
+    return list(dict.fromkeys(filter(None, names)))
 
 
-def _is_address(name: str) -> bool:
+def _is_ip_address(name: str) -> bool:
     try:
         ip_address(name.strip("[]"))
     except ValueError:
@@ -37,13 +37,13 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def path_of(url: str) -> tuple[list[str], bool]:
+def path_segments(url: str) -> tuple[list[str], bool]:
     """The segments of a canonical URL's path, and whether a query follows."""
     path, _, query = url.partition("://")[2].partition("/")[2].partition("?")
     return [segment for segment in path.split("/") if segment], bool(query)
 
 
-def paths(segments: Sequence[str]) -> list[str]:
+def path_prefixes(segments: Sequence[str]) -> list[str]:
     """A path and the folders it stands in: /a/b.html, /a."""
     deepest = min(len(segments), DEEPEST_PATH)
     return ["/" + "/".join(segments[:length]) for length in range(1, deepest + 1)]

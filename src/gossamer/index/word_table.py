@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gossamer.errors import UsageError
-from gossamer.index.analyze import analysis
+from gossamer.index.analyze import get_analyzer
 from gossamer.index.protocol import stop_code
 from gossamer.model import Field, Value
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gossamer.index.protocol import Entry, IndexReader, WordSequence
+    from gossamer.index.protocol import IndexReader, Posting, WordSequence
     from gossamer.store.protocol import Store
 
-Order = Literal["frequency", "document"]
-STOP = 0  # the number of stop words
+DocumentOrder = Literal["frequency", "document"]
+STOP_WORD_ID = 0  # the number of stop words
 FIELD_NAMES = np.array([field.name.lower() if field <= Field.H6 else "text" for field in Field], object)
 
 
@@ -57,52 +57,52 @@ class WordTable:
     def __init__(self, store: Store, reader: IndexReader) -> None:
         self._store, self._reader = store, reader
 
-    def entry(self, word: str, *, order: Order = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
+    def entry(self, word: str, *, order: DocumentOrder = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
         """The entry of a word as a person types it, with one page of its documents."""
-        term, stop = self._term(word)
-        df = self._reader.frequency(term)
-        number = self._store.known_words([term]).get(term)
-        first = (page - 1) * limit
-        entries = self._reader.documents(term, by_frequency=order == "frequency", offset=first, limit=limit)
+        term, stop = self._most_frequent_term(word)
+        df = self._reader.document_frequency(term)
+        word_id = self._store.known_words([term]).get(term)
+        offset = (page - 1) * limit
+        postings = self._reader.postings(term, by_frequency=order == "frequency", offset=offset, limit=limit)
         return WordEntry(
             word=term,
-            word_id=STOP if stop else number,
+            word_id=STOP_WORD_ID if stop else word_id,
             df=df,
             idf=idf(self._reader.count(), df),
             forms=self._reader.forms(term),
-            documents=list(self._documents(term, number, entries)),
-            next=page + 1 if first + limit < df else None,
+            documents=list(self._documents(term, word_id, postings)),
+            next=page + 1 if offset + limit < df else None,
         )
 
-    def _term(self, word: str) -> tuple[str, bool]:
+    def _most_frequent_term(self, word: str) -> tuple[str, bool]:
         """The term a word has in most documents: by language it may have several."""
         languages = self._reader.languages()
-        found: dict[str, bool] = {}
+        stop_by_term: dict[str, bool] = {}
         for language in sorted(languages, key=languages.__getitem__, reverse=True) or [""]:
-            tokens = analysis(language).tokens(word)
+            tokens = get_analyzer(language).tokens(word)
             if len(tokens) != 1:
                 words = ", ".join(dict.fromkeys(token.term for token in tokens))
                 raise UsageError(f"{word} is not one word, but {words or 'none'}.")
-            found.setdefault(tokens[0].term, tokens[0].stop)
-        term = max(found, key=self._reader.frequency)
-        return term, found[term]
+            stop_by_term.setdefault(tokens[0].term, tokens[0].stop)
+        term = max(stop_by_term, key=self._reader.document_frequency)
+        return term, stop_by_term[term]
 
-    def _documents(self, term: str, number: int | None, entries: Sequence[Entry]) -> Iterator[WordDocument]:
-        ids = [entry.id for entry in entries]
+    def _documents(self, term: str, word_id: int | None, postings: Sequence[Posting]) -> Iterator[WordDocument]:
+        ids = [entry.id for entry in postings]
         urls = dict(self._store.urls(ids))
         sequences = self._reader.word_sequences(ids)
-        for entry in entries:
-            sequence = sequences[entry.id]
-            here = sequence.words == stop_code(term)  # a stop word, at least in this document's language
-            if number:
-                here |= sequence.words == number
-            places = np.flatnonzero(here)
+        for posting in postings:
+            sequence = sequences[posting.id]
+            is_match = sequence.words == stop_code(term)  # a stop word, at least in this document's language
+            if word_id:
+                is_match |= sequence.words == word_id
+            positions = np.flatnonzero(is_match)
             yield WordDocument(
-                url=urls.get(entry.id, ""),
-                doc_id=entry.id,
-                tf=len(places),
-                positions=places.tolist(),
-                fields=field_names(sequence, places),
+                url=urls.get(posting.id, ""),
+                doc_id=posting.id,
+                tf=len(positions),
+                positions=positions.tolist(),
+                fields=field_names(sequence, positions),
             )
 
 
@@ -111,8 +111,8 @@ def idf(documents: int, df: int) -> float:
     return math.log(1 + (documents - df + 0.5) / (df + 0.5))
 
 
-def field_names(sequence: WordSequence, places: NDArray[np.int64]) -> list[str]:
+def field_names(sequence: WordSequence, positions: NDArray[np.int64]) -> list[str]:
     """The field that each place is in."""
-    runs = np.searchsorted(np.cumsum(sequence.counts), places, "right")
+    runs = np.searchsorted(np.cumsum(sequence.counts), positions, "right")
     names: list[str] = FIELD_NAMES[sequence.fields[runs]].tolist()
     return names

@@ -26,9 +26,9 @@ from gossamer.parse.readers.document import MAX_LANGUAGE, Document, Told
 from gossamer.parse.readers.html import read_html, read_xhtml
 from gossamer.parse.readers.links import MAX_ANCHOR, Bonds, kind_of_rel, link_header, refresh_target
 from gossamer.parse.readers.text import clean, collapsed, headed, nearness, packed
-from gossamer.urls.canonical import canonical, digest
+from gossamer.urls.canonical import canonicalize, url_digest
 from gossamer.urls.robots import MAX_BYTES as MAX_ROBOTS_BYTES
-from gossamer.urls.robots import robots_directives, robots_text
+from gossamer.urls.robots import decode_robots, parse_directives
 
 if TYPE_CHECKING:
     from gossamer.model import ParseJob
@@ -63,7 +63,7 @@ class PageParser:
     def __init__(self, options: ParseOptions) -> None:
         self._options = options
         self._compress = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress
-        self._digest = lru_cache(_KNOWN_DIGESTS)(partial(digest, rules=options.rules))
+        self._digest = lru_cache(_KNOWN_DIGESTS)(partial(url_digest, rules=options.rules))
 
     def parse(self, job: ParseJob) -> Page:
         """What is in the bytes of one answer."""
@@ -113,7 +113,7 @@ class PageParser:
 
     def _page(self, job: ParseJob, media_type: str, body: bytes, document: Document) -> Page:
         options = self._options
-        directives = robots_directives(job.robots, document.robots, options.product)
+        directives = parse_directives(job.robots, document.robots, options.product)
         runs = headed(document.title, document.description, document.runs)
         text = packed(runs)
         return Page(
@@ -143,10 +143,10 @@ class PageParser:
         told = document.told[: self._options.max_links]
         if not told:
             return NO_HINTS
-        from gossamer.revisit.dates import listed_time  # noqa: PLC0415  as above, for feeds and sitemaps only
+        from gossamer.revisit.dates import parse_listed_date  # noqa: PLC0415  as above, for feeds and sitemaps only
         from gossamer.revisit.evidence import FREQUENCIES  # noqa: PLC0415
 
-        modified = [listed_time(entry.modified) or 0.0 for entry in told]
+        modified = [parse_listed_date(entry.modified) or 0.0 for entry in told]
         dates = [at for at in modified if at]
         if len(dates) >= _SAME_DATES and max(dates) - min(dates) < _SAME_TIME:
             modified = [0.0] * len(told)  # the time at which the list was made: it says nothing of the pages
@@ -161,7 +161,7 @@ def _robots_page(job: ParseJob) -> Page:
     )  # one more shows that it was cut
     if outcome is Outcome.BAD_ENCODING:
         return Page(job.id, outcome, reason)
-    return Page(job.id, Outcome.FETCHED, reason, size=len(body), text=robots_text(body).encode())
+    return Page(job.id, Outcome.FETCHED, reason, size=len(body), text=decode_robots(body).encode())
 
 
 def _media_type(content_type: str, body: bytes) -> str:
@@ -201,7 +201,7 @@ def _plain_text(utf8: bytes, url: str, most: int) -> Document:
 def _add_headers(job: ParseJob, document: Document) -> None:
     """Links that stand in the answer's headers. They are relative to the page's URL, whatever its `<base>` says."""
     for target, rel, title in link_header(job.link):
-        url, kind = canonical(target, job.url), kind_of_rel(rel)
+        url, kind = canonicalize(target, job.url), kind_of_rel(rel)
         if url and kind:
             if kind is Kind.CANONICAL:
                 if url == document.canonical:
@@ -209,7 +209,7 @@ def _add_headers(job: ParseJob, document: Document) -> None:
                 document.canonical = document.canonical or url
             document.bonds.add(url, int(kind), clean(title, MAX_ANCHOR), rel, int(Position.HEAD))
     refresh = refresh_target(job.refresh) if job.refresh else None
-    if refresh and (url := canonical(refresh, job.url)):
+    if refresh and (url := canonicalize(refresh, job.url)):
         document.bonds.add(url, int(Kind.REFRESH), "", "", int(Position.HEAD))
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.basics.cores import cores
+from gossamer.basics.cores import available_cores
 from gossamer.errors import ParserFault
 from gossamer.model import Kind, Outcome, Page, ParseJob, Position
 
@@ -53,7 +53,7 @@ _DIGESTS = frozenset({16})  # bytes
 
 def most_parsers() -> int:
     """How many parsers a crawler on this machine may be asked to have."""
-    return _PER_CORE * cores()
+    return _PER_CORE * available_cores()
 
 
 def _start_process(connection: socket.socket) -> subprocess.Popen[bytes]:

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gossamer.model import Admit, Candidate, Field, HostLease, HostNote, Lease, Robots, State, Visit
-    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.model import AdmitCandidates, Candidate, Field, HostLease, HostUpdate, Lease, Robots, State, Visit
+    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.follow.changes import AnchorTexts, Changes, Place
     from gossamer.store.follow.graph import LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
     from gossamer.store.read.questions import Question
@@ -107,7 +107,7 @@ class Store(Protocol):
         """
         ...
 
-    def keep_fresh(self, schedule: Schedule, budget: Budget, now: float) -> int:
+    def keep_fresh(self, schedule: Schedule, budget: VisitBudget, now: float) -> int:
         """Queue the visits of most worth that a budget allows by now; returns how many.
 
         Each period of the budget is a round with the budget as its limits, begun here by whoever comes first.
@@ -122,7 +122,7 @@ class Store(Protocol):
         """Mark the current round as finished; only when nothing is queued or leased."""
         ...
 
-    def readmit(self, admit: Admit) -> int:
+    def readmit(self, admit: AdmitCandidates) -> int:
         """Ask `admit` again about every resource not visited yet: the scope changed.
 
         That is what is known, queued, out of scope or leased; of the last not what was claimed for an import.
@@ -136,7 +136,7 @@ class Store(Protocol):
 
     # -- work ----------------------------------------------------------------------------------------------------
 
-    def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
+    def add(self, candidates: Sequence[Candidate], admit: AdmitCandidates, by: int | None = None) -> list[Added]:
         """Add URLs: each is known already, or new and (if admitted) queued.
 
         A seed that failed before is tried again.
@@ -163,9 +163,9 @@ class Store(Protocol):
         self,
         crawler: int,
         visits: Sequence[Visit],
-        admit: Admit,
+        admit: AdmitCandidates,
         *,
-        hosts: Sequence[HostNote] = (),
+        hosts: Sequence[HostUpdate] = (),
         robots: Sequence[Robots] = (),
         released: Sequence[Lease] = (),
         now: float,

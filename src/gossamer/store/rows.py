@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from gossamer.model import Kind, Outcome, Position, State
-from gossamer.revisit.pace import out_of_date
+from gossamer.revisit.pace import stale_probability
 from gossamer.store.content import decode_source
 from gossamer.store.follow.graph import HostRanks, Ranks
 from gossamer.store.values import ChangedBond, ChangeRow, Counts, Freshness, HostNode, LinkRow, PageNode
@@ -173,7 +173,7 @@ def _bonds(rows: Sequence[BondRow], urls: Mapping[int, str]) -> tuple[ChangedBon
 def freshness(ages: Sequence[tuple[int, int, int]], due: int, next_at: float | None) -> Freshness:
     """Freshness from numbers of pages by pace and age in minutes: pace, age, number."""
     pages = sum(number for _, _, number in ages)
-    changed = sum(out_of_date(pace, age * MINUTE) * number for pace, age, number in ages)
+    changed = sum(stale_probability(pace, age * MINUTE) * number for pace, age, number in ages)
     by_age: Counter[int] = Counter()
     for _, age, number in ages:
         by_age[age] += number

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gossamer.model import Outcome, Value
-from gossamer.urls.canonical import UNRESERVED, canonical
+from gossamer.urls.canonical import UNRESERVED, canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 500 * 1024  # read of a robots.txt (RFC 9309 §2.5: at least 500 KiB)
 
 # Names of the lines, with the misspellings that Google's parser accepts too: the owner's wish is plain.
-DIRECTIVES = {
+LINE_NAMES = {
     **dict.fromkeys(("user-agent", "useragent", "user agent"), "agent"),
     **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), "disallow"),
     "allow": "allow",
@@ -33,31 +33,31 @@ PARTIAL_BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
 LONE_OCTET = re.compile("[\udc80-\udcff]")
 PRODUCT_TOKEN = re.compile(r"[\w-]+")  # RFC 9309 §2.2.1, and digits and letters of any script, as real agents have
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
-SITE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
+SCHEME_AND_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 # RFC 9309 §2.2.2: compared are octets, unreserved ones plain, all others percent-encoded. What divides a path and its
 # query (/ ? & =) stays, and so does * for patterns; a stray % is just a character.
-TO_COMPARE = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/?&=%*-]")
+UNCOMPARABLE = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/?&=%*-]")
 ESCAPED = re.compile(r"%[0-9A-F]{2}")
 
 REDIRECTS_GIVEN_UP = frozenset({Outcome.BAD_REDIRECT, Outcome.REDIRECT_LOOP, Outcome.TOO_MANY_REDIRECTS})
 
 # Directives of X-Robots-Tag that carry a value after a colon, and so are not the name of a crawler.
-VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+VALUED_DIRECTIVES = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 CRAWLER_NAME = re.compile(r"[^\W\d][\w.-]*|\*")  # "25-Jun-10 15" of a date is none
 
 
-class Weight(NamedTuple):
+class RuleWeight(NamedTuple):
     """How much a matching rule counts: more octets win, at a tie Allow does (RFC 9309 §2.2.2)."""
 
     octets: int
     allow: bool
 
 
-class WildRule(NamedTuple):
+class WildcardRule(NamedTuple):
     """A rule with * or $."""
 
-    weight: Weight
+    weight: RuleWeight
     parts: tuple[str, ...]  # between the *
     anchored: bool  # ended in $
 
@@ -66,19 +66,19 @@ class WildRule(NamedTuple):
         first, *others = self.parts
         if not path.startswith(first):
             return False
-        at = len(first)
+        position = len(first)
         last = others.pop() if self.anchored and others else None
         for part in others:
-            found = path.find(part, at)
-            if found < 0:
+            start = path.find(part, position)
+            if start < 0:
                 return False
-            at = found + len(part)
+            position = start + len(part)
         if last is not None:
-            return path.endswith(last) and len(path) - len(last) >= at
-        return not self.anchored or at == len(path)
+            return path.endswith(last) and len(path) - len(last) >= position
+        return not self.anchored or position == len(path)
 
 
-NO_RULE = Weight(0, allow=True)
+NO_RULE_WEIGHT = RuleWeight(0, allow=True)
 
 
 class ProductRules:
@@ -86,34 +86,38 @@ class ProductRules:
 
     def __init__(self, rules: Iterable[tuple[str, bool]], delay: float | None) -> None:
         self.crawl_delay = delay  # seconds between requests that it is asked for, when it is asked for any
-        self._plain: dict[str, Weight] = {}  # by pattern; looked up by the path's beginnings
-        wild: list[WildRule] = []
+        self._prefix_weights: dict[str, RuleWeight] = {}  # by pattern; looked up by the path's beginnings
+        wild: list[WildcardRule] = []
         for pattern, allow in rules:
             if not pattern:  # "Disallow:" alone forbids nothing
                 continue
-            rule = _rule(pattern, allow=allow)
+            rule = _parse_rule(pattern, allow=allow)
             if len(rule.parts) > 1 or rule.anchored:
                 wild.append(rule)
             else:
-                self._plain[rule.parts[0]] = max(rule.weight, self._plain.get(rule.parts[0], NO_RULE))
-        self._lengths = sorted({len(pattern) for pattern in self._plain}, reverse=True)
-        self._wild = sorted(set(wild), reverse=True)  # the heaviest first
-        self._forbids = any(not rule.allow for rule in self._plain.values()) or any(not w.weight.allow for w in wild)
+                self._prefix_weights[rule.parts[0]] = max(
+                    rule.weight, self._prefix_weights.get(rule.parts[0], NO_RULE_WEIGHT)
+                )
+        self._prefix_lengths = sorted({len(pattern) for pattern in self._prefix_weights}, reverse=True)
+        self._wildcard_rules = sorted(set(wild), reverse=True)  # the heaviest first
+        self._forbids = any(not rule.allow for rule in self._prefix_weights.values()) or any(
+            not w.weight.allow for w in wild
+        )
 
-    def allowed(self, url_or_path: str) -> bool:
+    def allows(self, url_or_path: str) -> bool:
         """Whether robots.txt lets us fetch this URL (canonical, or its path and query)."""
         if not self._forbids:
             return True
-        path = _path_to_match(url_or_path)
+        path = _request_path(url_or_path)
         if path == "/robots.txt":
             return True
-        best = NO_RULE
-        for length in self._lengths:
-            found = self._plain.get(path[:length])
-            if found is not None:
-                best = found
+        best = NO_RULE_WEIGHT
+        for length in self._prefix_lengths:
+            weight = self._prefix_weights.get(path[:length])
+            if weight is not None:
+                best = weight
                 break
-        for rule in self._wild:
+        for rule in self._wildcard_rules:
             if rule.weight <= best:
                 break
             if rule.matches(path):
@@ -121,7 +125,7 @@ class ProductRules:
         return best.allow
 
 
-class _Section(NamedTuple):
+class _RuleGroup(NamedTuple):
     """Some user-agent lines and the rules under them. Agents point at shared rules: a hostile file of 15,000 agents and
     20,000 rules must not become 300 million of them."""
 
@@ -133,58 +137,63 @@ class _Section(NamedTuple):
 class RobotsRules:
     """A robots.txt, read."""
 
-    def __init__(self, sections: Sequence[_Section], sitemaps: Iterable[str]) -> None:
-        self._sections = sections
+    def __init__(self, groups: Sequence[_RuleGroup], sitemaps: Iterable[str]) -> None:
+        self._groups = groups
         self._products: dict[str, ProductRules] = {}  # made when asked for
         self.sitemaps = tuple(sitemaps)  # canonical URLs, in order
 
     @staticmethod
     def parse(robots: str | bytes) -> RobotsRules:
         """Read a robots.txt, whatever it is: lines that make no sense are passed over (RFC 9309 §2.2)."""
-        sections = [_Section({}, [], [])]  # the first for rules that stand in no group
+        groups = [_RuleGroup({}, [], [])]  # the first for rules that stand in no group
         sitemaps: dict[str, None] = {}
-        for name, value in _directives(robots_text(robots) if isinstance(robots, bytes) else robots):
-            section = sections[-1]
+        for name, value in _parse_lines(decode_robots(robots) if isinstance(robots, bytes) else robots):
+            group = groups[-1]
             if name == "agent":
                 # Only rules end the list of a group's agents; other records may stand between (RFC 9309 §2.2.4).
-                if section.rules or not section.agents:
-                    section = _Section({}, [], [])
-                    sections.append(section)
-                section.agents.setdefault(_agent(value), len(section.agents))
+                if group.rules or not group.agents:
+                    group = _RuleGroup({}, [], [])
+                    groups.append(group)
+                group.agents.setdefault(_parse_agent(value), len(group.agents))
             elif name == "sitemap":
-                if url := canonical(value):
+                if url := canonicalize(value):
                     sitemaps[url] = None
             elif name == "delay":
-                if (seconds := _seconds(value)) is not None:
-                    section.delays.append((len(section.agents), seconds))
+                if (seconds := _parse_delay(value)) is not None:
+                    group.delays.append((len(group.agents), seconds))
             else:
-                section.rules.append((value, name == "allow"))
-        return RobotsRules(sections, sitemaps)
+                group.rules.append((value, name == "allow"))
+        return RobotsRules(groups, sitemaps)
 
     def for_product(self, product: str) -> ProductRules:
         """The rules for a crawler of this product token: its own groups, else those of "*", else none."""
         token = product.lower()
         if token not in self._products:
-            self._products[token] = self._of_agent(token) or self._of_agent("*") or NO_RULES
+            self._products[token] = self._rules_for_agent(token) or self._rules_for_agent("*") or NO_RULES
         return self._products[token]
 
-    def _of_agent(self, agent: str) -> ProductRules | None:
+    def _rules_for_agent(self, agent: str) -> ProductRules | None:
         """The rules of all groups that name this agent, combined (RFC 9309 §2.2.1).
 
         A delay is for the agents named before it, unlike rules: "User-agent: a", "Crawl-delay: 9", "User-agent: *",
         "Disallow: /x" asks only a to be slow.
         """
-        mine = [section for section in self._sections if agent in section.agents]
-        delays = [seconds for part in mine for named, seconds in part.delays if part.agents[agent] < named]
-        rules = [rule for section in mine for rule in section.rules]
-        return ProductRules(rules, max(delays, default=None)) if mine else None
+        groups = [group for group in self._groups if agent in group.agents]
+        delays = [
+            seconds
+            for group in groups
+            for agents_before, seconds in group.delays
+            if group.agents[agent] < agents_before
+        ]
+        rules = [rule for section in groups for rule in section.rules]
+        return ProductRules(rules, max(delays, default=None)) if groups else None
 
-    def allowed(self, url_or_path: str, product: str) -> bool:
+    def allows(self, url_or_path: str, product: str) -> bool:
         """Whether a crawler of this product token may fetch this URL."""
-        return self.for_product(product).allowed(url_or_path)
+        return self.for_product(product).allows(url_or_path)
 
 
-def robots_text(body: bytes) -> str:
+def decode_robots(body: bytes) -> str:
     """A robots.txt as text: the first 500 KiB of it, cut at a line's end, so that no rule is cut to a wider one.
 
     Octets that are not UTF-8 become percent-encoded: that is what they are compared as, and text can be stored.
@@ -197,7 +206,7 @@ def robots_text(body: bytes) -> str:
     return LONE_OCTET.sub(lambda octet: f"%{ord(octet[0]) - 0xDC00:02X}", text)
 
 
-def _directives(text: str) -> Iterator[tuple[str, str]]:
+def _parse_lines(text: str) -> Iterator[tuple[str, str]]:
     for line in LINE_END.split(text.removeprefix("\ufeff")):
         record = line.partition("#")[0].strip()
         name, colon, value = record.partition(":")
@@ -206,12 +215,12 @@ def _directives(text: str) -> Iterator[tuple[str, str]]:
             if len(words) != 2:
                 continue
             name, value = words  # "Disallow /x": the colon forgotten
-        known = DIRECTIVES.get(name.strip().lower())
+        known = LINE_NAMES.get(name.strip().lower())
         if known:
             yield known, value.strip()
 
 
-def _agent(value: str) -> str:
+def _parse_agent(value: str) -> str:
     """The product token of a user-agent line, lower-case: up to the first other character, as Google reads it."""
     if value.split(None, 1)[:1] == ["*"]:
         return "*"
@@ -219,39 +228,39 @@ def _agent(value: str) -> str:
     return (token[0] if token else value).lower()
 
 
-def _seconds(value: str) -> float | None:
+def _parse_delay(value: str) -> float | None:
     seconds = float(value) if NUMBER.fullmatch(value) else math.inf
     return seconds if math.isfinite(seconds) else None
 
 
-def _rule(pattern: str, *, allow: bool) -> WildRule:
+def _parse_rule(pattern: str, *, allow: bool) -> WildcardRule:
     anchored = pattern.endswith("$")
-    comparable = _comparable(pattern.removesuffix("$"))
+    comparable = _comparable_path(pattern.removesuffix("$"))
     octets = len(ESCAPED.sub("x", comparable)) + anchored
-    return WildRule(Weight(octets, allow), tuple(comparable.split("*")), anchored)
+    return WildcardRule(RuleWeight(octets, allow), tuple(comparable.split("*")), anchored)
 
 
-def _path_to_match(url_or_path: str) -> str:
-    site = SITE.match(url_or_path)
+def _request_path(url_or_path: str) -> str:
+    site = SCHEME_AND_AUTHORITY.match(url_or_path)
     path = url_or_path[site.end() if site else 0 :].partition("#")[0]
-    return _comparable(path if path.startswith("/") else f"/{path}").replace("*", "%2A")
+    return _comparable_path(path if path.startswith("/") else f"/{path}").replace("*", "%2A")
 
 
-def _comparable(path: str) -> str:
+def _comparable_path(path: str) -> str:
     """A path and query in the form octets are compared in. In a query, "/" is the same as "%2F" (RFC 9309 figure 4)."""
-    path, mark, query = TO_COMPARE.sub(_octets, path).partition("?")
+    path, mark, query = UNCOMPARABLE.sub(_normalize_octet, path).partition("?")
     return f"{path}?{query.replace('%2F', '/').replace('%3F', '?')}" if mark else path
 
 
-def _octets(found: re.Match[str]) -> str:
-    text = found[0]
+def _normalize_octet(match: re.Match[str]) -> str:
+    text = match[0]
     if text[0] == "%":
         octet = int(text[1:], 16)
         return chr(octet) if octet in UNRESERVED else text.upper()
     return "".join(f"%{octet:02X}" for octet in text.encode("utf-8", "replace"))
 
 
-def meaning_of(outcome: Outcome, status: int) -> Literal["rules", "unavailable", "unreachable"]:
+def classify_robots_response(outcome: Outcome, status: int) -> Literal["rules", "unavailable", "unreachable"]:
     """What the answer to a request for robots.txt means, after its redirects (at least five) were followed.
 
     RFC 9309 §2.3.1: "rules" are to be obeyed, "unavailable" allows everything, "unreachable" nothing for now.
@@ -266,21 +275,21 @@ def meaning_of(outcome: Outcome, status: int) -> Literal["rules", "unavailable",
     return "unavailable" if refused and outcome in {Outcome.NOT_FOUND, Outcome.HTTP_ERROR} else "unreachable"
 
 
-class Directives(Value, frozen=True, kw_only=True):
+class PageDirectives(Value, frozen=True, kw_only=True):
     """What a page asks of crawlers about itself."""
 
     noindex: bool = False
     nofollow: bool = False
 
 
-def robots_directives(header: str, metas: Iterable[tuple[str, str]], product: str) -> Directives:
+def parse_directives(header: str, metas: Iterable[tuple[str, str]], product: str) -> PageDirectives:
     """What X-Robots-Tag and the meta elements (name, content) ask of this product; the strictest of them counts."""
-    asked = set(_header_directives(header, product.lower()))
+    directives = set(_header_directives(header, product.lower()))
     for name, content in metas:
         if name.strip().lower() in {"robots", product.lower()}:
-            asked.update(_words(content.split(",")))
-    return Directives(
-        noindex=not asked.isdisjoint({"noindex", "none"}), nofollow=not asked.isdisjoint({"nofollow", "none"})
+            directives.update(_plain_directives(content.split(",")))
+    return PageDirectives(
+        noindex=not directives.isdisjoint({"noindex", "none"}), nofollow=not directives.isdisjoint({"nofollow", "none"})
     )
 
 
@@ -294,15 +303,15 @@ def _header_directives(header: str, product: str) -> Iterator[str]:
         for part in line.split(","):
             name, colon, directive = part.partition(":")
             name = name.strip().lower()
-            if colon and name not in VALUED and CRAWLER_NAME.fullmatch(name):
+            if colon and name not in VALUED_DIRECTIVES and CRAWLER_NAME.fullmatch(name):
                 ours = name in {product, "*"}
             else:
                 directive = part
             if ours:
-                yield from _words([directive])
+                yield from _plain_directives([directive])
 
 
-def _words(parts: Iterable[str]) -> Iterator[str]:
+def _plain_directives(parts: Iterable[str]) -> Iterator[str]:
     """The plain directives; those with a value ("max-image-preview: none") are about other things."""
     return (word.lower() for part in parts if ":" not in part for word in part.replace(";", " ").split())
 

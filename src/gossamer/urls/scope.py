@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 from publicsuffixlist import PublicSuffixList
 
 from gossamer.errors import UsageError
-from gossamer.urls.canonical import authority, canonical
+from gossamer.urls.canonical import authority, canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.config import CrawlSettings
 
-ELSEWHERE = {"host": "other host", "domain": "other domain", "prefix": "outside the prefix"}  # refusals by place
-EVERYWHERE = ("/",)  # the path prefixes of a host that is in scope as a whole
-REMEMBERED_HOSTS = 16_384  # at most; about 3 MB. When full, all are forgotten: cheap, and rare
+OUTSIDE_REASONS = {"host": "other host", "domain": "other domain", "prefix": "outside the prefix"}  # refusals by place
+WHOLE_HOST = ("/",)  # the path prefixes of a host that is in scope as a whole
+MAX_CACHED_HOSTS = 16_384  # at most; about 3 MB. When full, all are forgotten: cheap, and rare
 PORT = re.compile(r":[0-9]+$")
-ADDRESS = re.compile(r"\[.*\]|[0-9.]+")  # an IP address, as canonical URLs write it
+IP_ADDRESS = re.compile(r"\[.*\]|[0-9.]+")  # an IP address, as canonical URLs write it
 
 
 class Scope:
@@ -34,23 +34,23 @@ class Scope:
     def __init__(self, settings: CrawlSettings, seeds: Iterable[str]) -> None:
         """`seeds` are canonical URLs."""
         self._settings = settings
-        self._domains = tuple(_asked_domain(name) for name in settings.domains)
-        self._include = [_compiled(pattern) for pattern in settings.include]
-        self._exclude = [_compiled(pattern) for pattern in settings.exclude]
-        self._place = registrable_domain if settings.scope == "domain" else _without_www
+        self._domains = tuple(_parse_domain(name) for name in settings.domains)
+        self._include = [_compile_pattern(pattern) for pattern in settings.include]
+        self._exclude = [_compile_pattern(pattern) for pattern in settings.exclude]
+        self._area_of = registrable_domain if settings.scope == "domain" else _without_www
         self._prefixes: dict[str, tuple[str, ...]] = {}  # place -> path prefixes
-        self._remembered: dict[str, tuple[str, ...]] = {}  # authority -> path prefixes
+        self._prefix_cache: dict[str, tuple[str, ...]] = {}  # authority -> path prefixes
         for seed in seeds:
             self.add(seed)
 
     def add(self, seed: str) -> None:
         """One more seed."""
-        place = self._place(authority(seed))
+        area = self._area_of(authority(seed))
         prefix = _directory(seed) if self._settings.scope == "prefix" else "/"
-        known = self._prefixes.get(place, ())
+        known = self._prefixes.get(area, ())
         if prefix not in known:
-            self._prefixes[place] = (*known, prefix)
-            self._remembered = {}  # another one, for who asks just now may put what was so before into the old one
+            self._prefixes[area] = (*known, prefix)
+            self._prefix_cache = {}  # another one, for who asks just now may put what was so before into the old one
 
     def refusal(self, url: str) -> str:
         """Why a canonical URL is not to be visited, "" when it is.
@@ -64,38 +64,38 @@ class Scope:
         for pattern in self._exclude:
             if pattern.search(url):
                 return f"excluded by {pattern.pattern}"
-        if not self._in_place(url):
-            return ELSEWHERE[settings.scope]
+        if not self._is_inside(url):
+            return OUTSIDE_REASONS[settings.scope]
         if self._include and not any(pattern.search(url) for pattern in self._include):
             return "not included"
-        if repeats(url, settings.max_path_repeats):
+        if has_repeated_segments(url, settings.max_path_repeats):
             return "repeating path segments"
         return ""
 
-    def is_elsewhere(self, url: str) -> bool:
+    def is_outside(self, url: str) -> bool:
         """Whether a URL is refused for its place alone: a neighbour, fine to ask for its status."""
-        return self.refusal(url) in ELSEWHERE.values()
+        return self.refusal(url) in OUTSIDE_REASONS.values()
 
-    def _in_place(self, url: str) -> bool:
-        host, remembered = authority(url), self._remembered
-        prefixes = remembered.get(host)
+    def _is_inside(self, url: str) -> bool:
+        host, cache = authority(url), self._prefix_cache
+        prefixes = cache.get(host)
         if prefixes is None:
-            if len(remembered) >= REMEMBERED_HOSTS:
-                remembered.clear()
-            prefixes = remembered[host] = self._prefixes_of(host)
+            if len(cache) >= MAX_CACHED_HOSTS:
+                cache.clear()
+            prefixes = cache[host] = self._prefixes_of(host)
         return url.startswith(prefixes, url.index("/", 8))
 
     def _prefixes_of(self, host: str) -> tuple[str, ...]:
-        if self._settings.scope == "any" or self._in_domains(host):
-            return EVERYWHERE
-        return self._prefixes.get(self._place(host), ())
+        if self._settings.scope == "any" or self._is_in_domains(host):
+            return WHOLE_HOST
+        return self._prefixes.get(self._area_of(host), ())
 
-    def _in_domains(self, host: str) -> bool:
+    def _is_in_domains(self, host: str) -> bool:
         names = (f".{host}", f".{PORT.sub('', host)}")  # a domain given without a port holds on every port
         return any(name.endswith(f".{domain}") for domain in self._domains for name in names)
 
 
-def repeats(url: str, limit: int) -> bool:
+def has_repeated_segments(url: str, limit: int) -> bool:
     """Whether one path segment occurs more than `limit` times: /a/a/a/a, /a/b/a/b/a/b/a/b.
 
     Relative links that never leave a page which answers at any depth make such paths, without end.
@@ -114,7 +114,7 @@ def registrable_domain(host: str) -> str:
     An address, a name without dots and a public suffix itself ("github.io") stand for themselves, with their port.
     """
     name = PORT.sub("", host)
-    domain: str | None = None if ADDRESS.fullmatch(name) else _public_suffixes().privatesuffix(name)
+    domain: str | None = None if IP_ADDRESS.fullmatch(name) else _public_suffixes().privatesuffix(name)
     return domain or host
 
 
@@ -133,15 +133,15 @@ def _directory(url: str) -> str:
     return path[: path.rindex("/") + 1]
 
 
-def _asked_domain(name: str) -> str:
+def _parse_domain(name: str) -> str:
     bare = name.strip().removeprefix("*").strip(".")
-    url = canonical(f"http://{bare}/")
+    url = canonicalize(f"http://{bare}/")
     if not bare or url is None or url != f"http://{authority(url)}/":
         raise UsageError(f"{name!r} is not a domain; give a name such as example.org.")
     return authority(url)
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as fault:

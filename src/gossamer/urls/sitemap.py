@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from xml.parsers import expat
 
 from gossamer.model import Value
-from gossamer.urls.canonical import canonical
+from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_URLS = 50_000  # of one sitemap (sitemaps.org), usable or not
 MAX_BYTES = 50 << 20  # of one sitemap, decompressed (sitemaps.org)
-CHUNK = 64 << 10  # handled at a time (bytes)
+CHUNK_BYTES = 64 << 10  # handled at a time (bytes)
 MAX_TAG = 1 << 20  # longest tag or comment (bytes): expat before 2.6 takes time by the square of it
 MAX_DEPTH = 100  # of nested elements; expat keeps a record of each open one
 MAX_FIELD = 8192  # longest text of one field or line (characters): nobody visits longer URLs
@@ -52,7 +52,7 @@ class Sitemap(Value, frozen=True, kw_only=True):
     problems: tuple[str, ...]  # for people; "" never
 
 
-class Form(NamedTuple):
+class XmlFormat(NamedTuple):
     """Where the entries of one XML format stand, and which elements in them mean what."""
 
     kind: Literal["urlset", "index", "feed"]
@@ -63,16 +63,16 @@ class Form(NamedTuple):
 
 SITEMAP_FIELDS = {"loc": "url", "lastmod": "lastmod", "changefreq": "changefreq", "priority": "priority"}
 FEED_FIELDS = {"link": "url", "pubDate": "lastmod", "updated": "lastmod", "date": "lastmod"}
-FORMS = {  # by root element
-    "urlset": Form("urlset", "url", 2, SITEMAP_FIELDS),
-    "sitemapindex": Form("index", "sitemap", 2, SITEMAP_FIELDS),
-    "rss": Form("feed", "item", 3, FEED_FIELDS),
-    "RDF": Form("feed", "item", 2, FEED_FIELDS),
-    "feed": Form("feed", "entry", 2, FEED_FIELDS),
+XML_FORMATS = {  # by root element
+    "urlset": XmlFormat("urlset", "url", 2, SITEMAP_FIELDS),
+    "sitemapindex": XmlFormat("index", "sitemap", 2, SITEMAP_FIELDS),
+    "rss": XmlFormat("feed", "item", 3, FEED_FIELDS),
+    "RDF": XmlFormat("feed", "item", 2, FEED_FIELDS),
+    "feed": XmlFormat("feed", "entry", 2, FEED_FIELDS),
 }
 
 
-class Stop(Exception):
+class StopReading(Exception):
     """Nothing more is to be read, for the reason given."""
 
 
@@ -80,21 +80,21 @@ def parse_sitemap(
     body: bytes, *, base: str | None = None, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES
 ) -> Sitemap:
     """Read a sitemap. `base` is its own URL, for entries that are relative though they should not be."""
-    found = _Found(base, max_urls)
-    chunks = _chunks(body, max_bytes)
+    builder = _SitemapBuilder(base, max_urls)
+    chunks = _iterate_chunks(body, max_bytes)
     try:
         first = next(chunks, b"").removeprefix(UTF8_BOM)
         if first.startswith(UTF16_BOMS) or first.lstrip().startswith(b"<"):
             # Blank lines before the XML declaration are against the rules, and common.
-            _XmlReader(found).read(chain([first.lstrip()], chunks))
+            _XmlReader(builder).read(chain([first.lstrip()], chunks))
         else:
-            _read_text(chain([first], chunks), found)
-    except Stop as stop:
-        found.problems.append(str(stop))
-    return found.sitemap()
+            _read_text(chain([first], chunks), builder)
+    except StopReading as stop:
+        builder.problems.append(str(stop))
+    return builder.build()
 
 
-class _Found:
+class _SitemapBuilder:
     """What was read so far."""
 
     def __init__(self, base: str | None, max_urls: int) -> None:
@@ -107,9 +107,9 @@ class _Found:
 
     def add(self, fields: dict[str, str]) -> None:
         if len(self._entries) + self._unusable >= self._max_urls:
-            raise Stop(f"more than {self._max_urls} entries; the rest was left out")
+            raise StopReading(f"more than {self._max_urls} entries; the rest was left out")
         written = fields.get("url", "")
-        url = canonical(written, self._base) if 0 < len(written) <= MAX_FIELD else None
+        url = canonicalize(written, self._base) if 0 < len(written) <= MAX_FIELD else None
         if url is None:
             self._unusable += 1
             return
@@ -118,36 +118,36 @@ class _Found:
             url=url,
             lastmod=fields.get("lastmod", "")[:64],
             changefreq=frequency if frequency in CHANGE_FREQUENCIES else "",
-            priority=_priority(fields.get("priority", "")),
+            priority=_parse_priority(fields.get("priority", "")),
         )
         self._entries.append(entry)
 
-    def sitemap(self) -> Sitemap:
+    def build(self) -> Sitemap:
         if self._unusable:
             self.problems.append(f"entries without a URL to visit: {self._unusable}")
         return Sitemap(kind=self.kind, entries=self._entries, problems=tuple(self.problems))
 
 
-def _priority(written: str) -> float | None:
+def _parse_priority(written: str) -> float | None:
     return min(float(written), 1.0) if NUMBER.fullmatch(written) else None
 
 
 class _XmlReader:
     """Takes entries out of a stream of XML, by the depth they stand at; deeper ones (image:loc) are not meant."""
 
-    def __init__(self, found: _Found) -> None:
-        self._found = found
+    def __init__(self, builder: _SitemapBuilder) -> None:
+        self._builder = builder
         self._depth = 0
-        self._form: Form | None = None
+        self._format: XmlFormat | None = None
         self._entry: dict[str, str] | None = None
         self._field = ""  # that text is collected for
         self._text = ""
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
+        self._parser.StartElementHandler = self._start_element
+        self._parser.EndElementHandler = self._end_element
         self._parser.CharacterDataHandler = self._characters
-        self._parser.EntityDeclHandler = self._entity
+        self._parser.EntityDeclHandler = self._refuse_entity
 
     def read(self, chunks: Iterable[bytes]) -> None:
         fed = 0
@@ -156,26 +156,26 @@ class _XmlReader:
                 self._parser.Parse(chunk, False)
                 fed += len(chunk)
                 if fed - self._parser.CurrentByteIndex > MAX_TAG:
-                    raise Stop(f"a tag or comment of more than {MAX_TAG} bytes")
+                    raise StopReading(f"a tag or comment of more than {MAX_TAG} bytes")
             self._parser.Parse(b"", True)
         except expat.ExpatError as fault:
-            what = "malformed XML" if self._form else "not a sitemap: malformed XML"
-            raise Stop(f"{what} in line {fault.lineno}: {expat.ErrorString(fault.code)}") from fault
+            what = "malformed XML" if self._format else "not a sitemap: malformed XML"
+            raise StopReading(f"{what} in line {fault.lineno}: {expat.ErrorString(fault.code)}") from fault
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
+    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise Stop(f"elements nested deeper than {MAX_DEPTH}")
+            raise StopReading(f"elements nested deeper than {MAX_DEPTH}")
         local = name.rpartition(":")[2]
-        if self._form is None:
-            self._form = FORMS.get(local)
-            if self._form is None:
-                raise Stop(f"not a sitemap: its root element is {local[:40]!r}")
-            self._found.kind = self._form.kind
-        elif self._depth == self._form.depth:
-            self._entry = {} if local == self._form.entry else None
-        elif self._depth == self._form.depth + 1 and self._entry is not None:
-            self._field = self._form.fields.get(local, "")
+        if self._format is None:
+            self._format = XML_FORMATS.get(local)
+            if self._format is None:
+                raise StopReading(f"not a sitemap: its root element is {local[:40]!r}")
+            self._builder.kind = self._format.kind
+        elif self._depth == self._format.depth:
+            self._entry = {} if local == self._format.entry else None
+        elif self._depth == self._format.depth + 1 and self._entry is not None:
+            self._field = self._format.fields.get(local, "")
             self._text = ""
             if self._field == "url" and "href" in attributes:  # <link> of Atom
                 self._field = ""
@@ -186,71 +186,75 @@ class _XmlReader:
         if self._field and len(self._text) <= MAX_FIELD:
             self._text += text
 
-    def _end(self, _name: str) -> None:
-        if self._form is not None and self._entry is not None:
-            if self._depth == self._form.depth + 1 and self._field:
+    def _end_element(self, _name: str) -> None:
+        if self._format is not None and self._entry is not None:
+            if self._depth == self._format.depth + 1 and self._field:
                 self._entry.setdefault(self._field, self._text.strip())
                 self._field = ""
-            elif self._depth == self._form.depth:
-                self._found.add(self._entry)
+            elif self._depth == self._format.depth:
+                self._builder.add(self._entry)
                 self._entry = None
         self._depth -= 1
 
-    def _entity(self, name: str, *_: object) -> None:
-        raise Stop(f"it declares an entity ({name[:40]!r}), which is refused")
+    def _refuse_entity(self, name: str, *_: object) -> None:
+        raise StopReading(f"it declares an entity ({name[:40]!r}), which is refused")
 
 
-def _read_text(chunks: Iterable[bytes], found: _Found) -> None:
+def _read_text(chunks: Iterable[bytes], builder: _SitemapBuilder) -> None:
     """One URL a line."""
-    found.kind = "text"
+    builder.kind = "text"
     rest = b""
     for chunk in chunks:
         *lines, rest = LINE_END.split(rest + chunk)
         rest = rest[: MAX_FIELD + 1]  # of a longer line it is enough to know that it is too long
         for line in lines:
-            _take_line(line, found)
-    _take_line(rest, found)
+            _add_line(line, builder)
+    _add_line(rest, builder)
 
 
-def _take_line(line: bytes, found: _Found) -> None:
+def _add_line(line: bytes, builder: _SitemapBuilder) -> None:
     text = line.decode("utf-8", "replace").strip()
     if text:
-        found.add({"url": text})
+        builder.add({"url": text})
 
 
-def _chunks(body: bytes, max_bytes: int) -> Iterator[bytes]:
-    pieces = _gunzipped(body) if body.startswith(GZIP) else (body[at : at + CHUNK] for at in range(0, len(body), CHUNK))
+def _iterate_chunks(body: bytes, max_bytes: int) -> Iterator[bytes]:
+    pieces = (
+        _gunzip(body)
+        if body.startswith(GZIP)
+        else (body[offset : offset + CHUNK_BYTES] for offset in range(0, len(body), CHUNK_BYTES))
+    )
     size = 0
     for piece in pieces:
         size += len(piece)
         if size > max_bytes:
-            raise Stop(f"larger than {max_bytes} bytes; the rest was left out")
+            raise StopReading(f"larger than {max_bytes} bytes; the rest was left out")
         yield piece
 
 
-def _gunzipped(body: bytes) -> Iterator[bytes]:
+def _gunzip(body: bytes) -> Iterator[bytes]:
     unzip = zlib.decompressobj(GZIP_FORMAT)
     members = 1
-    for at in range(0, len(body), CHUNK):
-        rest = body[at : at + CHUNK]
+    for offset in range(0, len(body), CHUNK_BYTES):
+        rest = body[offset : offset + CHUNK_BYTES]
         while rest:
             if unzip.eof:
                 if not rest.startswith(GZIP[:1]):  # padding
                     return
                 members += 1
                 if members > MAX_MEMBERS:
-                    raise Stop(f"gzip data of more than {MAX_MEMBERS} members; the rest was left out")
+                    raise StopReading(f"gzip data of more than {MAX_MEMBERS} members; the rest was left out")
                 unzip = zlib.decompressobj(GZIP_FORMAT)
             piece = _inflate(unzip, rest)
             if piece:
                 yield piece
             rest = unzip.unused_data if unzip.eof else unzip.unconsumed_tail
     if not unzip.eof:
-        raise Stop("gzip data cut short")
+        raise StopReading("gzip data cut short")
 
 
 def _inflate(unzip: zlib._Decompress, data: bytes) -> bytes:
     try:
-        return unzip.decompress(data, CHUNK)
+        return unzip.decompress(data, CHUNK_BYTES)
     except zlib.error as fault:
-        raise Stop("damaged gzip data") from fault
+        raise StopReading("damaged gzip data") from fault

@@ -14,7 +14,7 @@ from gossamer.config import load
 from gossamer.errors import UsageError
 from gossamer.index.word_table import WordEntry, WordTable
 from gossamer.lookup import find
-from gossamer.revisit.pace import schedule_of
+from gossamer.revisit.pace import schedule_from_settings
 from gossamer.search.service import Answer
 from gossamer.store.follow.graph import Ranks
 from gossamer.store.values import (
@@ -30,12 +30,12 @@ from gossamer.store.values import (
     VisitRow,
     Waiting,
 )
-from gossamer.urls.canonical import from_input
+from gossamer.urls.canonical import urls_from_input
 from gossamer.web.http.problems import NotKnown
 from gossamer.web.search.facets import Facets, Filters, facets, with_filters
 
 if TYPE_CHECKING:
-    from gossamer.index.word_table import Order
+    from gossamer.index.word_table import DocumentOrder
     from gossamer.store.protocol import Store
     from gossamer.web.http.sessions import Desk
 
@@ -83,7 +83,7 @@ def complete(desk: Desk, text: str, limit: int) -> Completions:
     return Completions(query=text, completions=desk.searcher.complete(text, limit))
 
 
-def word(desk: Desk, typed: str, order: Order, page_number: int, limit: int) -> WordEntry:
+def word(desk: Desk, typed: str, order: DocumentOrder, page_number: int, limit: int) -> WordEntry:
     """The word table's entry of a word."""
     return WordTable(desk.store, desk.index).entry(typed, order=order, page=page_number, limit=limit)
 
@@ -103,7 +103,7 @@ class PageAnswer(ResourceRow, frozen=True, kw_only=True):
 
 def resource(store: Store, url: str) -> ResourceRow:
     """The resource that a person named."""
-    from_input(url)  # says what is wrong with it, if it is no URL at all
+    urls_from_input(url)  # says what is wrong with it, if it is no URL at all
     try:
         return find(store, url)
     except UsageError as error:
@@ -217,7 +217,7 @@ def _round(store: Store) -> RoundTold | None:
 
 def _freshness(desk: Desk) -> Freshness:
     settings = load(file=None, store_dir=local_directory(desk.place), environ=os.environ, flags={}).settings
-    return desk.store.freshness(schedule_of(settings.freshness, desk.store.paces()), time.time())
+    return desk.store.freshness(schedule_from_settings(settings.freshness, desk.store.paces()), time.time())
 
 
 class Hosts(msgspec.Struct, frozen=True, kw_only=True):

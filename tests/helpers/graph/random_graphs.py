@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from gossamer.graph.snapshot import Links
+from gossamer.graph.snapshot import LinkMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 any_graph = settings(max_examples=60)
 
 
-def links(nodes: int, pairs: Sequence[tuple[int, int]], weights: Sequence[int] | None = None) -> Links:
+def links(nodes: int, pairs: Sequence[tuple[int, int]], weights: Sequence[int] | None = None) -> LinkMatrix:
     """A graph from pairs of nodes."""
     source, target = np.array(pairs, np.int64).reshape(-1, 2).T
-    return Links.from_edges(nodes, source, target, None if weights is None else np.array(weights))
+    return LinkMatrix.from_edges(nodes, source, target, None if weights is None else np.array(weights))
 
 
-def to_networkx(graph: Links) -> nx.DiGraph:
+def to_networkx(graph: LinkMatrix) -> nx.DiGraph:
     """The same graph for networkx."""
     other: Any = nx.DiGraph()
     other.add_nodes_from(range(graph.nodes))
@@ -35,7 +35,7 @@ def to_networkx(graph: Links) -> nx.DiGraph:
 
 
 @st.composite
-def random_links(draw: st.DrawFn, most: int = 12) -> Links:
+def random_links(draw: st.DrawFn, most: int = 12) -> LinkMatrix:
     """Any small graph: with dangling nodes, nodes apart, cycles and parallel links."""
     nodes = draw(st.integers(1, most))
     node = st.integers(0, nodes - 1)
@@ -44,7 +44,7 @@ def random_links(draw: st.DrawFn, most: int = 12) -> Links:
     return links(nodes, pairs, weights)
 
 
-def power_iteration(graph: Links, alpha: float = 0.85, rounds: int = 300) -> list[float]:
+def power_iteration(graph: LinkMatrix, alpha: float = 0.85, rounds: int = 300) -> list[float]:
     """PageRank as the textbook has it, a loop over pages and links."""
     nodes = graph.nodes
     values = [1 / nodes] * nodes

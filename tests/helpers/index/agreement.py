@@ -7,7 +7,7 @@ import re
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from gossamer.index.documents import as_indexed
+from gossamer.index.documents import indexed_runs
 from gossamer.wiring import open_store, searcher
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def questions(web: Path, index: IndexReader, number: int) -> list[str]:
 
 
 def _question(title: str, text: bytes, lot: random.Random) -> str:
-    words = WORD.findall(" ".join(run for _, run in as_indexed(text))) or [title]
+    words = WORD.findall(" ".join(run for _, run in indexed_runs(text))) or [title]
     at = lot.randrange(len(words))
     together = " ".join(words[at : at + 3])
     anywhere = " ".join(lot.sample(words, min(2, len(words))))

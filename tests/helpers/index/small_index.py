@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import zstandard
 
-from gossamer.index.analyze import analysis
+from gossamer.index.analyze import get_analyzer
 from gossamer.index.documents import DocumentMaker
-from gossamer.index.protocol import InTitle, Phrase, Query, Weights, Word
+from gossamer.index.protocol import FieldWeights, InTitle, Phrase, Query, Word
 from gossamer.model import Field
 from gossamer.store.follow.changes import Standing
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import Document, IndexWriter
 
 Runs = list[tuple[Field, str]]
-WEIGHTS = Weights(title=2.0, headings=1.0, body=1.0, url=0.5)
+WEIGHTS = FieldWeights(title=2.0, headings=1.0, body=1.0, url=0.5)
 SEEN = 1_700_000_000.0
 
 
@@ -67,12 +67,12 @@ def page(title: str, *paragraphs: str) -> Runs:
 
 
 def word(text: str, language: str = "english") -> Word:
-    (token,) = analysis(language).tokens(text)
+    (token,) = get_analyzer(language).tokens(text)
     return Word(text=text, terms=(token.term,), stop=token.stop)
 
 
 def phrase(text: str, language: str = "english", *, title_only: bool = False) -> Phrase:
-    terms = tuple(analysis(language).terms(text).split())
+    terms = tuple(get_analyzer(language).terms(text).split())
     return Phrase(text=text, alternatives=(terms,), title_only=title_only)
 
 

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.search.weights import SECOND
+from gossamer.search.weights import SECOND_PASS_WEIGHTS
 from gossamer.wiring import open_searcher, open_store
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.search.service import Searcher
-    from gossamer.search.weights import Blend
+    from gossamer.search.weights import RankWeights
 
 DEPTH = 1_000  # hits that a ranking is judged by
 FOUND_WITHIN = 50  # a known item further down counts as not found
@@ -30,7 +30,7 @@ SEED = 3
 
 
 @contextmanager
-def searcher_of(web: Path, blend: Blend = SECOND) -> Iterator[Searcher]:
+def searcher_of(web: Path, blend: RankWeights = SECOND_PASS_WEIGHTS) -> Iterator[Searcher]:
     """Asks a web, with the weights given."""
     place = str(web)
     with closing(open_store(place, read_only=True)) as store, closing(open_searcher(store, place, blend)) as searcher:

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.model import HostNote, Kind
+from gossamer.model import HostUpdate, Kind
 from helpers.store.crawl_steps import Bond, Policy, fetched, gone, lease_all, leases, redirected, seed
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Crawler(threading.Thread):
         for _ in range(ROUNDS):
             found = lease_all(store, crawler, urls=chance.randint(2, 12), hosts=2)
             visits = [self._visit(lease) for lease in leases(found).values()]
-            back = [HostNote(host=host.host, ready_at=0.0, delay=0.0, failures=0, keep=False) for host in found]
+            back = [HostUpdate(host=host.host, ready_at=0.0, delay=0.0, failures=0, keep=False) for host in found]
             notes = back if chance.random() < 0.5 else []
             done = store.submit(crawler, visits, Policy(max_depth=self._depth), hosts=notes, now=time.time())
             assert done.lost == 0, "nobody takes away what is leased"

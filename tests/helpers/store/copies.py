@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gossamer.model import HostNote, Robots
+from gossamer.model import HostUpdate, Robots
 from gossamer.store.copy import TABLES, Source, Target
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from gossamer.store.postgres import PostgresStore
@@ -89,7 +89,7 @@ def _visit_again(store: Store, crawler: int) -> None:
         crawler,
         [changed, gone(found[B])],
         admit_all,
-        hosts=[HostNote(host=host, ready_at=0.0, delay=0.5, failures=0, reason="")],
+        hosts=[HostUpdate(host=host, ready_at=0.0, delay=0.5, failures=0, reason="")],
         robots=[Robots(host=host, scheme="http", outcome="rules", text="User-agent: *", fetched_at=1.0)],
         released=[lease for url, lease in found.items() if url not in {A, B}],
         now=time.time(),

@@ -11,7 +11,7 @@ from gossamer.config import CrawlSettings
 from gossamer.crawl.policy import verdict
 from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit
 from gossamer.store.sqlite import SqliteStore
-from gossamer.urls.canonical import authority, digest
+from gossamer.urls.canonical import authority, url_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def build(directory: Path, *, settings: CrawlSettings | None = None, source: boo
 
 
 def candidate(url: str, *, seed: bool = False) -> Candidate:
-    return Candidate(url=url, digest=digest(url), kind=Kind.HYPERLINK, follow=True, depth=0, seed=seed)
+    return Candidate(url=url, digest=url_digest(url), kind=Kind.HYPERLINK, follow=True, depth=0, seed=seed)
 
 
 def admit(candidates: Sequence[Candidate]) -> list[Admission]:
@@ -91,7 +91,7 @@ def bonds(url: str) -> Links:
         found[target, anchor] = found.get((target, anchor), 0) + 1
     many = len(found)
     return Links(
-        [digest(target) for target, _ in found], [target for target, _ in found], [int(Kind.HYPERLINK)] * many,
+        [url_digest(target) for target, _ in found], [target for target, _ in found], [int(Kind.HYPERLINK)] * many,
         [True] * many, [anchor for _, anchor in found], list(found.values()), [""] * many,
         [int(Position.CONTENT)] * many,
     )  # fmt: skip

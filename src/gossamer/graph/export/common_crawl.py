@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gossamer.graph.export.xml_formats import edges_of
+from gossamer.graph.export.xml_formats import iterate_edges
 from gossamer.graph.snapshot import reversed_host
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 LINES_AT_ONCE = 1 << 14
-LEVEL = 6  # of gzip
-HEADER = "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#{}\n"
+GZIP_LEVEL = 6  # of gzip
+RANKS_HEADER = "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#{}\n"
 
 
 def write_common_crawl(store: Store, graph: Graph, folder: Path, *, hosts: bool) -> bool:
@@ -41,49 +41,49 @@ def write_common_crawl(store: Store, graph: Graph, folder: Path, *, hosts: bool)
     links = graph.hosts if hosts else graph.pages
     names = list(map(reversed_host, graph.host_names())) if hosts else None
 
-    def named() -> Iterable[str]:
+    def node_names() -> Iterable[str]:
         return graph.urls() if names is None else names
 
-    _write(folder / "vertices.txt.gz", (f"{number}\t{name}\n" for number, name in enumerate(named())))
-    _write(folder / "edges.txt.gz", (f"{source}\t{target}\n" for source, target, _ in edges_of(links)))
-    known: Iterator[Ranks | HostRanks | None] = (
+    _write_lines(folder / "vertices.txt.gz", (f"{number}\t{name}\n" for number, name in enumerate(node_names())))
+    _write_lines(folder / "edges.txt.gz", (f"{source}\t{target}\n" for source, target, _ in iterate_edges(links)))
+    node_ranks: Iterator[Ranks | HostRanks | None] = (
         (node.ranks for node in store.host_nodes(graph.host_ids.tolist()))
         if hosts
         else (node.ranks for node in store.page_nodes(graph.docs.tolist()))
     )
-    harmonic, pagerank = _columns(known, links.nodes)
+    harmonic, pagerank = _rank_columns(node_ranks, links.nodes)
     if not links.nodes or np.isnan(harmonic).all() or np.isnan(pagerank).all():
         return False
     label = graph.url if names is None else names.__getitem__
-    _write(folder / "ranks.txt.gz", _ranks(harmonic, pagerank, label, "host_rev" if hosts else "url"))
+    _write_lines(folder / "ranks.txt.gz", _rank_lines(harmonic, pagerank, label, "host_rev" if hosts else "url"))
     return True
 
 
-def _columns(known: Iterator[Ranks | HostRanks | None], nodes: int) -> tuple[Floats, Floats]:
+def _rank_columns(node_ranks: Iterator[Ranks | HostRanks | None], nodes: int) -> tuple[Floats, Floats]:
     harmonic, pagerank = np.full(nodes, np.nan), np.full(nodes, np.nan)
-    for number, ranks in enumerate(known):
+    for number, ranks in enumerate(node_ranks):
         if ranks is not None and ranks.harmonic is not None:
             harmonic[number], pagerank[number] = ranks.harmonic, ranks.pagerank
     return harmonic, pagerank
 
 
-def _ranks(harmonic: Floats, pagerank: Floats, label: Callable[[int], str], what: str) -> Iterator[str]:
-    yield HEADER.format(what)
-    order, places = _order(harmonic), np.empty(len(harmonic), np.int64)
-    places[_order(pagerank)] = np.arange(1, len(harmonic) + 1)
-    for place, number in enumerate(order.tolist(), 1):
+def _rank_lines(harmonic: Floats, pagerank: Floats, label: Callable[[int], str], name_column: str) -> Iterator[str]:
+    yield RANKS_HEADER.format(name_column)
+    order, pagerank_positions = _descending_order(harmonic), np.empty(len(harmonic), np.int64)
+    pagerank_positions[_descending_order(pagerank)] = np.arange(1, len(harmonic) + 1)
+    for position, number in enumerate(order.tolist(), 1):
         if not np.isnan(harmonic[number]):
             values = float(harmonic[number]), float(pagerank[number])
-            yield f"{place}\t{values[0]!r}\t{places[number]}\t{values[1]!r}\t{label(number)}\n"
+            yield f"{position}\t{values[0]!r}\t{pagerank_positions[number]}\t{values[1]!r}\t{label(number)}\n"
 
 
-def _order(values: Floats) -> npt.NDArray[np.int64]:
+def _descending_order(values: Floats) -> npt.NDArray[np.int64]:
     """The numbers of nodes, those with the greatest values first; equal ones by number, those without one last."""
     return np.argsort(-values, kind="stable")
 
 
-def _write(path: Path, lines: Iterator[str]) -> None:
+def _write_lines(path: Path, lines: Iterator[str]) -> None:
     # No time in the header: the same graph makes the same bytes.
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) as out:
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as out:
         while chunk := list(islice(lines, LINES_AT_ONCE)):
             out.write("".join(chunk).encode())

@@ -8,15 +8,15 @@ COLOURS = (
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377",
     "#332288", "#999933", "#cc6677", "#44aa99", "#882255", "#117733",
 )  # fmt: skip
-OTHERS = "#9a9a9a"  # communities beyond these, and nodes without one
+OTHER_COLOUR = "#9a9a9a"  # communities beyond these, and nodes without one
 
 
-def hex_of(community: int | None) -> str:
+def community_hex(community: int | None) -> str:
     """The colour of a community: `#4477aa`. The biggest ones have colours of their own."""
-    return COLOURS[community] if community is not None and 0 <= community < len(COLOURS) else OTHERS
+    return COLOURS[community] if community is not None and 0 <= community < len(COLOURS) else OTHER_COLOUR
 
 
-def colour_of(community: int | None) -> tuple[int, int, int]:
+def community_rgb(community: int | None) -> tuple[int, int, int]:
     """The same as red, green and blue from 0 to 255."""
-    code = hex_of(community)
+    code = community_hex(community)
     return int(code[1:3], 16), int(code[3:5], 16), int(code[5:7], 16)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Everything is in points, 1/72 inch, as letters are.
-PAPER = (980.0, 660.0)
+SHEET_SIZE = (980.0, 660.0)
 DPI = 150
 INK, FAINT, WHITE = "#222222", "#777777", "#ffffff"
 STYLE: dict[Any, object] = {
@@ -27,7 +27,7 @@ STYLE: dict[Any, object] = {
 
 
 @contextmanager
-def drawing(out: IO[bytes], form: str) -> Iterator[Sheet]:
+def open_sheet(out: IO[bytes], image_format: str) -> Iterator[Sheet]:
     """A sheet to draw on, which is written when it is done; `form` is svg or png."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - heavy, and for those who want pictures
@@ -37,11 +37,11 @@ def drawing(out: IO[bytes], form: str) -> Iterator[Sheet]:
     with mpl.rc_context():
         mpl.rcdefaults()  # whatever the user's own settings are
         mpl.rcParams.update(STYLE)
-        figure = Figure(figsize=(PAPER[0] / 72, PAPER[1] / 72), dpi=DPI, facecolor=WHITE)
+        figure = Figure(figsize=(SHEET_SIZE[0] / 72, SHEET_SIZE[1] / 72), dpi=DPI, facecolor=WHITE)
         yield Sheet(figure)
         # Without the time and the version of the library, so that the same picture is the same file.
-        metadata = {"Date": None, "Creator": "Gossamer"} if form == "svg" else {"Software": "Gossamer"}
-        figure.savefig(out, format=form, metadata=metadata)
+        metadata = {"Date": None, "Creator": "Gossamer"} if image_format == "svg" else {"Software": "Gossamer"}
+        figure.savefig(out, format=image_format, metadata=metadata)
 
 
 class Sheet:
@@ -54,30 +54,30 @@ class Sheet:
 
         self.figure = figure
         self.axes = figure.add_axes((0, 0, 1, 1))
-        self.axes.set(xlim=(0, PAPER[0]), ylim=(0, PAPER[1]))
+        self.axes.set(xlim=(0, SHEET_SIZE[0]), ylim=(0, SHEET_SIZE[1]))
         self.axes.axis("off")
         canvas: Any = FigureCanvasAgg(figure)
         self._renderer = canvas.get_renderer()
-        self._font = FontProperties
-        self._letters = FT2Font(fontManager.findfont("DejaVu Sans")).get_charmap()
+        self._font_properties = FontProperties
+        self._charmap = FT2Font(fontManager.findfont("DejaVu Sans")).get_charmap()
 
     def can_show(self, text: str) -> bool:
         """Whether the font has all letters, and they are written from left to right (no other way is known here)."""
         return text.isprintable() and all(
-            ord(one) in self._letters and bidirectional(one) not in {"R", "AL"} for one in text
+            ord(character) in self._charmap and bidirectional(character) not in {"R", "AL"} for character in text
         )
 
-    def name(self, names: tuple[str, ...]) -> str:
+    def first_showable(self, names: tuple[str, ...]) -> str:
         """The first of several names that can be shown."""
         return next((name for name in names if self.can_show(name)), "")
 
-    def size(self, text: str, height: float) -> tuple[float, float]:
+    def text_size(self, text: str, height: float) -> tuple[float, float]:
         """Width and height of a text."""
-        font = self._font(family="DejaVu Sans", size=height)
-        across, along, _ = self._renderer.get_text_width_height_descent(text, font, ismath=False)
-        return across * 72 / DPI, along * 72 / DPI
+        font = self._font_properties(family="DejaVu Sans", size=height)
+        width_pixels, height_pixels, _ = self._renderer.get_text_width_height_descent(text, font, ismath=False)
+        return width_pixels * 72 / DPI, height_pixels * 72 / DPI
 
-    def write(self, x: float, y: float, text: str, height: float, *, colour: str = INK, **more: Any) -> Any:
+    def draw_text(self, x: float, y: float, text: str, height: float, *, colour: str = INK, **options: Any) -> Any:
         """Write a text from a point on."""
-        shown = "".join(one for one in text if self.can_show(one))
-        return self.axes.text(x, y, shown, fontsize=height, color=colour, **more)
+        shown = "".join(character for character in text if self.can_show(character))
+        return self.axes.text(x, y, shown, fontsize=height, color=colour, **options)

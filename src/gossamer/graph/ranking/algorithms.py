@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gossamer.graph.arrays import Writer, alone_in, load_part
-from gossamer.graph.ranking.eigenvector import corrected, dominant
+from gossamer.graph.arrays import ArrayWriter, directory_lock, load_bundle
+from gossamer.graph.ranking.eigenvector import correct_eigenvector, dominant_eigenvector
 from gossamer.graph.ranking.matrix import row_sums
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from gossamer.graph.ranking.matrix import Matrix
-    from gossamer.graph.snapshot import Links
+    from gossamer.graph.ranking.matrix import BlockMatrix
+    from gossamer.graph.snapshot import LinkMatrix
 
     Floats = npt.NDArray[np.float64]
     ShortFloats = npt.NDArray[np.float32]
-    Tell = Callable[[str], None]
+    OnProgress = Callable[[str], None]
 
 ALPHA = 0.85  # how often the random reader follows a link rather than starting anew
 TOLERANCE = 1e-8  # change of a round, summed over all pages, that ends the iteration
@@ -33,9 +33,9 @@ TOLERANCE = 1e-8  # change of a round, summed over all pages, that ends the iter
 # bits twice as many fit: such a product takes half the time. They are right to a millionth, so whatever they find is
 # put right with numbers of 64 bits.
 QUICK_TOLERANCE = 1e-5  # of what they are to find
-LARGE = 1e20  # what they are made to sum up to: near zero they would be slow
+QUICK_SUM = 1e20  # what they are made to sum up to: near zero they would be slow
 HITS_ROUNDS = 1000
-HITS_CORRECTED = 3  # of them: one is enough, unless there are vectors that are about as dominant
+HITS_CORRECTIONS = 3  # of them: one is enough, unless there are vectors that are about as dominant
 PAGERANK = "pagerank"  # the part that search reads
 
 
@@ -54,13 +54,13 @@ class Hits(NamedTuple):
 
 
 def pagerank(
-    links: Links,
+    links: LinkMatrix,
     *,
     alpha: float = ALPHA,
     weighted: bool = False,
     start: Floats | None = None,
     dangling: Floats | None = None,
-    tell: Tell = lambda _: None,
+    on_progress: OnProgress = lambda _: None,
 ) -> PageRank:
     """PageRank by power iteration: a round in 64 bits, then what its change brings about, in 32, and so on.
 
@@ -70,85 +70,89 @@ def pagerank(
     nodes = links.nodes
     if not nodes:
         return PageRank(np.empty(0), 0)
-    start = _shares(start, nodes)
-    dangling = start if dangling is None else _shares(dangling, nodes)
-    matrix = links.gets(weighted=weighted)
+    start = _normalize_shares(start, nodes)
+    dangling = start if dangling is None else _normalize_shares(dangling, nodes)
+    matrix = links.inlink_matrix(weighted=weighted)
     strength = row_sums(links.starts, links.weights) if weighted else np.diff(links.starts)
-    given = alpha / np.where(strength == 0, 1, strength)
-    most = math.ceil(math.log(TOLERANCE / 2) / math.log(alpha))  # every round shrinks the change at least by alpha
-    quick = _Quick(matrix, given.astype(np.float32), np.asarray(dangling, np.float32), most)
+    share_per_link = alpha / np.where(strength == 0, 1, strength)
+    max_rounds = math.ceil(
+        math.log(TOLERANCE / 2) / math.log(alpha)
+    )  # every round shrinks the change at least by alpha
+    single_precision = _SinglePrecision(
+        matrix, share_per_link.astype(np.float32), np.asarray(dangling, np.float32), max_rounds
+    )
     values = np.broadcast_to(start, nodes).copy()
     iterations = 0
-    for _ in range(most):
-        change = matrix @ (values * given)
+    for _ in range(max_rounds):
+        change = matrix @ (values * share_per_link)
         change += (alpha - change.sum()) * dangling  # what came to nodes without links
         change += (1 - alpha) * start
         change -= values
         values += change
         iterations += 1
         size = float(np.abs(change).sum())
-        tell(f"PageRank: round {iterations}, change {size:.1e}")
+        on_progress(f"PageRank: round {iterations}, change {size:.1e}")
         if size < TOLERANCE:
             break
-        rounds, later = quick.brought_about(change, size)
-        values += later
+        rounds, propagated = single_precision.propagate_change(change, size)
+        values += propagated
         np.maximum(values, 0, out=values)
         iterations += rounds
     return PageRank(values / values.sum(), iterations)
 
 
-class _Quick(NamedTuple):
+class _SinglePrecision(NamedTuple):
     """Rounds of PageRank with numbers of 32 bits."""
 
-    matrix: Matrix
-    given: ShortFloats
+    matrix: BlockMatrix
+    share_per_link: ShortFloats
     dangling: ShortFloats  # one number when it is the same for all
-    most: int
+    max_rounds: int
 
-    def brought_about(self, change: Floats, size: float) -> tuple[int, ShortFloats]:
+    def propagate_change(self, change: Floats, size: float) -> tuple[int, ShortFloats]:
         """What a change brings about in the rounds to come, and in how many."""
-        scale = LARGE / size
+        scale = QUICK_SUM / size
         least = max(QUICK_TOLERANCE * size, TOLERANCE * 0.8) * scale
         part = (change * scale).astype(np.float32)
         total = np.zeros_like(part)
         rounds = 0
-        while rounds < self.most and np.abs(part).sum() > least:
-            part = self.matrix @ (part * self.given)
+        while rounds < self.max_rounds and np.abs(part).sum() > least:
+            part = self.matrix @ (part * self.share_per_link)
             part -= part.sum() * self.dangling  # the sum stays 0, also where rounding is in the way
             total += part
             rounds += 1
         return rounds, total / np.float32(scale)
 
 
-def _shares(given: Floats | None, nodes: int) -> Floats:
+def _normalize_shares(weights: Floats | None, nodes: int) -> Floats:
     """What each node gets; one number when it is the same for all, which spares an array."""
-    return np.asarray(1 / nodes) if given is None else given / given.sum()
+    return np.asarray(1 / nodes) if weights is None else weights / weights.sum()
 
 
-def hits(links: Links, *, weighted: bool = False, tell: Tell = lambda _: None) -> Hits:
+def hits(links: LinkMatrix, *, weighted: bool = False, on_progress: OnProgress = lambda _: None) -> Hits:
     """Hubs and authorities: the dominant vector by Lanczos' method in 32 bits, put right in 64."""
     nodes = links.nodes
     if not links.edges:
         return Hits(np.zeros(nodes), np.zeros(nodes))
-    matrix = links.gets(weighted=weighted)
-    times = matrix.there_and_back
-    tell("hubs and authorities")
+    matrix = links.inlink_matrix(weighted=weighted)
+    multiply = matrix.gram_product
+    on_progress("hubs and authorities")
     linked = np.diff(links.in_starts).astype(np.float32)  # what authorities are when all are hubs
-    authorities = dominant(times, linked, QUICK_TOLERANCE)
+    authorities = dominant_eigenvector(multiply, linked, QUICK_TOLERANCE)
     for iteration in range(1, HITS_ROUNDS):
         before = np.abs(authorities).astype(np.float64)
         before /= before.sum()
-        hubs = matrix.turned(before)
+        hubs = matrix.transposed_product(before)
         image = matrix @ hubs
         authorities = image / image.sum()
         change = np.abs(authorities - before).sum()
-        tell(f"hubs and authorities: round {iteration}, change {change:.1e}")
+        on_progress(f"hubs and authorities: round {iteration}, change {change:.1e}")
         if change < TOLERANCE:
             break
-        if iteration <= HITS_CORRECTED:
-            authorities = corrected(times, before, image, max(QUICK_TOLERANCE, TOLERANCE / change / 3))
-        elif iteration == HITS_CORRECTED + 1:
-            authorities = dominant(times, authorities, TOLERANCE)
+        if iteration <= HITS_CORRECTIONS:
+            authorities = correct_eigenvector(multiply, before, image, max(QUICK_TOLERANCE, TOLERANCE / change / 3))
+        elif iteration == HITS_CORRECTIONS + 1:
+            authorities = dominant_eigenvector(multiply, authorities, TOLERANCE)
     return Hits(hubs / hubs.sum(), authorities)
 
 
@@ -160,8 +164,8 @@ def score(values: Floats) -> Floats:
     least, most = positive.min(), positive.max()
     if most / least < 1 + 1e-9:
         return np.where(values > 0, 100.0, 0.0)
-    spread: Floats = np.log(np.maximum(values, least) / least) / math.log(most / least)
-    return np.clip(100 * spread, 0, 100).round(2)
+    scaled: Floats = np.log(np.maximum(values, least) / least) / math.log(most / least)
+    return np.clip(100 * scaled, 0, 100).round(2)
 
 
 # -- for search --------------------------------------------------------------------------------------------------------
@@ -172,14 +176,14 @@ def load_pagerank(directory: Path) -> npt.NDArray[np.float32] | None:
 
     DocIDs found since may lie beyond its end.
     """
-    part = load_part(directory, PAGERANK)
-    return part["scores"] if part is not None else None
+    bundle = load_bundle(directory, PAGERANK)
+    return bundle["scores"] if bundle is not None else None
 
 
 def save_pagerank(directory: Path, docs: npt.NDArray[np.int32], scores: Floats, version: int) -> None:
     """Put a new array by DocID in place of the old one."""
     by_doc = np.zeros(int(docs.max()) + 1 if len(docs) else 1, np.float32)
     by_doc[docs] = scores / 100
-    with alone_in(directory), Writer(directory, PAGERANK) as writer:
+    with directory_lock(directory), ArrayWriter(directory, PAGERANK) as writer:
         writer.append("scores", by_doc)
         writer.publish(version)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from gossamer.graph.bonds import spread
+from gossamer.graph.bonds import gather_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,47 +19,49 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from gossamer.graph.arrays import Array
-    from gossamer.graph.snapshot import Links
+    from gossamer.graph.snapshot import LinkMatrix
 
 UNREACHED = -1
-DENSE = 16  # a level with more than this part of all links is quicker looked at as a product with the whole matrix
-WORDS = 4  # of 64 bits: as many walks at once as fit into half a cache line
-SAMPLED = 256  # pages that the estimate walks from: 2 to 3 % off in the median
+DENSE_DIVISOR = (
+    16  # a level with more than this part of all links is quicker looked at as a product with the whole matrix
+)
+WALK_WORDS = 4  # of 64 bits: as many walks at once as fit into half a cache line
+SAMPLE_PAGES = 256  # pages that the estimate walks from: 2 to 3 % off in the median
 EXACT_WORK = 10_000_000_000  # pages times links up to which it walks from all pages: 3 to 4 seconds
 
 
-class Harmonic(NamedTuple):
+class HarmonicCentrality(NamedTuple):
     """Harmonic centrality: for each page the sum of 1 / clicks over all pages that lead to it."""
 
     values: npt.NDArray[np.float64]
     method: str  # "exact", or from how many pages it was estimated
 
 
-def reach(starts: Array, neighbours: Array, sources: Array) -> npt.NDArray[np.int32]:
+def shortest_distances(starts: Array, neighbours: Array, sources: Array) -> npt.NDArray[np.int32]:
     """The distance of every node from the nearest source along rows of neighbours; -1: there is no way."""
     distance = np.full(len(starts) - 1, UNREACHED, np.int32)
     distance[sources] = 0
-    frontier, level, turned = np.flatnonzero(distance == 0), 0, None
+    frontier, level, matrix = np.flatnonzero(distance == 0), 0, None
     while len(frontier):
         level += 1
-        if (starts[frontier + 1] - starts[frontier]).sum() * DENSE > len(neighbours):
-            turned = _turned(starts, neighbours) if turned is None else turned
-            found = np.flatnonzero((turned @ (distance == level - 1)) & (distance == UNREACHED))
+        if (starts[frontier + 1] - starts[frontier]).sum() * DENSE_DIVISOR > len(neighbours):
+            matrix = _neighbour_matrix(starts, neighbours) if matrix is None else matrix
+            reached = np.flatnonzero((matrix @ (distance == level - 1)) & (distance == UNREACHED))
         else:
-            found = neighbours[spread(starts, frontier)[1]]
-            found = distinct(found[distance[found] == UNREACHED])
-        distance[found] = level
-        frontier = found
+            reached = neighbours[gather_rows(starts, frontier)[1]]
+            reached = sorted_unique(reached[distance[reached] == UNREACHED])
+        distance[reached] = level
+        frontier = reached
     return distance
 
 
-def distinct(numbers: Array) -> Array:
+def sorted_unique(numbers: Array) -> Array:
     """Every number once, in order. By sorting: the hash table of `np.unique` takes five times as long."""
     ordered = np.sort(numbers)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
-def _turned(starts: Array, neighbours: Array) -> sparse.csc_array:
+def _neighbour_matrix(starts: Array, neighbours: Array) -> sparse.csc_array:
     """The matrix whose product with a set of nodes is the set of all their neighbours."""
     nodes = len(starts) - 1
     index = np.int32 if len(neighbours) < 2**31 else np.int64
@@ -67,32 +69,32 @@ def _turned(starts: Array, neighbours: Array) -> sparse.csc_array:
     return rows.T
 
 
-def depths(links: Links, seeds: Array) -> npt.NDArray[np.int32]:
+def click_depths(links: LinkMatrix, seeds: Array) -> npt.NDArray[np.int32]:
     """Clicks from the seeds; -1: no way leads there."""
-    return reach(links.starts, links.targets, seeds)
+    return shortest_distances(links.starts, links.targets, seeds)
 
 
-def harmonic(links: Links, tell: Callable[[str], None] = lambda _: None) -> Harmonic:
+def harmonic_centrality(links: LinkMatrix, on_progress: Callable[[str], None] = lambda _: None) -> HarmonicCentrality:
     """Harmonic centrality of all pages: exact where that takes seconds, otherwise estimated from random pages."""
     nodes = links.nodes
-    exact = nodes <= SAMPLED or nodes * links.edges <= EXACT_WORK
+    exact = nodes <= SAMPLE_PAGES or nodes * links.edges <= EXACT_WORK
     # The same pages every time: who ranks twice wants the same numbers.
-    chosen = np.arange(nodes) if exact else np.random.default_rng(nodes).choice(nodes, SAMPLED, replace=False)
+    sources = np.arange(nodes) if exact else np.random.default_rng(nodes).choice(nodes, SAMPLE_PAGES, replace=False)
     total = np.zeros(nodes)
-    for begin in range(0, len(chosen), 64 * WORDS):
-        tell(f"harmonic centrality: from {begin:,} of {len(chosen):,} pages")
-        _walk(links, chosen[begin : begin + 64 * WORDS], total)
+    for begin in range(0, len(sources), 64 * WALK_WORDS):
+        on_progress(f"harmonic centrality: from {begin:,} of {len(sources):,} pages")
+        _add_inverse_distances(links, sources[begin : begin + 64 * WALK_WORDS], total)
     if exact:
-        return Harmonic(total, "exact")
-    return Harmonic(total * (nodes / len(chosen)), f"estimated from {len(chosen)} pages")
+        return HarmonicCentrality(total, "exact")
+    return HarmonicCentrality(total * (nodes / len(sources)), f"estimated from {len(sources)} pages")
 
 
-def _walk(links: Links, sources: Array, total: Array) -> None:
+def _add_inverse_distances(links: LinkMatrix, sources: Array, total: Array) -> None:
     """Walk from up to 64 * WORDS pages at once and add 1 / clicks to what is reached."""
     linked = np.flatnonzero(np.diff(links.in_starts))  # reduceat knows no empty rows
     first = links.in_starts[linked]
     walk = np.arange(len(sources))
-    seen = np.zeros((links.nodes, WORDS), np.uint64)
+    seen = np.zeros((links.nodes, WALK_WORDS), np.uint64)
     np.bitwise_or.at(seen, (sources, walk // 64), np.uint64(1) << (walk % 64).astype(np.uint64))
     fresh = seen.copy()
     level = 0

@@ -21,88 +21,88 @@ if TYPE_CHECKING:
     from gossamer.graph.arrays import Array
 
     Floats = npt.NDArray[np.float64]
-    Times = Callable[[Array], Array]  # the product with the matrix, in the precision of the vector
+    MatrixProduct = Callable[[Array], Array]  # the product with the matrix, in the precision of the vector
 
-VECTORS = 16  # kept at a time
-TRIES = 10
+MAX_VECTORS = 16  # kept at a time
+MAX_RESTARTS = 10
 
 
-def dominant(times: Times, vector: Array, tolerance: float) -> Array:
+def dominant_eigenvector(multiply: MatrixProduct, vector: Array, tolerance: float) -> Array:
     """The eigenvector of the greatest eigenvalue, found from a vector."""
-    for _ in range(TRIES):
-        space = _Space(times, vector)
+    for _ in range(MAX_RESTARTS):
+        space = _KrylovSpace(multiply, vector)
         while True:
-            values, parts = np.linalg.eigh(space.grow())
-            found = space.left * abs(parts[-1, -1]) <= tolerance * values[-1]
-            if found or space.full:
+            eigenvalues, eigenvectors = np.linalg.eigh(space.grow())
+            converged = space.residual_norm * abs(eigenvectors[-1, -1]) <= tolerance * eigenvalues[-1]
+            if converged or space.is_full:
                 break
-        vector = space.combined(parts[:, -1])
-        if found:
+        vector = space.combine(eigenvectors[:, -1])
+        if converged:
             break
     return vector
 
 
-def corrected(times: Times, vector: Floats, image: Floats, tolerance: float) -> Floats:
+def correct_eigenvector(multiply: MatrixProduct, vector: Floats, image: Floats, tolerance: float) -> Floats:
     """A vector that is nearly the eigenvector, with what it lacks (the correction equation of Jacobi and Davidson).
 
     What it lacks is small, so that products in 32 bits are good enough to find it to 64; `image` is one in 64.
     """
-    length = _length(vector)
+    length = _norm(vector)
     unit = (vector / length).astype(np.float32)
     value = _dot(vector, image) / length**2
-    left_over = image / value - vector
-    size = _length(left_over)
+    residual = image / value - vector
+    size = _norm(residual)
 
-    def beside(part: Array) -> Array:
-        turned = times(part)
-        turned -= _dot(turned, unit) * unit
-        return turned
+    def multiply_orthogonally(direction: Array) -> Array:
+        product = multiply(direction)
+        product -= _dot(product, unit) * unit
+        return product
 
-    space = _Space(beside, (left_over / size).astype(np.float32))
+    space = _KrylovSpace(multiply_orthogonally, (residual / size).astype(np.float32))
     while True:
         small = space.grow() / value
-        one = np.eye(len(small))
+        identity = np.eye(len(small))
         # Least squares: where another vector is as dominant, nothing can be said of its share.
-        shares = np.linalg.lstsq(one - small, one[0], rcond=tolerance)[0]
-        if space.left * abs(shares[-1]) <= tolerance * value or space.full:
-            return vector + space.combined(size * shares)
+        coefficients = np.linalg.lstsq(identity - small, identity[0], rcond=tolerance)[0]
+        if space.residual_norm * abs(coefficients[-1]) <= tolerance * value or space.is_full:
+            return vector + space.combine(size * coefficients)
 
 
-class _Space:
+class _KrylovSpace:
     """Orthogonal vectors, each made from the one before: seen among them the matrix is small and tridiagonal."""
 
-    def __init__(self, times: Times, vector: Array) -> None:
-        self._times = times
-        self._next = vector / _length(vector)
+    def __init__(self, multiply: MatrixProduct, vector: Array) -> None:
+        self._multiply = multiply
+        self._next = vector / _norm(vector)
         self._vectors: list[Array] = []
-        self._middle: list[float] = []
-        self._beside: list[float] = []
-        self.left = 0.0  # length of what the matrix makes of the last vector and is not among them
+        self._diagonal: list[float] = []
+        self._off_diagonal: list[float] = []
+        self.residual_norm = 0.0  # length of what the matrix makes of the last vector and is not among them
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether there are as many as are kept at a time."""
-        return len(self._vectors) == VECTORS
+        return len(self._vectors) == MAX_VECTORS
 
     def grow(self) -> Floats:
         """Add a vector; returns the small matrix."""
         if self._vectors:
-            self._beside.append(self.left)
+            self._off_diagonal.append(self.residual_norm)
         self._vectors.append(self._next)
-        image = self._times(self._next)
-        self._middle.append(_dot(image, self._next))
-        image -= self._middle[-1] * self._next
-        if self._beside:
-            image -= self._beside[-1] * self._vectors[-2]
-        self.left = _length(image)
-        self._next = image / self.left if self.left else image
-        return np.diag(self._middle) + np.diag(self._beside, 1) + np.diag(self._beside, -1)
+        image = self._multiply(self._next)
+        self._diagonal.append(_dot(image, self._next))
+        image -= self._diagonal[-1] * self._next
+        if self._off_diagonal:
+            image -= self._off_diagonal[-1] * self._vectors[-2]
+        self.residual_norm = _norm(image)
+        self._next = image / self.residual_norm if self.residual_norm else image
+        return np.diag(self._diagonal) + np.diag(self._off_diagonal, 1) + np.diag(self._off_diagonal, -1)
 
-    def combined(self, shares: Floats) -> Array:
+    def combine(self, coefficients: Floats) -> Array:
         """The vector that has these shares of them."""
         total = np.zeros_like(self._next)
-        for share, vector in zip(shares.tolist(), self._vectors, strict=True):
-            total += share * vector
+        for coefficient, vector in zip(coefficients.tolist(), self._vectors, strict=True):
+            total += coefficient * vector
         return total
 
 
@@ -110,5 +110,5 @@ def _dot(one: Array, other: Array) -> float:
     return float(np.einsum("i,i", one, other))  # without BLAS
 
 
-def _length(vector: Array) -> float:
+def _norm(vector: Array) -> float:
     return math.sqrt(_dot(vector, vector))

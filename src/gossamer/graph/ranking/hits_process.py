@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gossamer.basics.cores import cores, on_another
-from gossamer.graph.arrays import load_part
+from gossamer.basics.cores import available_cores, helper_process
+from gossamer.graph.arrays import load_bundle
 from gossamer.graph.ranking.algorithms import Hits, hits
-from gossamer.graph.snapshot import KNOWN, VISITED, Links
+from gossamer.graph.snapshot import KNOWN, VISITED, LinkMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
 
     from gossamer.graph.snapshot import Graph
 
-    Tell = Callable[[str], None]
-    Later = Callable[[], Hits]
+    OnProgress = Callable[[str], None]
+    GetHits = Callable[[], Hits]
 
-BIG = 10_000_000  # links; below that they take less than a second
-WEIGHTED, PLAIN = "weighted", "plain"
+MIN_PROCESS_LINKS = 10_000_000  # links; below that they take less than a second
+WEIGHTED, UNWEIGHTED = "weighted", "plain"
 
 
 @contextmanager
-def hits_later(graph: Graph, directory: Path, *, weighted: bool, tell: Tell) -> Iterator[Later]:
+def start_hits(graph: Graph, directory: Path, *, weighted: bool, on_progress: OnProgress) -> Iterator[GetHits]:
     """Hubs and authorities of the pages of a graph whose files are in a directory, for when they are needed."""
 
-    def here() -> Hits:
-        return hits(graph.pages, weighted=weighted, tell=tell)
+    def compute_here() -> Hits:
+        return hits(graph.pages, weighted=weighted, on_progress=on_progress)
 
-    if graph.pages.edges < BIG or cores() == 1:
-        yield here
+    if graph.pages.edges < MIN_PROCESS_LINKS or available_cores() == 1:
+        yield compute_here
         return
     name = KNOWN if graph.include_unvisited else VISITED
-    with on_another(__name__, directory, name, graph.stamp, WEIGHTED if weighted else PLAIN) as other:
-        yield lambda: _received(other, tell) or here()
+    with helper_process(__name__, directory, name, graph.stamp, WEIGHTED if weighted else UNWEIGHTED) as connection:
+        yield lambda: _receive_hits(connection, on_progress) or compute_here()
 
 
-def _received(other: Connection[Any, Any], tell: Tell) -> Hits | None:
+def _receive_hits(connection: Connection[Any, Any], on_progress: OnProgress) -> Hits | None:
     """What it found; None when it did not: another process may have put a newer graph in place of this one."""
-    tell("hubs and authorities")
+    on_progress("hubs and authorities")
     try:
-        return Hits(np.frombuffer(other.recv_bytes()), np.frombuffer(other.recv_bytes()))
+        return Hits(np.frombuffer(connection.recv_bytes()), np.frombuffer(connection.recv_bytes()))
     except (EOFError, OSError):  # it has ended
         return None
 
@@ -59,10 +59,10 @@ def main(directory: str, name: str, stamp: str, kind: str, connection: str) -> N
     """Send hubs, then authorities."""
     from multiprocessing.connection import Connection  # noqa: PLC0415 - see `on_another`
 
-    part = load_part(Path(directory), name)
-    if part is None or str(part.facts["made_from"]) != stamp:
+    bundle = load_bundle(Path(directory), name)
+    if bundle is None or str(bundle.facts["made_from"]) != stamp:
         sys.exit(1)
-    found = hits(Links(*(part[each] for each in Links._fields)), weighted=kind == WEIGHTED)
-    with suppress(OSError), Connection(int(connection)) as asker:  # who asked may be there no more
-        for values in found:
-            asker.send_bytes(values.tobytes())
+    result = hits(LinkMatrix(*(bundle[each] for each in LinkMatrix._fields)), weighted=kind == WEIGHTED)
+    with suppress(OSError), Connection(int(connection)) as parent:  # who asked may be there no more
+        for values in result:
+            parent.send_bytes(values.tobytes())

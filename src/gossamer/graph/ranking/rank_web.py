@@ -17,12 +17,12 @@ import numpy as np
 from gossamer.errors import UsageError
 from gossamer.graph.bonds import open_bonds
 from gossamer.graph.ranking.algorithms import ALPHA, hits, load_pagerank, pagerank, save_pagerank, score
-from gossamer.graph.ranking.distances import depths, harmonic
-from gossamer.graph.ranking.expectation import expected
-from gossamer.graph.ranking.hits_process import hits_later
+from gossamer.graph.ranking.distances import click_depths, harmonic_centrality
+from gossamer.graph.ranking.expectation import expected_backlinks
+from gossamer.graph.ranking.hits_process import start_hits
 from gossamer.graph.ranking.matrix import row_sums
 from gossamer.graph.snapshot import open_graph
-from gossamer.graph.structure import BOWTIE, Undirected, bow_tie, components
+from gossamer.graph.structure import BOWTIE, UndirectedGraph, bow_tie, components
 from gossamer.model import Value
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.graph.arrays import Array
-    from gossamer.graph.bonds import Tell
-    from gossamer.graph.ranking.hits_process import Later
-    from gossamer.graph.snapshot import Graph, Links
+    from gossamer.graph.bonds import OnProgress
+    from gossamer.graph.ranking.hits_process import GetHits
+    from gossamer.graph.snapshot import Graph, LinkMatrix
     from gossamer.store.protocol import Store
 
 MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")  # beside PageRank and degrees
-NUMBERS_AT_ONCE = 10_000
+VALUES_AT_ONCE = 10_000
 
 
 class RankOptions(Value, frozen=True, kw_only=True):
@@ -58,72 +58,78 @@ class Nearness(Value, frozen=True, kw_only=True):
     score: float
 
 
-def rank(store: Store, directory: Path, options: RankOptions, tell: Tell = lambda _: None) -> Ranking:
+def rank_web(store: Store, directory: Path, options: RankOptions, on_progress: OnProgress = lambda _: None) -> Ranking:
     """Compute the ranks and write them, unless those that are there are just these."""
-    before = store.ranking()
-    if before is not None and _is_current(before, store.version(), options) and load_pagerank(directory) is not None:
-        return before
-    graph = open_graph(store, directory, include_unvisited=options.include_unvisited, tell=tell)
+    previous = store.ranking()
+    if (
+        previous is not None
+        and _is_current(previous, store.version(), options)
+        and load_pagerank(directory) is not None
+    ):
+        return previous
+    graph = open_graph(store, directory, include_unvisited=options.include_unvisited, on_progress=on_progress)
     facts: dict[str, Any] = {}
-    with _hits_later(graph, directory, options, tell) as later:
-        pages = _page_columns(graph, store.seeds(), options, facts, tell)
-        hosts = _host_columns(graph, options, tell)
-        if later is not None:
-            pages["hub"], pages["authority"] = later()
+    with _start_hits(graph, directory, options, on_progress) as get_hits:
+        pages = _page_columns(graph, store.seeds(), options, facts, on_progress)
+        hosts = _host_columns(graph, options, on_progress)
+        if get_hits is not None:
+            pages["hub"], pages["authority"] = get_hits()
         ranking = Ranking(
             made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
             hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
             alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
         )  # fmt: skip
-        tell("writing ranks")  # in here: it need not wait until the other process has given back its memory
-        store.write_ranks(ranking, _in_order(graph.docs, pages, Ranks), _in_order(graph.host_ids, hosts, HostRanks))
+        on_progress("writing ranks")  # in here: it need not wait until the other process has given back its memory
+        store.write_ranks(
+            ranking, _ordered_columns(graph.docs, pages, Ranks), _ordered_columns(graph.host_ids, hosts, HostRanks)
+        )
     save_pagerank(directory, graph.docs, pages["score"], graph.version)
-    if _order(store) == Order(order="best"):
-        waiting = expected(open_bonds(store, directory), graph.docs, pages["pagerank"])
+    if _crawl_order(store) == RankOrder(order="best"):
+        waiting = expected_backlinks(open_bonds(store, directory), graph.docs, pages["pagerank"])
         store.reorder(waiting.docs.tolist(), waiting.backlinks.tolist())
     return ranking
 
 
-def _hits_later(
-    graph: Graph, directory: Path, options: RankOptions, tell: Tell
-) -> AbstractContextManager[Later | None]:
+def _start_hits(
+    graph: Graph, directory: Path, options: RankOptions, on_progress: OnProgress
+) -> AbstractContextManager[GetHits | None]:
     if "hits" not in options.measures:
         return nullcontext()
-    return hits_later(graph, directory, weighted=options.weighted, tell=tell)
+    return start_hits(graph, directory, weighted=options.weighted, on_progress=on_progress)
 
 
-class Order(Value, frozen=True, kw_only=True):
+class RankOrder(Value, frozen=True, kw_only=True):
     """What the crawl's settings say about its order."""
 
     order: str = ""
     topic: str = ""  # nearness to it outweighs all else, and is not known here
 
 
-def _order(store: Store) -> Order:
+def _crawl_order(store: Store) -> RankOrder:
     current = store.current_round()
-    return msgspec.json.decode(current.settings, type=Order) if current else Order()
+    return msgspec.json.decode(current.settings, type=RankOrder) if current else RankOrder()
 
 
-def _is_current(before: Ranking, version: int, options: RankOptions) -> bool:
-    made = RankOptions(
-        measures=before.measures, alpha=before.alpha, weighted=before.weighted,
-        include_unvisited=before.include_unvisited,
+def _is_current(previous: Ranking, version: int, options: RankOptions) -> bool:
+    previous_options = RankOptions(
+        measures=previous.measures, alpha=previous.alpha, weighted=previous.weighted,
+        include_unvisited=previous.include_unvisited,
     )  # fmt: skip
-    return before.version == version and made == options
+    return previous.version == version and previous_options == options
 
 
-def near(graph: Graph, docs: Sequence[int], options: RankOptions, limit: int) -> list[Nearness]:
+def pages_near(graph: Graph, docs: Sequence[int], options: RankOptions, limit: int) -> list[Nearness]:
     """The first pages by PageRank personalised to some."""
-    chosen = graph.pages_of(docs)
-    if not len(chosen):
+    start_pages = graph.pages_of(docs)
+    if not len(start_pages):
         raise UsageError("None of these pages was visited, so nothing is known of where they lead.")
     start = np.zeros(graph.pages.nodes)
-    start[chosen] = 1
+    start[start_pages] = 1
     values = pagerank(graph.pages, alpha=options.alpha, weighted=options.weighted, start=start).values
     scores = score(values)
-    first = np.lexsort((np.arange(len(values)), -values))[:limit]
+    best = np.lexsort((np.arange(len(values)), -values))[:limit]
     return [
-        Nearness(url=graph.url(i), pagerank=float(values[i]), score=float(scores[i])) for i in first if values[i] > 0
+        Nearness(url=graph.url(i), pagerank=float(values[i]), score=float(scores[i])) for i in best if values[i] > 0
     ]
 
 
@@ -131,22 +137,22 @@ def near(graph: Graph, docs: Sequence[int], options: RankOptions, limit: int) ->
 
 
 def _page_columns(
-    graph: Graph, seeds: Sequence[int], options: RankOptions, facts: dict[str, Any], tell: Tell
+    graph: Graph, seeds: Sequence[int], options: RankOptions, facts: dict[str, Any], on_progress: OnProgress
 ) -> dict[str, Array]:
     links, measures = graph.pages, options.measures
-    columns = _basics(links, options, facts, tell)
+    columns = _basic_columns(links, options, facts, on_progress)
     if "harmonic" in measures:
-        columns["harmonic"], facts["harmonic"] = harmonic(links, tell)
+        columns["harmonic"], facts["harmonic"] = harmonic_centrality(links, on_progress)
     if "depth" in measures:
-        tell("click depth")
-        columns["depth"] = _or_none(depths(links, graph.pages_of(seeds)))
+        on_progress("click depth")
+        columns["depth"] = _negative_to_none(click_depths(links, graph.pages_of(seeds)))
     if "components" in measures:
-        tell("components")
-        columns["component"] = components(links).of
+        on_progress("components")
+        columns["component"] = components(links).labels
         columns["bowtie"] = np.array(BOWTIE, object)[bow_tie(links, columns["component"])]
     if {"communities", "cores"} & set(measures):
-        tell("communities and cores")
-        undirected = Undirected(links)
+        on_progress("communities and cores")
+        undirected = UndirectedGraph(links)
         if "communities" in measures:
             columns["community"], _, facts["modularity"] = undirected.communities()
         if "cores" in measures:
@@ -154,24 +160,26 @@ def _page_columns(
     return columns
 
 
-def _host_columns(graph: Graph, options: RankOptions, tell: Tell) -> dict[str, Array]:
+def _host_columns(graph: Graph, options: RankOptions, on_progress: OnProgress) -> dict[str, Array]:
     links = graph.hosts
-    columns = _basics(links, options, {}, tell)
+    columns = _basic_columns(links, options, {}, on_progress)
     columns["pages"] = np.diff(graph.host_starts)
     if "hits" in options.measures:
-        columns["hub"], columns["authority"] = hits(links, weighted=options.weighted, tell=tell)
+        columns["hub"], columns["authority"] = hits(links, weighted=options.weighted, on_progress=on_progress)
     if "harmonic" in options.measures:
-        columns["harmonic"] = harmonic(links, tell).values
+        columns["harmonic"] = harmonic_centrality(links, on_progress).values
     if "components" in options.measures:
-        columns["component"] = components(links).of
+        columns["component"] = components(links).labels
     if "communities" in options.measures:
-        columns["community"] = Undirected(links).communities().of
+        columns["community"] = UndirectedGraph(links).communities().labels
     return columns
 
 
-def _basics(links: Links, options: RankOptions, facts: dict[str, Any], tell: Tell) -> dict[str, Array]:
+def _basic_columns(
+    links: LinkMatrix, options: RankOptions, facts: dict[str, Any], on_progress: OnProgress
+) -> dict[str, Array]:
     """PageRank and degrees."""
-    ranked = pagerank(links, alpha=options.alpha, weighted=options.weighted, tell=tell)
+    ranked = pagerank(links, alpha=options.alpha, weighted=options.weighted, on_progress=on_progress)
     facts["iterations"] = ranked.iterations
     return {
         "pagerank": ranked.values,
@@ -183,21 +191,23 @@ def _basics(links: Links, options: RankOptions, facts: dict[str, Any], tell: Tel
     }
 
 
-def _or_none(numbers: Array) -> Array:
+def _negative_to_none(numbers: Array) -> Array:
     """The numbers, and None for -1."""
-    told = numbers.astype(object)
-    told[numbers < 0] = None
-    return told
+    values = numbers.astype(object)
+    values[numbers < 0] = None
+    return values
 
 
-def _in_order(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
+def _ordered_columns(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
     """The columns in the order of the fields, and by id, for stores like to append."""
     order = np.argsort(ids, kind="stable")  # in runs already, a host after the other, which this makes use of
-    named = (columns.get(name) for name in type_.__struct_fields__)
-    return RankColumns(_Numbers(ids, order), tuple(None if it is None else _Numbers(it, order) for it in named))
+    in_field_order = (columns.get(name) for name in type_.__struct_fields__)
+    return RankColumns(
+        _OrderedColumn(ids, order), tuple(None if it is None else _OrderedColumn(it, order) for it in in_field_order)
+    )
 
 
-class _Numbers:
+class _OrderedColumn:
     """A column in an order, as Python's own numbers: some at a time, for all of them take ten times its room."""
 
     def __init__(self, column: Array, order: Array) -> None:
@@ -205,6 +215,6 @@ class _Numbers:
         self._order = order
 
     def __iter__(self) -> Iterator[object]:
-        starts = range(0, len(self._order), NUMBERS_AT_ONCE)
-        some = (self._column[self._order[start : start + NUMBERS_AT_ONCE]].tolist() for start in starts)
+        starts = range(0, len(self._order), VALUES_AT_ONCE)
+        some = (self._column[self._order[start : start + VALUES_AT_ONCE]].tolist() for start in starts)
         return chain.from_iterable(some)

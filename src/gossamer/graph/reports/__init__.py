@@ -14,6 +14,6 @@ Reading order
     `languages`   what hreflang may say
 """
 
-from gossamer.graph.reports.run import made
+from gossamer.graph.reports.run import run_report
 
-__all__ = ["made"]
+__all__ = ["run_report"]

@@ -8,26 +8,26 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.parse.charset import as_utf8
 from gossamer.store.content import decode_source
-from gossamer.urls.canonical import canonical
+from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.graph.reports.inspector import Job
+    from gossamer.graph.reports.inspector import InspectionJob
 
 
-MOST = 1_000  # annotations of one page: more than there are languages and regions in use
+MAX_ANNOTATIONS = 1_000  # annotations of one page: more than there are languages and regions in use
 
 
-def alternates_in(job: Job) -> Iterator[tuple[str, str]]:
+def hreflang_annotations(job: InspectionJob) -> Iterator[tuple[str, str]]:
     """Each annotation: language as written, canonical URL."""
     html, _ = as_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
     tree = LexborHTMLParser(html)
-    named = tree.css_first("base[href]")
-    base = canonical((named.attributes["href"] if named else "") or "", job.url) or job.url
-    for link in tree.css("link[hreflang][href]")[:MOST]:
+    base_element = tree.css_first("base[href]")
+    base = canonicalize((base_element.attributes["href"] if base_element else "") or "", job.url) or job.url
+    for link in tree.css("link[hreflang][href]")[:MAX_ANNOTATIONS]:
         attributes = link.attributes
         rel = (attributes.get("rel") or "").lower().split()
-        url = canonical(attributes.get("href") or "", base) if "alternate" in rel else None
+        url = canonicalize(attributes.get("href") or "", base) if "alternate" in rel else None
         if url:
             yield attributes.get("hreflang") or "", url

@@ -20,48 +20,52 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Words = NDArray[np.uint64]
+    ShingleHashes = NDArray[np.uint64]
     Signatures = NDArray[np.uint32]
 
-RUN = 32  # bytes: about five words
-NUMBERS = 128  # of a signature; the estimate is within 0.05 in two of three cases, at 0.9 within 0.03
+SHINGLE_BYTES = 32  # bytes: about five words
+SIGNATURE_LENGTH = 128  # of a signature; the estimate is within 0.05 in two of three cases, at 0.9 within 0.03
 BANDS = 16
 SEED = 1  # whatever, but always the same
-LEAST_RUNS = 20  # a page of fewer words is not compared: nearly nothing is nearly equal to everything
-_BLANK, _LEAD_OF_THREE = 0x20, 0xE0  # in UTF-8, CJK is what takes three bytes
+MIN_SHINGLES = 20  # a page of fewer words is not compared: nearly nothing is nearly equal to everything
+_BLANK, _THREE_BYTE_LEAD = 0x20, 0xE0  # in UTF-8, CJK is what takes three bytes
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing
 
 
-def runs_of(text: str) -> Words:
+def hash_shingles(text: str) -> ShingleHashes:
     """The runs of a text as numbers; some may be there twice."""
-    written = text.encode("utf-8", "replace")
-    count = len(written) - RUN
+    encoded = text.encode("utf-8", "replace")
+    count = len(encoded) - SHINGLE_BYTES
     if count <= 0:
         return np.empty(0, np.uint64)
-    letters = np.frombuffer(written, np.uint8)
-    starts = np.flatnonzero((letters[:count] == _BLANK) | (letters[1 : count + 1] >= _LEAD_OF_THREE)) + 1
-    every = np.ndarray((count + 1,), f"V{RUN}", written, strides=(1,))  # a run from each byte, without a copy
-    runs = every[starts].view(np.uint64).reshape(-1, RUN // 8)
-    hashed = runs[:, 0]
-    for column in range(1, RUN // 8):
-        hashed = (hashed ^ (hashed >> np.uint64(29))) * _MIX + runs[:, column]
-    return hashed * _MIX
+    letters = np.frombuffer(encoded, np.uint8)
+    starts = np.flatnonzero((letters[:count] == _BLANK) | (letters[1 : count + 1] >= _THREE_BYTE_LEAD)) + 1
+    windows = np.ndarray(
+        (count + 1,), f"V{SHINGLE_BYTES}", encoded, strides=(1,)
+    )  # a run from each byte, without a copy
+    shingles = windows[starts].view(np.uint64).reshape(-1, SHINGLE_BYTES // 8)
+    hashes = shingles[:, 0]
+    for column in range(1, SHINGLE_BYTES // 8):
+        hashes = (hashes ^ (hashes >> np.uint64(29))) * _MIX + shingles[:, column]
+    return hashes * _MIX
 
 
-def signatures(sets: Sequence[Words]) -> Signatures:
+def minhash_signatures(sets: Sequence[ShingleHashes]) -> Signatures:
     """A row of numbers for each set."""
     ends = np.cumsum([0, *map(len, sets)], dtype=np.uint64)
-    matrix = RMinHash.digest_matrix_from_flat_token_hashes(np.concatenate(sets), ends, NUMBERS, SEED)
+    matrix = RMinHash.digest_matrix_from_flat_token_hashes(np.concatenate(sets), ends, SIGNATURE_LENGTH, SEED)
     return np.array(matrix.to_rows(), np.uint32)
 
 
-def near_pairs(signs: Signatures, least: float) -> Iterator[tuple[int, int, float]]:
+def similar_pairs(rows: Signatures, min_similarity: float) -> Iterator[tuple[int, int, float]]:
     """For every row that is nearly equal to an earlier one: its number, the other's and the similarity; by number."""
     best: dict[int, tuple[float, int]] = {}
-    for band in np.split(signs, BANDS, axis=1):
+    for band in np.split(rows, BANDS, axis=1):
         ones, others = _candidates(band)
-        equal = (signs[ones] == signs[others]).mean(axis=1)
-        for one, other, similarity in zip(*(a[equal >= least].tolist() for a in (ones, others, equal)), strict=True):
+        equal = (rows[ones] == rows[others]).mean(axis=1)
+        for one, other, similarity in zip(
+            *(a[equal >= min_similarity].tolist() for a in (ones, others, equal)), strict=True
+        ):
             if similarity > best.get(one, (0.0, 0))[0]:
                 best[one] = similarity, other
     return ((one, best[one][1], best[one][0]) for one in sorted(best))

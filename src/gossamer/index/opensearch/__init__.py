@@ -6,17 +6,17 @@ terms), `bulk` (writing in batches), `view` (pages as they were at one moment), 
 `gossamer.index.protocol`). Why it is so: docs/decisions/0032-the-index-on-opensearch.md.
 """
 
-from gossamer.index.opensearch.cluster import READERS_PATIENCE, WRITERS_PATIENCE, Address, Cluster
-from gossamer.index.opensearch.location import OpenSearchPlace
+from gossamer.index.opensearch.cluster import READER_RETRY_SECONDS, WRITER_RETRY_SECONDS, Cluster, ClusterAddress
+from gossamer.index.opensearch.location import OpenSearchLocation
 from gossamer.index.opensearch.reader import OpenSearchReader
 from gossamer.index.opensearch.writer import OpenSearchWriter
 
 __all__ = [
-    "READERS_PATIENCE",
-    "WRITERS_PATIENCE",
-    "Address",
+    "READER_RETRY_SECONDS",
+    "WRITER_RETRY_SECONDS",
     "Cluster",
-    "OpenSearchPlace",
+    "ClusterAddress",
+    "OpenSearchLocation",
     "OpenSearchReader",
     "OpenSearchWriter",
 ]

@@ -8,27 +8,29 @@ if TYPE_CHECKING:
     from gossamer.index.opensearch.cluster import Cluster
 
 
-class Cell:
+class CasDocument:
     """One small document, read and written whole."""
 
     def __init__(self, cluster: Cluster, index: str, name: str) -> None:
         self._cluster = cluster
         self._path = f"/{index}/_doc/{name}"
-        self.change: tuple[int, int] | None = None  # sequence number and primary term of what was read or written last
+        self.revision: tuple[int, int] | None = (
+            None  # sequence number and primary term of what was read or written last
+        )
 
     def read(self) -> dict[str, Any] | None:
         """What stands there; None when there is nothing."""
-        told = self._cluster.ask("GET", self._path, but=(404,))
-        self.change = (told["_seq_no"], told["_primary_term"]) if told else None
-        return told["_source"] if told else None
+        response = self._cluster.request("GET", self._path, ignore_faults=(404,))
+        self.revision = (response["_seq_no"], response["_primary_term"]) if response else None
+        return response["_source"] if response else None
 
-    def write(self, body: dict[str, Any], *, patient: bool = True) -> bool:
+    def write(self, body: dict[str, Any], *, retry: bool = True) -> bool:
         """Put this in the place of what was read or written last; False when something else stands there by now."""
-        seen: dict[str, object] = {"op_type": "create"}
-        if self.change is not None:
-            seen = dict(zip(("if_seq_no", "if_primary_term"), self.change, strict=True))
-        told = self._cluster.ask("PUT", self._path, body, but=(409,), patient=patient, **seen)  # type: ignore[arg-type]
-        if told is None:  # somebody was quicker; or an answer was lost, and the client asked again
+        precondition: dict[str, object] = {"op_type": "create"}
+        if self.revision is not None:
+            precondition = dict(zip(("if_seq_no", "if_primary_term"), self.revision, strict=True))
+        response = self._cluster.request("PUT", self._path, body, ignore_faults=(409,), retry=retry, **precondition)  # type: ignore[arg-type]
+        if response is None:  # somebody was quicker; or an answer was lost, and the client asked again
             return self.read() == body
-        self.change = (told["_seq_no"], told["_primary_term"])
+        self.revision = (response["_seq_no"], response["_primary_term"])
         return True

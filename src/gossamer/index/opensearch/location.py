@@ -14,14 +14,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from gossamer.errors import IndexMissing
-from gossamer.index.opensearch.cas_document import Cell
+from gossamer.index.opensearch.cas_document import CasDocument
 from gossamer.index.opensearch.mapping import FORMAT, KINDS, index_body
 
 if TYPE_CHECKING:
     from gossamer.index.opensearch.cluster import Cluster
 
 
-class OpenSearchPlace:
+class OpenSearchLocation:
     """The indexes of one web in a cluster."""
 
     def __init__(self, cluster: Cluster, *, shards: int = 1, replicas: int = 1) -> None:
@@ -29,73 +29,75 @@ class OpenSearchPlace:
         self.name = cluster.address.name
         self.state_index = f"{self.name}.state"
         self._shards, self._replicas = shards, replicas
-        self._generation = re.compile(rf"{re.escape(self.name)}\.(\d+)\.(?:{'|'.join(KINDS)})")
+        self._generation_pattern = re.compile(rf"{re.escape(self.name)}\.(\d+)\.(?:{'|'.join(KINDS)})")
 
-    def index(self, generation: int, kind: str) -> str:
+    def index_name(self, generation: int, kind: str) -> str:
         """The name of an index of a generation."""
         return f"{self.name}.{generation}.{kind}"
 
     def current(self) -> int | None:
         """The generation that counts; None when there is none of this format."""
-        found = self.cluster.ask("GET", f"/{self.name}.pages/_mapping", but=(404,)) or {}
-        for name, told in found.items():
-            made = self._generation.fullmatch(name)
-            if made and told["mappings"].get("_meta", {}).get("format") == FORMAT:
-                return int(made[1])
+        mappings = self.cluster.request("GET", f"/{self.name}.pages/_mapping", ignore_faults=(404,)) or {}
+        for name, mapping in mappings.items():
+            match = self._generation_pattern.fullmatch(name)
+            if match and mapping["mappings"].get("_meta", {}).get("format") == FORMAT:
+                return int(match[1])
         return None
 
-    def must(self) -> int:
+    def require_current(self) -> int:
         """The same, where there has to be one."""
         generation = self.current()
         if generation is None:
             raise IndexMissing(f"There is no index at {self.cluster.address} yet: `gossamer index` makes it.")
         return generation
 
-    def prepare(self) -> None:
+    def create_state_index(self) -> None:
         """Make the index of states, if it is not there: whoever comes first."""
         body = {
             "settings": {"number_of_shards": 1, "number_of_replicas": self._replicas},
             "mappings": {"dynamic": False, "properties": {}},
         }
-        self._make(self.state_index, body)
+        self._create_index(self.state_index, body)
 
-    def new(self) -> int:
+    def create_generation(self) -> int:
         """Make the indexes of the next generation."""
         generation = max(self._generations(), default=0) + 1
         for kind in KINDS:
             body = index_body(kind, shards=self._shards, replicas=self._replicas)
-            self._make(self.index(generation, kind), body)
+            self._create_index(self.index_name(generation, kind), body)
         return generation
 
-    def _make(self, name: str, body: dict[str, Any]) -> None:
+    def _create_index(self, name: str, body: dict[str, Any]) -> None:
         """Make an index, if it is not there already.
 
         Not waited for: who asks or writes first waits until its shards have started, and all start together.
         """
-        self.cluster.ask("PUT", f"/{name}", body, but=("resource_already_exists_exception",), wait_for_active_shards=0)
+        self.cluster.request(
+            "PUT", f"/{name}", body, ignore_faults=("resource_already_exists_exception",), wait_for_active_shards=0
+        )
 
-    def count(self, generation: int) -> None:
+    def activate(self, generation: int) -> None:
         """Let this generation count from now on, all its indexes at once."""
         actions: list[dict[str, Any]] = []
         for kind in KINDS:
             alias = f"{self.name}.{kind}"
             actions.append({"remove": {"index": f"{self.name}.*", "alias": alias, "must_exist": False}})
-            actions.append({"add": {"index": self.index(generation, kind), "alias": alias}})
-        self.cluster.ask("POST", "/_aliases", {"actions": actions})
+            actions.append({"add": {"index": self.index_name(generation, kind), "alias": alias}})
+        self.cluster.request("POST", "/_aliases", {"actions": actions})
 
-    def clean(self, but: int) -> None:
+    def remove_other_generations(self, keep: int) -> None:
         """Remove the other generations."""
-        for other in self._generations() - {but}:
-            names = ",".join(self.index(other, kind) for kind in KINDS)
-            self.cluster.ask("DELETE", f"/{names}", ignore_unavailable="true")
-            self.cluster.ask("DELETE", f"/{self.state_index}/_doc/{other}", but=(404,))
+        for other in self._generations() - {keep}:
+            names = ",".join(self.index_name(other, kind) for kind in KINDS)
+            self.cluster.request("DELETE", f"/{names}", ignore_unavailable="true")
+            self.cluster.request("DELETE", f"/{self.state_index}/_doc/{other}", ignore_faults=(404,))
 
     def _generations(self) -> set[int]:
-        found = self.cluster.ask("GET", f"/{self.name}.*/_settings/index.uuid", allow_no_indices="true")
-        return {int(made[1]) for name in found if (made := self._generation.fullmatch(name))}
+        settings = self.cluster.request("GET", f"/{self.name}.*/_settings/index.uuid", allow_no_indices="true")
+        return {int(match[1]) for name in settings if (match := self._generation_pattern.fullmatch(name))}
 
     # -- the version held ----------------------------------------------------------------------------------------------
 
-    def cell(self, generation: int) -> Cell:
+    def state_document(self, generation: int) -> CasDocument:
         """The document that says what a generation holds."""
-        return Cell(self.cluster, self.state_index, str(generation))
+        return CasDocument(self.cluster, self.state_index, str(generation))

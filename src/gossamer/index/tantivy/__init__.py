@@ -4,8 +4,8 @@
 tree in Tantivy's terms), `reader` and `writer` (the two protocols of `gossamer.index.protocol`).
 """
 
-from gossamer.index.tantivy.location import IndexPlace
+from gossamer.index.tantivy.location import TantivyLocation
 from gossamer.index.tantivy.reader import TantivyReader
 from gossamer.index.tantivy.writer import TantivyWriter
 
-__all__ = ["IndexPlace", "TantivyReader", "TantivyWriter"]
+__all__ = ["TantivyLocation", "TantivyReader", "TantivyWriter"]

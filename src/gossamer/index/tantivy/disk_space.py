@@ -10,14 +10,14 @@ from gossamer.errors import IndexFull
 if TYPE_CHECKING:
     from pathlib import Path
 
-LITTLE = 64 << 20  # bytes; Tantivy does not tell why it failed, and writes segments of up to this size
+LOW_SPACE = 64 << 20  # bytes; Tantivy does not tell why it failed, and writes segments of up to this size
 
 
-def is_short(folder: Path) -> bool:
+def is_low(folder: Path) -> bool:
     """Whether so little is left that a failure to write needs no other cause."""
-    return shutil.disk_usage(folder).free < LITTLE
+    return shutil.disk_usage(folder).free < LOW_SPACE
 
 
-def full(folder: Path) -> IndexFull:
+def full_error(folder: Path) -> IndexFull:
     """The fault, told."""
     return IndexFull(f"No disk space is left for the index in {folder}: make room, then `gossamer index` goes on.")

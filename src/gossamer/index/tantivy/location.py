@@ -29,88 +29,88 @@ if TYPE_CHECKING:
 FORMAT = 2  # counted up when fields or the analysis change: an index of another format is made anew
 
 
-class Current(Value, frozen=True, kw_only=True):
+class CurrentGeneration(Value, frozen=True, kw_only=True):
     """Which generation counts."""
 
     generation: int
     format: int
 
 
-class Attempt(Value, frozen=True, kw_only=True):
+class WriterAttempt(Value, frozen=True, kw_only=True):
     """A writer at work, or one that was killed."""
 
     commit: int  # the last one when it began: the time of Tantivy's file
     number: int  # which one in a row that began there
 
 
-class IndexPlace:
+class TantivyLocation:
     """The directory of an index."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._current = directory / "current"
+        self._current_file = directory / "current"
 
     def current(self) -> Path | None:
         """The directory of the generation that counts; None when there is none of this format."""
         try:
-            told = msgspec.json.decode(self._current.read_bytes(), type=Current)
+            record = msgspec.json.decode(self._current_file.read_bytes(), type=CurrentGeneration)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
-        folder = self.directory / str(told.generation)
-        return folder if told.format == FORMAT and folder.is_dir() else None
+        folder = self.directory / str(record.generation)
+        return folder if record.format == FORMAT and folder.is_dir() else None
 
-    def must(self) -> Path:
+    def require_current(self) -> Path:
         """The same, where there has to be one."""
         folder = self.current()
         if folder is None:
             raise IndexMissing(f"There is no index in {self.directory} yet: `gossamer index` makes it.")
         return folder
 
-    def state(self) -> tuple[tuple[int, int], ...]:
+    def commit_state(self) -> tuple[tuple[int, int], ...]:
         """Something that is another after every commit: Tantivy puts a new file in the place of the old one."""
-        folder = self.must()
-        files = [self._current, folder / "pages" / "meta.json", folder / "anchors" / "meta.json"]
+        folder = self.require_current()
+        files = [self._current_file, folder / "pages" / "meta.json", folder / "anchors" / "meta.json"]
         try:
-            return tuple((told.st_ino, told.st_mtime_ns) for told in map(os.stat, files))
+            return tuple((file_status.st_ino, file_status.st_mtime_ns) for file_status in map(os.stat, files))
         except FileNotFoundError as error:
             raise IndexFault(f"The index lacks {error.filename}: `gossamer index --rebuild` makes it anew.") from error
 
-    def new(self) -> Path:
+    def create_generation(self) -> Path:
         """A directory for the next generation."""
-        taken = [int(name.name) for name in self.directory.iterdir() if name.name.isdigit()]
-        folder = self.directory / str(max(taken, default=0) + 1)
+        generations = [int(name.name) for name in self.directory.iterdir() if name.name.isdigit()]
+        folder = self.directory / str(max(generations, default=0) + 1)
         folder.mkdir()
         return folder
 
-    def count(self, folder: Path) -> None:
+    def activate(self, folder: Path) -> None:
         """Let this generation count from now on."""
-        told = Current(generation=int(folder.name), format=FORMAT)
+        record = CurrentGeneration(generation=int(folder.name), format=FORMAT)
         draft = self.directory / "current.new"
         with draft.open("wb") as file:
-            file.write(msgspec.json.encode(told))
+            file.write(msgspec.json.encode(record))
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(self._current)
+        draft.replace(self._current_file)
 
-    def begin(self, folder: Path) -> int:
+    def begin_attempt(self, folder: Path) -> int:
         """Note that a writer begins; returns how many in a row did so and neither ended nor committed anything."""
-        note, commit = folder / "attempt", (folder / "pages" / "meta.json").stat().st_mtime_ns
+        attempt_file, commit = folder / "attempt", (folder / "pages" / "meta.json").stat().st_mtime_ns
         try:
-            before = msgspec.json.decode(note.read_bytes(), type=Attempt)
+            previous = msgspec.json.decode(attempt_file.read_bytes(), type=WriterAttempt)
         except (FileNotFoundError, msgspec.DecodeError):
-            before = Attempt(commit=commit, number=0)
-        number = before.number + 1 if before.commit == commit else 1
-        note.write_bytes(msgspec.json.encode(Attempt(commit=commit, number=number)))
+            previous = WriterAttempt(commit=commit, number=0)
+        number = previous.number + 1 if previous.commit == commit else 1
+        attempt_file.write_bytes(msgspec.json.encode(WriterAttempt(commit=commit, number=number)))
         return number
 
-    def end(self, folder: Path) -> None:
+    def end_attempt(self, folder: Path) -> None:
         """Note that a writer ended as it should."""
         (folder / "attempt").unlink(missing_ok=True)
 
-    def clean(self, but: Path) -> None:
+    def remove_other_generations(self, keep: Path) -> None:
         """Remove the other generations. Who still reads one keeps what is open of it."""
         for other in self.directory.iterdir():
-            if other.name.isdigit() and other != but:
+            if other.name.isdigit() and other != keep:
                 shutil.rmtree(other)
 
     def lock(self) -> int:

@@ -14,7 +14,7 @@ from gossamer.model import Field, Kind, Position
 from gossamer.parse.readers.document import MAX_DESCRIPTION, MAX_TITLE
 from gossamer.parse.readers.links import kind_of_rel, refresh_target, rel_list, srcset_urls
 from gossamer.parse.readers.text import clean
-from gossamer.urls.canonical import canonical
+from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,7 +153,7 @@ def _base(walk: Walk, node: LexborNode) -> Closing:
     """The first one with an href counts (WHATWG HTML §4.2.3); if that is broken, the page's own URL does."""
     attributes = node.attributes
     if not walk.base and "href" in attributes:
-        walk.base = canonical(attributes["href"] or "", walk.url) or walk.url
+        walk.base = canonicalize(attributes["href"] or "", walk.url) or walk.url
         if not walk.found and not len(walk.bonds):
             walk.bonds.base = walk.base
     return None

@@ -17,7 +17,7 @@ from gossamer.parse.readers.document import MAX_DESCRIPTION, MAX_TITLE, Document
 from gossamer.parse.readers.html import read_html
 from gossamer.parse.readers.links import MAX_ANCHOR, Bonds
 from gossamer.parse.readers.text import clean, collapsed
-from gossamer.urls.canonical import canonical
+from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from gossamer.parse.readers.text import Run
@@ -127,7 +127,7 @@ class _Feed:
         self._prefix = prefix + colon if local == "feed" else ""
         self._document.language = attributes.get("xml:lang", "")
         bonds = self._document.bonds
-        bonds.base = canonical(attributes.get("xml:base", ""), bonds.base) or bonds.base
+        bonds.base = canonicalize(attributes.get("xml:base", ""), bonds.base) or bonds.base
 
     def _about(self) -> dict[str, str] | None:
         """Whose child the next element is: the entry's, the feed's or neither's (an image's, an author's)."""
@@ -181,7 +181,7 @@ class _Feed:
         if link:
             self._document.bonds.add(link, int(Kind.FEED), title[:MAX_ANCHOR])
             date = next((about[name] for name in _DATES if name in about), "")
-            if date and (url := canonical(link, self._document.bonds.base)):
+            if date and (url := canonicalize(link, self._document.bonds.base)):
                 self._document.told.append(Told(url, date))
         summary = next((about[name] for name in _SUMMARIES if name in about), "")
         runs: list[Run] = [(int(Field.H2), title), (int(Field.PARAGRAPH), collapsed(self._plain(summary)))]

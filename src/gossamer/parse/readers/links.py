@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.model import Kind, Links
 from gossamer.parse.readers.text import all_collapsed
-from gossamer.urls.canonical import CACHED_HREFS, CACHED_LENGTH, SCHEMES, canonical
+from gossamer.urls.canonical import CACHED_HREFS, CACHED_LENGTH, SCHEMES, canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -142,7 +142,9 @@ class Bonds:
     def _resolved(self, href: str) -> str | None:
         simple = _simple(href) if len(href) <= CACHED_LENGTH else None
         if simple is None:
-            return canonical(href, None if href.startswith(SCHEMES) else self.base)  # without a base, it remembers more
+            return canonicalize(
+                href, None if href.startswith(SCHEMES) else self.base
+            )  # without a base, it remembers more
         up, rest = simple
         ancestors = self._ancestors
         url = ancestors[up] + rest if up < len(ancestors) else ancestors[-1] + rest

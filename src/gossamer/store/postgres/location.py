@@ -7,7 +7,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from gossamer.basics.locations import SCHEMA, UNREADABLE, taken_apart
+from gossamer.basics.locations import DEFAULT_SCHEMA, UNREADABLE_URL, parse_location
 from gossamer.errors import UsageError
 
 SCHEMES = frozenset({"postgresql", "postgres"})
@@ -24,20 +24,20 @@ class PostgresPlace(NamedTuple):
 
 def postgres_place(url: str) -> PostgresPlace:
     """Take apart `postgresql://user@host:port/database?schema=NAME`."""
-    parts = taken_apart(url)
+    parts = parse_location(url)
     if parts is None:
-        raise UsageError(UNREADABLE)
-    schema = dict(parts.parameters).get("schema", SCHEMA)
+        raise UsageError(UNREADABLE_URL)
+    schema = dict(parts.parameters).get("schema", DEFAULT_SCHEMA)
     if parts.scheme not in SCHEMES:
         raise UsageError(f"{parts.scheme} stores are not known: give a directory or a postgresql:// URL.")
     if not schema or len(schema.encode()) > MOST_BYTES or "\0" in schema or schema.startswith("pg_"):
         raise UsageError(
-            f"{parts.shown}: `schema` must be a name of 1 to {MOST_BYTES} bytes that does not begin with pg_."
+            f"{parts.without_password}: `schema` must be a name of 1 to {MOST_BYTES} bytes that does not begin with pg_."
         )
     rest = [(name, value) for name, value in parts.parameters if name != "schema"]
     try:  # the password apart from the URL: libpq takes URLs apart in another way, and repeats what it does not like
-        connection = make_conninfo(parts._replace(parameters=rest).shown, password=parts.password)
+        connection = make_conninfo(parts._replace(parameters=rest).without_password, password=parts.password)
     except psycopg.ProgrammingError as error:
         said = "" if parts.password else f" ({str(error).strip()})"
-        raise UsageError(f"{parts.shown} is not the URL of a PostgreSQL database{said}.") from None
-    return PostgresPlace(connection, schema, parts.shown)
+        raise UsageError(f"{parts.without_password} is not the URL of a PostgreSQL database{said}.") from None
+    return PostgresPlace(connection, schema, parts.without_password)

@@ -20,8 +20,8 @@ from gossamer.store.work.visit_rows import Batch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
-    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.postgres.database import Database, Transaction
     from gossamer.store.postgres.location import PostgresPlace
@@ -118,7 +118,7 @@ class PostgresStore(Reading):
 
         return self._database.write(begin, alone=True)
 
-    def keep_fresh(self, schedule_: Schedule, budget: Budget, now: float) -> int:
+    def keep_fresh(self, schedule_: Schedule, budget: VisitBudget, now: float) -> int:
         """Queue the visits of most worth that a budget allows by now; returns how many."""
         return self._database.write(lambda tx: schedule.keep_fresh(tx, schedule_, budget, now), alone=True)
 
@@ -126,7 +126,7 @@ class PostgresStore(Reading):
         """Mark the current round as finished; only when nothing is queued or leased."""
         self._database.write(lambda tx: rounds.finish(tx, now), alone=True)
 
-    def readmit(self, admit: Admit) -> int:
+    def readmit(self, admit: AdmitCandidates) -> int:
         """Ask `admit` again about every resource not visited yet; returns how many changed their state."""
         return self._database.write(lambda tx: rounds.readmit(tx, admit), alone=True)
 
@@ -136,7 +136,7 @@ class PostgresStore(Reading):
 
     # -- work ----------------------------------------------------------------------------------------------------------
 
-    def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
+    def add(self, candidates: Sequence[Candidate], admit: AdmitCandidates, by: int | None = None) -> list[Added]:
         """Add URLs: each is known already, or new and (if admitted) queued."""
         finder = Finder(admit, time.time(), by, reopen=True)
         return self._database.write(lambda tx: lease.add(tx, candidates, finder), alone=True)
@@ -153,9 +153,9 @@ class PostgresStore(Reading):
         self,
         crawler: int,
         visits: Sequence[Visit],
-        admit: Admit,
+        admit: AdmitCandidates,
         *,
-        hosts: Sequence[HostNote] = (),
+        hosts: Sequence[HostUpdate] = (),
         robots: Sequence[Robots] = (),
         released: Sequence[Lease] = (),
         now: float,

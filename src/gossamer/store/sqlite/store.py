@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
-    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.values import (
         Added,
@@ -138,7 +138,7 @@ class SqliteStore(Reading):
                 schedule.queue_due(tx, again, now)
             return begun
 
-    def keep_fresh(self, schedule_: Schedule, budget: Budget, now: float) -> int:
+    def keep_fresh(self, schedule_: Schedule, budget: VisitBudget, now: float) -> int:
         """Queue the visits of most worth that a budget allows by now; returns how many."""
         with self._database.writing() as tx:
             return schedule.keep_fresh(tx, schedule_, budget, now)
@@ -148,7 +148,7 @@ class SqliteStore(Reading):
         with self._database.writing() as tx:
             rounds.finish(tx, now)
 
-    def readmit(self, admit: Admit) -> int:
+    def readmit(self, admit: AdmitCandidates) -> int:
         """Ask `admit` again about every resource not visited yet; returns how many changed their state."""
         with self._database.writing() as tx:
             return rounds.readmit(tx, admit)
@@ -160,7 +160,7 @@ class SqliteStore(Reading):
 
     # -- work ----------------------------------------------------------------------------------------------------------
 
-    def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
+    def add(self, candidates: Sequence[Candidate], admit: AdmitCandidates, by: int | None = None) -> list[Added]:
         """Add URLs: each is known already, or new and (if admitted) queued."""
         with self._database.writing() as tx:
             return lease.add(tx, candidates, Finder(admit, time.time(), by, reopen=True))
@@ -179,9 +179,9 @@ class SqliteStore(Reading):
         self,
         crawler: int,
         visits: Sequence[Visit],
-        admit: Admit,
+        admit: AdmitCandidates,
         *,
-        hosts: Sequence[HostNote] = (),
+        hosts: Sequence[HostUpdate] = (),
         robots: Sequence[Robots] = (),
         released: Sequence[Lease] = (),
         now: float,

@@ -9,7 +9,7 @@ import msgspec
 import zstandard
 
 from gossamer.model import Outcome
-from gossamer.revisit.sameness import says_the_same
+from gossamer.revisit.sameness import is_same_content
 from gossamer.store.content import decode_text
 from gossamer.store.work.revisit_rows import Standing, standing_after
 
@@ -127,7 +127,7 @@ def difference(past: Past, page: Page | None, text: bytes | None, old: list[Row]
 
 
 def _same_text(text: bytes | None, page: Page) -> bool:
-    return text is not None and says_the_same(decode_text(text), decode_text(page.text))
+    return text is not None and is_same_content(decode_text(text), decode_text(page.text))
 
 
 def weigh(finished: Sequence[Finished], past: Mapping[int, Past], found: Mapping[int, Difference]) -> Weighed:

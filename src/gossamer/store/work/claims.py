@@ -18,7 +18,7 @@ from gossamer.store.work.url_cache import Remembered
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gossamer.model import Admit
+    from gossamer.model import AdmitCandidates
 
 FORGOTTEN = "forgotten"  # reason of a resource that stays known only because remembered pages link to it
 OPEN = frozenset({State.KNOWN, State.OUT_OF_SCOPE})  # not admitted so far
@@ -78,7 +78,7 @@ def is_news(known: Remembered, strong: int, far: int) -> bool:
 class Finder(NamedTuple):
     """Who found the candidates, and who decides on them."""
 
-    admit: Admit
+    admit: AdmitCandidates
     at: float
     by: int | None
     reopen: bool = False  # a seed given again is tried again though it failed

@@ -10,15 +10,24 @@ import math
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gossamer.model import Outcome, Role, State
-from gossamer.revisit.dates import http_time
-from gossamer.revisit.evidence import Evidence, after, at_first, believed
-from gossamer.revisit.pace import DOUBTFUL, LISTING, RESTING, UNREACHABLE, is_page, pace_of, told_of, worth
+from gossamer.revisit.dates import parse_http_date
+from gossamer.revisit.evidence import Evidence, initial_evidence, prior_evidence, with_visit
+from gossamer.revisit.pace import (
+    GONE_OR_REFUSED,
+    LISTING,
+    MISSING_ONCE,
+    UNREACHABLE,
+    is_page,
+    listing_hint,
+    page_pace,
+    visit_worth,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from gossamer.model import Visit
-    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.work.change_detection import Past
 
 SUCCESSES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED, Outcome.REDIRECTED, Outcome.CHECKED})
@@ -48,9 +57,9 @@ def standing_after(past: Past, visit: Visit, *, role: str, changed: bool, doubtf
     if visit.state is State.FAILED:
         pace = UNREACHABLE
     elif visit.state is State.GONE and doubtful:
-        pace = DOUBTFUL
+        pace = MISSING_ONCE
     elif visit.state in {State.GONE, State.REFUSED}:
-        pace = RESTING
+        pace = GONE_OR_REFUSED
     return Standing(past.dated, past.found, past.gap, past.quiet, past.misled, pace)
 
 
@@ -64,23 +73,23 @@ def _standing_of_page(past: Past, visit: Visit, role: str, *, changed: bool) -> 
     if role == Role.SITEMAP or lists:
         pace = LISTING
     elif role == Role.CHECK:
-        pace = RESTING
+        pace = GONE_OR_REFUSED
     else:
-        told = told_of(past.told_at, at, misled)
-        pace = pace_of(evidence, backlinks=past.backlinks, seed=bool(past.seed), told=told)
+        told = listing_hint(past.told_at, at, misled)
+        pace = page_pace(evidence, backlinks=past.backlinks, seed=bool(past.seed), hint=told)
     return Standing(*evidence, misled, pace)
 
 
 def _evidence(past: Past, visit: Visit, *, changed: bool) -> Evidence:
     """What is known of its changes. A visit that follows a failed one says nothing: it is not known since when."""
-    modified = http_time(visit.last_modified) if visit.last_modified else None
+    modified = parse_http_date(visit.last_modified) if visit.last_modified else None
     age = None if modified is None else visit.visited_at - modified
     known = None if past.dated is None else Evidence(past.dated, past.found or 0, past.gap or 0, past.quiet or 0)
     if past.visited_at is None or known is None:
-        return at_first(age, known)
+        return initial_evidence(age, known)
     if past.outcome not in SUCCESSES:
         return known
-    return after(known, visit.visited_at - past.visited_at, changed=changed, age=age)
+    return with_visit(known, visit.visited_at - past.visited_at, changed=changed, age=age)
 
 
 class Told(NamedTuple):
@@ -101,7 +110,7 @@ def told_by(visits: Iterable[Visit], ids: Mapping[bytes, int]) -> Told:
         dates = zip(hints.modified, targets, strict=True)
         told.dates.extend((min(at, visit.visited_at), target) for at, target in dates if at > 0 and target is not None)
         said = zip(hints.periods, targets, strict=True)
-        told.periods.extend((*believed(period), target) for period, target in said if period and target)
+        told.periods.extend((*prior_evidence(period), target) for period, target in said if period and target)
     return told
 
 
@@ -140,7 +149,7 @@ class Shelf(Protocol):
         ...
 
 
-def choose_due(shelf: Shelf, schedule: Schedule, budget: Budget, most: int, now: float) -> list[Due]:
+def choose_due(shelf: Shelf, schedule: Schedule, budget: VisitBudget, most: int, now: float) -> list[Due]:
     """The visits of most worth. Hosts that have had their share are passed over, as long as there are others."""
     must = _must(shelf, schedule, budget, now)
     per_host = math.inf if budget.per_host is None else budget.per_host
@@ -180,10 +189,10 @@ def _best_first(heads: Sequence[Due], must: int, schedule: Schedule, now: float)
     pages = sorted((one for one in heads if is_page(one.pace)), key=lambda one: one.visited_at)
     yield from pages[:must]
     due = (one for one in heads if now - one.visited_at >= schedule.interval(one.pace))
-    yield from sorted(due, key=lambda one: -worth(one.pace, now - one.visited_at))
+    yield from sorted(due, key=lambda one: -visit_worth(one.pace, now - one.visited_at))
 
 
-def _must(shelf: Shelf, schedule: Schedule, budget: Budget, now: float) -> int:
+def _must(shelf: Shelf, schedule: Schedule, budget: VisitBudget, now: float) -> int:
     """How many of the oldest pages have to be visited now for none to wait longer than allowed.
 
     The k-th oldest must have its visit within the time that its wait leaves, in which the budget allows so many visits.

@@ -15,7 +15,7 @@ from gossamer.store.work.rounds import LAST_OF_ALL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.model import HostNote, Lease, Robots, Visit
+    from gossamer.model import HostUpdate, Lease, Robots, Visit
     from gossamer.store.work.url_cache import Remembered
 
 LONGEST_CHAIN = 64  # redirects followed to find a loop; crawlers give up long before
@@ -65,7 +65,7 @@ class Batch(NamedTuple):
     """What is handed to `submit`."""
 
     visits: Sequence[Visit]
-    hosts: Sequence[HostNote]
+    hosts: Sequence[HostUpdate]
     robots: Sequence[Robots]
     released: Sequence[Lease]
     keep_links: bool

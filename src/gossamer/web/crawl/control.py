@@ -26,7 +26,7 @@ from starlette.responses import RedirectResponse, Response
 from gossamer.errors import UsageError
 from gossamer.lookup import url_rules
 from gossamer.parse.pool import most_parsers
-from gossamer.urls.canonical import digest, from_input
+from gossamer.urls.canonical import url_digest, urls_from_input
 from gossamer.web import answers
 from gossamer.web.api import BAD, NOT_FOUND
 from gossamer.web.http.compression import Told
@@ -127,7 +127,7 @@ class Control:
 
     def _start(self, url: str, parsers: str) -> str:
         urls = (
-            [from_input(url.strip())[0] and url.strip()] if url.strip() else []
+            [urls_from_input(url.strip())[0] and url.strip()] if url.strip() else []
         )  # says what is wrong with it, if anything
         number = self._parsers(parsers)
         with self._lock:
@@ -159,7 +159,7 @@ class Control:
         with closing(open_store(self._place)) as store:
             if url:
                 row = answers.resource(store, url)
-                store.forget(url_digest=digest(row.url, url_rules(store)))
+                store.forget(url_digest=url_digest(row.url, url_rules(store)))
                 return f"Forgot {row.url}."
             return _forget_host(store, host)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gossamer.basics.display import printable
+from gossamer.basics.display import escape_hidden
 from gossamer.graph.export import xml_formats
-from gossamer.graph.export.xml_formats import Attribute, Level, Node, xml_text
-from gossamer.graph.pictures.palette import OTHERS, hex_of
-from gossamer.graph.snapshot import Links
+from gossamer.graph.export.xml_formats import ExportGraph, ExportNode, NodeAttribute, xml_text
+from gossamer.graph.pictures.palette import OTHER_COLOUR, community_hex
+from gossamer.graph.snapshot import LinkMatrix
 
 if TYPE_CHECKING:
     from gossamer.web.graph.views import View
@@ -33,18 +33,18 @@ def as_svg(view: View) -> str:
     )
     small_on_top = sorted(range(len(radii)), key=lambda node: -radii[node])
     dots = "".join(
-        f'<circle cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="{radii[i]:.1f}" fill="{hex_of(view.nodes.community[i])}">'
-        f"<title>{xml_text(printable(view.nodes.key[i]))}</title></circle>"
+        f'<circle cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="{radii[i]:.1f}" fill="{community_hex(view.nodes.community[i])}">'
+        f"<title>{xml_text(escape_hidden(view.nodes.key[i]))}</title></circle>"
         for i in small_on_top
     )
     names = "".join(
-        f'<text x="{x[i]:.1f}" y="{y[i] - radii[i] - 3:.1f}">{xml_text(printable(view.nodes.label[i]))}</text>'
+        f'<text x="{x[i]:.1f}" y="{y[i] - radii[i] - 3:.1f}">{xml_text(escape_hidden(view.nodes.label[i]))}</text>'
         for i in sorted(range(len(radii)), key=lambda node: -view.nodes.score[node])[:LABELS]
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>'
-        f'<g stroke="{OTHERS}" stroke-opacity="0.35">{lines}</g><g stroke="#ffffff" stroke-width="0.8">{dots}</g>'
+        f'<g stroke="{OTHER_COLOUR}" stroke-opacity="0.35">{lines}</g><g stroke="#ffffff" stroke-width="0.8">{dots}</g>'
         f'<g font-family="sans-serif" font-size="11" text-anchor="middle" fill="#1c2128" stroke="#ffffff" '
         f'stroke-width="3" stroke-opacity="0.8" paint-order="stroke">{names}</g></svg>\n'
     )
@@ -60,14 +60,14 @@ def _fitted(values: list[float], size: int) -> list[float]:
 def as_gexf(view: View) -> bytes:
     """GEXF 1.3."""
     nodes = view.nodes
-    attributes = (Attribute("title", "string"), Attribute("score", "double"), Attribute("status", "long"),
-                  Attribute("community", "long"), Attribute("host", "string"), Attribute("depth", "long"))  # fmt: skip
+    attributes = (NodeAttribute("title", "string"), NodeAttribute("score", "double"), NodeAttribute("status", "long"),
+                  NodeAttribute("community", "long"), NodeAttribute("host", "string"), NodeAttribute("depth", "long"))  # fmt: skip
     rows = zip(nodes.label, nodes.score, nodes.status, nodes.community, nodes.host, nodes.depth, strict=True)
-    told = (Node(key, row, row[1], row[3]) for key, row in zip(nodes.key, rows, strict=True))
+    told = (ExportNode(key, row, row[1], row[3]) for key, row in zip(nodes.key, rows, strict=True))
     ends = (np.array(view.edges.source, np.int64), np.array(view.edges.target, np.int64))
-    links = Links.from_edges(len(nodes.id), *ends, np.array(view.edges.weight, np.int64))
+    links = LinkMatrix.from_edges(len(nodes.id), *ends, np.array(view.edges.weight, np.int64))
     about = f"{len(nodes.id):,} of {view.known.nodes:,} {view.level}; a weight is the number of links."
     out = io.BytesIO()
-    level = Level(links=links, attributes=attributes, nodes=told, about=about)
+    level = ExportGraph(links=links, attributes=attributes, nodes=told, description=about)
     xml_formats.write_gexf(level, out, f"Gossamer {version('gossamer')}")
     return out.getvalue()

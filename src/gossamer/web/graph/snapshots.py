@@ -17,10 +17,10 @@ import numpy as np
 
 from gossamer.errors import UsageError
 from gossamer.graph.arrays import graph_directory
-from gossamer.graph.pictures.selection import best_level
+from gossamer.graph.pictures.selection import default_level
 from gossamer.graph.ranking.algorithms import load_pagerank
 from gossamer.graph.snapshot import open_graph
-from gossamer.graph.structure import related
+from gossamer.graph.structure import related_pages
 from gossamer.lookup import find
 from gossamer.web import answers
 from gossamer.web.graph.views import Snapshot, best, columns_of, made
@@ -91,7 +91,7 @@ class Graphs:
     def snapshot(self, store: Store, level: Level | None, *, include_unvisited: bool = False) -> Snapshot:
         """A level of the graph."""
         graph = self.graph(store, include_unvisited=include_unvisited)
-        chosen: Level = level or ("hosts" if best_level(graph) == "hosts" else "pages")
+        chosen: Level = level or ("hosts" if default_level(graph) == "hosts" else "pages")
         key = (graph.version, include_unvisited, chosen)
         if key not in self._levels:
             ranked = load_pagerank(self._directory)
@@ -117,7 +117,7 @@ class Graphs:
         pages = graph.pages_of([row.id])
         if not len(pages):
             return Related(url=row.url, related=[])
-        found = related(graph.pages, int(pages[0]), limit)
+        found = related_pages(graph.pages, int(pages[0]), limit)
         titles = desk.store.page_nodes([int(graph.docs[one.page]) for one in found])
         return Related(
             url=row.url,

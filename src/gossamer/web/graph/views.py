@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 
 from gossamer.errors import UsageError
-from gossamer.graph.bonds import spread
-from gossamer.graph.pictures.layout import evened, force_layout, sunflower
-from gossamer.graph.pictures.selection import place_in, readable, telling_parts
+from gossamer.graph.bonds import gather_rows
+from gossamer.graph.pictures.layout import even_out, force_layout, sunflower_points
+from gossamer.graph.pictures.selection import distinctive_titles, last_url_part, printable_line
 from gossamer.graph.ranking.algorithms import pagerank, score
-from gossamer.graph.snapshot import Links
-from gossamer.graph.structure import Undirected, by_size
+from gossamer.graph.snapshot import LinkMatrix
+from gossamer.graph.structure import UndirectedGraph, relabel_by_size
 from gossamer.web import answers
 from gossamer.web.http.problems import NotKnown
 
@@ -106,7 +106,7 @@ class Snapshot:
     def __init__(self, graph: Graph, level: Level, ranked: npt.NDArray[np.float32] | None) -> None:
         self.graph = graph
         self.level: Level = level
-        self.links: Links = graph.hosts if level == "hosts" else graph.pages
+        self.links: LinkMatrix = graph.hosts if level == "hosts" else graph.pages
         self.ids = graph.host_ids if level == "hosts" else graph.docs
         self.scores = self._scores(ranked)
         self._numbers: dict[int, int] | None = None
@@ -159,13 +159,13 @@ def best(snapshot: Snapshot, among: Numbers, most: int) -> Numbers:
     return among[np.lexsort((among, -snapshot.scores[among]))]
 
 
-def _around(links: Links, nodes: Numbers, direction: str) -> Numbers:
+def _around(links: LinkMatrix, nodes: Numbers, direction: str) -> Numbers:
     """What nodes link to or are linked from."""
     found = []
     if direction in {"both", "out"}:
-        found.append(links.targets[spread(links.starts, nodes)[1]])
+        found.append(links.targets[gather_rows(links.starts, nodes)[1]])
     if direction in {"both", "in"}:
-        found.append(links.sources[spread(links.in_starts, nodes)[1]])
+        found.append(links.sources[gather_rows(links.in_starts, nodes)[1]])
     return np.setdiff1d(np.concatenate(found).astype(np.int64), nodes)
 
 
@@ -189,15 +189,15 @@ def _chosen(store: Store, snapshot: Snapshot, asked: Asked, focus: int | None) -
     return best(snapshot, np.arange(snapshot.links.nodes, dtype=np.int64), most)
 
 
-def _between(links: Links, nodes: Numbers, others: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _between(links: LinkMatrix, nodes: Numbers, others: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """The edges from some nodes to others: source, target, weight."""
-    ends, at = spread(links.starts, nodes)
+    ends, at = gather_rows(links.starts, nodes)
     source, target = np.repeat(nodes, np.diff(ends)), links.targets[at].astype(np.int64)
     kept = np.isin(target, others)
     return source[kept], target[kept], links.weights[at[kept]].astype(np.int64)
 
 
-def _strength(links: Links, source: Numbers, target: Numbers, weight: Numbers) -> Floats:
+def _strength(links: LinkMatrix, source: Numbers, target: Numbers, weight: Numbers) -> Floats:
     """How much an edge says: little when it is one of thousands, such as those to a start page from everywhere."""
     out, into = np.diff(links.starts)[source], np.diff(links.in_starts)[target]
     return np.asarray(np.log1p(weight) / np.sqrt(np.maximum(out * into, 1)))
@@ -255,9 +255,9 @@ def columns_of(store: Store, snapshot: Snapshot, nodes: Numbers) -> dict[str, An
             "pages": [host.pages for host in hosts],
         }
     pages = list(store.page_nodes(ids))
-    titles = telling_parts([readable(page.title) for page in pages])
+    titles = distinctive_titles([printable_line(page.title) for page in pages])
     return told | {
-        "label": [(title or place_in(key))[:LABEL] for title, key in zip(titles, keys, strict=True)],
+        "label": [(title or last_url_part(key))[:LABEL] for title, key in zip(titles, keys, strict=True)],
         "community": [page.ranks.community if page.ranks else None for page in pages],
         "depth": [page.ranks.depth if page.ranks else None for page in pages],
         "status": [page.status for page in pages],
@@ -266,8 +266,8 @@ def columns_of(store: Store, snapshot: Snapshot, nodes: Numbers) -> dict[str, An
 
 
 def _communities(count: int, source: Numbers, target: Numbers, weight: Numbers) -> list[int]:
-    links = Links.from_edges(count, source, target, weight)
-    return Undirected(links).communities().of.tolist() if count else []
+    links = LinkMatrix.from_edges(count, source, target, weight)
+    return UndirectedGraph(links).communities().labels.tolist() if count else []
 
 
 def _places(
@@ -276,10 +276,10 @@ def _places(
     """Where the nodes stand: those that link together, together."""
     if not len(scores):
         return [], []
-    groups = by_size(np.array([-1 if each is None else each for each in communities]))
+    groups = relabel_by_size(np.array([-1 if each is None else each for each in communities]))
     mass = np.asarray(0.6 + scores / 100, np.float32)
     pull = np.asarray(0.4 + 3 * np.sqrt(strength / strength.max()) if len(strength) else strength, np.float32)
-    places = evened(force_layout(groups, source.astype(np.int32), target.astype(np.int32), pull, mass), 0.35)
+    places = even_out(force_layout(groups, source.astype(np.int32), target.astype(np.int32), pull, mass), 0.35)
     return _axis(places, 0), _axis(places, 1)
 
 
@@ -318,7 +318,7 @@ def neighbours(store: Store, snapshot: Snapshot, asked: Expand) -> Neighbours:
     sent = new if int(snapshot.ids[at]) in asked.shown else np.concatenate([here, new])
     edges = _edges_of_new(snapshot, new, shown)
     columns = columns_of(store, snapshot, sent)
-    ring = np.concatenate([np.zeros((len(sent) - len(new), 2), np.float32), sunflower(len(new) + 1)[1:]])
+    ring = np.concatenate([np.zeros((len(sent) - len(new), 2), np.float32), sunflower_points(len(new) + 1)[1:]])
     return Neighbours(
         level=snapshot.level,
         version=snapshot.graph.version,

@@ -111,7 +111,7 @@ def href(url: str) -> str:
 
 def place(url: str) -> Markup:
     """A URL as people read it: the host, then its path in steps."""
-    host, _, path = display.printable(url.partition("://")[2] or url).partition("/")
+    host, _, path = display.escape_hidden(url.partition("://")[2] or url).partition("/")
     steps = [step for step in path.split("/") if step]
     rest = "".join(f' <span class="step">\u203a</span> {_escaped(step)}' for step in steps)
     return Markup(f'<span class="host">{_escaped(host)}</span>{rest}')  # noqa: S704 - escaped piece by piece
@@ -119,7 +119,7 @@ def place(url: str) -> Markup:
 
 def path_of(url: str) -> str:
     """A URL without scheme and host."""
-    return "/" + display.printable(url.partition("://")[2].partition("/")[2])
+    return "/" + display.escape_hidden(url.partition("://")[2].partition("/")[2])
 
 
 def _escaped(text: str) -> str:
@@ -129,7 +129,7 @@ def _escaped(text: str) -> str:
 def marked(snippet: str) -> Markup:
     """A snippet. It was escaped where it was made; all but its marks is once more, lest a slip there do harm."""
     pieces = (
-        piece if MARK.fullmatch(piece) else _escaped(display.printable(unescape(piece)))
+        piece if MARK.fullmatch(piece) else _escaped(display.escape_hidden(unescape(piece)))
         for piece in MARK.split(snippet)
     )
     return Markup("".join(pieces))  # noqa: S704 - escaped piece by piece
@@ -142,7 +142,7 @@ def moment(when: float | None) -> Markup:
     exact = datetime.fromtimestamp(when, UTC)
     machine = exact.isoformat(timespec="seconds")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        machine, f"{exact:%Y-%m-%d %H:%M:%S} UTC", display.ago(when)
+        machine, f"{exact:%Y-%m-%d %H:%M:%S} UTC", display.format_age(when)
     )
 
 
@@ -162,8 +162,8 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 FILTERS = {
-    "seen": display.printable,
-    "lines": display.printable_lines,
+    "seen": display.escape_hidden,
+    "lines": display.escape_hidden_lines,
     "href": href,
     "place": place,
     "path_of": path_of,
@@ -172,7 +172,7 @@ FILTERS = {
     "day": day,
     "iso": iso,
     "number": number,
-    "bytes": display.human_bytes,
-    "duration": display.human_duration,
+    "bytes": display.format_bytes,
+    "duration": display.format_duration,
     "quoted": lambda text: quote(text, safe=""),
 }

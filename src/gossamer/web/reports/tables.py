@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 
 from gossamer.errors import UsageError
 from gossamer.files import tables
-from gossamer.graph.reports.base import ColumnType, Options, Severity, column_type, lacks
+from gossamer.graph.reports.base import ColumnType, ReportOptions, Severity, column_type, find_missing_data
 from gossamer.graph.reports.registry import REPORTS, THEMES
 from gossamer.web import answers
 from gossamer.web.api import BAD, NOT_FOUND, Limit, PageNumber, Short
@@ -31,7 +31,7 @@ from gossamer.web.http.problems import NotKnown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.graph.reports.base import Lack, Report, Row
+    from gossamer.graph.reports.base import MissingData, Report, ReportRow
     from gossamer.store.protocol import Store
     from gossamer.web.http.sessions import Desk
 
@@ -99,7 +99,7 @@ class ReportRows(msgspec.Struct, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True):
     """The rows of a report, all or the first of them."""
 
-    rows: Sequence[Row]
+    rows: Sequence[ReportRow]
     cut: bool
 
 
@@ -110,7 +110,7 @@ class Kept:
         self._found: OrderedDict[tuple[object, ...], Found] = OrderedDict()
         self._lock = threading.Lock()
 
-    def rows(self, store: Store, report: Report, options: Options) -> Found:
+    def rows(self, store: Store, report: Report, options: ReportOptions) -> Found:
         """The rows of a report."""
         key = (report.code, options, store.version())
         with self._lock:
@@ -137,20 +137,20 @@ def _named(name: str) -> Report:
     return found
 
 
-def _options(store: Store, report: Report, url: str, since: float) -> Options:
+def _options(store: Store, report: Report, url: str, since: float) -> ReportOptions:
     if "url" in report.takes and not url:
         raise UsageError(f"The report {report.name} is about one URL: give it as url=...")
-    lack = lacks(store, [report]).get(report.code)
-    if lack and lack.wholly:
+    lack = find_missing_data(store, [report]).get(report.code)
+    if lack and lack.is_total:
         raise UsageError(f"The report {report.name} cannot be made: {lack.reason}.")
     current = store.current_round()
     start = since or (current.started_at if current else 0.0)
     about = answers.resource(store, url).id if "url" in report.takes else None
-    return Options(resource=about, since=start if "since" in report.takes else 0.0)
+    return ReportOptions(resource=about, since=start if "since" in report.takes else 0.0)
 
 
 def _list(store: Store) -> ReportList:
-    lacking = lacks(store, REPORTS)
+    lacking = find_missing_data(store, REPORTS)
     themes = {report.code: theme for theme, reports in THEMES.items() for report in reports}
     return ReportList(
         reports=[
@@ -165,15 +165,15 @@ def _list(store: Store) -> ReportList:
     )  # fmt: skip
 
 
-def _reason(lack: Lack | None, *, wholly: bool) -> str:
-    return lack.reason if lack and lack.wholly == wholly else ""
+def _reason(lack: MissingData | None, *, wholly: bool) -> str:
+    return lack.reason if lack and lack.is_total == wholly else ""
 
 
 def _columns(report: Report) -> list[ColumnTold]:
     return [ColumnTold(name=name, type=column_type(name)) for name in report.columns]
 
 
-def _in_order(report: Report, rows: Sequence[Row], sort: str, order: str) -> Sequence[Row]:
+def _in_order(report: Report, rows: Sequence[ReportRow], sort: str, order: str) -> Sequence[ReportRow]:
     """Rows by a column; those without a value last."""
     if not sort:
         return rows
@@ -214,7 +214,7 @@ def _rows(desk: Desk, kept: Kept, report: Report, wanted: Wanted) -> ReportRows:
     )
 
 
-def _cells(report: Report, row: Row) -> dict[str, Any]:
+def _cells(report: Report, row: ReportRow) -> dict[str, Any]:
     pairs = zip(report.columns, row, strict=True)
     return {name: bool(value) if column_type(name) == "flag" else value for name, value in pairs}
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.index.protocol import AnyOf, Changed, Language, Query, Site, Type
-from gossamer.search.query import TYPES, parse
-from gossamer.search.weights import FIRST
+from gossamer.index.protocol import AnyOf, ChangeDateFilter, LanguageFilter, MediaTypeFilter, Query, SiteFilter
+from gossamer.search.query import MEDIA_TYPES, parse_query
+from gossamer.search.weights import FIRST_PASS_WEIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gossamer.index.protocol import IndexReader, Node
+    from gossamer.index.protocol import IndexReader, QueryNode
     from gossamer.web.http.sessions import Desk
 
 HOSTS = 8  # hosts offered as filters
@@ -67,8 +67,12 @@ def facets(desk: Desk, text: str, filters: Filters, hosts: Iterable[str]) -> Fac
     known = dict.fromkeys([*hosts, *(host.name for host in desk.store.hosts(HOSTS))])
     languages = [name for name in desk.index.languages() if name]
     return Facets(
-        host=counting.choices("host", {name: (name, Site(host=name)) for name in list(known)[: 2 * HOSTS]})[:HOSTS],
-        language=counting.choices("language", {name: (name.capitalize(), Language(name=name)) for name in languages}),
+        host=counting.choices("host", {name: (name, SiteFilter(host=name)) for name in list(known)[: 2 * HOSTS]})[
+            :HOSTS
+        ],
+        language=counting.choices(
+            "language", {name: (name.capitalize(), LanguageFilter(name=name)) for name in languages}
+        ),
         type=counting.choices(
             "type", {kind: (kind.upper() if kind != "text" else "Text", _of_type(kind)) for kind in KINDS}
         ),
@@ -83,28 +87,28 @@ class _Counting:
         self._text = text
         self._filters = filters
 
-    def choices(self, name: str, values: dict[str, tuple[str, Node]]) -> list[Choice]:
+    def choices(self, name: str, values: dict[str, tuple[str, QueryNode]]) -> list[Choice]:
         """The values that leave something."""
         others = msgspec.structs.replace(self._filters, **{name: ""})
-        query = parse(with_filters(self._text, others), self._languages).query
+        query = parse_query(with_filters(self._text, others), self._languages).query
         counted = [
             Choice(value=value, label=label, count=self._count(query, node)) for value, (label, node) in values.items()
         ]
         found = [choice for choice in counted if choice.count]
         return found if name == "since" else sorted(found, key=lambda choice: (-choice.count, choice.label))
 
-    def _count(self, query: Query, node: Node) -> int:
+    def _count(self, query: Query, node: QueryNode) -> int:
         narrowed = Query(wanted=query.wanted, required=(*query.required, node), excluded=query.excluded)
-        return self._index.match(narrowed, FIRST, limit=1).total
+        return self._index.match(narrowed, FIRST_PASS_WEIGHTS, limit=1).total
 
 
-def _of_type(kind: str) -> Node:
-    return AnyOf(children=tuple(Type(media_type=name) for name in TYPES[kind]))
+def _of_type(kind: str) -> QueryNode:
+    return AnyOf(children=tuple(MediaTypeFilter(media_type=name) for name in MEDIA_TYPES[kind]))
 
 
 def _date(days: int) -> str:
     return f"{datetime.fromtimestamp(time.time() - days * DAY, UTC):%Y-%m-%d}"
 
 
-def _since(days: int) -> Node:
-    return Changed(since=datetime.fromisoformat(_date(days)).replace(tzinfo=UTC).timestamp())
+def _since(days: int) -> QueryNode:
+    return ChangeDateFilter(since=datetime.fromisoformat(_date(days)).replace(tzinfo=UTC).timestamp())

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from gossamer.basics.display import printable_lines
-from gossamer.index.analyze import analysis
+from gossamer.basics.display import escape_hidden_lines
+from gossamer.index.analyze import get_analyzer
 from gossamer.index.protocol import AnyOf, InTitle, Phrase, Word
-from gossamer.search.query import parse
+from gossamer.search.query import parse_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.index.protocol import Node
+    from gossamer.index.protocol import QueryNode
 
     Terms = Mapping[str, frozenset[str]]  # by the analysis that they are of
 
@@ -25,12 +25,12 @@ ANALYSES = 3  # of the languages that most pages are in
 def asked_terms(question: str, languages: Mapping[str, int]) -> Terms:
     """The terms of a question in each of the web's main languages."""
     main = sorted(languages, key=languages.__getitem__, reverse=True)[:ANALYSES] or [""]
-    query = parse(question, {language: languages.get(language, 1) for language in main}).query
+    query = parse_query(question, {language: languages.get(language, 1) for language in main}).query
     terms = frozenset(_terms((*query.wanted, *query.required)))
     return dict.fromkeys(main, terms)
 
 
-def _terms(nodes: Iterable[Node]) -> Iterator[str]:
+def _terms(nodes: Iterable[QueryNode]) -> Iterator[str]:
     for node in nodes:
         match node:
             case Word() | InTitle():
@@ -57,7 +57,7 @@ def _spans(text: str, terms: Terms) -> list[tuple[int, int]]:
     found = {
         (token.start, token.end)
         for language, wanted in terms.items()
-        for token in analysis(language).tokens(text)
+        for token in get_analyzer(language).tokens(text)
         if token.term in wanted and not token.stop
     }
     return sorted(found)
@@ -73,4 +73,4 @@ def _marked(text: str, spans: Sequence[tuple[int, int]]) -> Markup:
 
 
 def _safe(text: str) -> Markup:
-    return Markup.escape(printable_lines(text))
+    return Markup.escape(escape_hidden_lines(text))

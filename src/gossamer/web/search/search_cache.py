@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gossamer.index.recent import Recent
+from gossamer.index.recent import TwoGenerationCache
 from gossamer.web import answers
 from gossamer.web.http.sessions import Desk
 
@@ -71,7 +71,7 @@ class Lane:
         self._making: dict[Key, asyncio.Future[Remembered]] = {}
         # Written by the thread, read in the event loop.
         self._desk: Desk | None = None
-        self._answers: Recent[Key, Remembered] = Recent(MOST_BYTES)
+        self._answers: TwoGenerationCache[Key, Remembered] = TwoGenerationCache(MOST_BYTES)
         self._opened = self._version = -1
         self._looked_at = float("-inf")
 
@@ -98,7 +98,7 @@ class Lane:
 
     def forget(self) -> None:
         """Forget all answers: a page that was in them must not be seen again."""
-        self._answers = Recent(MOST_BYTES)
+        self._answers = TwoGenerationCache(MOST_BYTES)
 
     def close(self) -> None:
         """Let go of everything."""

@@ -30,7 +30,7 @@ from gossamer.store.work.rounds import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.model import Admit
+    from gossamer.model import AdmitCandidates
     from gossamer.store.postgres.database import Connection, Transaction
     from gossamer.store.values import Round
     from gossamer.store.work.rounds import RoundRow
@@ -129,7 +129,7 @@ def requeue(tx: Transaction, now: float) -> int:
     return tx.db.execute(REQUEUE, (now,)).rowcount
 
 
-def readmit(tx: Transaction, admit: Admit) -> int:
+def readmit(tx: Transaction, admit: AdmitCandidates) -> int:
     """Decide anew on everything not visited yet, leased or not."""
     # What other processes remember of claims judged is no longer so.
     tx.db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
@@ -143,7 +143,7 @@ def readmit(tx: Transaction, admit: Admit) -> int:
     return changed
 
 
-def _decide(tx: Transaction, claims: Sequence[Claim], admit: Admit) -> int:
+def _decide(tx: Transaction, claims: Sequence[Claim], admit: AdmitCandidates) -> int:
     """Decide on some; returns how many changed their state."""
     admissions = admit([claim.candidate for claim in claims])
     decisions = ((claim, decided(claim, a)) for claim, a in zip(claims, admissions, strict=True))

@@ -9,7 +9,7 @@ import math
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
-from gossamer.revisit.pace import LISTING, MOST_MISLED, NEWER, STEADY, TOLD_BIT, UNCHANGED
+from gossamer.revisit.pace import HINT_BIT, HINT_NEWER, HINT_UNCHANGED, LISTING, MAX_MISLED, STEADY_MASK
 from gossamer.store.postgres.database import ints
 from gossamer.store.postgres.read.freshness import WAITING, paces_there
 from gossamer.store.postgres.work import rounds
@@ -19,7 +19,7 @@ from gossamer.store.work.revisit_rows import Due, choose_due
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.postgres.database import Connection, Transaction
     from gossamer.store.work.revisit_rows import Told
 
@@ -45,8 +45,8 @@ USED = "SELECT id, round_pages + queued_pages FROM hosts WHERE id = ANY(%s::bigi
 # for one resource the newest counts.
 TELL = f"""
     UPDATE resources AS r SET told_at = t.at,
-        pace = CASE WHEN pace < {LISTING} AND misled < {MOST_MISLED} AND visited_at IS NOT NULL THEN
-            (pace & {STEADY}) + {TOLD_BIT} * CASE WHEN t.at > visited_at THEN {NEWER} ELSE {UNCHANGED} END
+        pace = CASE WHEN pace < {LISTING} AND misled < {MAX_MISLED} AND visited_at IS NOT NULL THEN
+            (pace & {STEADY_MASK}) + {HINT_BIT} * CASE WHEN t.at > visited_at THEN {HINT_NEWER} ELSE {HINT_UNCHANGED} END
             ELSE pace END
     FROM (SELECT id, max(at) AS at FROM unnest(%s::double precision[], %s::bigint[]) AS u (at, id)
         GROUP BY id ORDER BY id) AS t
@@ -83,7 +83,7 @@ def queue_due(tx: Transaction, schedule: Schedule, now: float) -> int:
     return queued
 
 
-def keep_fresh(tx: Transaction, schedule: Schedule, budget: Budget, now: float) -> int:
+def keep_fresh(tx: Transaction, schedule: Schedule, budget: VisitBudget, now: float) -> int:
     """Queue the visits of most worth that the budget allows by now; returns how many.
 
     A period of the budget is a round, whose limits hold for all crawlers and for new pages as well. Within it the

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.basics.cores import cores, on_another
+from gossamer.basics.cores import available_cores, helper_process
 from gossamer.errors import StoreError
 from gossamer.model import Kind
 from gossamer.store.follow.graph import LinkChanges
@@ -57,13 +57,13 @@ def link_changes(database: Database, since: int) -> Iterator[LinkChanges]:
     with database.reading() as db:
         changed = sorted(resource for (resource,) in db.execute(CHANGED, (since,)))
     pieces = (changed[start : start + SOURCES_AT_ONCE] for start in range(0, len(changed), SOURCES_AT_ONCE))
-    if len(changed) < BIG or cores() == 1:
+    if len(changed) < BIG or available_cores() == 1:
         return (_changes_of(database, piece) for piece in pieces)
     return _by_two(database, pieces)
 
 
 def _by_two(database: Database, pieces: Iterator[list[int]]) -> Iterator[LinkChanges]:
-    with on_another(__name__, database.directory) as other:
+    with helper_process(__name__, database.directory) as other:
         for piece in pieces:
             following = next(pieces, None)
             if following is not None:

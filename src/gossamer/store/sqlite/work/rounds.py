@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
 
-    from gossamer.model import Admit
+    from gossamer.model import AdmitCandidates
     from gossamer.store.sqlite.database import Transaction
     from gossamer.store.values import Round
     from gossamer.store.work.rounds import Limits
@@ -115,7 +115,7 @@ def requeue(tx: Transaction, now: float) -> int:
 # -- readmit -----------------------------------------------------------------------------------------------------------
 
 
-def readmit(tx: Transaction, admit: Admit) -> int:
+def readmit(tx: Transaction, admit: AdmitCandidates) -> int:
     """Decide anew on everything not visited yet, leased or not."""
     tx.meta["generation"] += 1  # what other processes remember of claims judged is no longer so
     depth = limits(tx.db).max_depth

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
-from gossamer.revisit.pace import LISTING, MOST_MISLED, NEWER, STEADY, TOLD_BIT, UNCHANGED
+from gossamer.revisit.pace import HINT_BIT, HINT_NEWER, HINT_UNCHANGED, LISTING, MAX_MISLED, STEADY_MASK
 from gossamer.store import rows
 from gossamer.store.protocol import LEASE_SECONDS
 from gossamer.store.sqlite.work import rounds
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Iterator
 
-    from gossamer.revisit.pace import Budget, Schedule
+    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.sqlite.database import Transaction
     from gossamer.store.values import Freshness
     from gossamer.store.work.revisit_rows import Told
@@ -64,8 +64,8 @@ USED = "SELECT id, round_pages + queued_pages FROM hosts WHERE id IN (SELECT val
 # A date from a sitemap or feed: kept when it is news, and believed unless the last ones were wrong.
 TELL = f"""
     UPDATE resources SET told_at = ?1,
-        pace = CASE WHEN pace < {LISTING} AND misled < {MOST_MISLED} AND visited_at IS NOT NULL THEN
-            (pace & {STEADY}) + {TOLD_BIT} * CASE WHEN ?1 > visited_at THEN {NEWER} ELSE {UNCHANGED} END
+        pace = CASE WHEN pace < {LISTING} AND misled < {MAX_MISLED} AND visited_at IS NOT NULL THEN
+            (pace & {STEADY_MASK}) + {HINT_BIT} * CASE WHEN ?1 > visited_at THEN {HINT_NEWER} ELSE {HINT_UNCHANGED} END
             ELSE pace END
     WHERE id = ?2 AND (told_at IS NULL OR told_at < ?1)"""  # noqa: S608
 BELIEVE = "UPDATE resources SET dated = ?, found = ?, gap = ?, quiet = ? WHERE id = ? AND dated IS NULL"
@@ -103,7 +103,7 @@ def queue_due(tx: Transaction, schedule: Schedule, now: float) -> int:
     return queued
 
 
-def keep_fresh(tx: Transaction, schedule: Schedule, budget: Budget, now: float) -> int:
+def keep_fresh(tx: Transaction, schedule: Schedule, budget: VisitBudget, now: float) -> int:
     """Queue the visits of most worth that the budget allows by now; returns how many.
 
     A period of the budget is a round, whose limits hold for all crawlers and for new pages as well. Within it the

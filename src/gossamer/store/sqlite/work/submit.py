@@ -47,7 +47,7 @@ from gossamer.store.work.visit_rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.model import Admit, Lease, Visit
+    from gossamer.model import AdmitCandidates, Lease, Visit
     from gossamer.store.sqlite.database import Transaction
     from gossamer.store.work.revisit_rows import Standing
 
@@ -85,7 +85,7 @@ NOTE_HOST = "UPDATE hosts SET ready_at = ?, delay = ?, failures = ?, reason = ? 
 class Submission:
     """One batch on its way into the store."""
 
-    def __init__(self, tx: Transaction, crawler: int, admit: Admit, now: float, old_sources: int = 0) -> None:
+    def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int = 0) -> None:
         """`old_sources` is how many bytes of replaced sources are kept."""
         self._tx = tx
         self._db = tx.db
