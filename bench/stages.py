@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gossamer.index.documents import DocumentBatch
-    from gossamer.store.follow.changes import Standing
+    from gossamer.store.follow.changes import IndexableResource
     from gossamer.store.protocol import Store
 
 PACKAGE = "openjdk-17-doc"
@@ -170,7 +170,7 @@ def watched() -> Iterator[list[float]]:
     spent: list[float] = []
     original = DocumentMaker.make
 
-    def make(self: DocumentMaker, resources: Iterable[Standing]) -> DocumentBatch:
+    def make(self: DocumentMaker, resources: Iterable[IndexableResource]) -> DocumentBatch:
         began = time.thread_time()
         try:
             return original(self, resources)

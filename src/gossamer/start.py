@@ -200,7 +200,7 @@ def _again(ask: Ask, store: Store, settings: Settings) -> Schedule | Literal["al
     """What is to be visited again."""
     if ask.revisit == "all":
         return "all"
-    return schedule_from_settings(settings.freshness, store.paces()) if ask.revisit else None
+    return schedule_from_settings(settings.freshness, store.pace_counts()) if ask.revisit else None
 
 
 def _watch(settings: Settings) -> Watch:
@@ -257,7 +257,7 @@ def _has_limits(current: Round | None, crawl: CrawlSettings) -> bool:
 def _complete(store: Store, settings: Settings) -> Complete:
     known = sum(store.counts().resources.values())
     pages = sum(host.pages for host in store.hosts())
-    next_at = store.freshness(schedule_from_settings(settings.freshness, store.paces()), time.time()).next_at
+    next_at = store.freshness(schedule_from_settings(settings.freshness, store.pace_counts()), time.time()).next_at
     store.close()
     return Complete(pages=pages, known=known, next_at=next_at, index=settings.index if settings.crawl.index else None)
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import IndexReader, IndexWriter
     from gossamer.search.service import Searcher
     from gossamer.search.weights import RankWeights
-    from gossamer.store.copy import Copied, Source, Target
-    from gossamer.store.postgres.location import PostgresPlace
+    from gossamer.store.copy import CopyResult, CopySource, CopyTarget
+    from gossamer.store.postgres.location import PostgresLocation
     from gossamer.store.protocol import Store
 
 
@@ -41,21 +41,21 @@ def open_store(
         at = _postgres_place(place)
         from gossamer.store.postgres import PostgresStore  # noqa: PLC0415
 
-        return PostgresStore.at(at, create=create, read_only=read_only, old_sources_mib=asked.old_sources)
+        return PostgresStore.open_location(at, create=create, read_only=read_only, old_sources_mib=asked.old_sources)
     return SqliteStore.open(
         Path(place), create=create, read_only=read_only, cache_mib=asked.cache, old_sources_mib=asked.old_sources
     )
 
 
-def _postgres_place(place: str) -> PostgresPlace:
+def _postgres_place(place: str) -> PostgresLocation:
     try:
-        from gossamer.store.postgres.location import postgres_place  # noqa: PLC0415 - its driver is an extra
+        from gossamer.store.postgres.location import parse_postgres_location  # noqa: PLC0415 - its driver is an extra
     except ModuleNotFoundError as error:
         raise UsageError(
             f"A web in PostgreSQL needs the extra `postgres`: pip install 'gossamer[postgres]'. ({error.name} is not"
             " there.)"
         ) from error
-    return postgres_place(place)
+    return parse_postgres_location(place)
 
 
 def index_settings(place: str) -> IndexSettings:
@@ -143,15 +143,15 @@ def searcher(store: Store, index: IndexReader, place: str, blend: RankWeights | 
     return Searcher(store, index, pagerank, blend or SECOND_PASS_WEIGHTS)
 
 
-def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> Copied:
+def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> CopyResult:
     """Copy the web at a place to another one, with its settings file if there is one."""
-    from gossamer.store.copy import copy  # noqa: PLC0415
+    from gossamer.store.copy import copy_store  # noqa: PLC0415
 
     stale = local_directory(to) / "index"
     if stale.exists():
         raise UsageError(f"{stale} is the index of a web that was here before: remove it, or copy to another place.")
     with closing(_copy_source(from_)) as source, closing(_copy_target(to)) as target:
-        done = copy(source, target, tell)
+        done = copy_store(source, target, tell)
     settings, there = (local_directory(place) / FILE_NAME for place in (from_, to))
     if settings.exists() and not there.exists():
         there.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> Copied:
     return done
 
 
-def _copy_source(place: str) -> Source:
+def _copy_source(place: str) -> CopySource:
     if is_shared(place):
         at = _postgres_place(place)
         from gossamer.store.postgres.copy import PostgresSource  # noqa: PLC0415
@@ -170,7 +170,7 @@ def _copy_source(place: str) -> Source:
     return SqliteSource(Path(place))
 
 
-def _copy_target(place: str) -> Target:
+def _copy_target(place: str) -> CopyTarget:
     if is_shared(place):
         at = _postgres_place(place)
         from gossamer.store.postgres.copy import PostgresTarget  # noqa: PLC0415

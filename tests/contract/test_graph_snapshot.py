@@ -153,7 +153,7 @@ def test_bringing_it_up_to_date_gives_what_making_it_anew_gives(
     crawler = start(store, urls[0])
     for _ in range(8):
         for url in chance.sample(urls, 12):
-            (lease,) = store.claim(crawler, [candidate(url)], time.time())
+            (lease,) = store.lease_urls(crawler, [candidate(url)], time.time())
             assert lease is not None
             match chance.choice(["page", "page", "page", "redirect", "gone"]):
                 case "page":

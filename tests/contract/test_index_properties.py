@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contract.conftest import NewIndex
-    from gossamer.store.follow.changes import Standing
+    from gossamer.store.follow.changes import IndexableResource
 
 # Inflected forms, stop words, punctuation that joins and divides, scripts without blanks.
 VOCABULARY = (
@@ -96,7 +96,7 @@ class Shelf:
     def titled(self, term: str) -> set[int]:
         return {n for n in self.pages if term in get_analyzer("english").terms(self.pages[n][0]).split()}
 
-    def standing(self, number: int) -> Standing:
+    def standing(self, number: int) -> IndexableResource:
         title, body, host = self.pages[number]
         return standing(number, [(Field.TITLE, title), *body], host=host)
 
@@ -107,7 +107,7 @@ class Store:
     def __init__(self, lexicon: Lexicon) -> None:
         self._lexicon = lexicon
 
-    def known_words(self, terms: list[str]) -> dict[str, int]:
+    def known_word_ids(self, terms: list[str]) -> dict[str, int]:
         return {term: self._lexicon.numbers[term] for term in terms if term in self._lexicon.numbers}
 
     def urls(self, ids: list[int]) -> Iterator[tuple[int, str]]:

@@ -55,7 +55,7 @@ class Crawls:
 
     def join(self, store: Store) -> int:
         crawler = store.join("here", 1).id
-        store.beat(crawler, msgspec.structs.replace(AT_WORK, most_parsers=self.random.choice([0, 2])), time.time())
+        store.heartbeat(crawler, msgspec.structs.replace(AT_WORK, most_parsers=self.random.choice([0, 2])), time.time())
         return crawler
 
     def step(self) -> str:
@@ -116,7 +116,7 @@ class Crawls:
 
     def claim(self, who: int) -> None:
         url = self.random.choice(URLS)
-        (lease,) = self.stores[who].claim(self.crawlers[who], [candidate(url)], time.time())
+        (lease,) = self.stores[who].lease_urls(self.crawlers[who], [candidate(url)], time.time())
         if lease is not None:
             self.held[who][url] = lease
 

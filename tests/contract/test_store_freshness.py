@@ -46,7 +46,7 @@ def row(store: Store, url: str) -> ResourceRow:
 
 def again(store: Store, crawler: int, url: str) -> Lease:
     """A lease of a page that was visited."""
-    (lease,) = store.claim(crawler, [candidate(url)], time.time())
+    (lease,) = store.lease_urls(crawler, [candidate(url)], time.time())
     assert lease is not None
     return lease
 
@@ -57,7 +57,7 @@ def submit(store: Store, crawler: int, *visits: Visit) -> None:
 
 def relinked(store: Store, since: int) -> set[str]:
     """What is to be looked at anew for what others call it; changed pages and what they lead to are among it."""
-    ids = {resource for some in store.relinked(since) for resource in some}
+    ids = {resource for some in store.relinked_documents(since) for resource in some}
     return {row.url for row in store.resources() if row.id in ids}
 
 
@@ -115,8 +115,8 @@ def test_a_change_is_written_down_with_how_the_page_was(store: Store, crawler: i
     assert set(change.parts) == {"text", "title", "links"}
     assert [(bond.url, bond.anchor) for bond in change.lost] == [(C, "")]
     assert [(bond.url, bond.anchor) for bond in change.gained] == [(D, "to d")]
-    assert list(store.changed_since(8.0)) == [change]
-    assert list(store.changed_since(9.5)) == []
+    assert list(store.history_since(8.0)) == [change]
+    assert list(store.history_since(9.5)) == []
 
 
 def test_targets_that_gained_or_lost_a_bond_are_told(store: Store, crawler: int) -> None:
@@ -136,10 +136,10 @@ def test_changes_come_in_pieces_and_in_order(store: Store) -> None:
     submit(
         store, crawler, *(fetched(one, body="new", at=10.0 + number % 7) for number, one in enumerate(found.values()))
     )
-    times = [change.found_at for change in store.changed_since(0.0)]
+    times = [change.found_at for change in store.history_since(0.0)]
     assert len(times) == 1_200
     assert times == sorted(times)
-    assert len(list(store.changed_since(0.0, 700))) == 700
+    assert len(list(store.history_since(0.0, 700))) == 700
 
 
 # -- gone --------------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_a_round_visits_what_is_due_and_nothing_else(store: Store) -> None:
     store.begin_round("{}", [], None, None, ANY_TIME)
     assert len(queued(store)) == 10
     recount(store)
-    assert store.paces() == {}
+    assert store.pace_counts() == {}
     visit_all(store, crawler, {})
 
 

@@ -15,7 +15,7 @@ import pytest
 from gossamer import wiring
 from gossamer.index.documents import DocumentMaker
 from gossamer.index.protocol import Phrase, Query, term_code
-from gossamer.store.follow.changes import Place
+from gossamer.store.follow.changes import ChangeCursor
 from gossamer.store.sqlite import SqliteStore
 from helpers.cli.commands import command, environment, gossamer
 from helpers.index.small_index import WEIGHTS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gossamer.index.protocol import Document
     from gossamer.model import Lease, Visit
-    from gossamer.store.follow.changes import Standing
+    from gossamer.store.follow.changes import IndexableResource
     from gossamer.store.protocol import Store
 
 PAGES = 3_000
@@ -73,12 +73,12 @@ def index_killed_after(directory: Path, seconds: float) -> bool:
 
 def expected(store: Store) -> dict[int, Document]:
     """The documents that the store says belong in an index."""
-    place = Place()
-    found: dict[int, Standing] = {}
+    place = ChangeCursor()
+    found: dict[int, IndexableResource] = {}
     while True:
         changes = store.changes(place, 1_000)
-        found |= {one.id: one for one in changes.standings}
-        place = changes.place
+        found |= {one.id: one for one in changes.resources}
+        place = changes.cursor
         if changes.version == changes.latest:
             break
     batch = DocumentMaker(store).make([one for one in found.values() if one.text is not None])
@@ -111,7 +111,7 @@ def check(directory: Path) -> int:
             title = tuple(documents[number].title.split())
             matches = reader.match(Query(required=(Phrase(text="", alternatives=(title,)),)), WEIGHTS, limit=10)
             assert matches.ids.tolist() == [number], "its title, with page and version, is its alone"
-            (anchors,) = store.anchors([number], most_links=200, most_texts=100)
+            (anchors,) = store.anchor_texts([number], max_links=200, max_texts=100)
             called = reader.anchor_terms([number]).get(number, np.empty(0, np.uint32)).tolist()
             for text, _ in anchors.texts[:3]:
                 assert {term_code(term) for term in text.split()} <= set(called)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.cli.output import cells_of
+from gossamer.cli.output import cell_width
 from gossamer.config import CrawlSettings
 from gossamer.urls.canonical import UrlRules, url_digest
 from helpers.cli.terminal import gossamer_on_terminal
@@ -232,7 +232,7 @@ def test_a_web_without_errors_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.usefixtures("web")
 def test_tables_fit_the_terminal(command: list[str], columns: int) -> None:
     lines = gossamer_on_terminal(*command, columns=columns).shown.splitlines()
-    assert [line for line in lines if cells_of(line) > columns] == []
+    assert [line for line in lines if cell_width(line) > columns] == []
 
 
 # -- places ----------------------------------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def test_links_of_one_url_are_asked_for_with_it(capsys: pytest.CaptureFixture[st
     ],
 )  # fmt: skip
 def test_a_moment_can_be_written_in_several_ways(written: str, moment: float) -> None:
-    assert command._moment(written, 1_000_000) == moment
+    assert command._parse_moment(written, 1_000_000) == moment
 
 
 @pytest.mark.usefixtures("web")

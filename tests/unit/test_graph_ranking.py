@@ -38,7 +38,7 @@ def crawl_half(store: SqliteStore, settings: str) -> int:
     others = [f"http://a.test/{n}" for n in range(20)]
     lists = fetched(leases(lease_all(store, crawler))[LIST], HOME, POOR, *others)
     store.submit(crawler, [lists], Policy(), now=time.time())
-    (lease,) = store.claim(crawler, [candidate(HOME)], time.time())
+    (lease,) = store.lease_urls(crawler, [candidate(HOME)], time.time())
     assert lease is not None
     store.submit(crawler, [fetched(lease, LIST, RICH)], Policy(), now=time.time())
     return crawler

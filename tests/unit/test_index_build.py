@@ -84,11 +84,11 @@ def test_a_rebuild_makes_the_same(store: SqliteStore, place: TantivyLocation) ->
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
     catch_up(store, place)
-    numbers = store.known_words(["bodi", "titl"])
+    numbers = store.known_word_ids(["bodi", "titl"])
     before = held(place)
     assert catch_up(store, place, rebuild=True).put == 21
     assert held(place) == before
-    assert store.known_words(["bodi", "titl"]) == numbers, "a word keeps its number"
+    assert store.known_word_ids(["bodi", "titl"]) == numbers, "a word keeps its number"
 
 
 def test_a_forgotten_page_leaves(store: SqliteStore, place: TantivyLocation) -> None:

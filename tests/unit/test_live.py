@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from gossamer.cli.live import LiveDisplay, PlainDisplay, frame, plain_line
-from gossamer.cli.output import cells_of
+from gossamer.cli.output import cell_width
 from gossamer.crawl.progress import Progress
 
 PROGRESS = Progress(
@@ -67,7 +67,7 @@ def test_a_quiet_display_shows_messages_only() -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_frame_fits_its_terminal(width: int) -> None:
     text = frame(later(83, note="a reason that goes on " * 8, state="paused"), width).plain
-    assert max(cells_of(line) for line in text.splitlines()) <= max(width, 60)
+    assert max(cell_width(line) for line in text.splitlines()) <= max(width, 60)
     assert "\x1b" not in text
 
 

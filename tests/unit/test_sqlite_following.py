@@ -24,7 +24,7 @@ def said(at: int) -> list[Bond]:
 
 
 @pytest.mark.parametrize(
-    ("constant", "number"), [("MANY", 4), ("MANY", 0), ("MOST_CALLS", 2)]
+    ("constant", "number"), [("SCAN_RATIO", 4), ("SCAN_RATIO", 0), ("MAX_ANCHOR_COUNTS", 2)]
 )  # all read; all looked up; begun to be read, and looked up in the end
 def test_each_of_many_targets_is_called_what_pages_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, constant: str, number: int
@@ -33,7 +33,7 @@ def test_each_of_many_targets_is_called_what_pages_say(
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         visit_all(store, start(store, URLS[0]), {url: said(at) for at, url in enumerate(URLS)})
         urls = {row.id: row.url for row in store.resources()}
-        found = store.anchors(list(urls), most_links=100, most_texts=10)
+        found = store.anchor_texts(list(urls), max_links=100, max_texts=10)
     for one in found:
         links = [link for at, url in enumerate(URLS) if url != urls[one.target] for link in said(at)]
         assert Counter(dict(one.texts)) == Counter(link.anchor for link in links if link.url == urls[one.target])

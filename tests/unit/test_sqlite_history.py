@@ -47,7 +47,7 @@ def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def again(store: SqliteStore, crawler: int, url: str) -> Lease:
-    (lease,) = store.claim(crawler, [candidate(url)], 1.0)
+    (lease,) = store.lease_urls(crawler, [candidate(url)], 1.0)
     assert lease is not None
     return lease
 

@@ -34,20 +34,20 @@ def plan(db: sqlite3.Connection, sql: str) -> str:
 @pytest.mark.parametrize(
     ("sql", "index"),
     [
-        (lease.FREE, "hosts_free"),
+        (lease.SELECT_FREE_HOSTS, "hosts_free"),
         (lease.NEXT_PAGES, "resources_queued_pages"),
         (lease.NEXT_OTHERS, "resources_queued_others"),
         (lease.LEASED_PAGES, "resources_leased"),
-        (lease.WAITING, "hosts_free"),
+        (lease.SELECT_WAITING_HOSTS, "hosts_free"),
         (crawlers.LEASED_BY_HOST, "resources_leased"),
         (crawlers.UNLEASE, "resources_leased"),
         (resources.ERRORS, "resources_errors"),
-        (schedule.PACES_THERE, "resources_pace"),
+        (schedule.SELECT_WAITING_PACES, "resources_pace"),
         (schedule.OLDEST, "resources_pace"),
         (schedule.QUEUE_DUE, "resources_pace"),
-        (schedule.STANDINGS_DUE, "resources_pace"),
-        (revisits.SINCE, "history_found"),
-        (revisits.OF_RESOURCE, "history_resource"),
+        (schedule.COUNT_DUE_STATES, "resources_pace"),
+        (revisits.SELECT_SINCE, "history_found"),
+        (revisits.SELECT_BY_RESOURCE, "history_resource"),
         (link_changes.CHANGED, "resources_version"),
         (link_changes.CHANGED, "forgotten_version"),
         ("SELECT id FROM resources WHERE version > ? ORDER BY version", "resources_version"),
@@ -60,7 +60,7 @@ def test_open_work_and_changes_are_found_by_indexes_that_hold_nothing_else(
     assert index in plan(db, sql)
 
 
-@pytest.mark.parametrize("sql", [lease.FREE, lease.NEXT_PAGES, lease.NEXT_OTHERS, schedule.OLDEST])
+@pytest.mark.parametrize("sql", [lease.SELECT_FREE_HOSTS, lease.NEXT_PAGES, lease.NEXT_OTHERS, schedule.OLDEST])
 def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: str) -> None:
     assert "TEMP B-TREE" not in plan(db, sql)
 

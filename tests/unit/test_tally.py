@@ -7,7 +7,7 @@ import pytest
 from gossamer.crawl.statistics import Tally
 from gossamer.crawl.writer import Done, Order
 from gossamer.model import Lease, Outcome, Role, State, Visit
-from gossamer.store.values import Counts, Round, Submitted
+from gossamer.store.values import Counts, Round, SubmitResult
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def tally(known: int) -> Tally:
 
 def stored(pages: int, *, known: int, queued: int) -> Done:
     order = Order(now=0.0, visits=tuple(visit(number) for number in range(pages)))
-    return Done(order=order, submitted=Submitted(version=1, known=known, open=queued))
+    return Done(order=order, submitted=SubmitResult(version=1, known=known, open=queued))
 
 
 def time_left(account: Tally) -> float | None:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.output import human_bytes, human_duration, is_terminal, json_text, printable_lines, say, show
+from gossamer.cli.output import (
+    escape_hidden_lines,
+    format_bytes,
+    format_duration,
+    is_terminal,
+    json_text,
+    print_line,
+    print_message,
+)
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ out_option = click.option(
 )
 
 
-class _Shown(io.BufferedIOBase):
+class _TerminalStream(io.BufferedIOBase):
     """A terminal as a place to write to: nothing from the web acts on it."""
 
     def __init__(self) -> None:
@@ -38,12 +46,12 @@ class _Shown(io.BufferedIOBase):
         return True
 
     def write(self, data: ReadableBuffer) -> int:
-        sys.stdout.write(printable_lines(self._decode(bytes(data)).replace("\r\n", "\n")))
+        sys.stdout.write(escape_hidden_lines(self._decode(bytes(data)).replace("\r\n", "\n")))
         return memoryview(data).nbytes
 
 
 @contextmanager
-def place_for(out: Path, *, binary: bool = False) -> Iterator[Any]:
+def open_output(out: Path, *, binary: bool = False) -> Iterator[Any]:
     """The stream for `--out`."""
     from gossamer.files.atomic_file import open_atomic
 
@@ -58,16 +66,16 @@ def place_for(out: Path, *, binary: bool = False) -> Iterator[Any]:
     elif binary:
         raise UsageError("This format is not for a terminal; give --out FILE.")
     else:
-        yield _Shown()
+        yield _TerminalStream()
 
 
-def ending(out: Path, known: Sequence[str]) -> str:
+def choose_format(out: Path, known: Sequence[str]) -> str:
     """The format that a file's name asks for; without an ending of these it is the first."""
-    asked = out.suffix.lower().removeprefix(".")
-    return asked if asked in known else known[0]
+    suffix = out.suffix.lower().removeprefix(".")
+    return suffix if suffix in known else known[0]
 
 
-class Told:
+class ExportSummary:
     """The last words of an export: for people on stderr, with --json as numbers on stdout."""
 
     def __init__(self, out: Path, *, as_json: bool) -> None:
@@ -78,12 +86,12 @@ class Told:
         self._out, self._as_json = out, as_json
         self._started = time.monotonic()
 
-    def tell(self, sentence: str, **numbers: object) -> None:
+    def report(self, sentence: str, **numbers: object) -> None:
         """Say what was written."""
         seconds = time.monotonic() - self._started
         size = self._out.stat().st_size if self._out.is_file() else None
         if self._as_json:
-            show(json_text({"out": str(self._out), **numbers, "bytes": size, "seconds": round(seconds, 3)}))
+            print_line(json_text({"out": str(self._out), **numbers, "bytes": size, "seconds": round(seconds, 3)}))
         where = "" if self._out == STDOUT else f" to {self._out}"
-        amount = "" if size is None else f" ({human_bytes(size)})"
-        say(f"Wrote {sentence}{where}{amount} in {human_duration(seconds)}.")
+        amount = "" if size is None else f" ({format_bytes(size)})"
+        print_message(f"Wrote {sentence}{where}{amount} in {format_duration(seconds)}.")

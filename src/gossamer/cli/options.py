@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from gossamer.config.describe import Setting
 
 
-def _url(place: str) -> DatabaseUrl | None:
+def _parse_url(location: str) -> DatabaseUrl | None:
     """The parts of a URL, None of a directory; refused if nobody can say which of them is the password."""
-    if not is_shared(place):
+    if not is_shared(location):
         return None
-    if (url := parse_location(place)) is None:
+    if (url := parse_location(location)) is None:
         raise UsageError(UNREADABLE_URL)
     return url
 
 
-def check_place(_context: click.Context, _option: click.Parameter, place: str) -> str:
+def check_location(_context: click.Context, _option: click.Parameter, place: str) -> str:
     """Refuse what cannot be taken apart before anything is said of it."""
-    _url(place)
+    _parse_url(place)
     return place
 
 
@@ -40,7 +40,7 @@ def _without_password(_context: click.Context, _option: click.Parameter, place: 
 
     If it was given as an argument, the list of processes has it all the same: that cannot be undone from here.
     """
-    if (url := _url(place)) is None:
+    if (url := _parse_url(place)) is None:
         return place
     if url.password is not None:
         os.environ["PGPASSWORD"] = url.password
@@ -67,7 +67,7 @@ config_option = click.option(
 )
 
 
-def _at_this_index(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
+def _set_index_url(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
     """A flag that is the variable, for this process and those it starts: so whoever opens the index knows."""
     if url is not None:
         os.environ["GOSSAMER_INDEX_URL"] = url
@@ -76,7 +76,7 @@ def _at_this_index(_context: click.Context, _option: click.Parameter, url: str |
 index_option = click.option(
     "--index-url",
     expose_value=False,
-    callback=_at_this_index,
+    callback=_set_index_url,
     metavar="URL",
     help="The index: an OpenSearch cluster, with the name it has there. Also GOSSAMER_INDEX_URL, index.url.",
 )
@@ -107,10 +107,10 @@ def settings_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 def _option(name: str, setting: Setting) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     if isinstance(setting.default, bool):
         return click.option(setting.flags, name, default=None, help=setting.text)
-    return click.option(setting.flag, name, metavar=setting.metavar, multiple=setting.is_list, help=_help(setting))
+    return click.option(setting.flag, name, metavar=setting.metavar, multiple=setting.is_list, help=_help_text(setting))
 
 
-def _help(setting: Setting) -> str:
+def _help_text(setting: Setting) -> str:
     more = " Can be given again; none: empty." if setting.is_list else ""
     default = "" if setting.is_list or setting.default in {None, ""} else f"  [default: {setting.default}]"
     return setting.text + more + default

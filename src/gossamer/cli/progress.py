@@ -5,23 +5,23 @@ from __future__ import annotations
 import sys
 import time
 
-from gossamer.cli.output import is_terminal, printable, shortened
+from gossamer.cli.output import escape_hidden, is_terminal, shorten
 
 
-class Ticker:
+class ProgressLine:
     """How far a long command is, on stderr: a line that changes on a terminal, one every 5 seconds elsewhere."""
 
     def __init__(self) -> None:
         self._live = is_terminal(sys.stderr)
-        self._pause = 0.1 if self._live else 5.0
-        self._next = time.monotonic() + self._pause
+        self._interval = 0.1 if self._live else 5.0
+        self._next_at = time.monotonic() + self._interval
 
-    def tell(self, text: str) -> None:
+    def update(self, text: str) -> None:
         """Show how far it is, if it is time to."""
-        if time.monotonic() < self._next:
+        if time.monotonic() < self._next_at:
             return
-        self._next = time.monotonic() + self._pause
-        sys.stderr.write(f"\r{shortened(printable(text), 79)}\x1b[K" if self._live else f"{printable(text)}\n")
+        self._next_at = time.monotonic() + self._interval
+        sys.stderr.write(f"\r{shorten(escape_hidden(text), 79)}\x1b[K" if self._live else f"{escape_hidden(text)}\n")
         sys.stderr.flush()
 
     def close(self) -> None:

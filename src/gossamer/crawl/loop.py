@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gossamer.model import FetchResult, Lease, Page, Visit
     from gossamer.parse.pool import ParserPool
     from gossamer.store.protocol import Store
-    from gossamer.store.values import Crawler, Round, Waiting, Wanted
+    from gossamer.store.values import CrawlerOrders, CrawlerRow, Round, WaitingHost
 
 LOST = (
     "{name} was not heard of for so long that others were given its work. What it had fetched meanwhile is fetched"
@@ -61,7 +61,7 @@ class Parts(Value, frozen=True, kw_only=True):
     """What a crawl is made of; `wiring` puts it together."""
 
     store: Store
-    identity: Crawler
+    identity: CrawlerRow
     fetcher: Fetcher
     pool: ParserPool
     selector: selectors.BaseSelector
@@ -117,7 +117,7 @@ class CrawlLoop:
         self.lost = ""  # a sentence when others have its work, for it was not heard of in time
         self.failure = ""  # a sentence when no seed of this call could be visited
         self.unvisited: dict[str, str] = {}  # seeds of this call that could not be visited, and why
-        self.leftovers: list[Waiting] = []  # hosts with something still queued, and why
+        self.leftovers: list[WaitingHost] = []  # hosts with something still queued, and why
         self.tally = Tally(parts.store.counts())
         self._heed_limit(plan.round)
 
@@ -423,7 +423,7 @@ class CrawlLoop:
             self._obey(done.wanted)
             self._frontier.share(done.wanted.hosts, now)
 
-    def _obey(self, wanted: Wanted) -> None:
+    def _obey(self, wanted: CrawlerOrders) -> None:
         self._paused = wanted.state == "pause"
         name = self._parts.identity.name
         self.tally.asked = f"by request; gossamer resume {name} lets it go on" if self._paused else ""
@@ -488,7 +488,7 @@ class CrawlLoop:
         self._drop_in_flight()
         try:
             self._writer.close()
-            self._parts.store.beat(self._parts.identity.id, self.tally.last_report(), self._now())
+            self._parts.store.heartbeat(self._parts.identity.id, self.tally.last_report(), self._now())
             self._parts.store.leave(self._parts.identity.id)
             self._hand_over()
             if self.ending == policy.COMPLETE:
@@ -512,7 +512,7 @@ class CrawlLoop:
     def _look_back(self) -> None:
         """What people must be told: why something is left, and why a seed brought nothing."""
         store = self._parts.store
-        waiting = [each for each in store.waiting(self._parts.identity.id, HOSTS_LOOKED_AT) if each.reason]
+        waiting = [each for each in store.waiting_hosts(self._parts.identity.id, HOSTS_LOOKED_AT) if each.reason]
         self.leftovers = waiting[:HOSTS_TOLD]
         counts = store.counts()
         self.tally.standing(counts)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gossamer.config import StoreSettings
     from gossamer.crawl.writer import Watch
     from gossamer.model import Candidate, HostUpdate, Lease, Robots, Visit
-    from gossamer.store.values import Report
+    from gossamer.store.values import CrawlerReport
 
 
 class Outbox:
@@ -69,7 +69,7 @@ class Outbox:
         )
 
     def order(
-        self, now: float, *, watch: Watch | None, report: Report | None, hungry: list[int], hosts: int, urls: int
+        self, now: float, *, watch: Watch | None, report: CrawlerReport | None, hungry: list[int], hosts: int, urls: int
     ) -> Order:
         """Everything gathered, as an order for the writer, and nothing is left here; or once more what was refused."""
         if self._refused is not None:

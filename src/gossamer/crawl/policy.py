@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gossamer.config import CrawlSettings, PolitenessSettings
     from gossamer.model import Candidate
-    from gossamer.store.values import Waiting
+    from gossamer.store.values import WaitingHost
     from gossamer.urls.scope import Scope
 
 # Weights of `--order best`, in units of one backlink. A level of depth costs one backlink; nearness to the topic (0..1)
@@ -208,7 +208,7 @@ class Left(Value, frozen=True, kw_only=True):
     ask_again_at: float = float("inf")
 
 
-def what_is_left(waiting: Sequence[Waiting], *, queued: int, now: float, patience: float) -> Left:
+def what_is_left(waiting: Sequence[WaitingHost], *, queued: int, now: float, patience: float) -> Left:
     """Whether a crawler with nothing to do should end: when nothing can become ready within its patience.
 
     A host that another crawler holds can become free at any time, so it is waited for as long as that one lives.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.crawl.progress import Progress
 from gossamer.model import Outcome, Role, State
-from gossamer.store.values import Report
+from gossamer.store.values import CrawlerReport
 
 if TYPE_CHECKING:
     from gossamer.crawl.writer import Done
@@ -80,9 +80,9 @@ class Tally:
                 self._limits.popleft()
         self._limits[-1][1][limit] += int(seconds * 1e6)
 
-    def report(self, progress: Progress, parsers: int, most_parsers: int) -> Report:
+    def report(self, progress: Progress, parsers: int, most_parsers: int) -> CrawlerReport:
         """What other crawlers and `gossamer crawlers` get to see."""
-        return Report(
+        return CrawlerReport(
             state=progress.state,
             pages=progress.pages,
             pages_per_second=progress.pages_per_second,
@@ -93,9 +93,9 @@ class Tally:
             most_parsers=most_parsers,
         )
 
-    def last_report(self) -> Report:
+    def last_report(self) -> CrawlerReport:
         """What stays to be seen of a crawler that leaves: how much it did, and nothing that is over."""
-        return Report(
+        return CrawlerReport(
             state="stopping", pages=self.pages, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for=""
         )
 

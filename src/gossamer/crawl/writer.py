@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.protocol import Store
-    from gossamer.store.values import Counts, Report, Round, Submitted, Waiting, Wanted
+    from gossamer.store.values import Counts, CrawlerOrders, CrawlerReport, Round, SubmitResult, WaitingHost
 
 WAKE = b"\0"
 
@@ -46,7 +46,7 @@ class Order(Value, frozen=True, kw_only=True):
     released: tuple[Lease, ...] = ()
     add: tuple[Candidate, ...] = ()
     readmit: bool = False
-    report: Report | None = None  # beat when given
+    report: CrawlerReport | None = None  # beat when given
     watch: Watch | None = None  # queue what is due when given
     hungry: tuple[int, ...] = ()  # held hosts that want more URLs
     new_hosts: int = 0
@@ -58,12 +58,12 @@ class Done(Value, frozen=True, kw_only=True):
 
     order: Order
     error: GossamerError | None = None
-    submitted: Submitted | None = None
+    submitted: SubmitResult | None = None
     counts: Counts | None = None  # when all was judged anew since
     leased: tuple[HostLease, ...] = ()
-    wanted: Wanted | None = None  # when there was a beat
+    wanted: CrawlerOrders | None = None  # when there was a beat
     round: Round | None = None  # as it is now, when there was a beat or hosts were leased
-    waiting: tuple[Waiting, ...] = ()  # when work was wanted and there was none
+    waiting: tuple[WaitingHost, ...] = ()  # when work was wanted and there was none
     seconds: float = 0.0
 
 
@@ -149,14 +149,14 @@ class Writer:
                 wanted = self._beat(order, started)
             return Done(order=order, error=full, wanted=wanted, seconds=time.perf_counter() - started)
 
-    def _write(self, order: Order, admit: AdmitCandidates, *, keep_links: bool) -> Submitted | None:
+    def _write(self, order: Order, admit: AdmitCandidates, *, keep_links: bool) -> SubmitResult | None:
         free = self._free()
         if free is not None and free < self._least:
             raise StoreFull(f"only {free >> 20} MiB of disk space are free")
         store, submitted = self._store, None
         # First, for a kill in between: a seed must not be done with before its other form is known.
         if order.add:
-            store.add(order.add, admit, by=self._crawler)
+            store.add(order.add, admit, discovered_by=self._crawler)
         if order.visits or order.hosts or order.robots or order.released:
             submitted = store.submit(
                 self._crawler, order.visits, admit, hosts=order.hosts, robots=order.robots, released=order.released,
@@ -166,11 +166,11 @@ class Writer:
             store.readmit(admit)  # what was just given back, too
         return submitted
 
-    def _beat(self, order: Order, started: float) -> Wanted | None:
+    def _beat(self, order: Order, started: float) -> CrawlerOrders | None:
         now = order.now + time.perf_counter() - started  # writing may have waited for others, or for the server
-        return self._store.beat(self._crawler, order.report, now) if order.report else None
+        return self._store.heartbeat(self._crawler, order.report, now) if order.report else None
 
-    def _find_work(self, order: Order, submitted: Submitted | None, started: float) -> Done:
+    def _find_work(self, order: Order, submitted: SubmitResult | None, started: float) -> Done:
         store = self._store
         wanted = self._beat(order, started)
         if order.watch is not None:
@@ -189,6 +189,6 @@ class Writer:
             wanted=wanted,
             # New hosts may be those of another crawl's seeds.
             round=store.current_round() if order.report or (leased and order.new_hosts) else None,
-            waiting=tuple(store.waiting(self._crawler)) if wants_work and not leased else (),
+            waiting=tuple(store.waiting_hosts(self._crawler)) if wants_work and not leased else (),
             seconds=time.perf_counter() - started,
         )

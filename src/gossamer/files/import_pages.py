@@ -19,7 +19,7 @@ from gossamer.crawl.visits import media_type, parse_job, redirect_candidate, vis
 from gossamer.errors import CrawlerLost
 from gossamer.files.file_page import SkippedItem
 from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value
-from gossamer.store.values import Report
+from gossamer.store.values import CrawlerReport
 from gossamer.urls.canonical import UrlRules, authority, url_digest
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _Import:
             Candidate(url=page.url, digest=key, kind=Kind.HYPERLINK, follow=True, depth=0)
             for key, (_, page, _) in batch
         ]
-        leases = self._store.claim(self._crawler, candidates, now)
+        leases = self._store.lease_urls(self._crawler, candidates, now)
         visits = []
         for lease, (_, (_, page, parsed)) in zip(leases, batch, strict=True):
             if lease is None:
@@ -180,11 +180,11 @@ class _Import:
 
     def send_heartbeat(self, now: float, *, rates: bool) -> None:
         seconds = max(now - self._started, 0.001) if rates else float("inf")
-        report = Report(
+        report = CrawlerReport(
             state="running", pages=self._pages, pages_per_second=self._pages / seconds,
             bytes_per_second=self._bytes / seconds, limit="parsing" if rates else "", waiting_for="",
         )  # fmt: skip
-        self._requested_state = self._store.beat(self._crawler, report, now).state
+        self._requested_state = self._store.heartbeat(self._crawler, report, now).state
         self._reported_at = now
 
 

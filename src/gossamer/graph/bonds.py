@@ -161,7 +161,7 @@ def _resource_hosts(store: Store, old: BondTable | None) -> npt.NDArray[np.int32
     known = old.hosts if old is not None else np.zeros(1, np.int32)
     pieces = [known]
     end = len(known)
-    for ids, numbers in store.places(end - 1):
+    for ids, numbers in store.resource_hosts(end - 1):
         if ids[-1] > MAX_DOC_ID:
             raise UsageError(f"This web is too big for the link graph: there are DocIDs beyond {MAX_DOC_ID:,}.")
         piece = np.zeros(ids[-1] + 1 - end, np.int32)

@@ -15,7 +15,7 @@ from gossamer.index.analyze import get_analyzer, split_runs, split_terms_by_run
 from gossamer.index.documents import DocumentMaker, signature
 from gossamer.index.progress import IndexProgress
 from gossamer.index.protocol import AnchorDocument, term_code
-from gossamer.store.follow.changes import Place
+from gossamer.store.follow.changes import ChangeCursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class IndexBuilder:
             )
 
     def _start_at_last_commit(self) -> None:
-        self._cursor = Place(version=self._writer.version, resource=1 << 62)
+        self._cursor = ChangeCursor(version=self._writer.version, resource=1 << 62)
         self._next_commit = time.monotonic() + COMMIT_SECONDS
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class IndexBuilder:
         changes = self._store.changes(self._cursor, self._batch_size)
         if not self._run_or_recover(lambda: self._apply_and_commit(changes), changes):
             return False
-        self._cursor = changes.place
+        self._cursor = changes.cursor
         self._add_progress(version=changes.version, latest=changes.latest)
         return changes.version == changes.latest
 
@@ -119,7 +119,7 @@ class IndexBuilder:
         return True
 
     def _apply_changes(self, changes: Changes) -> None:
-        indexable = [resource for resource in changes.standings if resource.text is not None]
+        indexable = [resource for resource in changes.resources if resource.text is not None]
         held_signatures = self._writer.signatures([standing.id for standing in indexable])
         new = [
             standing
@@ -135,7 +135,7 @@ class IndexBuilder:
             if standing.id in self._breaking_documents
         }
         refused = self._writer.put(batch.documents) | batch.unreadable | broken
-        unindexable = [standing.id for standing in changes.standings if standing.text is None]
+        unindexable = [standing.id for standing in changes.resources if standing.text is None]
         self._writer.remove([*unindexable, *changes.gone, *refused])
         self._writer.set_aside(refused)
         if self._maker.is_full:  # the next commit may be minutes away
@@ -160,7 +160,7 @@ class IndexBuilder:
         """The writer broke: begin at the last commit, in smaller steps, until it is clear which document it was."""
         if self._batch_size == 1 and changes is not None:
             self._breaking_documents |= {
-                resource.id: fault for resource in changes.standings if resource.text is not None
+                resource.id: fault for resource in changes.resources if resource.text is not None
             }
             self._batch_size = BATCH_SIZE
         else:
@@ -185,14 +185,14 @@ class IndexBuilder:
         version = self._writer.version
         if version == self._writer.anchors_version:
             return
-        targets = sorted(set().union(*self._store.relinked(self._writer.anchors_version)))
+        targets = sorted(set().union(*self._store.relinked_documents(self._writer.anchors_version)))
         for first in range(0, len(targets), TARGETS_AT_ONCE):
             self._put_anchors(targets[first : first + TARGETS_AT_ONCE])
         self._writer.commit_anchors(version)
 
     def _put_anchors(self, targets: list[int]) -> None:
         languages = self._writer.languages(targets)
-        anchor_texts = self._store.anchors(list(languages), most_links=MOST_LINKS, most_texts=MOST_TEXTS)
+        anchor_texts = self._store.anchor_texts(list(languages), max_links=MOST_LINKS, max_texts=MOST_TEXTS)
         unindexed = [AnchorDocument(target=one, texts=()) for one in targets if one not in languages]
         self._writer.put_anchors([*self._anchor_analyzer.anchor_documents(anchor_texts, languages), *unindexed])
         self._add_progress(anchors=len(anchor_texts))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from gossamer.index.analyze import PieceWord
     from gossamer.index.protocol import WordIdSource
-    from gossamer.store.follow.changes import Standing
+    from gossamer.store.follow.changes import IndexableResource
 
 HEADINGS = frozenset({Field.H1, Field.H2, Field.H3, Field.H4, Field.H5, Field.H6})
 # How many documents hold a word as it is written is counted in full at first, then on every eighth page, for eight.
@@ -58,7 +58,7 @@ Run = TypeVar("Run")
 class _Draft(NamedTuple):
     """A page whose texts are analysed; words met for the first time have no WordIDs yet."""
 
-    resource: Standing
+    resource: IndexableResource
     analyzer: Analyzer
     fields: list[int]  # Fields of its runs, the title first
     terms: list[str]  # of each run
@@ -187,7 +187,7 @@ class DocumentMaker:
         self._caches: dict[Analyzer, _PieceCache] = {}
         self._document_count = 0
 
-    def make(self, resources: Iterable[Standing]) -> DocumentBatch:
+    def make(self, resources: Iterable[IndexableResource]) -> DocumentBatch:
         """The documents of pages that have text."""
         if (
             self._new_terms.is_unfinished
@@ -237,7 +237,7 @@ class DocumentMaker:
                     cache.reset()
         return counts
 
-    def _draft(self, resource: Standing) -> _Draft:
+    def _draft(self, resource: IndexableResource) -> _Draft:
         assert resource.text is not None
         runs = indexed_runs(resource.text)
         texts = [text for _, text in runs]
@@ -342,7 +342,7 @@ def _parse_http_date(last_modified: str) -> float | None:
         return None
 
 
-def signature(resource: Standing) -> bytes:
+def signature(resource: IndexableResource) -> bytes:
     """Equal for standings that make the same document."""
     parts = (
         resource.url, resource.host, resource.language, resource.media_type, resource.last_modified,

@@ -61,7 +61,7 @@ class WordTable:
         """The entry of a word as a person types it, with one page of its documents."""
         term, stop = self._most_frequent_term(word)
         df = self._reader.document_frequency(term)
-        word_id = self._store.known_words([term]).get(term)
+        word_id = self._store.known_word_ids([term]).get(term)
         offset = (page - 1) * limit
         postings = self._reader.postings(term, by_frequency=order == "frequency", offset=offset, limit=limit)
         return WordEntry(

@@ -84,7 +84,7 @@ class Searcher:
         self._index = index
         self._rank_weights = rank_weights
         self._languages = index.languages()
-        self._two_pass_search = TwoPassSearch(index, store.known_words, pagerank or _no_ranks, rank_weights)
+        self._two_pass_search = TwoPassSearch(index, store.known_word_ids, pagerank or _no_ranks, rank_weights)
 
     def close(self) -> None:
         """Let go of the index; the store stays open."""

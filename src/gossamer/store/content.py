@@ -30,7 +30,7 @@ def decode_text(packed: bytes) -> list[tuple[Field, str]]:
     try:
         return _TEXT.decode(decode_source(packed))
     except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
+        raise _corrupt_text(error) from error
 
 
 def decode_runs(packed: bytes) -> list[tuple[int, str]]:
@@ -38,7 +38,7 @@ def decode_runs(packed: bytes) -> list[tuple[int, str]]:
     try:
         return _RUNS.decode(decode_source(packed))
     except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
+        raise _corrupt_text(error) from error
 
 
 def decode_fields(packed: bytes) -> list[tuple[int, msgspec.Raw]]:
@@ -46,7 +46,7 @@ def decode_fields(packed: bytes) -> list[tuple[int, msgspec.Raw]]:
     try:
         return _PACKED_RUNS.decode(decode_source(packed))
     except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
+        raise _corrupt_text(error) from error
 
 
 def decode_run(packed: msgspec.Raw) -> str:
@@ -54,10 +54,10 @@ def decode_run(packed: msgspec.Raw) -> str:
     try:
         return _RUN.decode(packed)
     except msgspec.DecodeError as error:
-        raise _unreadable(error) from error
+        raise _corrupt_text(error) from error
 
 
-def _unreadable(error: msgspec.DecodeError) -> StoreCorrupt:
+def _corrupt_text(error: msgspec.DecodeError) -> StoreCorrupt:
     return StoreCorrupt(f"A stored text cannot be read ({error}).")
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DIGEST_BYTES = 16
 
 
-class Table(NamedTuple):
+class CopyTable(NamedTuple):
     """A table, the columns that order it, and how many rows of it are moved at once."""
 
     name: str
@@ -40,31 +40,31 @@ class Table(NamedTuple):
     at_once: int = 10_000
 
 
-BODIES = 100  # rows with a whole page in them; at most some MB each
+BODIES_AT_ONCE = 100  # rows with a whole page in them; at most some MB each
 TABLES = (
-    Table("crawlers", ("id",)),
-    Table("rounds", ("id",)),
-    Table("seeds", ("round", "seq")),
-    Table("hosts", ("id",)),
-    Table("robots", ("host", "scheme"), BODIES),
-    Table("resources", ("id",)),
-    Table("backlinks", ("resource",)),
-    Table("forgotten", ("resource",)),
-    Table("sources", ("resource",), BODIES),
-    Table("texts", ("resource",), BODIES),
-    Table("links", ("source", "seq")),
-    Table("history", ("id",), BODIES),
-    Table("relinked", ("target",)),
-    Table("words", ("term",)),
-    Table("visits", ("id",)),
-    Table("ranks", ("resource",)),
-    Table("host_ranks", ("host",)),
-    Table("rankings", ("facts",)),
+    CopyTable("crawlers", ("id",)),
+    CopyTable("rounds", ("id",)),
+    CopyTable("seeds", ("round", "seq")),
+    CopyTable("hosts", ("id",)),
+    CopyTable("robots", ("host", "scheme"), BODIES_AT_ONCE),
+    CopyTable("resources", ("id",)),
+    CopyTable("backlinks", ("resource",)),
+    CopyTable("forgotten", ("resource",)),
+    CopyTable("sources", ("resource",), BODIES_AT_ONCE),
+    CopyTable("texts", ("resource",), BODIES_AT_ONCE),
+    CopyTable("links", ("source", "seq")),
+    CopyTable("history", ("id",), BODIES_AT_ONCE),
+    CopyTable("relinked", ("target",)),
+    CopyTable("words", ("term",)),
+    CopyTable("visits", ("id",)),
+    CopyTable("ranks", ("resource",)),
+    CopyTable("host_ranks", ("host",)),
+    CopyTable("rankings", ("facts",)),
 )
 # The counters (table `meta`) are kept in other ways in other places, so they are handed over as a whole.
 
 
-class Note(Value, frozen=True, kw_only=True):
+class TableProgress(Value, frozen=True, kw_only=True):
     """How far a table is: what TO remembers of it."""
 
     rows: int = 0
@@ -73,12 +73,12 @@ class Note(Value, frozen=True, kw_only=True):
     whole: bool = False
 
 
-class Source(Protocol):
+class CopySource(Protocol):
     """FROM: one moment of a web."""
 
-    shown: str
+    display_name: str
 
-    def mark(self) -> bytes:
+    def fingerprint(self) -> bytes:
         """What tells this moment of this web from every other one."""
         ...
 
@@ -86,7 +86,7 @@ class Source(Protocol):
         """The columns of a table, in whatever order."""
         ...
 
-    def rows(self, table: Table, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
+    def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
         """The rows behind a key, as many as are moved at once."""
         ...
 
@@ -99,28 +99,28 @@ class Source(Protocol):
         ...
 
 
-class Target(Protocol):
+class CopyTarget(Protocol):
     """TO: a web that is being made. Nobody else sees it before `appear`."""
 
-    shown: str
+    display_name: str
 
-    def begin(self, mark: bytes) -> bool:
+    def begin(self, fingerprint: bytes) -> bool:
         """Make ready for a copy of that moment; True: one was begun here before, and goes on."""
         ...
 
-    def notes(self) -> dict[str, Note]:
+    def table_progress(self) -> dict[str, TableProgress]:
         """How far each table is."""
         ...
 
-    def storable(self, rows: list[Row]) -> list[Row]:
+    def convert_rows(self, rows: list[Row]) -> list[Row]:
         """Rows as they can be stored here."""
         ...
 
-    def write(self, table: Table, columns: Sequence[str], rows: list[Row], note: Note) -> None:
+    def write(self, table: CopyTable, columns: Sequence[str], rows: list[Row], progress: TableProgress) -> None:
         """Add rows, and the note; both or nothing."""
         ...
 
-    def rows(self, table: Table, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
+    def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
         """The rows behind a key, as they are stored."""
         ...
 
@@ -132,7 +132,7 @@ class Target(Protocol):
         """As those of a source."""
         ...
 
-    def appear(self) -> None:
+    def publish(self) -> None:
         """Become a web."""
         ...
 
@@ -141,13 +141,13 @@ class Target(Protocol):
         ...
 
 
-class Copied(Value, frozen=True, kw_only=True):
+class CopyResult(Value, frozen=True, kw_only=True):
     """What was copied, and compared."""
 
     origin: str
-    place: str
+    destination: str
     resumed: bool
-    tables: dict[str, Note]
+    tables: dict[str, TableProgress]
 
     @property
     def rows(self) -> int:
@@ -155,69 +155,85 @@ class Copied(Value, frozen=True, kw_only=True):
         return sum(note.rows for note in self.tables.values())
 
 
-def copy(source: Source, target: Target, tell: Callable[[str], None]) -> Copied:
+def copy_store(source: CopySource, target: CopyTarget, on_progress: Callable[[str], None]) -> CopyResult:
     """Copy a web, compare, and let the copy appear."""
-    resumed = target.begin(source.mark())
-    notes = target.notes()
+    resumed = target.begin(source.fingerprint())
+    progress = target.table_progress()
     for table in TABLES:
-        notes[table.name] = _copied(source, target, table, notes.get(table.name, Note()), tell)
+        progress[table.name] = _copy_table(
+            source, target, table, progress.get(table.name, TableProgress()), on_progress
+        )
     counters = source.counters()
-    tell("making indexes")
+    on_progress("making indexes")
     target.complete(counters)
     for table in TABLES:
-        _compare(source, target, table, notes[table.name], tell)
-    if (found := target.counters()) != counters:
-        raise StoreCorrupt(f"The copy in {target.shown} has other counters than {source.shown}: {found}.")
-    target.appear()
-    return Copied(origin=source.shown, place=target.shown, resumed=resumed, tables=notes)
+        _verify_table(source, target, table, progress[table.name], on_progress)
+    if (copied_counters := target.counters()) != counters:
+        raise StoreCorrupt(
+            f"The copy in {target.display_name} has other counters than {source.display_name}: {copied_counters}."
+        )
+    target.publish()
+    return CopyResult(origin=source.display_name, destination=target.display_name, resumed=resumed, tables=progress)
 
 
-def _copied(source: Source, target: Target, table: Table, note: Note, tell: Callable[[str], None]) -> Note:
+def _copy_table(
+    source: CopySource,
+    target: CopyTarget,
+    table: CopyTable,
+    progress: TableProgress,
+    on_progress: Callable[[str], None],
+) -> TableProgress:
     """Copy what is missing of a table."""
     columns = sorted(source.columns(table.name))
-    while not note.whole:
-        read = source.rows(table, columns, note.place)
-        rows = target.storable(read)
-        note = _after(note, rows, _key(read, table, columns), table)
-        target.write(table, columns, rows, note)
-        tell(f"{table.name}: {note.rows:,} rows")
-    return note
+    while not progress.whole:
+        read = source.rows(table, columns, progress.place)
+        rows = target.convert_rows(read)
+        progress = _advance(progress, rows, _last_key(read, table, columns), table)
+        target.write(table, columns, rows, progress)
+        on_progress(f"{table.name}: {progress.rows:,} rows")
+    return progress
 
 
-def _compare(source: Source, target: Target, table: Table, expected: Note, tell: Callable[[str], None]) -> None:
+def _verify_table(
+    source: CopySource,
+    target: CopyTarget,
+    table: CopyTable,
+    expected: TableProgress,
+    on_progress: Callable[[str], None],
+) -> None:
     """Read what was written, and see that it is what was read."""
     columns = sorted(source.columns(table.name))
-    found = Note()
-    while not found.whole:
-        rows = target.rows(table, columns, found.place)
-        found = _after(found, rows, _key(rows, table, columns), table)
-        tell(f"comparing {table.name}: {found.rows:,} rows")
-    if (found.rows, found.digest) != (expected.rows, expected.digest):
+    actual = TableProgress()
+    while not actual.whole:
+        rows = target.rows(table, columns, actual.place)
+        actual = _advance(actual, rows, _last_key(rows, table, columns), table)
+        on_progress(f"comparing {table.name}: {actual.rows:,} rows")
+    if (actual.rows, actual.digest) != (expected.rows, expected.digest):
         raise StoreCorrupt(
-            f"The copy in {target.shown} is not like {source.shown}: of {table.name} {expected.rows:,} rows were read"
-            f" and {found.rows:,} found, or they differ. Copy to another place."
+            f"The copy in {target.display_name} is not like {source.display_name}: of {table.name} {expected.rows:,} rows were read"
+            f" and {actual.rows:,} found, or they differ. Copy to another place."
         )
 
 
-def _key(rows: list[Row], table: Table, columns: Sequence[str]) -> tuple[Any, ...]:
+def _last_key(rows: list[Row], table: CopyTable, columns: Sequence[str]) -> tuple[Any, ...]:
     """The key of the last of some rows, as it is where they were read: storable rows may have another."""
     return tuple(rows[-1][columns.index(name)] for name in table.key) if rows else ()
 
 
-def _after(note: Note, rows: list[Row], key: tuple[Any, ...], table: Table) -> Note:
+def _advance(progress: TableProgress, rows: list[Row], key: tuple[Any, ...], table: CopyTable) -> TableProgress:
     """How far a table is with some more rows; fewer than a whole piece are the last ones."""
     whole = len(rows) < table.at_once
     if not rows:
-        return Note(rows=note.rows, place=note.place, digest=note.digest, whole=whole)
-    digest = hashlib.blake2b(note.digest + msgspec.msgpack.encode(rows), digest_size=DIGEST_BYTES).digest()
-    return Note(rows=note.rows + len(rows), place=key, digest=digest, whole=whole)
+        return TableProgress(rows=progress.rows, place=progress.place, digest=progress.digest, whole=whole)
+    digest = hashlib.blake2b(progress.digest + msgspec.msgpack.encode(rows), digest_size=DIGEST_BYTES).digest()
+    return TableProgress(rows=progress.rows + len(rows), place=key, digest=digest, whole=whole)
 
 
 # -- what the back-ends have in common ---------------------------------------------------------------------------------
 
 
 # Whoever writes to a web changes one of these.
-FACTS = (
+FINGERPRINT_QUERIES = (
     "SELECT key, value FROM meta ORDER BY key",
     "SELECT * FROM crawlers ORDER BY id",
     "SELECT * FROM rounds ORDER BY id",
@@ -228,13 +244,13 @@ FACTS = (
 )
 
 
-def select(table: Table, columns: Sequence[str], after: tuple[Any, ...] | None, mark: str) -> str:
+def next_rows_sql(table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None, placeholder: str) -> str:
     """SQL for the next rows; `mark` stands where a value goes."""
     key = ", ".join(table.key)
-    behind = f" WHERE ({key}) > ({', '.join(mark for _ in after)})" if after is not None else ""
-    return f"SELECT {', '.join(columns)} FROM {table.name}{behind} ORDER BY {key} LIMIT {table.at_once}"  # noqa: S608
+    condition = f" WHERE ({key}) > ({', '.join(placeholder for _ in after)})" if after is not None else ""
+    return f"SELECT {', '.join(columns)} FROM {table.name}{condition} ORDER BY {key} LIMIT {table.at_once}"  # noqa: S608
 
 
-def digest_of(facts: Sequence[object]) -> bytes:
+def compute_fingerprint(facts: Sequence[object]) -> bytes:
     """A mark made of facts, and of the way in which this version copies."""
     return hashlib.blake2b(msgspec.msgpack.encode((TABLES, facts)), digest_size=DIGEST_BYTES).digest()

@@ -28,15 +28,25 @@ if TYPE_CHECKING:
 
     from gossamer.model import AdmitCandidates, Candidate, Field, HostLease, HostUpdate, Lease, Robots, State, Visit
     from gossamer.revisit.pace import Schedule, VisitBudget
-    from gossamer.store.follow.changes import AnchorTexts, Changes, Place
-    from gossamer.store.follow.graph import LinkChanges, Places, RankColumns, RankedHost, RankedPage, Ranking, Ranks
+    from gossamer.store.follow.changes import AnchorTexts, ChangeCursor, Changes
+    from gossamer.store.follow.graph import (
+        LinkChanges,
+        RankColumns,
+        RankedHost,
+        RankedPage,
+        Ranking,
+        Ranks,
+        ResourceHosts,
+    )
     from gossamer.store.read.questions import Question
     from gossamer.store.values import (
-        Added,
+        AddResult,
         Bond,
         ChangeRow,
         Counts,
-        Crawler,
+        CrawlerOrders,
+        CrawlerReport,
+        CrawlerRow,
         DocumentRow,
         ErrorRow,
         Freshness,
@@ -45,17 +55,17 @@ if TYPE_CHECKING:
         LatestVisit,
         LinkRow,
         PageNode,
-        Report,
         ResourceRow,
         Round,
-        Submitted,
+        SubmitResult,
         VisitRow,
-        Waiting,
-        Wanted,
+        WaitingHost,
     )
 
 LEASE_SECONDS = 30.0  # short, so that the work of a crawler that vanished with its machine is soon taken over
-LONGEST_PAUSE = 2 * 86_400.0  # nothing makes a host wait for two days, but a clock that was wrong when it was written
+MAX_HOST_PAUSE_SECONDS = (
+    2 * 86_400.0
+)  # nothing makes a host wait for two days, but a clock that was wrong when it was written
 
 
 class Store(Protocol):
@@ -63,14 +73,14 @@ class Store(Protocol):
 
     # -- who works here ------------------------------------------------------------------------------------------
 
-    def join(self, machine: str, pid: int) -> Crawler:
+    def join(self, machine: str, pid: int) -> CrawlerRow:
         """Take a free name; give back the leases of crawlers seen to be dead.
 
         Hosts that would wait longer than LONGEST_PAUSE need not wait: whoever wrote that had a wrong clock.
         """
         ...
 
-    def beat(self, crawler: int, report: Report, now: float) -> Wanted:
+    def heartbeat(self, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
         """Renew this crawler's leases, reclaim those of dead ones, and learn what is wanted of it."""
         ...
 
@@ -78,11 +88,11 @@ class Store(Protocol):
         """Give back every lease and the name."""
         ...
 
-    def want(self, name: str, wanted: str) -> bool:
+    def set_wanted_state(self, name: str, wanted: str) -> bool:
         """Ask a crawler to run, pause or stop; False when there is none of that name at work."""
         ...
 
-    def want_parsers(self, name: str, number: int) -> bool:
+    def set_wanted_parsers(self, name: str, number: int) -> bool:
         """Ask a crawler to have so many parsers; False when none of that name is at work, or may not have as many."""
         ...
 
@@ -98,7 +108,7 @@ class Store(Protocol):
         seeds: Sequence[str],
         max_pages: int | None,
         max_per_host: int | None,
-        again: Schedule | Literal["all"] | None = None,
+        revisit: Schedule | Literal["all"] | None = None,
     ) -> Round:
         """Start a new round; the queue carries over, and so do the seeds of the round before.
 
@@ -114,7 +124,7 @@ class Store(Protocol):
         """
         ...
 
-    def paces(self) -> dict[int, int]:
+    def pace_counts(self) -> dict[int, int]:
         """How many resources wait for their next visit, by pace (`gossamer.revisit.pace`)."""
         ...
 
@@ -136,7 +146,9 @@ class Store(Protocol):
 
     # -- work ----------------------------------------------------------------------------------------------------
 
-    def add(self, candidates: Sequence[Candidate], admit: AdmitCandidates, by: int | None = None) -> list[Added]:
+    def add(
+        self, candidates: Sequence[Candidate], admit: AdmitCandidates, discovered_by: int | None = None
+    ) -> list[AddResult]:
         """Add URLs: each is known already, or new and (if admitted) queued.
 
         A seed that failed before is tried again.
@@ -151,7 +163,7 @@ class Store(Protocol):
         """
         ...
 
-    def claim(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
+    def lease_urls(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
         """Lease exactly these URLs, whatever their state; those not known are added. None: another has the host.
 
         For pages that come from elsewhere than the network (`import`): their hosts are held like any other, but neither
@@ -170,7 +182,7 @@ class Store(Protocol):
         released: Sequence[Lease] = (),
         now: float,
         keep_links: bool = True,
-    ) -> Submitted:
+    ) -> SubmitResult:
         """Write a batch.
 
         `admit` is called with the candidates that are new or whose state may improve: once for the links of the batch,
@@ -181,7 +193,7 @@ class Store(Protocol):
         """
         ...
 
-    def waiting(self, crawler: int, limit: int = 5) -> list[Waiting]:
+    def waiting_hosts(self, crawler: int, limit: int = 5) -> list[WaitingHost]:
         """Hosts that the crawler does not hold and that have URLs queued, or leased by another; soonest first.
 
         Not those that only a page limit holds back: no waiting helps there.
@@ -198,7 +210,7 @@ class Store(Protocol):
         """How much is there; quick at any size."""
         ...
 
-    def crawlers(self) -> list[Crawler]:
+    def crawlers(self) -> list[CrawlerRow]:
         """Who works here, and who did."""
         ...
 
@@ -230,11 +242,11 @@ class Store(Protocol):
         """The visits of a resource, oldest first."""
         ...
 
-    def latest(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
+    def latest_visits(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
         """The latest visits that brought a page, or (`faults`) those that failed, newest first; quick at any size."""
         ...
 
-    def by_second(self, since: float) -> list[tuple[int, int, int]]:
+    def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
         """How many visits and bytes there were in each second since a time: second, visits, bytes; oldest first."""
         ...
 
@@ -290,7 +302,7 @@ class Store(Protocol):
         """
         ...
 
-    def places(self, after: int) -> Iterator[Places]:
+    def resource_hosts(self, after: int) -> Iterator[ResourceHosts]:
         """The hosts of all resources with a greater id, by id, streamed. A resource never changes its host."""
         ...
 
@@ -298,7 +310,7 @@ class Store(Protocol):
         """The URLs of resources, by id; without those that are no more."""
         ...
 
-    def seeds(self) -> list[int]:
+    def seed_ids(self) -> list[int]:
         """The DocIDs of the seeds."""
         ...
 
@@ -306,7 +318,7 @@ class Store(Protocol):
         """The names of hosts by their id."""
         ...
 
-    def host_number(self, name: str) -> int | None:
+    def host_id(self, name: str) -> int | None:
         """The id of a host; None when it is not known."""
         ...
 
@@ -314,7 +326,7 @@ class Store(Protocol):
         """Put new ranks of pages and hosts in place of all old ones."""
         ...
 
-    def reorder(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
+    def reprioritize(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
         """Give queued pages the priority that the order `best` gives to so many backlinks, which need not be whole."""
         ...
 
@@ -326,7 +338,7 @@ class Store(Protocol):
         """The ranks of a page; None when it has none."""
         ...
 
-    def ranked(self, by: str, limit: int) -> list[RankedPage]:
+    def ranked_pages(self, measure: str, limit: int) -> list[RankedPage]:
         """The first pages by one of the fields of `Ranks`."""
         ...
 
@@ -336,22 +348,22 @@ class Store(Protocol):
 
     # -- what is derived from it -----------------------------------------------------------------------------------
 
-    def changes(self, place: Place, limit: int) -> Changes:
+    def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
         """The next stretch of what changed, at most so many resources, with the standing of all that it concerns."""
         ...
 
-    def relinked(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
+    def relinked_documents(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
         """The documents whose anchor texts may be others since a version, streamed; some come more than once."""
         ...
 
-    def anchors(self, targets: Sequence[int], *, most_links: int, most_texts: int) -> list[AnchorTexts]:
+    def anchor_texts(self, targets: Sequence[int], *, max_links: int, max_texts: int) -> list[AnchorTexts]:
         """What other pages call each of these, also by way of redirects and duplicates; each page's bonds count once.
 
         At most so many links to one resource are looked at.
         """
         ...
 
-    def known_words(self, terms: Sequence[str]) -> dict[str, int]:
+    def known_word_ids(self, terms: Sequence[str]) -> dict[str, int]:
         """The numbers of those terms that have one."""
         ...
 
@@ -377,7 +389,7 @@ class Store(Protocol):
         """What visits of a resource found to be different, oldest first."""
         ...
 
-    def changed_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
+    def history_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
         """What visits found to be different after a time, oldest first; streamed."""
         ...
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
 
-    from gossamer.web.http.security import Access
+    from gossamer.web.http.security import AccessRules
 
 KEEP_ALIVE_SECONDS = 30
 # mallopt(3); setting one ends the guessing of both.
@@ -29,11 +29,16 @@ GRACE_SECONDS = 2  # at the end, for open connections: those that watch never en
 
 
 def serve(
-    place: str, rules: Access, listener: socket.socket, started: Callable[[], None], *, with_stdin: bool = False
+    location: str,
+    rules: AccessRules,
+    listener: socket.socket,
+    on_started: Callable[[], None],
+    *,
+    with_stdin: bool = False,
 ) -> None:
     """Serve until a signal ends it, or (`with_stdin`) stdin: then the process that started this one is gone."""
     config = uvicorn.Config(
-        create_app(place, rules, started),
+        create_app(location, rules, on_started),
         access_log=False,
         log_level="warning",
         server_header=False,
@@ -45,7 +50,7 @@ def serve(
     keep_memory()
     gc.freeze()  # what is loaded by now stays: looking through it again and again took pauses of a tenth of a second
     with closing(listener):
-        Server(config).run(sockets=[listener])
+        WebServer(config).run(sockets=[listener])
 
 
 def keep_memory() -> None:
@@ -60,7 +65,7 @@ def _end_with_stdin() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-class Server(uvicorn.Server):
+class WebServer(uvicorn.Server):
     """A server that a signal ends well: uvicorn's own raises the signal once more when all is done."""
 
     @contextmanager

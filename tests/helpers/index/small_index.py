@@ -12,7 +12,7 @@ from gossamer.index.analyze import get_analyzer
 from gossamer.index.documents import DocumentMaker
 from gossamer.index.protocol import FieldWeights, InTitle, Phrase, Query, Word
 from gossamer.model import Field
-from gossamer.store.follow.changes import Standing
+from gossamer.store.follow.changes import IndexableResource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,21 +43,21 @@ def packed(runs: Runs) -> bytes:
 def standing(
     number: int, runs: Runs, *, url: str = "", host: str = "example.org", language: str = "en",
     media_type: str = "text/html", last_modified: str = "", seen_at: float = SEEN,
-) -> Standing:  # fmt: skip
-    return Standing(
+) -> IndexableResource:  # fmt: skip
+    return IndexableResource(
         id=number, url=url or f"https://{host}/{number}", host=host, language=language, media_type=media_type,
         last_modified=last_modified, seen_at=seen_at,
         text_digest=blake2b(repr(runs).encode(), digest_size=16).digest(), text=packed(runs),
     )  # fmt: skip
 
 
-def documents(*standings: Standing, lexicon: Lexicon | None = None) -> list[Document]:
+def documents(*standings: IndexableResource, lexicon: Lexicon | None = None) -> list[Document]:
     batch = DocumentMaker(lexicon or Lexicon()).make(standings)
     assert not batch.unreadable
     return batch.documents
 
 
-def fill(writer: IndexWriter, *standings: Standing, version: int = 1, lexicon: Lexicon | None = None) -> None:
+def fill(writer: IndexWriter, *standings: IndexableResource, version: int = 1, lexicon: Lexicon | None = None) -> None:
     assert writer.put(documents(*standings, lexicon=lexicon)) == {}
     writer.commit(version)
 

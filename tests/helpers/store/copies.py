@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gossamer.model import HostUpdate, Robots
-from gossamer.store.copy import TABLES, Source, Target
+from gossamer.store.copy import TABLES, CopySource, CopyTarget
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.postgres.copy import PostgresSource, PostgresTarget
-from gossamer.store.postgres.location import postgres_place
+from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.copy import SqliteSource, SqliteTarget
-from gossamer.store.values import Report
+from gossamer.store.values import CrawlerReport
 from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, gone, lease_all, leases, seed, start, visit_all
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def open_web(place: str) -> Store:
     return SqliteStore.open(Path(place), create=True, old_sources_mib=1)
 
 
-def source(place: str) -> Source:
-    return PostgresSource(postgres_place(place)) if "://" in place else SqliteSource(Path(place))
+def source(place: str) -> CopySource:
+    return PostgresSource(parse_postgres_location(place)) if "://" in place else SqliteSource(Path(place))
 
 
-def target(place: str) -> Target:
-    return PostgresTarget(postgres_place(place)) if "://" in place else SqliteTarget(Path(place))
+def target(place: str) -> CopyTarget:
+    return PostgresTarget(parse_postgres_location(place)) if "://" in place else SqliteTarget(Path(place))
 
 
 def everything(place: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def everything(place: str) -> dict[str, Any]:
         return found
 
 
-def _all_rows(web: Source, table: Any, columns: list[str]) -> list[Any]:
+def _all_rows(web: CopySource, table: Any, columns: list[str]) -> list[Any]:
     rows, place = [], None
     while piece := web.rows(table, columns, place):
         rows += piece
@@ -74,8 +74,10 @@ def build(place: str, *, pages: int = 30, links: int = 5) -> None:
     store.add([seed("http://y.test/"), seed(LAST)], admit_all)
     store.forget(url_digest=digest(LAST))  # its id must not be given out again
     lease_all(store, crawler, urls=1)
-    report = Report(state="running", pages=1, pages_per_second=1.0, bytes_per_second=1.0, limit="", waiting_for="")
-    store.beat(crawler, report, now=LONG_AGO)
+    report = CrawlerReport(
+        state="running", pages=1, pages_per_second=1.0, bytes_per_second=1.0, limit="", waiting_for=""
+    )
+    store.heartbeat(crawler, report, now=LONG_AGO)
     store.close()
 
 

@@ -28,12 +28,12 @@ from gossamer.model import (
     Visit,
 )
 from gossamer.store.protocol import Store
-from gossamer.store.values import Report
+from gossamer.store.values import CrawlerReport
 
 HERE = "here"  # a machine
 EMBED_NAMES = {kind.name.lower() for kind in EMBEDS}
 PAGE_OUTCOMES = {"fetched", "not modified"}
-AT_WORK = Report(
+AT_WORK = CrawlerReport(
     state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="", most_parsers=2
 )
 Open = Callable[[], Store]  # opens one and the same web, every time as another object

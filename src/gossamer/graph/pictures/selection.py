@@ -157,7 +157,7 @@ def _strongest_links(source: Numbers, target: Numbers, strength: Floats, nodes: 
 
 def click_depth_counts(store: Store, graph: Graph) -> npt.NDArray[np.int64]:
     """How many pages are how many clicks away from the seeds: by click, from 0."""
-    seeds = graph.pages_of(store.seeds())
+    seeds = graph.pages_of(store.seed_ids())
     if not len(seeds):
         raise UsageError("This web has no seed that was visited, so no click depths; crawl from a URL.")
     clicks = click_depths(graph.pages, seeds)

@@ -70,7 +70,7 @@ def rank_web(store: Store, directory: Path, options: RankOptions, on_progress: O
     graph = open_graph(store, directory, include_unvisited=options.include_unvisited, on_progress=on_progress)
     facts: dict[str, Any] = {}
     with _start_hits(graph, directory, options, on_progress) as get_hits:
-        pages = _page_columns(graph, store.seeds(), options, facts, on_progress)
+        pages = _page_columns(graph, store.seed_ids(), options, facts, on_progress)
         hosts = _host_columns(graph, options, on_progress)
         if get_hits is not None:
             pages["hub"], pages["authority"] = get_hits()
@@ -86,7 +86,7 @@ def rank_web(store: Store, directory: Path, options: RankOptions, on_progress: O
     save_pagerank(directory, graph.docs, pages["score"], graph.version)
     if _crawl_order(store) == RankOrder(order="best"):
         waiting = expected_backlinks(open_bonds(store, directory), graph.docs, pages["pagerank"])
-        store.reorder(waiting.docs.tolist(), waiting.backlinks.tolist())
+        store.reprioritize(waiting.docs.tolist(), waiting.backlinks.tolist())
     return ranking
 
 

@@ -27,7 +27,7 @@ class LinkChanges(NamedTuple):
     links: array[int]  # source, target, weight; source, target, weight ... sorted by source. Weight 0: a redirect
 
 
-class Places(NamedTuple):
+class ResourceHosts(NamedTuple):
     """On which hosts resources are."""
 
     ids: array[int]  # sorted
@@ -115,7 +115,7 @@ class RankColumns(NamedTuple):
     ids: Iterable[object]
     columns: tuple[Iterable[object] | None, ...]  # None: not computed
 
-    def by_name(self, key: str, fields: Iterable[str]) -> dict[str, Iterable[object]]:
+    def columns_by_name(self, key: str, fields: Iterable[str]) -> dict[str, Iterable[object]]:
         """The columns that there are with their names, the ids first."""
-        named = zip(fields, self.columns, strict=True)
-        return {key: self.ids} | {name: column for name, column in named if column is not None}
+        pairs = zip(fields, self.columns, strict=True)
+        return {key: self.ids} | {name: column for name, column in pairs if column is not None}

@@ -39,21 +39,21 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "
 _NULL = "\\N"
 
 
-def numbers(values: Iterable[object]) -> Iterable[str]:
+def number_column(values: Iterable[object]) -> Iterable[str]:
     """A column of numbers, some missing."""
-    return map(_number, values)
+    return map(_format_number, values)
 
 
-def _number(value: object) -> str:
+def _format_number(value: object) -> str:
     return _NULL if value is None else str(value)
 
 
-def whole(values: Iterable[int]) -> Iterable[str]:
+def int_column(values: Iterable[int]) -> Iterable[str]:
     """A column of whole numbers, none of them missing."""
     return map(str, values)
 
 
-def texts(values: Sequence[str]) -> Sequence[str]:
+def text_column(values: Sequence[str]) -> Sequence[str]:
     """A column of texts. PostgreSQL has no NUL in a text; it is replaced as HTML does it."""
     joined = "".join(values)
     if any(map(joined.__contains__, "\\\t\n\r\0")):
@@ -61,17 +61,17 @@ def texts(values: Sequence[str]) -> Sequence[str]:
     return values
 
 
-def digests(values: Iterable[bytes | None]) -> Iterable[str]:
+def bytes_column(values: Iterable[bytes | None]) -> Iterable[str]:
     """A column of bytes, few each, some missing."""
     return (_NULL if value is None else f"\\\\x{value.hex()}" for value in values)
 
 
-def optional_texts(values: Sequence[str | None]) -> Sequence[str]:
+def optional_text_column(values: Sequence[str | None]) -> Sequence[str]:
     """A column of texts, some missing."""
     return [_NULL if value is None else value.translate(_ESCAPES) for value in values]
 
 
-def copy(db: psycopg.Connection[Any], table: str, names: Sequence[str], columns: Sequence[Iterable[str]]) -> None:
+def copy_rows(db: psycopg.Connection[Any], table: str, names: Sequence[str], columns: Sequence[Iterable[str]]) -> None:
     """Add rows to a table."""
     lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
     if not lines:
@@ -79,8 +79,8 @@ def copy(db: psycopg.Connection[Any], table: str, names: Sequence[str], columns:
     statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
         sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, names))
     )
-    with db.cursor() as cursor, cursor.copy(statement) as into:
-        into.write(f"{lines}\n")
+    with db.cursor() as cursor, cursor.copy(statement) as stream:
+        stream.write(f"{lines}\n")
 
 
 def copy_bodies(db: psycopg.Connection[Any], table: str, bodies: Sequence[tuple[int, bytes]]) -> None:
@@ -88,7 +88,7 @@ def copy_bodies(db: psycopg.Connection[Any], table: str, bodies: Sequence[tuple[
     if not bodies:
         return
     statement = sql.SQL("COPY {} (resource, body) FROM STDIN (FORMAT BINARY)").format(sql.Identifier(table))
-    with db.cursor() as cursor, cursor.copy(statement) as into:
-        into.set_types(["int8", "bytea"])
+    with db.cursor() as cursor, cursor.copy(statement) as stream:
+        stream.set_types(["int8", "bytea"])
         for body in bodies:
-            into.write_row(body)
+            stream.write_row(body)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from gossamer.model import Field, State
     from gossamer.revisit.pace import Schedule
-    from gossamer.store.follow.changes import AnchorTexts, Changes, Place
-    from gossamer.store.follow.graph import LinkChanges, Places, RankedHost, RankedPage, Ranking, Ranks
+    from gossamer.store.follow.changes import AnchorTexts, ChangeCursor, Changes
+    from gossamer.store.follow.graph import LinkChanges, RankedHost, RankedPage, Ranking, Ranks, ResourceHosts
     from gossamer.store.postgres.database import Database
     from gossamer.store.read.questions import Question
     from gossamer.store.values import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
 
 
-class Reading:
+class StoreReader:
     """What can be asked of a web in a database."""
 
     def __init__(self, database: Database) -> None:
@@ -77,13 +77,13 @@ class Reading:
         """Every visit of a resource, oldest first."""
         return self._database.read(lambda db: resources.visits(db, resource))
 
-    def latest(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
+    def latest_visits(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
         """The latest visits that brought a page, or those that failed, newest first."""
-        return self._database.read(lambda db: recent.latest(db, limit, faults=faults))
+        return self._database.read(lambda db: recent.latest_visits(db, limit, faults=faults))
 
-    def by_second(self, since: float) -> list[tuple[int, int, int]]:
+    def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
         """How many visits and bytes there were in each second since a time."""
-        return self._database.read(lambda db: recent.by_second(db, since))
+        return self._database.read(lambda db: recent.visits_by_second(db, since))
 
     def text(self, resource: int) -> list[tuple[Field, str]] | None:
         """The text by field, in reading order; None when there is none."""
@@ -133,25 +133,25 @@ class Reading:
         """Pages and redirects that changed after a version, with their links, and what is no more."""
         return graph.link_changes(self._database, since)
 
-    def places(self, after: int) -> Iterator[Places]:
+    def resource_hosts(self, after: int) -> Iterator[ResourceHosts]:
         """The hosts of all resources with a greater id."""
-        return graph.places(self._database, after)
+        return graph.resource_hosts(self._database, after)
 
     def urls(self, resources: Sequence[int]) -> Iterator[tuple[int, str]]:
         """The URLs of resources, by id; without those that are no more."""
         return graph.urls(self._database, resources)
 
-    def seeds(self) -> list[int]:
+    def seed_ids(self) -> list[int]:
         """The DocIDs of the seeds."""
-        return self._database.read(graph.seeds)
+        return self._database.read(graph.seed_ids)
 
     def host_names(self, hosts: Sequence[int]) -> dict[int, str]:
         """The names of hosts by their id."""
         return self._database.read(lambda db: graph.host_names(db, hosts))
 
-    def host_number(self, name: str) -> int | None:
+    def host_id(self, name: str) -> int | None:
         """The id of a host; None when it is not known."""
-        return self._database.read(lambda db: graph.host_number(db, name))
+        return self._database.read(lambda db: graph.host_id(db, name))
 
     def ranking(self) -> Ranking | None:
         """How the ranks were made; None when there are none."""
@@ -161,9 +161,9 @@ class Reading:
         """The ranks of a page; None when it has none."""
         return self._database.read(lambda db: graph.ranks(db, resource))
 
-    def ranked(self, by: str, limit: int) -> list[RankedPage]:
+    def ranked_pages(self, measure: str, limit: int) -> list[RankedPage]:
         """The first pages by one of the fields of `Ranks`."""
-        return self._database.read(lambda db: graph.ranked(db, by, limit))
+        return self._database.read(lambda db: graph.ranked_pages(db, measure, limit))
 
     def ranked_hosts(self, limit: int) -> list[RankedHost]:
         """The first hosts by PageRank."""
@@ -171,21 +171,21 @@ class Reading:
 
     # -- what is derived from it ---------------------------------------------------------------------------------------
 
-    def changes(self, place: Place, limit: int) -> Changes:
+    def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
         """The next stretch of what changed, with the standing of every document that it concerns."""
-        return self._database.snapshot(lambda db: changes.changes(db, place, limit))
+        return self._database.snapshot(lambda db: changes.changes(db, cursor, limit))
 
-    def relinked(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
+    def relinked_documents(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
         """The documents whose anchor texts may be others since a version, streamed; some come more than once."""
-        return changes.relinked(self._database, after, at_once)
+        return changes.relinked_documents(self._database, after, at_once)
 
-    def anchors(self, targets: Sequence[int], *, most_links: int, most_texts: int) -> list[AnchorTexts]:
+    def anchor_texts(self, targets: Sequence[int], *, max_links: int, max_texts: int) -> list[AnchorTexts]:
         """What other pages call each of these."""
-        return self._database.read(lambda db: changes.anchors(db, targets, most_links, most_texts))
+        return self._database.read(lambda db: changes.anchor_texts(db, targets, max_links, max_texts))
 
-    def known_words(self, terms: Sequence[str]) -> dict[str, int]:
+    def known_word_ids(self, terms: Sequence[str]) -> dict[str, int]:
         """The numbers of those terms that have one."""
-        return self._database.read(lambda db: changes.known_words(db, terms))
+        return self._database.read(lambda db: changes.known_word_ids(db, terms))
 
     def every_word(self) -> Iterator[tuple[str, int]]:
         """Every term and its number, in order, streamed."""
@@ -193,13 +193,13 @@ class Reading:
 
     # -- what changed --------------------------------------------------------------------------------------------------
 
-    def paces(self) -> dict[int, int]:
+    def pace_counts(self) -> dict[int, int]:
         """How many resources wait for their next visit, by pace."""
-        return self._database.read(freshness.paces)
+        return self._database.read(freshness.pace_counts)
 
     def pace(self, resource: int) -> int | None:
         """How soon a resource deserves a visit; None when it has none to come."""
-        return self._database.read(lambda db: freshness.pace(db, resource))
+        return self._database.read(lambda db: freshness.resource_pace(db, resource))
 
     def freshness(self, schedule: Schedule, now: float) -> Freshness:
         """How fresh the web is, and what is due."""
@@ -207,11 +207,11 @@ class Reading:
 
     def history(self, resource: int) -> list[ChangeRow]:
         """What visits of a resource found to be different, oldest first."""
-        return history.of_resource(self._database, resource)
+        return history.resource_history(self._database, resource)
 
-    def changed_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
+    def history_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
         """What visits found to be different after a time, oldest first; streamed."""
-        return history.since(self._database, when, limit)
+        return history.history_since(self._database, when, limit)
 
     def old_source(self, change: int) -> bytes | None:
         """The decoded body as it was until a change; None when it was not kept."""

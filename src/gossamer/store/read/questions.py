@@ -74,7 +74,7 @@ class Question(Enum):
 _QUESTION = re.compile(r"^-- question: (.+)\n", re.MULTILINE)
 
 
-def statements_in(text: str) -> tuple[str, dict[str, str]]:
+def parse_statements(text: str) -> tuple[str, dict[str, str]]:
     """A back-end's file of statements, cut up: what they share, and the statement for each question's text."""
     shared, *rest = _QUESTION.split(text)
     queries = (query.partition(";\n")[0] for query in rest[1::2])

@@ -14,29 +14,32 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator
 
-AT_ONCE = 32  # rows
+ROWS_PER_STATEMENT = 32  # rows
 
 
-class Insertion:
+class BulkInsert:
     """Rows for one table."""
 
-    def __init__(self, table: str, columns: str, otherwise: str = "") -> None:
+    def __init__(self, table: str, columns: str, on_conflict: str = "") -> None:
         """`columns` are named as in SQL; `otherwise` says what becomes of a row that is there."""
         self._width = columns.count(",") + 1
         row = f"({', '.join('?' * self._width)})"
         insert = f"INSERT OR ROLLBACK INTO {table} ({columns}) VALUES"
-        self._one = f"{insert} {row} {otherwise}"
-        self._many = f"{insert} {', '.join([row] * AT_ONCE)} {otherwise}"
+        self._single_row_sql = f"{insert} {row} {on_conflict}"
+        self._many_rows_sql = f"{insert} {', '.join([row] * ROWS_PER_STATEMENT)} {on_conflict}"
 
-    def run(self, db: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
+    def insert(self, db: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
         """Insert them, `AT_ONCE` at a time, and what is left over one by one."""
         values = chain.from_iterable(rows)
-        some: tuple[object, ...] = ()
+        chunk: tuple[object, ...] = ()
 
-        def whole() -> Iterator[tuple[object, ...]]:
-            nonlocal some
-            while len(some := tuple(islice(values, self._width * AT_ONCE))) == self._width * AT_ONCE:
-                yield some
+        def full_chunks() -> Iterator[tuple[object, ...]]:
+            nonlocal chunk
+            while (
+                len(chunk := tuple(islice(values, self._width * ROWS_PER_STATEMENT)))
+                == self._width * ROWS_PER_STATEMENT
+            ):
+                yield chunk
 
-        db.executemany(self._many, whole())
-        db.executemany(self._one, zip(*[iter(some)] * self._width, strict=True))
+        db.executemany(self._many_rows_sql, full_chunks())
+        db.executemany(self._single_row_sql, zip(*[iter(chunk)] * self._width, strict=True))

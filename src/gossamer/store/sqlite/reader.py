@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from gossamer.model import Field, State
     from gossamer.revisit.pace import Schedule
-    from gossamer.store.follow.changes import AnchorTexts, Changes, Place
-    from gossamer.store.follow.graph import LinkChanges, Places, RankedHost, RankedPage, Ranking, Ranks
+    from gossamer.store.follow.changes import AnchorTexts, ChangeCursor, Changes
+    from gossamer.store.follow.graph import LinkChanges, RankedHost, RankedPage, Ranking, Ranks, ResourceHosts
     from gossamer.store.read.questions import Question
     from gossamer.store.sqlite.database import Database
     from gossamer.store.values import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
 
 
-class Reading:
+class StoreReader:
     """What can be asked of a web in a file."""
 
     def __init__(self, database: Database) -> None:
@@ -44,22 +44,22 @@ class Reading:
 
     def version(self) -> int:
         """The version of the last batch written."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.version(db)
 
     def counts(self) -> Counts:
         """How much is there."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.counts(db)
 
     def hosts(self, limit: int | None = None) -> list[HostRow]:
         """Hosts, those with most pages first."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.hosts(db, limit)
 
     def resource(self, url_digest: bytes) -> ResourceRow | None:
         """A resource by the digest of its URL."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.resource(db, url_digest)
 
     def resources(self, state: State | None = None) -> Iterator[ResourceRow]:
@@ -68,12 +68,12 @@ class Reading:
 
     def inlinks(self, resource: int, limit: int | None = None) -> list[LinkRow]:
         """Bonds that point at a resource."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.inlinks(db, resource, limit)
 
     def outlinks(self, resource: int, limit: int | None = None) -> list[LinkRow]:
         """Bonds of a page, in order of first occurrence."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.outlinks(db, resource, limit)
 
     def errors(self, limit: int | None = None) -> Iterator[ErrorRow]:
@@ -82,32 +82,32 @@ class Reading:
 
     def visits(self, resource: int) -> list[VisitRow]:
         """Every visit of a resource, oldest first."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.visits(db, resource)
 
-    def latest(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
+    def latest_visits(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
         """The latest visits that brought a page, or those that failed, newest first."""
-        with self._database.reading() as db:
-            return recent.latest(db, limit, faults=faults)
+        with self._database.connection() as db:
+            return recent.latest_visits(db, limit, faults=faults)
 
-    def by_second(self, since: float) -> list[tuple[int, int, int]]:
+    def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
         """How many visits and bytes there were in each second since a time."""
-        with self._database.reading() as db:
-            return recent.by_second(db, since)
+        with self._database.connection() as db:
+            return recent.visits_by_second(db, since)
 
     def text(self, resource: int) -> list[tuple[Field, str]] | None:
         """The text by field, in reading order; None when there is none."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.text(db, resource)
 
     def documents(self, ids: Sequence[int]) -> dict[int, DocumentRow]:
         """What a search shows of those of these resources that have a text, by id; one read."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return documents.documents(db, ids)
 
     def source(self, resource: int) -> bytes | None:
         """The decoded body as it was; None when it was not kept."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return resources.source(db, resource)
 
     def ask(self, question: Question, **values: str | float | bytes) -> Iterator[tuple[Any, ...]]:
@@ -146,69 +146,69 @@ class Reading:
         """Pages and redirects that changed after a version, with their links, and what is no more."""
         return link_changes.link_changes(self._database, since)
 
-    def places(self, after: int) -> Iterator[Places]:
+    def resource_hosts(self, after: int) -> Iterator[ResourceHosts]:
         """The hosts of all resources with a greater id."""
-        return graph.places(self._database, after)
+        return graph.resource_hosts(self._database, after)
 
     def urls(self, resources: Sequence[int]) -> Iterator[tuple[int, str]]:
         """The URLs of resources, by id; without those that are no more."""
         return graph.urls(self._database, resources)
 
-    def seeds(self) -> list[int]:
+    def seed_ids(self) -> list[int]:
         """The DocIDs of the seeds."""
-        with self._database.reading() as db:
-            return graph.seeds(db)
+        with self._database.connection() as db:
+            return graph.seed_ids(db)
 
     def host_names(self, hosts: Sequence[int]) -> dict[int, str]:
         """The names of hosts by their id."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return graph.host_names(db, hosts)
 
-    def host_number(self, name: str) -> int | None:
+    def host_id(self, name: str) -> int | None:
         """The id of a host; None when it is not known."""
-        with self._database.reading() as db:
-            return graph.host_number(db, name)
+        with self._database.connection() as db:
+            return graph.host_id(db, name)
 
     def ranking(self) -> Ranking | None:
         """How the ranks were made; None when there are none."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return graph.ranking(db)
 
     def ranks(self, resource: int) -> Ranks | None:
         """The ranks of a page; None when it has none."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return graph.ranks(db, resource)
 
-    def ranked(self, by: str, limit: int) -> list[RankedPage]:
+    def ranked_pages(self, measure: str, limit: int) -> list[RankedPage]:
         """The first pages by one of the fields of `Ranks`."""
-        with self._database.reading() as db:
-            return graph.ranked(db, by, limit)
+        with self._database.connection() as db:
+            return graph.ranked_pages(db, measure, limit)
 
     def ranked_hosts(self, limit: int) -> list[RankedHost]:
         """The first hosts by PageRank."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return graph.ranked_hosts(db, limit)
 
     # -- what is derived from it ---------------------------------------------------------------------------------------
 
-    def changes(self, place: Place, limit: int) -> Changes:
+    def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
         """The next stretch of what changed, with the standing of every document that it concerns."""
-        with self._database.reading() as db:
-            return changes.changes(db, place, limit)
+        with self._database.connection() as db:
+            return changes.changes(db, cursor, limit)
 
-    def relinked(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
+    def relinked_documents(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
         """The documents whose anchor texts may be others since a version, streamed; some come more than once."""
-        return changes.relinked(self._database, after, at_once)
+        return changes.relinked_documents(self._database, after, at_once)
 
-    def anchors(self, targets: Sequence[int], *, most_links: int, most_texts: int) -> list[AnchorTexts]:
+    def anchor_texts(self, targets: Sequence[int], *, max_links: int, max_texts: int) -> list[AnchorTexts]:
         """What other pages call each of these."""
-        with self._database.reading() as db:
-            return changes.anchors(db, targets, most_links, most_texts)
+        with self._database.connection() as db:
+            return changes.anchor_texts(db, targets, max_links, max_texts)
 
-    def known_words(self, terms: Sequence[str]) -> dict[str, int]:
+    def known_word_ids(self, terms: Sequence[str]) -> dict[str, int]:
         """The numbers of those terms that have one."""
-        with self._database.reading() as db:
-            return changes.known_words(db, terms)
+        with self._database.connection() as db:
+            return changes.known_word_ids(db, terms)
 
     def every_word(self) -> Iterator[tuple[str, int]]:
         """Every term and its number, in order, streamed."""
@@ -216,31 +216,31 @@ class Reading:
 
     # -- what changed --------------------------------------------------------------------------------------------------
 
-    def paces(self) -> dict[int, int]:
+    def pace_counts(self) -> dict[int, int]:
         """How many resources wait for their next visit, by pace."""
-        with self._database.reading() as db:
-            return schedule.paces(db)
+        with self._database.connection() as db:
+            return schedule.pace_counts(db)
 
     def pace(self, resource: int) -> int | None:
         """How soon a resource deserves a visit; None when it has none to come."""
-        with self._database.reading() as db:
-            return schedule.pace(db, resource)
+        with self._database.connection() as db:
+            return schedule.resource_pace(db, resource)
 
     def freshness(self, schedule_: Schedule, now: float) -> Freshness:
         """How fresh the web is, and what is due."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return schedule.freshness(db, schedule_, now)
 
     def history(self, resource: int) -> list[ChangeRow]:
         """What visits of a resource found to be different, oldest first."""
-        with self._database.reading() as db:
-            return revisits.of_resource(db, resource)
+        with self._database.connection() as db:
+            return revisits.resource_history(db, resource)
 
-    def changed_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
+    def history_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
         """What visits found to be different after a time, oldest first; streamed."""
-        return revisits.since(self._database, when, limit)
+        return revisits.history_since(self._database, when, limit)
 
     def old_source(self, change: int) -> bytes | None:
         """The decoded body as it was until a change; None when it was not kept."""
-        with self._database.reading() as db:
+        with self._database.connection() as db:
             return revisits.old_source(db, change)

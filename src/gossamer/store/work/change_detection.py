@@ -11,23 +11,23 @@ import zstandard
 from gossamer.model import Outcome
 from gossamer.revisit.sameness import is_same_content
 from gossamer.store.content import decode_text
-from gossamer.store.work.revisit_rows import Standing, standing_after
+from gossamer.store.work.revisit_rows import RevisitState, revisit_state_after
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gossamer.model import Page, Visit
-    from gossamer.store.rows import BondRow as Row
-    from gossamer.store.work.visit_rows import Finished
+    from gossamer.store.rows import BondRow
+    from gossamer.store.work.visit_rows import FinishedVisit
 
 EVENTS = {
     Outcome.FETCHED: "changed", Outcome.NOT_FOUND: "gone", Outcome.REDIRECTED: "moved", Outcome.TYPE: "refused",
 }  # fmt: skip
 APPEARED = "appeared"  # it answers with a page, and did not before
-COMPARED = ("title", "description", "language", "canonical", "noindex", "nofollow", "media_type")
+COMPARED_FIELDS = ("title", "description", "language", "canonical", "noindex", "nofollow", "media_type")
 
 
-class Past(NamedTuple):
+class StoredResource(NamedTuple):
     """A resource as it was stored before the visit."""
 
     id: int
@@ -64,41 +64,41 @@ class Difference(NamedTuple):
     """How a visit differs from what was known."""
 
     parts: tuple[str, ...]  # what differs; nothing: the same
-    lost: list[Row]  # bonds
-    gained: list[Row]
+    lost: list[BondRow]  # bonds
+    gained: list[BondRow]
 
 
-class Entry(NamedTuple):
+class HistoryEntry(NamedTuple):
     """A line of history to be."""
 
-    past: Past
+    stored: StoredResource
     visit: Visit
     difference: Difference
 
 
-class Weighed(NamedTuple):
+class ComparedBatch(NamedTuple):
     """A batch of visits, compared with what is stored."""
 
-    finished: list[Finished]  # those that replace nothing are marked
-    changes: list[Entry]
-    standings: dict[int, Standing]
+    finished: list[FinishedVisit]  # those that replace nothing are marked
+    changes: list[HistoryEntry]
+    revisit_states: dict[int, RevisitState]
 
 
-def revisited(finished: Iterable[Finished]) -> dict[int, Finished]:
+def select_revisits(finished: Iterable[FinishedVisit]) -> dict[int, FinishedVisit]:
     """The visits that would replace what is stored, by resource: those to compare."""
     return {item.row.id: item for item in finished if item.row.visits and item.replaces}
 
 
-def texts_to_compare(again: Mapping[int, Finished], past: Mapping[int, Past]) -> list[int]:
+def texts_to_compare(revisits: Mapping[int, FinishedVisit], stored: Mapping[int, StoredResource]) -> list[int]:
     """The resources whose texts must be compared word by word: their digests say that they are not the same."""
     return [
         resource
-        for resource, item in again.items()
-        if item.visit.page is not None and past[resource].text_digest not in {b"", item.visit.page.text_digest}
+        for resource, item in revisits.items()
+        if item.visit.page is not None and stored[resource].text_digest not in {b"", item.visit.page.text_digest}
     ]
 
 
-def bonds_of(item: Finished, ids: Mapping[bytes, int], *, keep_links: bool) -> Iterator[Row]:
+def visit_bonds(item: FinishedVisit, ids: Mapping[bytes, int], *, keep_links: bool) -> Iterator[BondRow]:
     """The bonds that would be stored of a visit."""
     links = item.links
     if not keep_links and item.visit.redirect is None:
@@ -110,19 +110,25 @@ def bonds_of(item: Finished, ids: Mapping[bytes, int], *, keep_links: bool) -> I
     )  # fmt: skip
 
 
-def difference(past: Past, page: Page | None, text: bytes | None, old: list[Row], new: list[Row]) -> Difference:
+def find_difference(
+    stored: StoredResource,
+    page: Page | None,
+    old_text: bytes | None,
+    old_bonds: list[BondRow],
+    new_bonds: list[BondRow],
+) -> Difference:
     """How a visit differs: `page` is what it brought, `text` the text of before, where it has to be compared."""
-    if (page is not None) != past.has_content:
+    if (page is not None) != stored.has_content:
         parts = ["content"]
     elif page is not None:
-        parts = [name for name in COMPARED if getattr(page, name) != getattr(past, name)]
-        if page.text_digest != past.text_digest and not _same_text(text, page):
+        parts = [name for name in COMPARED_FIELDS if getattr(page, name) != getattr(stored, name)]
+        if page.text_digest != stored.text_digest and not _same_text(old_text, page):
             parts.insert(0, "text")
     else:
         parts = []
-    if old == new:
+    if old_bonds == new_bonds:
         return Difference(tuple(parts), [], [])
-    before, now = Counter(old), Counter(new)
+    before, now = Counter(old_bonds), Counter(new_bonds)
     return Difference((*parts, "links"), list((before - now).elements()), list((now - before).elements()))
 
 
@@ -130,34 +136,40 @@ def _same_text(text: bytes | None, page: Page) -> bool:
     return text is not None and is_same_content(decode_text(text), decode_text(page.text))
 
 
-def weigh(finished: Sequence[Finished], past: Mapping[int, Past], found: Mapping[int, Difference]) -> Weighed:
+def assess_visits(
+    finished: Sequence[FinishedVisit], stored: Mapping[int, StoredResource], differences: Mapping[int, Difference]
+) -> ComparedBatch:
     """What each visit means, by the differences found."""
-    weighed = Weighed([], [], {})
+    compared = ComparedBatch([], [], {})
     for item in finished:
-        _weigh(item, past[item.row.id], found.get(item.row.id), weighed)
-    return weighed
+        _assess_visit(item, stored[item.row.id], differences.get(item.row.id), compared)
+    return compared
 
 
-def _weigh(item: Finished, past: Past, difference: Difference | None, weighed: Weighed) -> None:
+def _assess_visit(
+    item: FinishedVisit, stored: StoredResource, difference: Difference | None, compared: ComparedBatch
+) -> None:
     visit = item.visit
     # The first "not found" of a page may be an accident: it is asked for again before it goes.
-    doubtful = visit.outcome is Outcome.NOT_FOUND and past.has_content and past.outcome != Outcome.NOT_FOUND
+    doubtful = visit.outcome is Outcome.NOT_FOUND and stored.has_content and stored.outcome != Outcome.NOT_FOUND
     changed = difference is not None and bool(difference.parts) and not doubtful
     if changed and difference is not None:
-        weighed.changes.append(Entry(past, visit, difference))
-    kept = difference is not None and not changed
-    weighed.finished.append(item._replace(kept=True) if kept else item)
-    weighed.standings[past.id] = standing_after(past, visit, role=item.row.role, changed=changed, doubtful=doubtful)
+        compared.changes.append(HistoryEntry(stored, visit, difference))
+    is_unchanged = difference is not None and not changed
+    compared.finished.append(item._replace(is_unchanged=True) if is_unchanged else item)
+    compared.revisit_states[stored.id] = revisit_state_after(
+        stored, visit, role=item.row.role, changed=changed, doubtful=doubtful
+    )
 
 
-def history_row(entry: Entry) -> tuple[int, float, float, str, int, int, str, str, bytes]:
+def history_row(entry: HistoryEntry) -> tuple[int, float, float, str, int, int, str, str, bytes]:
     """A line of history, as it is stored."""
-    past, visit, (parts, lost, gained) = entry
+    stored, visit, (parts, lost, gained) = entry
     event = EVENTS[visit.outcome]
-    if event == "changed" and not past.has_content:
+    if event == "changed" and not stored.has_content:
         event = APPEARED
     links = zstandard.compress(msgspec.msgpack.encode((lost, gained))) if lost or gained else b""
     return (
-        past.id, visit.visited_at, past.visited_at or visit.visited_at, event, past.status, past.size, past.title,
+        stored.id, visit.visited_at, stored.visited_at or visit.visited_at, event, stored.status, stored.size, stored.title,
         " ".join(parts), links,
     )  # fmt: skip

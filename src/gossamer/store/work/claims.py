@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from gossamer.model import EMBEDS, Admission, Candidate, Kind, Role, State
-from gossamer.store.work.url_cache import Remembered
+from gossamer.store.work.url_cache import KnownResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from gossamer.model import AdmitCandidates
 
 FORGOTTEN = "forgotten"  # reason of a resource that stays known only because remembered pages link to it
-OPEN = frozenset({State.KNOWN, State.OUT_OF_SCOPE})  # not admitted so far
-UNDER_WAY = frozenset({State.QUEUED, State.LEASED})
-FAULTY = frozenset({State.FAILED, State.REFUSED, State.GONE})
+OPEN_STATES = frozenset({State.KNOWN, State.OUT_OF_SCOPE})  # not admitted so far
+ACTIVE_STATES = frozenset({State.QUEUED, State.LEASED})
+FAILED_STATES = frozenset({State.FAILED, State.REFUSED, State.GONE})
 
 
 class Strength(IntEnum):
@@ -44,7 +44,7 @@ COVERED_BY: dict[int, int] = {
     **{strength: sum(bit for other, bit in _EMBED_BITS.items() if other >= strength) for strength in _EMBED_BITS},
     **{strength: (1 << len(Strength)) - (1 << strength) for strength in Strength if strength not in _EMBED_BITS},
 }
-EVERYTHING = (1 << len(Strength)) - 1
+ALL_STRENGTHS = (1 << len(Strength)) - 1
 
 
 def _strength(kind: Kind, follow: bool) -> Strength:
@@ -70,21 +70,23 @@ def distance(depth: int, hops: int) -> int:
     return depth << 6 | min(hops, 63)
 
 
-def is_news(known: Remembered, strong: int, far: int) -> bool:
+def is_news(known: KnownResource, claim_strength: int, claim_distance: int) -> bool:
     """Whether a claim could change what is known: a strength not judged yet, or a nearer way."""
-    return not known.asked & COVERED_BY[strong] or (far < known.distance and strong > Strength.EMBED)
+    return not known.asked & COVERED_BY[claim_strength] or (
+        claim_distance < known.distance and claim_strength > Strength.EMBED
+    )
 
 
-class Finder(NamedTuple):
+class Discovery(NamedTuple):
     """Who found the candidates, and who decides on them."""
 
     admit: AdmitCandidates
-    at: float
-    by: int | None
+    discovered_at: float
+    discovered_by: int | None
     reopen: bool = False  # a seed given again is tried again though it failed
 
 
-class Row(NamedTuple):
+class ResourceClaim(NamedTuple):
     """The columns of a known resource that a claim can change, and those that decide it."""
 
     id: int
@@ -104,7 +106,7 @@ class Row(NamedTuple):
     backlinks: int
 
 
-class Choice(NamedTuple):
+class BestClaim(NamedTuple):
     """The best of the claims on one resource, and all strengths that were judged."""
 
     candidate: Candidate
@@ -112,61 +114,64 @@ class Choice(NamedTuple):
     asked: int
 
 
-def worth_asking(
-    candidates: Sequence[Candidate], known: Mapping[bytes, Remembered], rows: Mapping[int, Row], finder: Finder
+def select_news(
+    candidates: Sequence[Candidate],
+    known: Mapping[bytes, KnownResource],
+    rows: Mapping[int, ResourceClaim],
+    discovery: Discovery,
 ) -> Iterator[Candidate]:
     """Candidates that are new, or news; of the known ones it is told how many pages point at them."""
     for candidate in candidates:
         if candidate.digest not in known:
             yield candidate
-        elif _may_change(row := rows[known[candidate.digest].id], candidate, finder):
+        elif _may_change(row := rows[known[candidate.digest].id], candidate, discovery):
             yield replace(candidate, backlinks=row.backlinks)
 
 
-def _may_change(row: Row, candidate: Candidate, finder: Finder) -> bool:
+def _may_change(row: ResourceClaim, candidate: Candidate, discovery: Discovery) -> bool:
     if row.state == State.KNOWN and row.reason == FORGOTTEN:
         return candidate.seed
-    if finder.reopen and candidate.seed and row.state in FAULTY:
+    if discovery.reopen and candidate.seed and row.state in FAILED_STATES:
         return True
-    return is_news(remembered(row), strength(candidate), distance(candidate.depth, candidate.hops))
+    return is_news(to_known_resource(row), strength(candidate), distance(candidate.depth, candidate.hops))
 
 
-def choose(candidates: Sequence[Candidate], admissions: Sequence[Admission]) -> dict[bytes, Choice]:
+def choose_best_claims(candidates: Sequence[Candidate], admissions: Sequence[Admission]) -> dict[bytes, BestClaim]:
     """The best claim on each resource."""
-    choices: dict[bytes, Choice] = {}
+    claims: dict[bytes, BestClaim] = {}
     for candidate, admission in zip(candidates, admissions, strict=True):
         bit = 1 << strength(candidate)
-        other = choices.get(candidate.digest)
+        other = claims.get(candidate.digest)
         if other is None:
-            choices[candidate.digest] = Choice(candidate, admission, bit)
-        elif _rank(candidate, admission) > _rank(other.candidate, other.admission):
-            choices[candidate.digest] = Choice(candidate, admission, bit | other.asked)
+            claims[candidate.digest] = BestClaim(candidate, admission, bit)
+        elif _claim_rank(candidate, admission) > _claim_rank(other.candidate, other.admission):
+            claims[candidate.digest] = BestClaim(candidate, admission, bit | other.asked)
         else:
-            choices[candidate.digest] = other._replace(asked=bit | other.asked)
-    return choices
+            claims[candidate.digest] = other._replace(asked=bit | other.asked)
+    return claims
 
 
-def _rank(candidate: Candidate, admission: Admission) -> tuple[bool, bool, int, int]:
+def _claim_rank(candidate: Candidate, admission: Admission) -> tuple[bool, bool, int, int]:
     """Among claims on one URL: an admitted page before a check before none; then the nearest, or the strongest."""
     queued = admission.state is State.QUEUED
-    strong = 0 if queued else strength(candidate)
-    return queued, admission.role is not Role.CHECK, strong, -distance(candidate.depth, candidate.hops)
+    claim_strength = 0 if queued else strength(candidate)
+    return queued, admission.role is not Role.CHECK, claim_strength, -distance(candidate.depth, candidate.hops)
 
 
-def asked_of(choice: Choice) -> int:
+def judged_strengths(claim: BestClaim) -> int:
     """Who is admitted as a page cannot get further by another claim, only nearer."""
-    admission = choice.admission
-    return EVERYTHING if admission.state is State.QUEUED and admission.role is not Role.CHECK else choice.asked
+    admission = claim.admission
+    return ALL_STRENGTHS if admission.state is State.QUEUED and admission.role is not Role.CHECK else claim.asked
 
 
 def new_row(
-    resource: int, host: int, choice: Choice, finder: Finder
+    resource: int, host: int, claim: BestClaim, discovery: Discovery
 ) -> tuple[int, bytes, int, str, str, int, int, int, float, int, int, int, str, str, float, int | None]:
     """The columns of a resource that was not known before."""
-    c, a = choice.candidate, choice.admission
+    c, a = claim.candidate, claim.admission
     return (
-        resource, c.digest, host, a.state.value, a.role.value, c.depth, c.hops, asked_of(choice), a.priority,
-        int(c.kind), int(c.follow), int(c.seed), c.url, a.reason, finder.at, finder.by,
+        resource, c.digest, host, a.state.value, a.role.value, c.depth, c.hops, judged_strengths(claim), a.priority,
+        int(c.kind), int(c.follow), int(c.seed), c.url, a.reason, discovery.discovered_at, discovery.discovered_by,
     )  # fmt: skip
 
 
@@ -175,48 +180,48 @@ def authority(url: str) -> str:
     return url.split("/", 3)[2].rpartition("@")[2]
 
 
-def improved(row: Row, choice: Choice, finder: Finder) -> Row:
+def apply_claim(row: ResourceClaim, claim: BestClaim, discovery: Discovery) -> ResourceClaim:
     """A resource after a choice on it."""
-    candidate, admission = choice.candidate, choice.admission
-    row = row._replace(asked=row.asked | asked_of(choice))
-    near = distance(candidate.depth, candidate.hops) < distance(row.depth, row.hops)
+    candidate, admission = claim.candidate, claim.admission
+    row = row._replace(asked=row.asked | judged_strengths(claim))
+    is_nearer = distance(candidate.depth, candidate.hops) < distance(row.depth, row.hops)
     if admission.state is not State.QUEUED:
-        strong, before = strength(candidate), _standing(row)
-        if row.state in OPEN and (strong > before or (strong == before and near)):
-            return _claimed(row, candidate)._replace(state=admission.state.value, reason=admission.reason)
+        new_strength, old_strength = strength(candidate), _claim_strength(row)
+        if row.state in OPEN_STATES and (new_strength > old_strength or (new_strength == old_strength and is_nearer)):
+            return _with_claim(row, candidate)._replace(state=admission.state.value, reason=admission.reason)
         return row
-    if row.state in OPEN or _is_tried_again(row, choice, finder):
+    if row.state in OPEN_STATES or _needs_another_visit(row, claim, discovery):
         row = row._replace(state=State.QUEUED.value, reason="", tries=0)
-        return _claimed(row, candidate)._replace(role=admission.role.value, priority=admission.priority)
+        return _with_claim(row, candidate)._replace(role=admission.role.value, priority=admission.priority)
     if row.role == Role.CHECK and admission.role is not Role.CHECK:  # under way: the next visit will be a page's
-        return _claimed(row, candidate)._replace(role=admission.role.value, priority=admission.priority)
-    if near:
+        return _with_claim(row, candidate)._replace(role=admission.role.value, priority=admission.priority)
+    if is_nearer:
         return row._replace(depth=candidate.depth, hops=candidate.hops, priority=admission.priority)
     return row
 
 
-def _is_tried_again(row: Row, choice: Choice, finder: Finder) -> bool:
+def _needs_another_visit(row: ResourceClaim, claim: BestClaim, discovery: Discovery) -> bool:
     """Whether a resource that had its visit should have another: it was only checked, or is a seed that failed."""
-    if row.state in UNDER_WAY:
+    if row.state in ACTIVE_STATES:
         return False
-    if row.role == Role.CHECK and choice.admission.role is not Role.CHECK:
+    if row.role == Role.CHECK and claim.admission.role is not Role.CHECK:
         return True
-    return finder.reopen and choice.candidate.seed and row.state in FAULTY
+    return discovery.reopen and claim.candidate.seed and row.state in FAILED_STATES
 
 
-def _standing(row: Row) -> int:
+def _claim_strength(row: ResourceClaim) -> int:
     """The strength of the claim that an open resource stands on."""
     return int(Strength.SEED) if row.seed else STRENGTHS[row.kind, bool(row.follow)]
 
 
-def _claimed(row: Row, candidate: Candidate) -> Row:
+def _with_claim(row: ResourceClaim, candidate: Candidate) -> ResourceClaim:
     return row._replace(
         depth=candidate.depth, hops=candidate.hops, kind=int(candidate.kind), follow=int(candidate.follow),
         seed=int(candidate.seed),
     )  # fmt: skip
 
 
-def improved_row(row: Row) -> tuple[str, str, int, int, int, float, int, int, int, int, str, int]:
+def improved_row(row: ResourceClaim) -> tuple[str, str, int, int, int, float, int, int, int, int, str, int]:
     """The columns that a choice can change, and the id."""
     return (
         row.state, row.role, row.depth, row.hops, row.asked, row.priority, row.tries, row.kind, row.follow, row.seed,
@@ -224,6 +229,6 @@ def improved_row(row: Row) -> tuple[str, str, int, int, int, float, int, int, in
     )  # fmt: skip
 
 
-def remembered(row: Row) -> Remembered:
+def to_known_resource(row: ResourceClaim) -> KnownResource:
     """A row as it is kept in memory."""
-    return Remembered(row.id, row.asked, distance(row.depth, row.hops))
+    return KnownResource(row.id, row.asked, distance(row.depth, row.hops))

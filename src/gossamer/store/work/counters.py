@@ -31,7 +31,7 @@ def _columns(state: str, role: str, outcome: str) -> tuple[str, ...]:
     return ("known",)
 
 
-class Ledger:
+class CounterDeltas:
     """Resources that came, went, or changed their standing in this transaction."""
 
     def __init__(self, totals: MutableMapping[str, int]) -> None:
@@ -39,22 +39,22 @@ class Ledger:
         self._totals = totals
         self._hosts: defaultdict[int, Counter[str]] = defaultdict(Counter)
 
-    def enter(self, host: int, state: str, role: str, outcome: str, times: int = 1) -> None:
+    def add(self, host: int, state: str, role: str, outcome: str, times: int = 1) -> None:
         """Resources of this standing are there now."""
         self._totals[f"resources {state}"] += times
         counters = self._hosts[host]
         for column in _columns(state, role, outcome):
             counters[column] += times
 
-    def leave(self, host: int, state: str, role: str, outcome: str, times: int = 1) -> None:
+    def subtract(self, host: int, state: str, role: str, outcome: str, times: int = 1) -> None:
         """Resources of this standing are there no more."""
-        self.enter(host, state, role, outcome, -times)
+        self.add(host, state, role, outcome, -times)
 
-    def hosts(self) -> set[int]:
+    def changed_hosts(self) -> set[int]:
         """The hosts whose counters changed."""
         return set(self._hosts)
 
-    def host_changes(self) -> list[tuple[int, ...]]:
+    def take_host_deltas(self) -> list[tuple[int, ...]]:
         """By how much the hosts' counters (`HOST_COLUMNS`) changed, each with its host at the end; then begin anew."""
         changed = [
             (*deltas, host)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gossamer.store.values import Crawler
+from gossamer.store.values import CrawlerRow
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
@@ -18,14 +18,14 @@ MOONS = (
 )  # fmt: skip
 
 
-def names() -> Iterator[str]:
+def crawler_names() -> Iterator[str]:
     """The names in the order in which they are given."""
     yield from MOONS
     for number in count(2):
         yield from (f"{moon} {number}" for moon in MOONS)
 
 
-def crawlers_of(rows: Iterable[Sequence[Any]], dead: Container[int]) -> list[Crawler]:
+def build_crawlers(rows: Iterable[Sequence[Any]], dead: Container[int]) -> list[CrawlerRow]:
     """Crawlers from their rows, whose columns are the fields of `Crawler`; the dead are shown as lost."""
-    told = (dict(zip(Crawler.__struct_fields__, row, strict=True)) for row in rows)
-    return [Crawler(**{**one, "state": LOST if one["id"] in dead else one["state"]}) for one in told]
+    columns = (dict(zip(CrawlerRow.__struct_fields__, row, strict=True)) for row in rows)
+    return [CrawlerRow(**{**one, "state": LOST if one["id"] in dead else one["state"]}) for one in columns]

@@ -6,20 +6,20 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.model import Admission, HostLease, Lease, Robots, Role, State
-from gossamer.store.values import Added, Waiting
+from gossamer.store.values import AddResult, WaitingHost
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gossamer.model import Candidate
-    from gossamer.store.work.claims import Row
-    from gossamer.store.work.counters import Ledger
-    from gossamer.store.work.rounds import Limits
-    from gossamer.store.work.url_cache import Remembered
+    from gossamer.store.work.claims import ResourceClaim
+    from gossamer.store.work.counters import CounterDeltas
+    from gossamer.store.work.rounds import RoundLimits
+    from gossamer.store.work.url_cache import KnownResource
 
 
-HEARD_OF = 10.0  # seconds: who waits and was not heard of for longer would take no hosts
-MOST_SHARED = 10_000  # free hosts counted when they are shared out: with more than that, nobody lacks one
+RECENT_HEARTBEAT_SECONDS = 10.0  # seconds: who waits and was not heard of for longer would take no hosts
+MAX_COUNTED_HOSTS = 10_000  # free hosts counted when they are shared out: with more than that, nobody lacks one
 
 
 def fair_share(hosts: int, crawlers: int) -> int:
@@ -27,7 +27,7 @@ def fair_share(hosts: int, crawlers: int) -> int:
     return max(1, -(-hosts // max(1, crawlers)))
 
 
-class Host(NamedTuple):
+class LeasableHost(NamedTuple):
     """A host that work is sought on."""
 
     id: int
@@ -39,42 +39,42 @@ class Host(NamedTuple):
     queued_others: int
 
 
-class Budget:
+class PageBudget:
     """How many pages may still be leased. Leased ones count as visited, so that limits hold exactly."""
 
-    def __init__(self, limits: Limits, leased: Mapping[int, int]) -> None:
+    def __init__(self, limits: RoundLimits, leased: Mapping[int, int]) -> None:
         """`leased`: pages by host, where there are limits."""
         self._per_host = limits.max_pages_per_host
         self._leased = leased
         used = limits.pages + sum(leased.values())
-        self.left = None if limits.max_pages is None else max(0, limits.max_pages - used)
+        self.pages_left = None if limits.max_pages is None else max(0, limits.max_pages - used)
 
-    def of(self, host: Host, most: int) -> int:
+    def pages_for_host(self, host: LeasableHost, max_pages: int) -> int:
         """Pages that may be leased of a host, at most so many."""
-        if self.left is not None:
-            most = min(most, self.left)
+        if self.pages_left is not None:
+            max_pages = min(max_pages, self.pages_left)
         if self._per_host is not None:
-            most = min(most, max(0, self._per_host - host.round_pages - self._leased.get(host.id, 0)))
-        return most
+            max_pages = min(max_pages, max(0, self._per_host - host.round_pages - self._leased.get(host.id, 0)))
+        return max_pages
 
-    def granted(self, leases: Iterable[Lease]) -> list[Lease]:
+    def grant(self, leases: Iterable[Lease]) -> list[Lease]:
         """Those leases that there are pages left for; they are spent."""
         granted = []
         for lease in leases:
-            if self.left is not None and lease.role is Role.PAGE:
-                if not self.left:
+            if self.pages_left is not None and lease.role is Role.PAGE:
+                if not self.pages_left:
                     continue
-                self.left -= 1
+                self.pages_left -= 1
             granted.append(lease)
         return granted
 
 
-def is_limited(limits: Limits) -> bool:
+def is_limited(limits: RoundLimits) -> bool:
     """Whether a round limits pages."""
     return limits.max_pages is not None or limits.max_pages_per_host is not None
 
 
-def best_first(rows: Iterable[Sequence[Any]], most: int) -> list[Lease]:
+def choose_best_leases(rows: Iterable[Sequence[Any]], max_leases: int) -> list[Lease]:
     """The first so many of a host's URLs, by priority and then by age.
 
     Rows: host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome.
@@ -84,18 +84,18 @@ def best_first(rows: Iterable[Sequence[Any]], most: int) -> list[Lease]:
             resource=row[1], host=row[0], url=row[2], role=Role(row[3]), depth=row[4], hops=row[5], tries=row[6],
             etag=row[7], last_modified=row[8], before=row[10],
         )
-        for row in sorted(rows, key=lambda row: (-row[9], row[1]))[:most]
+        for row in sorted(rows, key=lambda row: (-row[9], row[1]))[:max_leases]
     ]  # fmt: skip
 
 
-def count_leased(ledger: Ledger, leases: Iterable[Lease]) -> None:
+def count_new_leases(deltas: CounterDeltas, leases: Iterable[Lease]) -> None:
     """What was queued is leased."""
     for one in leases:
-        ledger.leave(one.host, State.QUEUED, one.role, one.before)
-        ledger.enter(one.host, State.LEASED, one.role, one.before)
+        deltas.subtract(one.host, State.QUEUED, one.role, one.before)
+        deltas.add(one.host, State.LEASED, one.role, one.before)
 
 
-def host_leases(chosen: Iterable[tuple[Host, list[Lease]]], robots: Iterable[Sequence[Any]]) -> list[HostLease]:
+def host_leases(chosen: Iterable[tuple[LeasableHost, list[Lease]]], robots: Iterable[Sequence[Any]]) -> list[HostLease]:
     """The answer to who asks for work. Rows of robots: host, scheme, outcome, text, fetched_at, reason."""
     known: defaultdict[int, list[Robots]] = defaultdict(list)
     for host, scheme, outcome, text, fetched_at, reason in robots:
@@ -111,15 +111,15 @@ def host_leases(chosen: Iterable[tuple[Host, list[Lease]]], robots: Iterable[Seq
     ]  # fmt: skip
 
 
-def added(
+def build_add_results(
     candidates: Iterable[Candidate],
-    known: Mapping[bytes, Remembered],
+    known: Mapping[bytes, KnownResource],
     before: Collection[bytes],
-    rows: Mapping[int, Row],
-) -> list[Added]:
+    rows: Mapping[int, ResourceClaim],
+) -> list[AddResult]:
     """The answer to who adds URLs: where each stands now. `before` are the digests that were known."""
     return [
-        Added(
+        AddResult(
             url=candidate.url, resource=(row := rows[known[candidate.digest].id]).id, known=candidate.digest in before,
             state=State(row.state), reason=row.reason,
         )
@@ -127,9 +127,9 @@ def added(
     ]  # fmt: skip
 
 
-def waiting(rows: Iterable[Sequence[Any]]) -> list[Waiting]:
+def build_waiting_hosts(rows: Iterable[Sequence[Any]]) -> list[WaitingHost]:
     """Rows: host, queued, ready_at, holder, reason."""
-    return [Waiting(**dict(zip(Waiting.__struct_fields__, row, strict=True))) for row in rows]
+    return [WaitingHost(**dict(zip(WaitingHost.__struct_fields__, row, strict=True))) for row in rows]
 
 
 # -- claimed by name ---------------------------------------------------------------------------------------------------
@@ -140,12 +140,12 @@ def admit_all(candidates: Sequence[Candidate]) -> list[Admission]:
     return [Admission(state=State.QUEUED) for _ in candidates]
 
 
-def claimed(ledger: Ledger, rows: Iterable[Sequence[Any]]) -> dict[int, Lease]:
+def lease_rows(deltas: CounterDeltas, rows: Iterable[Sequence[Any]]) -> dict[int, Lease]:
     """Claimed resources as leases, by id. Rows: id, host, state, role, outcome, url, depth, hops, tries."""
     leases = {}
     for resource, host, state, role, outcome, url, depth, hops, tries in rows:
-        ledger.leave(host, state, role, outcome)
-        ledger.enter(host, State.LEASED, Role.PAGE, outcome)
+        deltas.subtract(host, state, role, outcome)
+        deltas.add(host, State.LEASED, Role.PAGE, outcome)
         leases[resource] = Lease(
             resource=resource, host=host, url=url, role=Role.PAGE, depth=depth, hops=hops, tries=tries, before=outcome
         )

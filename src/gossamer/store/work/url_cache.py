@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import msgspec
 
-REMEMBERED_URLS = 60_000  # in each of two generations, and what came last; 190 bytes each, so 23 to 34 MB at most
-REMEMBERED_HOSTS = 50_000
+MAX_CACHED_URLS = 60_000  # in each of two generations, and what came last; 190 bytes each, so 23 to 34 MB at most
+MAX_CACHED_HOSTS = 50_000
 
 
-class Remembered(msgspec.Struct, frozen=True, gc=False):  # gc: numbers only, up to 180,000 of them
+class KnownResource(msgspec.Struct, frozen=True, gc=False):  # gc: numbers only, up to 180,000 of them
     """A known resource, as much of it as decides whether a claim on it is news."""
 
     id: int
@@ -22,7 +22,7 @@ class Remembered(msgspec.Struct, frozen=True, gc=False):  # gc: numbers only, up
     distance: int  # of the claim it stands on
 
 
-class Memory:
+class UrlCache:
     """Known resources by digest and hosts by name, in bounded space.
 
     Two generations: what is asked for moves to the young one; when that is full it becomes the old one, and what nobody
@@ -30,12 +30,12 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._young: dict[bytes, Remembered] = {}
-        self._old: dict[bytes, Remembered] = {}
+        self._young: dict[bytes, KnownResource] = {}
+        self._old: dict[bytes, KnownResource] = {}
         self._generation = -1
         self.hosts: dict[str, int] = {}
 
-    def belong_to(self, generation: int) -> None:
+    def set_generation(self, generation: int) -> None:
         """Forget everything if the store is of another generation."""
         if generation != self._generation:
             self.clear()
@@ -47,23 +47,23 @@ class Memory:
         self._old.clear()
         self.hosts.clear()
 
-    def recall(self, digests: set[bytes]) -> dict[bytes, Remembered]:
+    def lookup(self, digests: set[bytes]) -> dict[bytes, KnownResource]:
         """Those of the resources that are remembered."""
         young, old = self._young, self._old
-        found = {digest: young[digest] for digest in digests if digest in young}
-        again = {digest: old[digest] for digest in digests.difference(found) if digest in old}
-        young.update(again)
-        found.update(again)
-        return found
+        known = {digest: young[digest] for digest in digests if digest in young}
+        moved = {digest: old[digest] for digest in digests.difference(known) if digest in old}
+        young.update(moved)
+        known.update(moved)
+        return known
 
-    def remember(self, entries: dict[bytes, Remembered]) -> None:
+    def put(self, entries: dict[bytes, KnownResource]) -> None:
         """Keep these for the next batches."""
         self._young.update(entries)
-        if len(self._young) > REMEMBERED_URLS:
+        if len(self._young) > MAX_CACHED_URLS:
             self._young, self._old = {}, self._young
 
-    def remember_hosts(self, hosts: dict[str, int]) -> None:
+    def put_hosts(self, hosts: dict[str, int]) -> None:
         """Keep these for the next batches."""
-        if len(self.hosts) > REMEMBERED_HOSTS:
+        if len(self.hosts) > MAX_CACHED_HOSTS:
             self.hosts.clear()
         self.hosts.update(hosts)

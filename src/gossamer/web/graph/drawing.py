@@ -15,16 +15,16 @@ from gossamer.graph.pictures.palette import OTHER_COLOUR, community_hex
 from gossamer.graph.snapshot import LinkMatrix
 
 if TYPE_CHECKING:
-    from gossamer.web.graph.views import View
+    from gossamer.web.graph.views import GraphView
 
 WIDTH, HEIGHT, MARGIN = 1200, 800, 60  # of the picture
 RADII = (3.0, 16.0)  # of a node, by its score
-LABELS = 40  # nodes with their names, the best ones
+MAX_LABELS = 40  # nodes with their names, the best ones
 
 
-def as_svg(view: View) -> str:
+def render_svg(view: GraphView) -> str:
     """A picture. Colours are those of communities; lines are heavier the more links they stand for."""
-    x, y = _fitted(view.nodes.x, WIDTH), _fitted(view.nodes.y, HEIGHT)
+    x, y = _fit(view.nodes.x, WIDTH), _fit(view.nodes.y, HEIGHT)
     radii = [RADII[0] + (RADII[1] - RADII[0]) * (score / 100) ** 2 for score in view.nodes.score]
     lines = "".join(
         f'<line x1="{x[source]:.1f}" y1="{y[source]:.1f}" x2="{x[target]:.1f}" y2="{y[target]:.1f}" '
@@ -39,7 +39,7 @@ def as_svg(view: View) -> str:
     )
     names = "".join(
         f'<text x="{x[i]:.1f}" y="{y[i] - radii[i] - 3:.1f}">{xml_text(escape_hidden(view.nodes.label[i]))}</text>'
-        for i in sorted(range(len(radii)), key=lambda node: -view.nodes.score[node])[:LABELS]
+        for i in sorted(range(len(radii)), key=lambda node: -view.nodes.score[node])[:MAX_LABELS]
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
@@ -50,24 +50,24 @@ def as_svg(view: View) -> str:
     )
 
 
-def _fitted(values: list[float], size: int) -> list[float]:
+def _fit(values: list[float], size: int) -> list[float]:
     """Coordinates moved and stretched into the picture."""
     least, most = (min(values), max(values)) if values else (0.0, 0.0)
     scale = (size - 2 * MARGIN) / ((most - least) or 1.0)
     return [MARGIN + (value - least) * scale for value in values]
 
 
-def as_gexf(view: View) -> bytes:
+def render_gexf(view: GraphView) -> bytes:
     """GEXF 1.3."""
     nodes = view.nodes
     attributes = (NodeAttribute("title", "string"), NodeAttribute("score", "double"), NodeAttribute("status", "long"),
                   NodeAttribute("community", "long"), NodeAttribute("host", "string"), NodeAttribute("depth", "long"))  # fmt: skip
     rows = zip(nodes.label, nodes.score, nodes.status, nodes.community, nodes.host, nodes.depth, strict=True)
-    told = (ExportNode(key, row, row[1], row[3]) for key, row in zip(nodes.key, rows, strict=True))
+    gexf_nodes = (ExportNode(key, row, row[1], row[3]) for key, row in zip(nodes.key, rows, strict=True))
     ends = (np.array(view.edges.source, np.int64), np.array(view.edges.target, np.int64))
     links = LinkMatrix.from_edges(len(nodes.id), *ends, np.array(view.edges.weight, np.int64))
     about = f"{len(nodes.id):,} of {view.known.nodes:,} {view.level}; a weight is the number of links."
     out = io.BytesIO()
-    level = ExportGraph(links=links, attributes=attributes, nodes=told, description=about)
+    level = ExportGraph(links=links, attributes=attributes, nodes=gexf_nodes, description=about)
     xml_formats.write_gexf(level, out, f"Gossamer {version('gossamer')}")
     return out.getvalue()

@@ -23,7 +23,7 @@ from gossamer.graph.snapshot import open_graph
 from gossamer.graph.structure import related_pages
 from gossamer.lookup import find
 from gossamer.web import answers
-from gossamer.web.graph.views import Snapshot, best, columns_of, made
+from gossamer.web.graph.views import Snapshot, best_nodes, make_view, node_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,95 +31,99 @@ if TYPE_CHECKING:
 
     from gossamer.graph.snapshot import Graph
     from gossamer.store.protocol import Store
-    from gossamer.web.graph.views import Asked, Level, Numbers, View
-    from gossamer.web.http.sessions import Desk, Desks
+    from gossamer.web.graph.views import GraphView, Level, Numbers, ViewOptions
+    from gossamer.web.http.sessions import ReadSession, SessionPool
 
 QUOTE = '"'
-KEPT_VIEWS = 64
-REST_SECONDS = 10.0  # at least, between two times of bringing the graph up to date
-REST_FACTOR = 10  # and so many times as long as that took
+MAX_CACHED_VIEWS = 64
+MIN_REFRESH_SECONDS = 10.0  # at least, between two times of bringing the graph up to date
+REFRESH_COST_FACTOR = 10  # and so many times as long as that took
 
 
-class Graphs:
+class GraphCache:
     """The graphs of one web, as they were not long ago, and the views that were asked for."""
 
-    def __init__(self, desks: Desks) -> None:
-        self._desks = desks
+    def __init__(self, sessions: SessionPool) -> None:
+        self._sessions = sessions
         self._stack = ExitStack()
-        self._directory: Path = self._stack.enter_context(graph_directory(desks.place))
+        self._directory: Path = self._stack.enter_context(graph_directory(sessions.location))
         self._lock = threading.Lock()
-        self._opened: dict[bool, Graph] = {}
+        self._graphs: dict[bool, Graph] = {}
         self._levels: dict[tuple[int, bool, Level], Snapshot] = {}
-        self._views: OrderedDict[object, View] = OrderedDict()
-        self._again_at = 0.0  # when the snapshot may be brought up to date again
-        self._renewing: threading.Thread | None = None
+        self._views: OrderedDict[object, GraphView] = OrderedDict()
+        self._next_refresh_at = 0.0  # when the snapshot may be brought up to date again
+        self._refresh_thread: threading.Thread | None = None
 
     def close(self) -> None:
         """Let go of it."""
-        if self._renewing is not None:
-            self._renewing.join()
+        if self._refresh_thread is not None:
+            self._refresh_thread.join()
         self._stack.close()
 
     def graph(self, store: Store, *, include_unvisited: bool = False) -> Graph:
         """The graph; where it is there already, as it was a while ago, and a newer one is made meanwhile."""
         with self._lock:
-            found = self._opened.get(include_unvisited)
-            if found is None:
-                found = self._open(store, include_unvisited=include_unvisited)
-            elif found.version != store.version() and time.monotonic() > self._again_at:
-                self._renew(include_unvisited)
-            return found
+            graph = self._graphs.get(include_unvisited)
+            if graph is None:
+                graph = self._open(store, include_unvisited=include_unvisited)
+            elif graph.version != store.version() and time.monotonic() > self._next_refresh_at:
+                self._start_refresh(include_unvisited)
+            return graph
 
     def _open(self, store: Store, *, include_unvisited: bool) -> Graph:
         started = time.monotonic()
         graph = open_graph(store, self._directory, include_unvisited=include_unvisited)
         now = time.monotonic()
-        self._opened[include_unvisited] = graph
-        self._again_at = now + max(REST_SECONDS, REST_FACTOR * (now - started))
+        self._graphs[include_unvisited] = graph
+        self._next_refresh_at = now + max(MIN_REFRESH_SECONDS, REFRESH_COST_FACTOR * (now - started))
         return graph
 
-    def _renew(self, include_unvisited: bool) -> None:
-        if self._renewing is not None and self._renewing.is_alive():
+    def _start_refresh(self, include_unvisited: bool) -> None:
+        if self._refresh_thread is not None and self._refresh_thread.is_alive():
             return
-        self._renewing = threading.Thread(target=self._make_newer, args=(include_unvisited,), name="graph", daemon=True)
-        self._renewing.start()
+        self._refresh_thread = threading.Thread(
+            target=self._refresh, args=(include_unvisited,), name="graph", daemon=True
+        )
+        self._refresh_thread.start()
 
-    def _make_newer(self, include_unvisited: bool) -> None:
-        with self._desks.open() as desk:
-            self._open(desk.store, include_unvisited=include_unvisited)
+    def _refresh(self, include_unvisited: bool) -> None:
+        with self._sessions.open() as session:
+            self._open(session.store, include_unvisited=include_unvisited)
 
     def snapshot(self, store: Store, level: Level | None, *, include_unvisited: bool = False) -> Snapshot:
         """A level of the graph."""
         graph = self.graph(store, include_unvisited=include_unvisited)
-        chosen: Level = level or ("hosts" if default_level(graph) == "hosts" else "pages")
-        key = (graph.version, include_unvisited, chosen)
+        chosen_level: Level = level or ("hosts" if default_level(graph) == "hosts" else "pages")
+        key = (graph.version, include_unvisited, chosen_level)
         if key not in self._levels:
-            ranked = load_pagerank(self._directory)
-            made = Snapshot(graph, chosen, ranked)
-            self._levels = {old: kept for old, kept in self._levels.items() if old[0] == graph.version} | {key: made}
+            pageranks = load_pagerank(self._directory)
+            snapshot = Snapshot(graph, chosen_level, pageranks)
+            self._levels = {old: kept for old, kept in self._levels.items() if old[0] == graph.version} | {
+                key: snapshot
+            }
         return self._levels[key]
 
-    def view(self, desk: Desk, asked: Asked) -> View:
+    def view(self, session: ReadSession, options: ViewOptions) -> GraphView:
         """A view; kept until the graph is another."""
-        snapshot = self.snapshot(desk.store, asked.level, include_unvisited=asked.include_unvisited)
-        ranking = desk.store.ranking()
-        key = (snapshot.graph.version, ranking.made_at if ranking else 0.0, asked)
+        snapshot = self.snapshot(session.store, options.level, include_unvisited=options.include_unvisited)
+        ranking = session.store.ranking()
+        key = (snapshot.graph.version, ranking.made_at if ranking else 0.0, options)
         if key not in self._views:
-            self._views[key] = made(desk.store, snapshot, asked, unranked=ranking is None)
-            while len(self._views) > KEPT_VIEWS:
+            self._views[key] = make_view(session.store, snapshot, options, unranked=ranking is None)
+            while len(self._views) > MAX_CACHED_VIEWS:
                 self._views.popitem(last=False)
         return self._views[key]
 
-    def related(self, desk: Desk, url: str, limit: int) -> Related:
+    def related_pages(self, session: ReadSession, url: str, limit: int) -> RelatedPages:
         """Pages that are linked from the same pages as one."""
-        row = answers.resource(desk.store, url)
-        graph = self.graph(desk.store)
+        row = answers.resource(session.store, url)
+        graph = self.graph(session.store)
         pages = graph.pages_of([row.id])
         if not len(pages):
-            return Related(url=row.url, related=[])
+            return RelatedPages(url=row.url, related=[])
         found = related_pages(graph.pages, int(pages[0]), limit)
-        titles = desk.store.page_nodes([int(graph.docs[one.page]) for one in found])
-        return Related(
+        titles = session.store.page_nodes([int(graph.docs[one.page]) for one in found])
+        return RelatedPages(
             url=row.url,
             related=[
                 RelatedPage(
@@ -142,7 +146,7 @@ class RelatedPage(msgspec.Struct, frozen=True, kw_only=True):
     similarity: float  # 0..1
 
 
-class Related(msgspec.Struct, frozen=True, kw_only=True):
+class RelatedPages(msgspec.Struct, frozen=True, kw_only=True):
     """Pages that are linked from the same pages as one, the most similar first."""
 
     url: str
@@ -168,40 +172,40 @@ class FoundNodes(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[FoundNode]
 
 
-def find_nodes(graphs: Graphs, desk: Desk, text: str, level: Level | None, limit: int) -> FoundNodes:
+def find_nodes(graphs: GraphCache, session: ReadSession, text: str, level: Level | None, limit: int) -> FoundNodes:
     """Search to focus: hosts by a part of their name; pages by URL, by words in it, then as the search finds them."""
-    snapshot = graphs.snapshot(desk.store, level)
+    snapshot = graphs.snapshot(session.store, level)
     numbers = (
-        _hosts_named(snapshot, text, limit) if snapshot.level == "hosts" else _pages_found(snapshot, desk, text, limit)
+        _find_hosts(snapshot, text, limit) if snapshot.level == "hosts" else _find_pages(snapshot, session, text, limit)
     )
-    columns = columns_of(desk.store, snapshot, np.array(numbers, np.int64))
+    columns = node_columns(session.store, snapshot, np.array(numbers, np.int64))
     names = ("id", "key", "label", "score", "host")
     rows = zip(*(columns[name] for name in names), strict=True)
     return FoundNodes(nodes=[FoundNode(**dict(zip(names, row, strict=True))) for row in rows])
 
 
-def _hosts_named(snapshot: Snapshot, text: str, limit: int) -> list[int]:
+def _find_hosts(snapshot: Snapshot, text: str, limit: int) -> list[int]:
     wanted = text.strip().lower()
     found = [number for number, name in enumerate(snapshot.graph.host_names()) if wanted in name]
-    return _numbers(best(snapshot, np.array(found, np.int64), limit))
+    return _to_list(best_nodes(snapshot, np.array(found, np.int64), limit))
 
 
-def _pages_found(snapshot: Snapshot, desk: Desk, text: str, limit: int) -> list[int]:
+def _find_pages(snapshot: Snapshot, session: ReadSession, text: str, limit: int) -> list[int]:
     if not text.strip():
-        return _numbers(best(snapshot, np.arange(snapshot.links.nodes, dtype=np.int64), limit))
-    asked = (f'inurl:"{text.replace(QUOTE, " ")}"', text)  # what the URL says comes first
-    hits = [hit.url for words in asked for hit in desk.searcher.search(words, limit=2 * limit).hits]
-    numbers = (snapshot.number(id_) for id_ in _known(desk.store, [text, *hits]))
+        return _to_list(best_nodes(snapshot, np.arange(snapshot.links.nodes, dtype=np.int64), limit))
+    queries = (f'inurl:"{text.replace(QUOTE, " ")}"', text)  # what the URL says comes first
+    hits = [hit.url for words in queries for hit in session.searcher.search(words, limit=2 * limit).hits]
+    numbers = (snapshot.number(id_) for id_ in _known_ids(session.store, [text, *hits]))
     return [number for number in dict.fromkeys(numbers) if number is not None][:limit]
 
 
-def _known(store: Store, urls: Iterable[str]) -> Iterator[int]:
+def _known_ids(store: Store, urls: Iterable[str]) -> Iterator[int]:
     """Those of these that are URLs of this web."""
     for url in urls:
         with suppress(UsageError):
             yield find(store, url).id
 
 
-def _numbers(nodes: Numbers) -> list[int]:
+def _to_list(nodes: Numbers) -> list[int]:
     numbers: list[int] = nodes.tolist()
     return numbers

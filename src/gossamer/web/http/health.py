@@ -16,9 +16,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gossamer.web import answers
-from gossamer.web.http.compression import Told
-from gossamer.web.http.openapi import answers as answering
-from gossamer.web.http.openapi import sends
+from gossamer.web.http.compression import JsonResponse
+from gossamer.web.http.openapi import json_responses, media_responses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,14 +38,14 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     store_version: int
 
 
-@router.get("/healthz", responses=answering(Health, {"status": "ok", "version": "0.1.0", "store_version": 28}))
+@router.get("/healthz", responses=json_responses(Health, {"status": "ok", "version": "0.1.0", "store_version": 28}))
 def healthz(request: Request) -> Response:
     """200 when the web can be read, 503 when not."""
-    with request.app.state.desks.open() as desk:
-        return Told(Health(status="ok", version=version("gossamer"), store_version=desk.store.version()))
+    with request.app.state.sessions.open() as session:
+        return JsonResponse(Health(status="ok", version=version("gossamer"), store_version=session.store.version()))
 
 
-class Requests:
+class RequestMetrics:
     """Counts requests by route and status, and how long they took. Plain ASGI."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -63,13 +62,13 @@ class Requests:
             return
         started = time.perf_counter()
 
-        async def counted(message: Message) -> None:
+        async def count_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 route = scope.get("route")  # its pattern, not the path: there are few patterns
                 self._count(getattr(route, "path", "other"), message["status"], time.perf_counter() - started)
             await send(message)
 
-        await self._app(scope, receive, counted)
+        await self._app(scope, receive, count_and_send)
 
     def _count(self, route: str, status: int, seconds: float) -> None:
         with self._lock:
@@ -78,52 +77,54 @@ class Requests:
             self.seconds += seconds
 
 
-@router.get("/metrics", responses=sends("text/plain", "Prometheus text format."))
+@router.get("/metrics", responses=media_responses("text/plain", "Prometheus text format."))
 def metrics(request: Request) -> Response:
     """Measures of the web, its crawlers and this server."""
-    with request.app.state.desks.open() as desk:
-        told = answers.live(desk.store, time.time())
-    lines = [*_of_web(told), *_of_requests(request.app.state.requests)]
+    with request.app.state.sessions.open() as session:
+        live_status = answers.live_status(session.store, time.time())
+    lines = [*_web_metrics(live_status), *_request_metrics(request.app.state.request_metrics)]
     return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _of_web(told: answers.Live) -> Iterator[str]:
-    yield from _metric("gossamer_resources", "gauge", "Resources by state.")
-    yield from (_line("gossamer_resources", count, {"state": state}) for state, count in told.resources.items())
-    for name, value, what in (
-        ("gossamer_hosts", told.hosts, "Hosts known."),
-        ("gossamer_links", told.links, "Bonds stored."),
-        ("gossamer_documents", told.documents, "Resources with text."),
-        ("gossamer_pages_per_second", told.rate, "Pages a second, all crawlers together."),
-        ("gossamer_bytes_per_second", told.bytes_rate, "Bytes a second, all crawlers together."),
-    ):
-        yield from (*_metric(name, "gauge", what), _line(name, value))
-    yield from _metric("gossamer_crawler_pages", "counter", "Pages a crawler visited in its life.")
-    at_work = [crawler for crawler in told.crawlers if crawler.at_work]
+def _web_metrics(live_status: answers.LiveStatus) -> Iterator[str]:
+    yield from _metric_header("gossamer_resources", "gauge", "Resources by state.")
     yield from (
-        _line("gossamer_crawler_pages", one.pages, {"crawler": one.name, "state": one.state}) for one in at_work
+        _metric_line("gossamer_resources", count, {"state": state}) for state, count in live_status.resources.items()
+    )
+    for name, value, what in (
+        ("gossamer_hosts", live_status.hosts, "Hosts known."),
+        ("gossamer_links", live_status.links, "Bonds stored."),
+        ("gossamer_documents", live_status.documents, "Resources with text."),
+        ("gossamer_pages_per_second", live_status.rate, "Pages a second, all crawlers together."),
+        ("gossamer_bytes_per_second", live_status.bytes_rate, "Bytes a second, all crawlers together."),
+    ):
+        yield from (*_metric_header(name, "gauge", what), _metric_line(name, value))
+    yield from _metric_header("gossamer_crawler_pages", "counter", "Pages a crawler visited in its life.")
+    at_work = [crawler for crawler in live_status.crawlers if crawler.at_work]
+    yield from (
+        _metric_line("gossamer_crawler_pages", one.pages, {"crawler": one.name, "state": one.state}) for one in at_work
     )
 
 
-def _of_requests(requests: Requests) -> Iterator[str]:
+def _request_metrics(requests: RequestMetrics) -> Iterator[str]:
     name = "gossamer_http_requests_total"
-    yield from _metric(name, "counter", "Requests answered, by route and status.")
+    yield from _metric_header(name, "counter", "Requests answered, by route and status.")
     for (route, status), count in sorted(requests.counts.items()):
-        yield _line(name, count, {"route": route, "status": str(status)})
+        yield _metric_line(name, count, {"route": route, "status": str(status)})
     name = "gossamer_http_request_seconds"
-    yield from _metric(name, "histogram", "Seconds until an answer began.")
+    yield from _metric_header(name, "histogram", "Seconds until an answer began.")
     total = 0
     for edge, count in zip([*map(str, BUCKETS), "+Inf"], requests.buckets, strict=True):
         total += count
-        yield _line(f"{name}_bucket", total, {"le": edge})
-    yield _line(f"{name}_sum", round(requests.seconds, 6))
-    yield _line(f"{name}_count", total)
+        yield _metric_line(f"{name}_bucket", total, {"le": edge})
+    yield _metric_line(f"{name}_sum", round(requests.seconds, 6))
+    yield _metric_line(f"{name}_count", total)
 
 
-def _metric(name: str, kind: str, what: str) -> tuple[str, str]:
+def _metric_header(name: str, kind: str, what: str) -> tuple[str, str]:
     return f"# HELP {name} {what}", f"# TYPE {name} {kind}"
 
 
-def _line(name: str, value: float, labels: Mapping[str, str] | None = None) -> str:
-    told = ",".join(f'{label}="{text.translate(ESCAPES)}"' for label, text in (labels or {}).items())
-    return f"{name}{{{told}}} {value}" if told else f"{name} {value}"
+def _metric_line(name: str, value: float, labels: Mapping[str, str] | None = None) -> str:
+    label_text = ",".join(f'{label}="{text.translate(ESCAPES)}"' for label, text in (labels or {}).items())
+    return f"{name}{{{label_text}}} {value}" if label_text else f"{name} {value}"

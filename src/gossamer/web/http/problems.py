@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-    from gossamer.web.http.templates import Look
+    from gossamer.web.http.templates import Templates
 
 RETRY_SECONDS = "2"  # what a client is told to wait when something is not there yet
-FOR_PROGRAMS = ("/api", "/healthz", "/metrics", "/openapi.json")
+API_PREFIXES = ("/api", "/healthz", "/metrics", "/openapi.json")
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,11 +31,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     detail: str  # a sentence for people
 
 
-class NotKnown(GossamerError):
+class NotFound(GossamerError):
     """What was asked for is not in this web."""
 
 
-class Refused(GossamerError):
+class RequestRefused(GossamerError):
     """Not without the right to it."""
 
     def __init__(self, detail: str, status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
@@ -43,35 +43,35 @@ class Refused(GossamerError):
         self.status = status
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_from_error(error: Exception) -> Problem:
     """An exception as a problem."""
     match error:
-        case Refused():
+        case RequestRefused():
             status = error.status
-        case NotKnown():
+        case NotFound():
             status = HTTPStatus.NOT_FOUND
         case UsageError():
             status = HTTPStatus.BAD_REQUEST
         case GossamerError():  # the store or the index cannot be used just now: missing, busy, damaged, too old
             status = HTTPStatus.SERVICE_UNAVAILABLE
         case RequestValidationError():
-            return told(HTTPStatus.UNPROCESSABLE_ENTITY, _what_is_wrong(error))
+            return make_problem(HTTPStatus.UNPROCESSABLE_ENTITY, _validation_message(error))
         case HTTPException():
             status = HTTPStatus(error.status_code)
-            return told(
+            return make_problem(
                 status, error.detail if error.detail != status.phrase else f"{status.description or status.phrase}."
             )
         case _:
             raise error
-    return told(status, str(error))
+    return make_problem(status, str(error))
 
 
-def told(status: HTTPStatus, detail: str) -> Problem:
+def make_problem(status: HTTPStatus, detail: str) -> Problem:
     """A problem with a status."""
     return Problem(title=status.phrase, status=status, detail=detail)
 
 
-def _what_is_wrong(error: RequestValidationError) -> str:
+def _validation_message(error: RequestValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:])
     return f"{where or 'The request'}: {first['msg']}."
@@ -85,18 +85,18 @@ def problem_response(problem: Problem) -> Response:
     return Response(msgspec.json.encode(problem), problem.status, headers, "application/problem+json")
 
 
-def tell_problems(app: FastAPI, look: Look) -> None:
+def install_error_handlers(app: FastAPI, templates: Templates) -> None:
     """Answer every expected fault of a request in one shape."""
 
-    def answer(request: Request, error: Exception) -> Response:
-        problem = problem_of(error)
-        if request.url.path.startswith(FOR_PROGRAMS):
+    def handle(request: Request, error: Exception) -> Response:
+        problem = problem_from_error(error)
+        if request.url.path.startswith(API_PREFIXES):
             response = problem_response(problem)
         else:
-            response = look.page(request, "error.html", status=problem.status, problem=problem)
+            response = templates.page(request, "error.html", status=problem.status, problem=problem)
         if isinstance(error, HTTPException) and error.headers:
             response.headers.update(error.headers)
         return response
 
     for kind in (GossamerError, RequestValidationError, HTTPException):
-        app.add_exception_handler(kind, answer)
+        app.add_exception_handler(kind, handle)

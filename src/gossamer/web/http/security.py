@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders
 
 from gossamer.model import Value
-from gossamer.web.http.problems import Refused, problem_response, told
+from gossamer.web.http.problems import RequestRefused, make_problem, problem_response
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from gossamer.web.http.problems import Problem
 
-LONGEST_QUERY = 8_192  # bytes of a query string
-LONGEST_BODY = 65_536  # bytes of a form or a JSON body
-MOST_CLIENTS = 10_000  # addresses whose rate is remembered
+MAX_QUERY_BYTES = 8_192  # bytes of a query string
+MAX_BODY_BYTES = 65_536  # bytes of a form or a JSON body
+MAX_CLIENTS = 10_000  # addresses whose rate is remembered
 BURST_SECONDS = 5.0  # a client may use up the requests of so many seconds at once
 
 POLICY = (
@@ -55,7 +55,7 @@ HEADERS = {
 }
 
 
-class Access(Value, frozen=True, kw_only=True):
+class AccessRules(Value, frozen=True, kw_only=True):
     """Who may ask what of a server."""
 
     host: str = "127.0.0.1"  # listened on
@@ -64,10 +64,10 @@ class Access(Value, frozen=True, kw_only=True):
     rate: float = 20.0  # requests a second from one address beyond loopback, on average; 0: any
 
 
-def access(host: str, token: str | None, names: frozenset[str], rate: float) -> Access:
+def access_rules(host: str, token: str | None, names: frozenset[str], rate: float) -> AccessRules:
     """The rules for a server that listens on `host`; `token` is the one somebody chose, if any."""
-    chosen = token or (secrets.token_urlsafe(18) if is_loopback(host) else "")
-    return Access(host=host, token=chosen, names=names, rate=rate)
+    effective_token = token or (secrets.token_urlsafe(18) if is_loopback(host) else "")
+    return AccessRules(host=host, token=effective_token, names=names, rate=rate)
 
 
 def is_loopback(host: str) -> bool:
@@ -83,13 +83,13 @@ def is_loopback(host: str) -> bool:
 # -- every request -----------------------------------------------------------------------------------------------------
 
 
-class Shield:
+class SecurityMiddleware:
     """Refuses what is not for us or too much, and gives every answer its headers. Plain ASGI."""
 
-    def __init__(self, app: ASGIApp, rules: Access) -> None:
+    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self._app = app
         self._rules = rules
-        self._rates = Rates(rules.rate)
+        self._rate_limiter = RateLimiter(rules.rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -97,7 +97,7 @@ class Shield:
             await self._app(scope, receive, send)
             return
 
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(raw=message["headers"])
                 for name, value in HEADERS.items():
@@ -105,28 +105,30 @@ class Shield:
                 message["headers"] = headers.raw
             await send(message)
 
-        problem = self._problem(scope)
-        await (problem_response(problem) if problem else self._app)(scope, receive, with_headers)
+        problem = self._find_problem(scope)
+        await (problem_response(problem) if problem else self._app)(scope, receive, send_with_headers)
 
-    def _problem(self, scope: Scope) -> Problem | None:
+    def _find_problem(self, scope: Scope) -> Problem | None:
         headers = Headers(scope=scope)
-        if not answers_to(headers.get("host", ""), self._rules):
-            return told(HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name: `--name` adds one.")
-        if len(scope["query_string"]) > LONGEST_QUERY:
-            return told(HTTPStatus.REQUEST_URI_TOO_LONG, f"The query is longer than {LONGEST_QUERY:,} bytes.")
+        if not is_own_name(headers.get("host", ""), self._rules):
+            return make_problem(
+                HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name: `--name` adds one."
+            )
+        if len(scope["query_string"]) > MAX_QUERY_BYTES:
+            return make_problem(HTTPStatus.REQUEST_URI_TOO_LONG, f"The query is longer than {MAX_QUERY_BYTES:,} bytes.")
         length = headers.get("content-length", "0")
-        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > LONGEST_BODY:
-            return told(
+        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+            return make_problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"The body is longer than {LONGEST_BODY:,} bytes, or of unknown length.",
+                f"The body is longer than {MAX_BODY_BYTES:,} bytes, or of unknown length.",
             )
         client = scope["client"][0] if scope["client"] else ""
-        if not self._rates.allow(client, time.monotonic()):
-            return told(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests: slow down, please.")
+        if not self._rate_limiter.allow(client, time.monotonic()):
+            return make_problem(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests: slow down, please.")
         return None
 
 
-def answers_to(authority: str, rules: Access) -> bool:
+def is_own_name(authority: str, rules: AccessRules) -> bool:
     """Whether a Host header names us. An address cannot be made to mean another one, so every address will do."""
     name = authority.rpartition(":")[0] if authority.rpartition(":")[2].isdecimal() else authority
     name = name.lower().rstrip(".")
@@ -143,37 +145,37 @@ def answers_to(authority: str, rules: Access) -> bool:
     return True
 
 
-class Rates:
+class RateLimiter:
     """How many requests each address may still make (a bucket that refills). Loopback may make any number."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> requests left, when
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> requests left, when
 
     def allow(self, address: str, now: float) -> bool:
         """Count a request; False: it is one too many."""
         if not self._rate or not address or is_loopback(address):
             return True
         most = self._rate * BURST_SECONDS
-        left, then = self._left.pop(address, (most, now))
+        left, then = self._buckets.pop(address, (most, now))
         left = min(most, left + (now - then) * self._rate)
         allowed = left >= 1
-        self._left[address] = (left - 1 if allowed else left, now)
-        if len(self._left) > MOST_CLIENTS:
-            self._left.popitem(last=False)
+        self._buckets[address] = (left - 1 if allowed else left, now)
+        if len(self._buckets) > MAX_CLIENTS:
+            self._buckets.popitem(last=False)
         return allowed
 
 
 # -- control -----------------------------------------------------------------------------------------------------------
 
 
-def has_token(request: Request, rules: Access) -> bool:
+def has_token(request: Request, rules: AccessRules) -> bool:
     """Whether a request brings the token."""
     kind, _, given = request.headers.get("authorization", "").partition(" ")
     return is_token(given.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request), ""), rules)
 
 
-def is_token(given: str, rules: Access) -> bool:
+def is_token(given: str, rules: AccessRules) -> bool:
     """Whether this is the token."""
     return bool(rules.token) and hmac.compare_digest(given.encode(), rules.token.encode())
 
@@ -183,17 +185,17 @@ def cookie_name(request: Request) -> str:
     return f"gossamer_token_{request.url.port or 0}"
 
 
-def must_control(request: Request, rules: Access) -> None:
+def require_control(request: Request, rules: AccessRules) -> None:
     """Refuse a request that may not change anything."""
     if not rules.token:
-        raise Refused(
+        raise RequestRefused(
             "Control is off: this server listens beyond loopback and was given no token. "
             "Set GOSSAMER_TOKEN and start it again."
         )
     if not is_own_page(request):
-        raise Refused("Only a page of this server may ask for that.")
+        raise RequestRefused("Only a page of this server may ask for that.")
     if not has_token(request, rules):
-        raise Refused("This needs the token that was printed when the server started.", HTTPStatus.UNAUTHORIZED)
+        raise RequestRefused("This needs the token that was printed when the server started.", HTTPStatus.UNAUTHORIZED)
 
 
 def is_own_page(request: Request) -> bool:

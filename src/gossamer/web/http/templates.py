@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from gossamer.web.http.security import Access
+    from gossamer.web.http.security import AccessRules
 
 STATIC = Path(str(resources.files("gossamer.web") / "static"))
 MANIFEST = STATIC / "dist/.vite/manifest.json"
@@ -36,22 +36,22 @@ NO_FRONTEND = (
 )
 
 
-class Scripts:
+class FrontendAssets:
     """The files that Vite built, by the entry that a page names (`src/graph.ts`)."""
 
     def __init__(self, manifest: Path = MANIFEST) -> None:
         self._entries: dict[str, Any] = json.loads(manifest.read_text("utf-8")) if manifest.is_file() else {}
 
     @property
-    def missing(self) -> str:
+    def missing_hint(self) -> str:
         """What to say when nothing was built."""
         return "" if self._entries else NO_FRONTEND
 
-    def of(self, entry: str) -> str:
+    def script_url(self, entry: str) -> str:
         """The script of an entry; "" when it was not built."""
         return f"/static/dist/{self._entries[entry]['file']}" if entry in self._entries else ""
 
-    def styles(self, entry: str) -> list[str]:
+    def style_urls(self, entry: str) -> list[str]:
         """The style sheets that an entry and what it imports bring."""
         found = [style for name in self._with_imports(entry) for style in self._entries[name].get("css", ())]
         return [f"/static/dist/{style}" for style in dict.fromkeys(found)]
@@ -67,32 +67,32 @@ class Scripts:
         return found
 
 
-class Look:
+class Templates:
     """Makes pages from templates."""
 
-    def __init__(self, rules: Access) -> None:
+    def __init__(self, rules: AccessRules) -> None:
         self._rules = rules
-        self._scripts = Scripts()
-        self._templates = Environment(
+        self._assets = FrontendAssets()
+        self._environment = Environment(
             loader=PackageLoader("gossamer.web"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= FILTERS
-        self._templates.globals |= {"link": link, "scripts": self._scripts, "entries": ()}
+        self._environment.filters |= FILTERS
+        self._environment.globals |= {"link": link, "assets": self._assets, "entries": ()}
 
     def page(self, request: Request, template: str, *, status: int = 200, **values: object) -> Response:
         """A page from a template."""
         control = has_token(request, self._rules)
         common = {"request": request, "control": control, "controllable": bool(self._rules.token), "q": ""}
-        text = self._templates.get_template(template).render({**common, **values})
+        text = self._environment.get_template(template).render({**common, **values})
         return HTMLResponse(text, status)
 
     def text(self, template: str, **values: object) -> str:
         """A text from a template, such as a feed."""
-        return self._templates.get_template(template).render(values)
+        return self._environment.get_template(template).render(values)
 
 
 # -- what templates may call -------------------------------------------------------------------------------------------
@@ -100,8 +100,8 @@ class Look:
 
 def link(path: str, **values: object) -> str:
     """A URL of ours; values that are empty are left out."""
-    told = {name: value for name, value in values.items() if value not in {None, "", False}}
-    return f"{path}?{urlencode(told)}" if told else path
+    parameters = {name: value for name, value in values.items() if value not in {None, "", False}}
+    return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 def href(url: str) -> str:
@@ -109,27 +109,22 @@ def href(url: str) -> str:
     return url if url.startswith(("http://", "https://")) else "about:blank"
 
 
-def place(url: str) -> Markup:
+def breadcrumb(url: str) -> Markup:
     """A URL as people read it: the host, then its path in steps."""
     host, _, path = display.escape_hidden(url.partition("://")[2] or url).partition("/")
     steps = [step for step in path.split("/") if step]
-    rest = "".join(f' <span class="step">\u203a</span> {_escaped(step)}' for step in steps)
-    return Markup(f'<span class="host">{_escaped(host)}</span>{rest}')  # noqa: S704 - escaped piece by piece
+    rest = "".join(f' <span class="step">\u203a</span> {_escape(step)}' for step in steps)
+    return Markup(f'<span class="host">{_escape(host)}</span>{rest}')  # noqa: S704 - escaped piece by piece
 
 
-def path_of(url: str) -> str:
-    """A URL without scheme and host."""
-    return "/" + display.escape_hidden(url.partition("://")[2].partition("/")[2])
-
-
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return str(Markup.escape(text))
 
 
-def marked(snippet: str) -> Markup:
+def snippet_html(snippet: str) -> Markup:
     """A snippet. It was escaped where it was made; all but its marks is once more, lest a slip there do harm."""
     pieces = (
-        piece if MARK.fullmatch(piece) else _escaped(display.escape_hidden(unescape(piece)))
+        piece if MARK.fullmatch(piece) else _escape(display.escape_hidden(unescape(piece)))
         for piece in MARK.split(snippet)
     )
     return Markup("".join(pieces))  # noqa: S704 - escaped piece by piece
@@ -146,11 +141,6 @@ def moment(when: float | None) -> Markup:
     )
 
 
-def day(when: float | None) -> str:
-    """A date."""
-    return f"{datetime.fromtimestamp(when, UTC):%-d %B %Y}" if when else ""
-
-
 def iso(when: float | None) -> str:
     """A moment for machines."""
     return datetime.fromtimestamp(when or 0, UTC).isoformat(timespec="seconds")
@@ -162,17 +152,15 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 FILTERS = {
-    "seen": display.escape_hidden,
-    "lines": display.escape_hidden_lines,
+    "escape_hidden": display.escape_hidden,
+    "escape_hidden_lines": display.escape_hidden_lines,
     "href": href,
-    "place": place,
-    "path_of": path_of,
-    "marked": marked,
+    "breadcrumb": breadcrumb,
+    "snippet_html": snippet_html,
     "moment": moment,
-    "day": day,
     "iso": iso,
     "number": number,
     "bytes": display.format_bytes,
     "duration": display.format_duration,
-    "quoted": lambda text: quote(text, safe=""),
+    "url_quote": lambda text: quote(text, safe=""),
 }

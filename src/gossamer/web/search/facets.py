@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.index.protocol import IndexReader, QueryNode
-    from gossamer.web.http.sessions import Desk
+    from gossamer.web.http.sessions import ReadSession
 
-HOSTS = 8  # hosts offered as filters
+MAX_HOSTS = 8  # hosts offered as filters
 KINDS = ("html", "pdf", "text", "xml", "feed")
-DAYS = {"past day": 1, "past week": 7, "past month": 30, "past year": 365}
-DAY = 86_400.0
+PERIODS = {"past day": 1, "past week": 7, "past month": 30, "past year": 365}
+DAY_SECONDS = 86_400.0
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     until: str = ""
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class FacetValue(msgspec.Struct, frozen=True, kw_only=True):
     """A value to filter by."""
 
     value: str
@@ -45,10 +45,10 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 class Facets(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to filter by, those that leave most pages first."""
 
-    host: list[Choice]
-    language: list[Choice]
-    type: list[Choice]
-    changed: list[Choice]  # values of `since`
+    host: list[FacetValue]
+    language: list[FacetValue]
+    type: list[FacetValue]
+    changed: list[FacetValue]  # values of `since`
 
 
 OPERATORS = {"host": "site", "language": "lang", "type": "type", "since": "after", "until": "before"}
@@ -61,54 +61,57 @@ def with_filters(text: str, filters: Filters) -> str:
     return " ".join([text, *words])
 
 
-def facets(desk: Desk, text: str, filters: Filters, hosts: Iterable[str]) -> Facets:
+def facets(session: ReadSession, text: str, filters: Filters, hosts: Iterable[str]) -> Facets:
     """What there is to filter by. Each is counted with the other filters on: one can go over to another value."""
-    counting = _Counting(desk.index, text, filters)
-    known = dict.fromkeys([*hosts, *(host.name for host in desk.store.hosts(HOSTS))])
-    languages = [name for name in desk.index.languages() if name]
+    counter = _FacetCounter(session.index, text, filters)
+    known = dict.fromkeys([*hosts, *(host.name for host in session.store.hosts(MAX_HOSTS))])
+    languages = [name for name in session.index.languages() if name]
     return Facets(
-        host=counting.choices("host", {name: (name, SiteFilter(host=name)) for name in list(known)[: 2 * HOSTS]})[
-            :HOSTS
-        ],
-        language=counting.choices(
+        host=counter.count_values(
+            "host", {name: (name, SiteFilter(host=name)) for name in list(known)[: 2 * MAX_HOSTS]}
+        )[:MAX_HOSTS],
+        language=counter.count_values(
             "language", {name: (name.capitalize(), LanguageFilter(name=name)) for name in languages}
         ),
-        type=counting.choices(
-            "type", {kind: (kind.upper() if kind != "text" else "Text", _of_type(kind)) for kind in KINDS}
+        type=counter.count_values(
+            "type", {kind: (kind.upper() if kind != "text" else "Text", _type_filter(kind)) for kind in KINDS}
         ),
-        changed=counting.choices("since", {_date(days): (label, _since(days)) for label, days in DAYS.items()}),
+        changed=counter.count_values(
+            "since", {_date_before(days): (label, _changed_filter(days)) for label, days in PERIODS.items()}
+        ),
     )
 
 
-class _Counting:
+class _FacetCounter:
     def __init__(self, index: IndexReader, text: str, filters: Filters) -> None:
         self._index = index
         self._languages = index.languages()
         self._text = text
         self._filters = filters
 
-    def choices(self, name: str, values: dict[str, tuple[str, QueryNode]]) -> list[Choice]:
+    def count_values(self, name: str, values: dict[str, tuple[str, QueryNode]]) -> list[FacetValue]:
         """The values that leave something."""
         others = msgspec.structs.replace(self._filters, **{name: ""})
         query = parse_query(with_filters(self._text, others), self._languages).query
         counted = [
-            Choice(value=value, label=label, count=self._count(query, node)) for value, (label, node) in values.items()
+            FacetValue(value=value, label=label, count=self._count(query, node))
+            for value, (label, node) in values.items()
         ]
-        found = [choice for choice in counted if choice.count]
-        return found if name == "since" else sorted(found, key=lambda choice: (-choice.count, choice.label))
+        nonempty = [choice for choice in counted if choice.count]
+        return nonempty if name == "since" else sorted(nonempty, key=lambda choice: (-choice.count, choice.label))
 
     def _count(self, query: Query, node: QueryNode) -> int:
         narrowed = Query(wanted=query.wanted, required=(*query.required, node), excluded=query.excluded)
         return self._index.match(narrowed, FIRST_PASS_WEIGHTS, limit=1).total
 
 
-def _of_type(kind: str) -> QueryNode:
+def _type_filter(kind: str) -> QueryNode:
     return AnyOf(children=tuple(MediaTypeFilter(media_type=name) for name in MEDIA_TYPES[kind]))
 
 
-def _date(days: int) -> str:
-    return f"{datetime.fromtimestamp(time.time() - days * DAY, UTC):%Y-%m-%d}"
+def _date_before(days: int) -> str:
+    return f"{datetime.fromtimestamp(time.time() - days * DAY_SECONDS, UTC):%Y-%m-%d}"
 
 
-def _since(days: int) -> QueryNode:
-    return ChangeDateFilter(since=datetime.fromisoformat(_date(days)).replace(tzinfo=UTC).timestamp())
+def _changed_filter(days: int) -> QueryNode:
+    return ChangeDateFilter(since=datetime.fromisoformat(_date_before(days)).replace(tzinfo=UTC).timestamp())

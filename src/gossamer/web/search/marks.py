@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     Terms = Mapping[str, frozenset[str]]  # by the analysis that they are of
 
-MOST_MARKED = 200_000  # characters of a text that are looked at
-ANALYSES = 3  # of the languages that most pages are in
+MAX_MARKED_CHARACTERS = 200_000  # characters of a text that are looked at
+MAX_LANGUAGES = 3  # of the languages that most pages are in
 
 
-def asked_terms(question: str, languages: Mapping[str, int]) -> Terms:
+def question_terms(question: str, languages: Mapping[str, int]) -> Terms:
     """The terms of a question in each of the web's main languages."""
-    main = sorted(languages, key=languages.__getitem__, reverse=True)[:ANALYSES] or [""]
+    main = sorted(languages, key=languages.__getitem__, reverse=True)[:MAX_LANGUAGES] or [""]
     query = parse_query(question, {language: languages.get(language, 1) for language in main}).query
     terms = frozenset(_terms((*query.wanted, *query.required)))
     return dict.fromkeys(main, terms)
@@ -43,14 +43,14 @@ def _terms(nodes: Iterable[QueryNode]) -> Iterator[str]:
                 pass
 
 
-def marked_runs(runs: Sequence[tuple[str, str]], terms: Terms) -> list[tuple[str, Markup]]:
+def mark_runs(runs: Sequence[tuple[str, str]], terms: Terms) -> list[tuple[str, Markup]]:
     """Runs of text (field, text) with the words marked, escaped and with nothing hidden in them."""
-    shown, room = [], MOST_MARKED if terms else 0
+    marked, room = [], MAX_MARKED_CHARACTERS if terms else 0
     for field, text in runs:
         spans = _spans(text, terms) if room > 0 else []
         room -= len(text)
-        shown.append((field, _marked(text, spans)))
-    return shown
+        marked.append((field, _mark_spans(text, spans)))
+    return marked
 
 
 def _spans(text: str, terms: Terms) -> list[tuple[int, int]]:
@@ -63,7 +63,7 @@ def _spans(text: str, terms: Terms) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _marked(text: str, spans: Sequence[tuple[int, int]]) -> Markup:
+def _mark_spans(text: str, spans: Sequence[tuple[int, int]]) -> Markup:
     pieces, at = [], 0
     for start, end in spans:
         if start >= at:  # pairs of characters overlap in scripts without blanks

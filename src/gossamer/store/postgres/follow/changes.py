@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from gossamer.model import Kind
 from gossamer.store import rows
 from gossamer.store.follow.changes import (
-    BEHIND_ALL,
-    MOST_LEADING,
-    STANDING,
+    END_OF_VERSION,
+    INDEXABLE_COLUMNS,
+    MAX_ALIASES,
     AnchorTexts,
+    ChangeCursor,
     Changes,
-    Place,
-    Standing,
-    reach,
-    told,
+    IndexableResource,
+    build_changes,
+    find_chunk_end,
 )
-from gossamer.store.postgres.database import ints
-from gossamer.store.postgres.read.resources import fetch, reader, version
+from gossamer.store.postgres.database import int_array
+from gossamer.store.postgres.read.resources import fetch_rows, row_reader, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,17 +35,17 @@ _FORGOTTEN = """
     SELECT version, resource FROM forgotten WHERE (version, resource) > (%s, %s) ORDER BY version, resource LIMIT %s"""
 # Those that name one of these as canonical, and those that name one of those: whether a page stands in for others
 # depends on whether another stands in for it.
-_SAME = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"  # as in the schema: so its index is used
-_NAMING = f"""
+_ALIAS_KINDS = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"  # as in the schema: so its index is used
+_CANONICAL_SOURCES = f"""
     SELECT source FROM links
-    WHERE {_SAME} AND kind = {Kind.CANONICAL} AND target = ANY(%s::bigint[])"""  # noqa: S608
-_STANDINGS = f"""
-    SELECT {STANDING}
+    WHERE {_ALIAS_KINDS} AND kind = {Kind.CANONICAL} AND target = ANY(%s::bigint[])"""  # noqa: S608
+_INDEXABLE_RESOURCES = f"""
+    SELECT {INDEXABLE_COLUMNS}
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id = ANY(%s::bigint[]) ORDER BY r.id"""  # noqa: S608
 
 _LINKED_BY = "SELECT DISTINCT target FROM links WHERE source = ANY(%s::bigint[])"
-_LED_TO = f"""
+_ALIAS_TARGETS = f"""
     SELECT l.target FROM resources AS r JOIN links AS l ON l.source = r.id
     WHERE r.id = ANY(%s::bigint[])
         AND (r.outcome = 'redirected' AND l.kind = {Kind.REDIRECT} AND l.seq = 0
@@ -59,8 +59,8 @@ _ANCHORS = f"""
         SELECT target, target FROM asked
         UNION ALL
         SELECT a.target, l.source FROM asked AS a CROSS JOIN LATERAL (
-            SELECT source FROM links WHERE links.target = a.target AND {_SAME} AND source <> a.target
-            LIMIT {MOST_LEADING}) AS l)
+            SELECT source FROM links WHERE links.target = a.target AND {_ALIAS_KINDS} AND source <> a.target
+            LIMIT {MAX_ALIASES}) AS l)
     SELECT w.target, l.anchor, count(*)
     FROM ways AS w CROSS JOIN LATERAL (
         SELECT source, anchor FROM links
@@ -75,65 +75,68 @@ _EVERY_WORD = "SELECT term, word FROM words WHERE term > %s ORDER BY term LIMIT 
 # -- what changed ------------------------------------------------------------------------------------------------------
 
 
-def changes(db: Connection, place: Place, limit: int) -> Changes:
+def changes(db: Connection, cursor: ChangeCursor, limit: int) -> Changes:
     """The next stretch of changes; asked in one snapshot, for writers go on meanwhile."""
     latest = version(db)
-    at = (place.version, place.resource, limit)
-    changed = db.execute(_CHANGED, at).fetchall()
-    forgotten = db.execute(_FORGOTTEN, at).fetchall()
-    end = reach(latest, limit, changed, forgotten)
+    position = (cursor.version, cursor.resource, limit)
+    changed = db.execute(_CHANGED, position).fetchall()
+    forgotten = db.execute(_FORGOTTEN, position).fetchall()
+    end = find_chunk_end(latest, limit, changed, forgotten)
     ids = {resource for changed_in, resource in changed if (changed_in, resource) <= end}
-    naming = _ids(db, _NAMING, ids)
-    standings = db.execute(_STANDINGS, (ints(sorted(ids | naming | _ids(db, _NAMING, naming))),))
+    canonical_sources = _select_ids(db, _CANONICAL_SOURCES, ids)
+    resources = db.execute(
+        _INDEXABLE_RESOURCES,
+        (int_array(sorted(ids | canonical_sources | _select_ids(db, _CANONICAL_SOURCES, canonical_sources))),),
+    )
     gone = (resource for lost_in, resource in forgotten if (lost_in, resource) <= end)
-    return told(end, latest, (rows.struct(Standing, row) for row in standings), gone)
+    return build_changes(end, latest, (rows.to_struct(IndexableResource, row) for row in resources), gone)
 
 
-def _ids(db: Connection, sql: str, ids: Iterable[int]) -> set[int]:
+def _select_ids(db: Connection, sql: str, ids: Iterable[int]) -> set[int]:
     """The DocIDs that a statement gives for some others."""
-    return set(chain.from_iterable(db.execute(sql, (ints(ids),))))
+    return set(chain.from_iterable(db.execute(sql, (int_array(ids),))))
 
 
 # -- what others call it -----------------------------------------------------------------------------------------------
 
 
-def relinked(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
+def relinked_documents(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
     """The resources whose anchor texts may be others since a version, streamed; some come more than once."""
     for sql in (_CHANGED, _FORGOTTEN):
-        for piece in rows.in_pieces(reader(database, sql), (after, BEHIND_ALL), at_once):
-            ids = [resource for _, resource in piece]
-            yield [*ids, *database.snapshot(lambda db, ids=ids: _targets_of(db, ids))]  # type: ignore[misc]
+        for chunk in rows.read_chunks(row_reader(database, sql), (after, END_OF_VERSION), at_once):
+            ids = [resource for _, resource in chunk]
+            yield [*ids, *database.snapshot(lambda db, ids=ids: _linked_documents(db, ids))]  # type: ignore[misc]
     last = 0
-    while changed := [target for (target,) in fetch(database, _RELINKED, (after, last, at_once))]:
-        yield [*changed, *database.read(lambda db, ids=changed: _ids(db, _LED_TO, ids))]  # type: ignore[misc]
-        last = changed[-1]
+    while targets := [target for (target,) in fetch_rows(database, _RELINKED, (after, last, at_once))]:
+        yield [*targets, *database.read(lambda db, ids=targets: _select_ids(db, _ALIAS_TARGETS, ids))]  # type: ignore[misc]
+        last = targets[-1]
 
 
-def _targets_of(db: Connection, sources: Sequence[int]) -> set[int]:
-    targets = _ids(db, _LINKED_BY, sources)
-    return _ids(db, _HAVE_TEXT, targets | _ids(db, _LED_TO, targets))
+def _linked_documents(db: Connection, sources: Sequence[int]) -> set[int]:
+    targets = _select_ids(db, _LINKED_BY, sources)
+    return _select_ids(db, _HAVE_TEXT, targets | _select_ids(db, _ALIAS_TARGETS, targets))
 
 
-def anchors(db: Connection, targets: Sequence[int], most_links: int, most_texts: int) -> list[AnchorTexts]:
+def anchor_texts(db: Connection, targets: Sequence[int], max_links: int, max_texts: int) -> list[AnchorTexts]:
     """What other pages call each of these, also by way of redirects and duplicates.
 
     At most so many links to one resource are looked at: that is enough to know how a home page with a hundred thousand
     links to it is called.
     """
-    found = db.execute(_ANCHORS, {"targets": ints(targets), "most": most_links}).fetchall()
-    texts = {target: [row[1:] for row in some] for target, some in groupby(found, itemgetter(0))}
-    return [AnchorTexts(target=target, texts=tuple(texts.get(target, ())[:most_texts])) for target in targets]
+    counted = db.execute(_ANCHORS, {"targets": int_array(targets), "most": max_links}).fetchall()
+    texts = {target: [row[1:] for row in some] for target, some in groupby(counted, itemgetter(0))}
+    return [AnchorTexts(target=target, texts=tuple(texts.get(target, ())[:max_texts])) for target in targets]
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def known_words(db: Connection, terms: Sequence[str]) -> dict[str, int]:
+def known_word_ids(db: Connection, terms: Sequence[str]) -> dict[str, int]:
     """The numbers of those terms that have one. No term with a NUL has: PostgreSQL cannot even be asked for it."""
     return dict(db.execute(_WORDS, ([term for term in terms if "\0" not in term],)).fetchall())
 
 
 def every_word(database: Database) -> Iterator[tuple[str, int]]:
     """Every term and its number, in order, in short reads."""
-    for piece in rows.in_pieces(reader(database, _EVERY_WORD), ("",), WORDS_AT_ONCE):  # no term is empty
-        yield from piece
+    for chunk in rows.read_chunks(row_reader(database, _EVERY_WORD), ("",), WORDS_AT_ONCE):  # no term is empty
+        yield from chunk

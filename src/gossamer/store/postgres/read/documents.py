@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.store.postgres.database import ints
+from gossamer.store.postgres.database import int_array
 from gossamer.store.values import DocumentRow
 
 if TYPE_CHECKING:
@@ -20,4 +20,4 @@ DOCUMENTS = """
 
 def documents(db: Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:
     """Those of these resources that have a text, by id."""
-    return {row[0]: DocumentRow(*row) for row in db.execute(DOCUMENTS, (ints(ids),))}
+    return {row[0]: DocumentRow(*row) for row in db.execute(DOCUMENTS, (int_array(ids),))}

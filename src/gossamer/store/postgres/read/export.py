@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.follow.graph import HostRanks, Ranks
-from gossamer.store.postgres.database import ints
-from gossamer.store.postgres.read.resources import HOST_COLUMNS, RESOURCE_COLUMNS, fetch, reader
+from gossamer.store.postgres.database import int_array
+from gossamer.store.postgres.read.resources import HOST_COLUMNS, RESOURCE_COLUMNS, fetch_rows, row_reader
 from gossamer.store.values import Bond, HostNode, HostRow, PageNode, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
@@ -51,35 +51,35 @@ HOST_NODES = f"""
 
 def links(database: Database) -> Iterator[Bond]:
     """Every bond with both its ends, by source and order of first occurrence."""
-    return rows.streamed(reader(database, LINKS), (0, -1), Bond, ROWS_AT_ONCE)
+    return rows.stream_structs(row_reader(database, LINKS), (0, -1), Bond, ROWS_AT_ONCE)
 
 
 def visits(database: Database) -> Iterator[VisitRow]:
     """Every visit, oldest first."""
-    return rows.streamed(reader(database, VISITS), (0,), VisitRow, ROWS_AT_ONCE)
+    return rows.stream_structs(row_reader(database, VISITS), (0,), VisitRow, ROWS_AT_ONCE)
 
 
 def hosts(database: Database) -> Iterator[HostRow]:
     """Every host, by id."""
-    return rows.streamed(reader(database, HOSTS), (0,), HostRow, ROWS_AT_ONCE)
+    return rows.stream_structs(row_reader(database, HOSTS), (0,), HostRow, ROWS_AT_ONCE)
 
 
 def pages(database: Database) -> Iterator[ResourceRow]:
     """Every resource whose content is stored, by id."""
-    for piece in rows.in_pieces(reader(database, PAGES), (0,), PAGES_AT_ONCE):
-        yield from rows.by_place(ResourceRow, piece)
+    for chunk in rows.read_chunks(row_reader(database, PAGES), (0,), PAGES_AT_ONCE):
+        yield from rows.to_structs_by_position(ResourceRow, chunk)
 
 
 def page_nodes(database: Database, resources: Sequence[int]) -> Iterator[PageNode]:
     """What is known of pages and what the link graph says of them, in the order asked for."""
-    return rows.page_nodes(_chunked(database, PAGE_NODES, resources))
+    return rows.page_nodes(_read_nodes(database, PAGE_NODES, resources))
 
 
-def host_nodes(database: Database, wanted: Sequence[int]) -> Iterator[HostNode]:
+def host_nodes(database: Database, host_ids: Sequence[int]) -> Iterator[HostNode]:
     """The same of hosts."""
-    return rows.host_nodes(_chunked(database, HOST_NODES, wanted))
+    return rows.host_nodes(_read_nodes(database, HOST_NODES, host_ids))
 
 
-def _chunked(database: Database, sql: str, ids: Sequence[int]) -> Iterator[rows.Row]:
+def _read_nodes(database: Database, sql: str, ids: Sequence[int]) -> Iterator[rows.Row]:
     for start in range(0, len(ids), ROWS_AT_ONCE):
-        yield from fetch(database, sql, (ints(ids[start : start + ROWS_AT_ONCE]),))
+        yield from fetch_rows(database, sql, (int_array(ids[start : start + ROWS_AT_ONCE]),))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.content import decode_source
-from gossamer.store.postgres.database import ints
+from gossamer.store.postgres.database import int_array
 from gossamer.store.postgres.follow.graph import URLS
-from gossamer.store.postgres.read.resources import fetch, only, reader
+from gossamer.store.postgres.read.resources import fetch_rows, fetch_value, row_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from gossamer.store.values import ChangeRow
 
 ROWS_AT_ONCE = 500
-_ROWS = """
+_SELECT_HISTORY = """
     SELECT c.found_at, c.id, r.url, c.since, c.event, c.status, c.bytes, c.title, c.parts, c.links,
         c.source IS NOT NULL, r.title, r.status, r.state
     FROM history AS c JOIN resources AS r ON r.id = c.resource"""
-OF_RESOURCE = f"{_ROWS} WHERE c.resource = %s ORDER BY c.id"
-SINCE = f"{_ROWS} WHERE (c.found_at, c.id) > (%s, %s) ORDER BY c.found_at, c.id LIMIT %s"
+SELECT_BY_RESOURCE = f"{_SELECT_HISTORY} WHERE c.resource = %s ORDER BY c.id"
+SELECT_SINCE = f"{_SELECT_HISTORY} WHERE (c.found_at, c.id) > (%s, %s) ORDER BY c.found_at, c.id LIMIT %s"
 OLD_SOURCE = "SELECT source FROM history WHERE id = %s AND source IS NOT NULL"
 
 
-def of_resource(database: Database, resource: int) -> list[ChangeRow]:
+def resource_history(database: Database, resource: int) -> list[ChangeRow]:
     """The history of a resource, oldest first."""
-    return list(_read(database, fetch(database, OF_RESOURCE, (resource,))))
+    return list(_build_changes(database, fetch_rows(database, SELECT_BY_RESOURCE, (resource,))))
 
 
-def since(database: Database, when: float, limit: int | None) -> Iterator[ChangeRow]:
+def history_since(database: Database, when: float, limit: int | None) -> Iterator[ChangeRow]:
     """What was found changed since then, oldest first."""
-    for piece in rows.in_pieces(reader(database, SINCE), (when, 0), ROWS_AT_ONCE, limit):
-        yield from _read(database, piece)
+    for chunk in rows.read_chunks(row_reader(database, SELECT_SINCE), (when, 0), ROWS_AT_ONCE, limit):
+        yield from _build_changes(database, chunk)
 
 
-def _read(database: Database, found: list[rows.Row]) -> Iterator[ChangeRow]:
-    return rows.changes(found, lambda targets: dict(fetch(database, URLS, (ints(targets),))))
+def _build_changes(database: Database, history: list[rows.Row]) -> Iterator[ChangeRow]:
+    return rows.changes(history, lambda targets: dict(fetch_rows(database, URLS, (int_array(targets),))))
 
 
 def old_source(db: Connection, entry: int) -> bytes | None:
     """The source as it was until a change; None when it was not kept."""
-    body = only(db, OLD_SOURCE, entry)
+    body = fetch_value(db, OLD_SOURCE, entry)
     return None if body is None else decode_source(body)

@@ -11,10 +11,10 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, Position
-from gossamer.store.postgres.read.resources import fetch
-from gossamer.store.postgres.read.spool import spooled
-from gossamer.store.read.questions import statements_in
-from gossamer.store.rows import in_pieces
+from gossamer.store.postgres.read.resources import fetch_rows
+from gossamer.store.postgres.read.spool import spool_rows
+from gossamer.store.read.questions import parse_statements
+from gossamer.store.rows import read_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,9 +29,9 @@ PAGES_AT_ONCE = 200  # texts and sources
 
 
 @cache
-def statements() -> Mapping[str, str]:
+def load_statements() -> Mapping[str, str]:
     """The statement for each question, behind what they share."""
-    shared, questions = statements_in(resources.files(__package__).joinpath("reports.sql").read_text("utf-8"))
+    shared, questions = parse_statements(resources.files(__package__).joinpath("reports.sql").read_text("utf-8"))
     head = f"WITH RECURSIVE {_words('kinds', Kind)}, {_words('positions', Position)},\n{shared.strip()}\n"
     # A question with a list of its own goes on with the one that is there.
     return {text: head + (f", {sql[5:]}" if sql.startswith("WITH ") else sql) for text, sql in questions.items()}
@@ -44,18 +44,18 @@ def _words(name: str, words: type[IntEnum]) -> str:
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[Row]:
     """The rows of the answer."""
-    sql = statements()[question.text]
-    return _sliced(database, sql, values) if "%(slice)s" in sql else _spooled(database, sql, values)
+    sql = load_statements()[question.text]
+    return _read_slices(database, sql, values) if "%(slice)s" in sql else _read_spool(database, sql, values)
 
 
-def _spooled(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[Row]:
-    for piece in spooled(database, sql, values, ROWS_AT_ONCE):
-        yield from piece
+def _read_spool(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[Row]:
+    for chunk in spool_rows(database, sql, values, ROWS_AT_ONCE):
+        yield from chunk
 
 
-def _sliced(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[Row]:
-    def read(place: Row, most: int) -> list[Row]:
-        return fetch(database, sql, {**values, "after": place[0], "slice": most})
+def _read_slices(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[Row]:
+    def read(cursor: Row, max_rows: int) -> list[Row]:
+        return fetch_rows(database, sql, {**values, "after": cursor[0], "slice": max_rows})
 
-    for piece in in_pieces(read, (0,), PAGES_AT_ONCE):
-        yield from piece
+    for chunk in read_chunks(read, (0,), PAGES_AT_ONCE):
+        yield from chunk

@@ -56,17 +56,17 @@ VISITS = """
     WHERE v.resource = %s ORDER BY v.id"""
 
 
-def fetch(database: Database, sql: str, parameters: Sequence[object] | Mapping[str, object]) -> list[rows.Row]:
+def fetch_rows(database: Database, sql: str, parameters: Sequence[object] | Mapping[str, object]) -> list[rows.Row]:
     """All rows of an answer; a short read."""
     return database.read(lambda db: db.execute(sql, parameters).fetchall())
 
 
-def reader(database: Database, sql: str) -> rows.Read:
+def row_reader(database: Database, sql: str) -> rows.RowReader:
     """A statement that is asked again and again, each time from a place on, for so many rows."""
-    return lambda place, most: fetch(database, sql, (*place, most))
+    return lambda cursor, max_rows: fetch_rows(database, sql, (*cursor, max_rows))
 
 
-def only(db: Connection, sql: str, *parameters: object) -> Any:
+def fetch_value(db: Connection, sql: str, *parameters: object) -> Any:
     """The one value that a statement gives; None when it gives no row."""
     row = db.execute(sql, parameters).fetchone()
     return row[0] if row else None
@@ -74,7 +74,7 @@ def only(db: Connection, sql: str, *parameters: object) -> Any:
 
 def version(db: Connection) -> int:
     """The version of the last batch written."""
-    return int(only(db, "SELECT value FROM meta WHERE key = 'version'"))
+    return int(fetch_value(db, "SELECT value FROM meta WHERE key = 'version'"))
 
 
 def counts(db: Connection) -> Counts:
@@ -84,24 +84,24 @@ def counts(db: Connection) -> Counts:
 
 def hosts(db: Connection, limit: int | None) -> list[HostRow]:
     """Hosts, those with most pages first."""
-    return rows.by_name(HostRow, db.execute(HOSTS, (limit,)))
+    return rows.to_structs_by_name(HostRow, db.execute(HOSTS, (limit,)))
 
 
 def resource(db: Connection, digest: bytes) -> ResourceRow | None:
     """A resource by the digest of its URL."""
-    return next(iter(rows.by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
+    return next(iter(rows.to_structs_by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
 
 
 def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
     """All resources (of a state), by id."""
 
-    def read(place: rows.Row, most: int) -> list[rows.Row]:
+    def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
         if state is None:
-            return fetch(database, RESOURCES, (*place, most))
-        return fetch(database, RESOURCES_IN_STATE, (*place, state.value, most))
+            return fetch_rows(database, RESOURCES, (*cursor, max_rows))
+        return fetch_rows(database, RESOURCES_IN_STATE, (*cursor, state.value, max_rows))
 
-    for piece in rows.in_pieces(read, (0,), ROWS_AT_ONCE):
-        yield from rows.by_place(ResourceRow, piece)
+    for chunk in rows.read_chunks(read, (0,), ROWS_AT_ONCE):
+        yield from rows.to_structs_by_position(ResourceRow, chunk)
 
 
 def inlinks(db: Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
@@ -116,23 +116,23 @@ def outlinks(db: Connection, resource_id: int, limit: int | None) -> list[LinkRo
 
 def errors(database: Database, limit: int | None) -> Iterator[ErrorRow]:
     """What was not visited as it should have been, by id."""
-    for piece in rows.in_pieces(reader(database, ERRORS), (0,), ROWS_AT_ONCE, limit):
-        for row in piece:
-            yield rows.struct(ErrorRow, row[1:])
+    for chunk in rows.read_chunks(row_reader(database, ERRORS), (0,), ROWS_AT_ONCE, limit):
+        for row in chunk:
+            yield rows.to_struct(ErrorRow, row[1:])
 
 
 def visits(db: Connection, resource_id: int) -> list[VisitRow]:
     """Every visit of a resource, oldest first."""
-    return rows.by_name(VisitRow, db.execute(VISITS, (resource_id,)))
+    return rows.to_structs_by_name(VisitRow, db.execute(VISITS, (resource_id,)))
 
 
 def text(db: Connection, resource_id: int) -> list[tuple[Field, str]] | None:
     """The text by field, in reading order."""
-    body = only(db, "SELECT body FROM texts WHERE resource = %s", resource_id)
+    body = fetch_value(db, "SELECT body FROM texts WHERE resource = %s", resource_id)
     return None if body is None else decode_text(body)
 
 
 def source(db: Connection, resource_id: int) -> bytes | None:
     """The decoded body as it was."""
-    body = only(db, "SELECT body FROM sources WHERE resource = %s", resource_id)
+    body = fetch_value(db, "SELECT body FROM sources WHERE resource = %s", resource_id)
     return None if body is None else decode_source(body)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.store.rows import Row
 
 
-def spooled(
+def spool_rows(
     database: Database, sql: str, values: Sequence[object] | Mapping[str, object], at_once: int
 ) -> Iterator[list[Row]]:
     """The rows of an answer, so many at once."""

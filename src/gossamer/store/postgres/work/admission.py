@@ -10,30 +10,30 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gossamer.store.postgres.bulk_copy import digests, numbers, texts, whole
-from gossamer.store.postgres.database import ints
+from gossamer.store.postgres.bulk_copy import bytes_column, int_column, number_column, text_column
+from gossamer.store.postgres.database import int_array
 from gossamer.store.work.claims import (
-    OPEN,
-    UNDER_WAY,
-    Finder,
-    Row,
+    ACTIVE_STATES,
+    OPEN_STATES,
+    Discovery,
+    ResourceClaim,
+    apply_claim,
     authority,
-    choose,
+    choose_best_claims,
     distance,
-    improved,
     improved_row,
     new_row,
-    remembered,
-    worth_asking,
+    select_news,
+    to_known_resource,
 )
-from gossamer.store.work.url_cache import Remembered
+from gossamer.store.work.url_cache import KnownResource
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from gossamer.model import Candidate
     from gossamer.store.postgres.database import Connection, Transaction
-    from gossamer.store.work.claims import Choice
+    from gossamer.store.work.claims import BestClaim
 
 DIGEST_BYTES = 16
 
@@ -42,7 +42,7 @@ KNOWN_BY_DIGEST = f"""
     SELECT r.digest, r.id, r.asked, r.depth, r.hops
     FROM given CROSS JOIN generate_series(1, octet_length(given.digests), {DIGEST_BYTES}) AS n
     JOIN resources AS r ON r.digest = substr(given.digests, n, {DIGEST_BYTES})"""  # noqa: S608
-ROWS = """
+SELECT_CLAIMS = """
     SELECT r.id, r.host, r.state, r.role, r.outcome, r.depth, r.hops, r.asked, r.priority, r.tries, r.kind, r.follow,
         r.seed, r.reason, coalesce((SELECT number FROM backlinks WHERE resource = r.id), 0)
     FROM resources AS r WHERE r.id = ANY(%s::bigint[])"""
@@ -51,160 +51,172 @@ NEW_HOSTS = """
     INSERT INTO hosts (name) SELECT name FROM unnest(%s::text[]) AS n (name) ORDER BY name
     ON CONFLICT DO NOTHING RETURNING name, id"""
 IDS = "SELECT nextval('resource_ids') FROM generate_series(1, %s)"
-NEW = (
+INSERT_COLUMNS = (
     "id", "digest", "host", "state", "role", "depth", "hops", "asked", "priority", "kind", "follow", "seed", "url",
     "reason", "discovered_at", "discovered_by",
 )  # fmt: skip
 INSERT = f"""
-    INSERT INTO resources ({", ".join(NEW)}) SELECT {", ".join(NEW)} FROM new_resources ORDER BY digest
+    INSERT INTO resources ({", ".join(INSERT_COLUMNS)}) SELECT {", ".join(INSERT_COLUMNS)} FROM new_resources ORDER BY digest
     ON CONFLICT (digest) DO NOTHING"""  # noqa: S608
-FOUND_BY_OTHERS = """
+INSERTED_BY_OTHERS = """
     SELECT r.digest, r.id, r.asked, r.depth, r.hops
     FROM new_resources AS n JOIN resources AS r ON r.digest = n.digest WHERE r.id <> n.id"""
-IMPROVED = (
+IMPROVE_COLUMNS = (
     "state", "role", "depth", "hops", "asked", "priority", "tries", "kind", "follow", "seed", "reason", "id",
 )  # fmt: skip
 IMPROVE = f"""
-    UPDATE resources AS r SET {", ".join(f"{name} = i.{name}" for name in IMPROVED[:-1])}
+    UPDATE resources AS r SET {", ".join(f"{name} = i.{name}" for name in IMPROVE_COLUMNS[:-1])}
     FROM improved AS i WHERE r.id = i.id"""  # noqa: S608
 
 
 class Proposal(NamedTuple):
     """What was decided on candidates and is not written yet: the choices on resources that are known, by id."""
 
-    choices: dict[int, Choice]
+    claims: dict[int, BestClaim]
     hosts: frozenset[int]  # theirs
 
 
-def recall(tx: Transaction, wanted: Iterable[bytes]) -> dict[bytes, Remembered]:
+def find_known_resources(tx: Transaction, wanted: Iterable[bytes]) -> dict[bytes, KnownResource]:
     """Those of the resources that are known, from memory or from the database."""
-    digests_ = set(wanted)
-    found = tx.memory.recall(digests_)
-    missing = digests_.difference(found)
+    requested = set(wanted)
+    known = tx.url_cache.lookup(requested)
+    missing = requested.difference(known)
     if missing:
-        read = known_in(tx.db, KNOWN_BY_DIGEST, (b"".join(sorted(missing)),))
-        tx.memory.remember(read)
-        found.update(read)
-    return found
+        loaded = load_known_resources(tx.db, KNOWN_BY_DIGEST, (b"".join(sorted(missing)),))
+        tx.url_cache.put(loaded)
+        known.update(loaded)
+    return known
 
 
-def known_in(db: Connection, statement: str, parameters: Sequence[object] = ()) -> dict[bytes, Remembered]:
+def load_known_resources(
+    db: Connection, statement: str, parameters: Sequence[object] = ()
+) -> dict[bytes, KnownResource]:
     """Resources that a statement finds, as they are remembered."""
     rows = db.execute(statement, parameters)
-    return {digest: Remembered(number, asked, distance(depth, hops)) for digest, number, asked, depth, hops in rows}
+    return {digest: KnownResource(number, asked, distance(depth, hops)) for digest, number, asked, depth, hops in rows}
 
 
-def settle(
-    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, Remembered], finder: Finder
+def admit_candidates(
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
 ) -> list[int]:
     """Decide on candidates: insert the new ones, improve the known ones; for who is alone, or has passed the gate.
 
     `known` is what `recall` said of their digests; the new ones are added to it. Returns the ids of visited resources
     that are less deep than before, so that the caller can pass that on along their links.
     """
-    return improve(tx, propose(tx, candidates, known, finder), finder)
+    return improve(tx, propose(tx, candidates, known, discovery), discovery)
 
 
 def propose(
-    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, Remembered], finder: Finder
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
 ) -> Proposal:
     """Decide on candidates and insert the new ones; what changes of the known ones is left to `improve`."""
     claimed = {known[c.digest].id for c in candidates if c.digest in known}
-    rows = rows_of(tx.db, claimed)
-    asked = list(worth_asking(candidates, known, rows, finder))
-    if not asked:
+    rows = load_claims(tx.db, claimed)
+    news = list(select_news(candidates, known, rows, discovery))
+    if not news:
         return Proposal({}, frozenset())
-    choices = choose(asked, finder.admit(asked))
-    entries, late = _insert(tx, [choice for digest, choice in choices.items() if digest not in known], finder)
+    claims = choose_best_claims(news, discovery.admit(news))
+    entries, late = _insert(tx, [choice for digest, choice in claims.items() if digest not in known], discovery)
     known.update(late)
-    rows |= rows_of(tx.db, {entry.id for entry in late.values()})
-    left = {known[digest].id: choice for digest, choice in choices.items() if digest in known}
+    rows |= load_claims(tx.db, {entry.id for entry in late.values()})
+    known_claims = {known[digest].id: choice for digest, choice in claims.items() if digest in known}
     known.update(entries)
-    tx.memory.remember(entries)
-    return Proposal(left, frozenset(rows[resource].host for resource in left))
+    tx.url_cache.put(entries)
+    return Proposal(known_claims, frozenset(rows[resource].host for resource in known_claims))
 
 
-def rows_of(db: Connection, resources: Collection[int]) -> dict[int, Row]:
+def load_claims(db: Connection, resources: Collection[int]) -> dict[int, ResourceClaim]:
     """Resources as they are."""
-    return {row.id: row for row in map(Row._make, db.execute(ROWS, (ints(resources),)))} if resources else {}
+    return (
+        {row.id: row for row in map(ResourceClaim._make, db.execute(SELECT_CLAIMS, (int_array(resources),)))}
+        if resources
+        else {}
+    )
 
 
 # -- new ---------------------------------------------------------------------------------------------------------------
 
 
 def _insert(
-    tx: Transaction, choices: Sequence[Choice], finder: Finder
-) -> tuple[dict[bytes, Remembered], dict[bytes, Remembered]]:
+    tx: Transaction, claims: Sequence[BestClaim], discovery: Discovery
+) -> tuple[dict[bytes, KnownResource], dict[bytes, KnownResource]]:
     """Insert new resources; returns those inserted, and those that another writer inserted just now."""
-    if not choices:
+    if not claims:
         return {}, {}
-    names = [authority(choice.candidate.url) for choice in choices]
+    names = [authority(choice.candidate.url) for choice in claims]
     hosts = host_ids(tx, set(names))
-    ids = (number for (number,) in tx.db.execute(IDS, (len(choices),)).fetchall())
+    ids = (number for (number,) in tx.db.execute(IDS, (len(claims),)).fetchall())
     rows = [
-        new_row(resource, hosts[name], choice, finder)
-        for resource, name, choice in zip(ids, names, choices, strict=True)
+        new_row(resource, hosts[name], choice, discovery)
+        for resource, name, choice in zip(ids, names, claims, strict=True)
     ]
     _stage(tx, rows)
     inserted = tx.db.execute(INSERT).rowcount
-    late = known_in(tx.db, FOUND_BY_OTHERS) if inserted < len(rows) else {}
-    mine = [row for row in rows if row[1] not in late]
-    for (host, state, role), times in Counter(row[2:5] for row in mine).items():
-        tx.ledger.enter(host, state, role, "", times)
-    return {row[1]: Remembered(row[0], row[7], distance(row[5], row[6])) for row in mine}, late
+    late = load_known_resources(tx.db, INSERTED_BY_OTHERS) if inserted < len(rows) else {}
+    inserted_rows = [row for row in rows if row[1] not in late]
+    for (host, state, role), times in Counter(row[2:5] for row in inserted_rows).items():
+        tx.counter_deltas.add(host, state, role, "", times)
+    return {row[1]: KnownResource(row[0], row[7], distance(row[5], row[6])) for row in inserted_rows}, late
 
 
 def _stage(tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
     columns = list(zip(*rows, strict=True))
     tx.stage(
-        "new_resources", NEW,
+        "new_resources", INSERT_COLUMNS,
         [
-            whole(columns[0]), digests(columns[1]), whole(columns[2]), columns[3], columns[4], whole(columns[5]),
-            whole(columns[6]), whole(columns[7]), numbers(columns[8]), whole(columns[9]), whole(columns[10]),
-            whole(columns[11]), texts(columns[12]), texts(columns[13]), numbers(columns[14]), numbers(columns[15]),
+            int_column(columns[0]), bytes_column(columns[1]), int_column(columns[2]), columns[3], columns[4], int_column(columns[5]),
+            int_column(columns[6]), int_column(columns[7]), number_column(columns[8]), int_column(columns[9]), int_column(columns[10]),
+            int_column(columns[11]), text_column(columns[12]), text_column(columns[13]), number_column(columns[14]), number_column(columns[15]),
         ],
     )  # fmt: skip
 
 
 def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
     """The ids of hosts, new ones made as needed."""
-    ids = {name: tx.memory.hosts[name] for name in names if name in tx.memory.hosts}
+    ids = {name: tx.url_cache.hosts[name] for name in names if name in tx.url_cache.hosts}
     missing = names.difference(ids)
     if missing:
-        found: dict[str, int] = dict(tx.db.execute(HOSTS_BY_NAME, (sorted(missing),)).fetchall())
-        if unknown := sorted(missing.difference(found)):
-            made: dict[str, int] = dict(tx.db.execute(NEW_HOSTS, (unknown,)).fetchall())
-            tx.meta["hosts"] += len(made)
-            found |= made
-            if others := sorted(set(unknown).difference(made)):  # another writer made them just now
-                found |= dict(tx.db.execute(HOSTS_BY_NAME, (others,)).fetchall())
-        tx.memory.remember_hosts(found)
-        ids.update(found)
+        known: dict[str, int] = dict(tx.db.execute(HOSTS_BY_NAME, (sorted(missing),)).fetchall())
+        if unknown := sorted(missing.difference(known)):
+            created: dict[str, int] = dict(tx.db.execute(NEW_HOSTS, (unknown,)).fetchall())
+            tx.meta["hosts"] += len(created)
+            known |= created
+            if others := sorted(set(unknown).difference(created)):  # another writer made them just now
+                known |= dict(tx.db.execute(HOSTS_BY_NAME, (others,)).fetchall())
+        tx.url_cache.put_hosts(known)
+        ids.update(known)
     return ids
 
 
 # -- known -------------------------------------------------------------------------------------------------------------
 
 
-def improve(tx: Transaction, proposal: Proposal, finder: Finder) -> list[int]:
+def improve(tx: Transaction, proposal: Proposal, discovery: Discovery) -> list[int]:
     """Write what the choices change of resources as they are now; returns visited ones that are less deep now."""
-    rows = rows_of(tx.db, proposal.choices)
+    rows = load_claims(tx.db, proposal.claims)
     shallower, updates, entries = [], [], {}
-    for resource, choice in proposal.choices.items():
+    for resource, claim in proposal.claims.items():
         row = rows[resource]
-        new = improved(row, choice, finder)
-        entries[choice.candidate.digest] = remembered(new)
+        new = apply_claim(row, claim, discovery)
+        entries[claim.candidate.digest] = to_known_resource(new)
         if new == row:
             continue
-        if new.depth < row.depth and row.state not in OPEN | UNDER_WAY:
+        if new.depth < row.depth and row.state not in OPEN_STATES | ACTIVE_STATES:
             shallower.append(row.id)
-        tx.ledger.leave(row.host, row.state, row.role, row.outcome)
-        tx.ledger.enter(row.host, new.state, new.role, row.outcome)
+        tx.counter_deltas.subtract(row.host, row.state, row.role, row.outcome)
+        tx.counter_deltas.add(row.host, new.state, new.role, row.outcome)
         updates.append(improved_row(new))
-    tx.memory.remember(entries)
+    tx.url_cache.put(entries)
     if updates:
         columns = list(zip(*updates, strict=True))
-        written = [columns[0], columns[1], *map(numbers, columns[2:10]), texts(columns[10]), whole(columns[11])]
-        tx.stage("improved", IMPROVED, written)
+        written = [
+            columns[0],
+            columns[1],
+            *map(number_column, columns[2:10]),
+            text_column(columns[10]),
+            int_column(columns[11]),
+        ]
+        tx.stage("improved", IMPROVE_COLUMNS, written)
         tx.db.execute(IMPROVE)
     return shallower

@@ -12,25 +12,27 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
-from gossamer.store.postgres.database import ints
-from gossamer.store.protocol import LEASE_SECONDS, LONGEST_PAUSE
-from gossamer.store.values import Crawler, Wanted
-from gossamer.store.work.crawler_names import LOST, STOPPED, crawlers_of, names
-from gossamer.store.work.lease_rows import HEARD_OF, MOST_SHARED, fair_share
+from gossamer.store.postgres.database import int_array
+from gossamer.store.protocol import LEASE_SECONDS, MAX_HOST_PAUSE_SECONDS
+from gossamer.store.values import CrawlerOrders, CrawlerRow
+from gossamer.store.work.crawler_names import LOST, STOPPED, build_crawlers, crawler_names
+from gossamer.store.work.lease_rows import MAX_COUNTED_HOSTS, RECENT_HEARTBEAT_SECONDS, fair_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.store.postgres.database import Connection, Transaction
-    from gossamer.store.values import Report
+    from gossamer.store.values import CrawlerReport
 
-COMES_BACK = 10.0  # seconds without a beat, or since the server started, after which a free lock means death
-CLOSED = 0.0  # heartbeat of a crawler whose store was closed before it left
+RECONNECT_GRACE_SECONDS = (
+    10.0  # seconds without a beat, or since the server started, after which a free lock means death
+)
+CLOSED_HEARTBEAT = 0.0  # heartbeat of a crawler whose store was closed before it left
 
 COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
     limited_by, waiting_for, parsers, most_parsers, wanted_parsers"""
 # Locks by two numbers are of the kind 2; the first number is the web's.
-AT_WORK = """
+SELECT_WORKING = """
     SELECT c.id, c.name, c.machine,
         greatest(c.heartbeat_at, CASE WHEN c.heartbeat_at > 0 THEN (SELECT value FROM meta WHERE key = 'alone') END),
         extract(epoch FROM pg_postmaster_start_time())::double precision,
@@ -42,11 +44,11 @@ AT_WORK = """
 LATEST = f"SELECT {COLUMNS} FROM crawlers WHERE id IN (SELECT max(id) FROM crawlers GROUP BY name) ORDER BY id"  # noqa: S608
 ENTER = """
     INSERT INTO crawlers (name, machine, pid, started_at, heartbeat_at) VALUES (%s, %s, %s, %s, %s) RETURNING id"""
-BEAT = """
+RECORD_HEARTBEAT = """
     UPDATE crawlers SET heartbeat_at = %s, state = %s, pages = %s, pages_per_second = %s, bytes_per_second = %s,
         limited_by = %s, waiting_for = %s, parsers = %s, most_parsers = %s
     WHERE id = %s AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
-AT_WORK_STILL = "SELECT 1 FROM crawlers WHERE id = %s AND state NOT IN ('stopped', 'lost')"
+SELECT_IF_WORKING = "SELECT 1 FROM crawlers WHERE id = %s AND state NOT IN ('stopped', 'lost')"
 OTHERS_WITHOUT_HOSTS = """
     SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> %s AND heartbeat_at > %s
         AND NOT EXISTS (SELECT 1 FROM hosts WHERE holder = other.id) LIMIT 1"""
@@ -58,18 +60,20 @@ HOSTS_AND_CRAWLERS = f"""
             WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= %s LIMIT %s)
             AS free),
         (SELECT count(*) {_SHARING})"""  # noqa: S608
-WANT = "UPDATE crawlers SET wanted = %s WHERE lower(name) = lower(%s) AND state NOT IN ('stopped', 'lost')"
-WANT_PARSERS = """
+SET_WANTED_STATE = "UPDATE crawlers SET wanted = %s WHERE lower(name) = lower(%s) AND state NOT IN ('stopped', 'lost')"
+SET_WANTED_PARSERS = """
     UPDATE crawlers SET wanted_parsers = %(number)s
     WHERE lower(name) = lower(%(name)s) AND state NOT IN ('stopped', 'lost')
         AND %(number)s BETWEEN 1 AND most_parsers"""
-HELD_BY = "SELECT id FROM hosts WHERE holder = ANY(%s::bigint[]) ORDER BY id"
+SELECT_HELD_HOSTS = "SELECT id FROM hosts WHERE holder = ANY(%s::bigint[]) ORDER BY id"
 UNLEASE = """
     UPDATE resources SET state = 'queued' WHERE state = 'leased' AND host = ANY(%s::bigint[])
     RETURNING host, role, outcome"""
 # When the dead last asked these hosts is not known: their pause begins now.
-REST = "UPDATE hosts SET ready_at = greatest(ready_at, %s + delay) WHERE holder = ANY(%s::bigint[]) AND delay > 0"
-FREE = "UPDATE hosts SET holder = NULL WHERE id = ANY(%s::bigint[])"
+DELAY_HOSTS = (
+    "UPDATE hosts SET ready_at = greatest(ready_at, %s + delay) WHERE holder = ANY(%s::bigint[]) AND delay > 0"
+)
+RELEASE_HOSTS = "UPDATE hosts SET holder = NULL WHERE id = ANY(%s::bigint[])"
 
 
 class _Worker(NamedTuple):
@@ -83,66 +87,72 @@ class _Worker(NamedTuple):
     holds_lock: bool
 
 
-def _is_dead(worker: _Worker, machine: str, now: float, back_since: float) -> bool:
+def _is_dead(worker: _Worker, machine: str, now: float, reconnected_at: float) -> bool:
     """Whether a crawler that the table has at work is no more, as seen from a machine.
 
     `back_since` is when the one who asks had lost the server and had it again: others may not be back yet.
     """
-    if worker.heartbeat_at == CLOSED:
+    if worker.heartbeat_at == CLOSED_HEARTBEAT:
         return True
     if worker.holds_lock:
         return worker.machine != machine and now - worker.heartbeat_at > LEASE_SECONDS
-    return now - max(worker.heartbeat_at, worker.server_since, back_since) > COMES_BACK
+    return now - max(worker.heartbeat_at, worker.server_since, reconnected_at) > RECONNECT_GRACE_SECONDS
 
 
-def at_work(db: Connection) -> list[_Worker]:
+def working_crawlers(db: Connection) -> list[_Worker]:
     """Crawlers that have not left."""
-    return [_Worker(*row) for row in db.execute(AT_WORK)]
+    return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
 
 
-def dead(db: Connection, machine: str, now: float, back_since: float, asking: int | None = None) -> list[int]:
+def dead_crawlers(
+    db: Connection, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
+) -> list[int]:
     """Crawlers that are no more, but have not left."""
-    return [one.id for one in at_work(db) if one.id != asking and _is_dead(one, machine, now, back_since)]
+    return [
+        one.id
+        for one in working_crawlers(db)
+        if one.id != except_crawler and _is_dead(one, machine, now, reconnected_at)
+    ]
 
 
 # -- the life of a crawler ---------------------------------------------------------------------------------------------
 
 
-def join(tx: Transaction, machine: str, pid: int, now: float) -> Crawler:
+def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> CrawlerRow:
     """Begin work under the first free name. The transaction is alone."""
-    tx.db.execute("UPDATE hosts SET ready_at = %s WHERE ready_at > %s", (now, now + LONGEST_PAUSE))
-    reclaim(tx, machine, now, back_since=0.0)
-    taken = {worker.name for worker in at_work(tx.db)}
-    name = next(name for name in names() if name not in taken)
+    tx.db.execute("UPDATE hosts SET ready_at = %s WHERE ready_at > %s", (now, now + MAX_HOST_PAUSE_SECONDS))
+    reclaim(tx, machine, now, reconnected_at=0.0)
+    taken = {worker.name for worker in working_crawlers(tx.db)}
+    name = next(name for name in crawler_names() if name not in taken)
     row = tx.db.execute(ENTER, (name, machine, pid, now, now)).fetchone()
     assert row is not None
-    return Crawler(id=row[0], name=name, machine=machine, pid=pid, started_at=now, heartbeat_at=now)
+    return CrawlerRow(id=row[0], name=name, machine=machine, pid=pid, started_at=now, heartbeat_at=now)
 
 
-def beat(db: Connection, crawler: int, report: Report, now: float) -> Wanted:
+def record_heartbeat(db: Connection, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
     """Show a sign of life and learn what is wanted: nothing of one given up for lost, for others have its work."""
-    told = (
+    status = (
         report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
         report.parsers, report.most_parsers,
     )  # fmt: skip
-    row = db.execute(BEAT, (now, *told, crawler)).fetchone()
+    row = db.execute(RECORD_HEARTBEAT, (now, *status, crawler)).fetchone()
     if row is None:
-        return Wanted(state=LOST)
-    return Wanted(state=row[0], parsers=row[1], hosts=_share(db, crawler, report, now))
+        return CrawlerOrders(state=LOST)
+    return CrawlerOrders(state=row[0], parsers=row[1], hosts=_host_share(db, crawler, report, now))
 
 
-def is_at_work(db: Connection, crawler: int) -> bool:
+def is_working(db: Connection, crawler: int) -> bool:
     """Whether a crawler has neither left nor was given up for lost."""
-    return db.execute(AT_WORK_STILL, (crawler,)).fetchone() is not None
+    return db.execute(SELECT_IF_WORKING, (crawler,)).fetchone() is not None
 
 
-def _share(db: Connection, crawler: int, report: Report, now: float) -> int | None:
+def _host_share(db: Connection, crawler: int, report: CrawlerReport, now: float) -> int | None:
     """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does, or it pauses."""
     if report.state != "running" or not report.most_parsers:
         return None
-    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - HEARD_OF)).fetchone() is None:
+    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - RECENT_HEARTBEAT_SECONDS)).fetchone() is None:
         return None
-    row = db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MOST_SHARED)).fetchone()
+    row = db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MAX_COUNTED_HOSTS)).fetchone()
     assert row is not None
     return fair_share(*row)
 
@@ -155,47 +165,49 @@ def machine_of(db: Connection, crawler: int) -> str:
 
 def leave(tx: Transaction, crawler: int) -> None:
     """Give back every lease and end. The transaction is alone."""
-    give_back_all(tx, [crawler])
+    release_all_hosts(tx, [crawler])
     tx.db.execute("UPDATE crawlers SET state = %s WHERE id = %s AND state <> %s", (STOPPED, crawler, LOST))
 
 
-def want(tx: Transaction, name: str, wanted: str) -> bool:
+def set_wanted_state(tx: Transaction, name: str, wanted: str) -> bool:
     """Ask a crawler at work to run, pause or stop."""
-    return tx.db.execute(WANT, (wanted, name)).rowcount > 0
+    return tx.db.execute(SET_WANTED_STATE, (wanted, name)).rowcount > 0
 
 
-def want_parsers(tx: Transaction, name: str, number: int) -> bool:
+def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
     """Ask a crawler at work to have so many parsers, if it may."""
-    return tx.db.execute(WANT_PARSERS, {"number": number, "name": name}).rowcount > 0
+    return tx.db.execute(SET_WANTED_PARSERS, {"number": number, "name": name}).rowcount > 0
 
 
-def reclaim(tx: Transaction, machine: str, now: float, back_since: float, asking: int | None = None) -> None:
+def reclaim(
+    tx: Transaction, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
+) -> None:
     """Give back the leases of crawlers that are dead. The transaction is alone."""
-    if lost := dead(tx.db, machine, now, back_since, asking):
-        tx.db.execute(REST, (now, ints(lost)))
-        give_back_all(tx, lost)
-        tx.db.execute("UPDATE crawlers SET state = %s WHERE id = ANY(%s::bigint[])", (LOST, ints(lost)))
+    if lost := dead_crawlers(tx.db, machine, now, reconnected_at, except_crawler):
+        tx.db.execute(DELAY_HOSTS, (now, int_array(lost)))
+        release_all_hosts(tx, lost)
+        tx.db.execute("UPDATE crawlers SET state = %s WHERE id = ANY(%s::bigint[])", (LOST, int_array(lost)))
 
 
-def latest(db: Connection) -> list[Crawler]:
+def latest_crawlers(db: Connection) -> list[CrawlerRow]:
     """The last life of every name; one that died unnoticed so far is shown as lost."""
     now = time.time()
-    gone = {worker.id for worker in at_work(db) if _is_dead(worker, worker.machine, now, back_since=0.0)}
-    return crawlers_of(db.execute(LATEST).fetchall(), gone)
+    gone = {worker.id for worker in working_crawlers(db) if _is_dead(worker, worker.machine, now, reconnected_at=0.0)}
+    return build_crawlers(db.execute(LATEST).fetchall(), gone)
 
 
 # -- giving back -------------------------------------------------------------------------------------------------------
 
 
-def give_back_all(tx: Transaction, crawlers: Iterable[int]) -> None:
+def release_all_hosts(tx: Transaction, crawlers: Iterable[int]) -> None:
     """Free every host of these crawlers."""
-    give_back(tx, [host for (host,) in tx.db.execute(HELD_BY, (ints(crawlers),))])
+    release_hosts(tx, [host for (host,) in tx.db.execute(SELECT_HELD_HOSTS, (int_array(crawlers),))])
 
 
-def give_back(tx: Transaction, hosts: Iterable[int]) -> None:
+def release_hosts(tx: Transaction, hosts: Iterable[int]) -> None:
     """Free these hosts; what is leased of them is queued again."""
-    listed = ints(hosts)
+    listed = int_array(hosts)
     for host, role, outcome in tx.db.execute(UNLEASE, (listed,)).fetchall():
-        tx.ledger.leave(host, State.LEASED, role, outcome)
-        tx.ledger.enter(host, State.QUEUED, role, outcome)
-    tx.db.execute(FREE, (listed,))
+        tx.counter_deltas.subtract(host, State.LEASED, role, outcome)
+        tx.counter_deltas.add(host, State.QUEUED, role, outcome)
+    tx.db.execute(RELEASE_HOSTS, (listed,))

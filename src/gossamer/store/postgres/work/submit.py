@@ -13,33 +13,41 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
-from gossamer.store.postgres.bulk_copy import copy, copy_bodies, digests, numbers, optional_texts, texts, whole
-from gossamer.store.postgres.database import ints
+from gossamer.store.postgres.bulk_copy import (
+    bytes_column,
+    copy_bodies,
+    copy_rows,
+    int_column,
+    number_column,
+    optional_text_column,
+    text_column,
+)
+from gossamer.store.postgres.database import int_array
 from gossamer.store.postgres.work import revisits, rounds, schedule
-from gossamer.store.postgres.work.admission import improve, propose, recall, rows_of
-from gossamer.store.postgres.work.crawlers import give_back
-from gossamer.store.postgres.work.depth import pass_on
+from gossamer.store.postgres.work.admission import find_known_resources, improve, load_claims, propose
+from gossamer.store.postgres.work.crawlers import release_hosts
+from gossamer.store.postgres.work.depth import propagate_depths
 from gossamer.store.postgres.work.forget import change_backlinks, change_priorities, clear_contents
-from gossamer.store.values import Submitted
-from gossamer.store.work.claims import Finder
-from gossamer.store.work.revisit_rows import told_by
+from gossamer.store.values import SubmitResult
+from gossamer.store.work.claims import Discovery
+from gossamer.store.work.revisit_rows import collect_hints
 from gossamer.store.work.visit_rows import (
-    LONGEST_CHAIN,
-    NOT_KEPT,
-    Batch,
-    Finished,
-    Held,
-    claims_in,
-    content,
-    keeps_links,
-    links_of,
+    LINKS_NOT_STORED,
+    MAX_REDIRECT_CHAIN,
+    FinishedVisit,
+    LeasedRow,
+    VisitBatch,
+    backlink_targets,
+    collect_claims,
+    content_row,
     outcome_row,
-    pages_in,
-    priority,
-    same_content,
-    targets_in,
-    targets_of,
+    page_visits,
+    retry_priority,
+    stores_links,
+    target_digests,
+    unchanged_content_row,
     validators,
+    visit_links,
     visit_row,
     without_loops,
 )
@@ -50,9 +58,9 @@ if TYPE_CHECKING:
     from gossamer.model import AdmitCandidates, Lease, Visit
     from gossamer.store.postgres.database import Transaction
     from gossamer.store.postgres.work.admission import Proposal
-    from gossamer.store.work.change_detection import Weighed
+    from gossamer.store.work.change_detection import ComparedBatch
 
-HELD = """
+SELECT_LEASED_ROWS = """
     SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id = ANY(%s::bigint[]) AND r.state = 'leased' AND h.holder = %s"""
@@ -63,27 +71,27 @@ REDIRECTS = f"""
         WHERE l.source = ANY(%s::bigint[]) AND l.seq = 0 AND l.kind = 4
         UNION
         SELECT l.source, l.target, w.steps + 1 FROM way AS w JOIN links AS l ON l.source = w.target
-        WHERE l.seq = 0 AND l.kind = 4 AND w.steps <= {LONGEST_CHAIN})
+        WHERE l.seq = 0 AND l.kind = 4 AND w.steps <= {MAX_REDIRECT_CHAIN})
     SELECT DISTINCT source, target FROM way"""  # noqa: S608
 URLS = "SELECT id, url FROM resources WHERE id = ANY(%s::bigint[])"
 DEPTHS = "SELECT id, depth FROM resources WHERE id = ANY(%s::bigint[])"
-LINKS = ("source", "seq", "target", "kind", "follow", "weight", "position", "rel", "anchor")
-VISITS = ("resource", "round", "visited_at", "crawler", "outcome", "status", "bytes", "milliseconds")
-OUTCOME = (
+LINK_COLUMNS = ("source", "seq", "target", "kind", "follow", "weight", "position", "rel", "anchor")
+VISIT_COLUMNS = ("resource", "round", "visited_at", "crawler", "outcome", "status", "bytes", "milliseconds")
+OUTCOME_COLUMNS = (
     "state", "outcome", "reason", "status", "tries", "visited_at", "visited_by", "dated", "found", "gap", "quiet",
     "misled", "pace",
 )  # fmt: skip
-CONTENT = (
+CONTENT_COLUMNS = (
     "etag", "last_modified", "bytes", "media_type", "charset", "language", "title", "description", "canonical",
     "noindex", "nofollow", "content_digest", "text_digest", "topic", "outlinks",
 )  # fmt: skip
-VISITED = (*OUTCOME, "priority", *CONTENT, "changes", "id")
+VISITED_COLUMNS = (*OUTCOME_COLUMNS, "priority", *CONTENT_COLUMNS, "changes", "id")
 # A column of the content that is not given stays as it is. What is derived from the store follows the version, so it
 # moves only with what is derived: where a new title is given, be it empty, everything is.
-UPDATE = f"""
-    UPDATE resources AS r SET {", ".join(f"{name} = v.{name}" for name in OUTCOME)}, visits = r.visits + 1,
+UPDATE_VISITED = f"""
+    UPDATE resources AS r SET {", ".join(f"{name} = v.{name}" for name in OUTCOME_COLUMNS)}, visits = r.visits + 1,
         priority = coalesce(v.priority, r.priority), changes = r.changes + v.changes,
-        {", ".join(f"{name} = coalesce(v.{name}, r.{name})" for name in CONTENT)},
+        {", ".join(f"{name} = coalesce(v.{name}, r.{name})" for name in CONTENT_COLUMNS)},
         version = CASE WHEN v.title IS NULL THEN coalesce(r.version, %(version)s) ELSE %(version)s END
     FROM visited AS v WHERE r.id = v.id"""  # noqa: S608
 ROUND_PAGES = "UPDATE rounds SET pages = pages + %s WHERE id = %s"
@@ -92,19 +100,19 @@ HOST_PAGES = """
         spent = CASE WHEN h.round_pages + p.number >= %s::bigint THEN 1 ELSE 0 END
     FROM unnest(%s::bigint[], %s::bigint[]) AS p (id, number) WHERE h.id = p.id"""
 RELEASE = "UPDATE resources SET state = 'queued' WHERE id = ANY(%s::bigint[])"
-ROBOTS = """
+UPSERT_ROBOTS = """
     INSERT INTO robots (host, scheme, outcome, text, fetched_at, reason)
     SELECT n.* FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::double precision[], %s::text[])
         AS n (host, scheme, outcome, text, fetched_at, reason)
     WHERE n.host IN (SELECT id FROM hosts)
     ON CONFLICT (host, scheme) DO UPDATE SET outcome = excluded.outcome, text = excluded.text,
         fetched_at = excluded.fetched_at, reason = excluded.reason"""
-NOTE_HOSTS = """
+UPDATE_HOSTS = """
     UPDATE hosts AS h SET ready_at = n.ready_at, delay = n.delay, failures = n.failures, reason = n.reason
     FROM unnest(%s::bigint[], %s::double precision[], %s::double precision[], %s::integer[], %s::text[])
         AS n (id, ready_at, delay, failures, reason)
     WHERE h.id = n.id AND h.holder = %s"""
-UNWANTED = "SELECT id FROM hosts WHERE holder = %s AND id = ANY(%s::bigint[])"
+SELECT_RETURNED_HOSTS = "SELECT id FROM hosts WHERE holder = %s AND id = ANY(%s::bigint[])"
 
 
 class Submission:
@@ -115,164 +123,179 @@ class Submission:
         self._tx = tx
         self._db = tx.db
         self._crawler = crawler
-        self._finder = Finder(admit, now, crawler)
-        self._limits = rounds.limits(tx.db)
+        self._discovery = Discovery(admit, now, crawler)
+        self._limits = rounds.current_limits(tx.db)
         self._old_sources = old_sources
 
-    def write(self, batch: Batch) -> Submitted:
+    def write(self, batch: VisitBatch) -> SubmitResult:
         """Write it all."""
-        finished = list(self._held(batch.visits))
-        linked = targets_in(finished)
-        known = recall(self._tx, linked)
-        proposal = propose(self._tx, claims_in(finished, linked, known), known, self._finder)
+        finished = list(self._leased_visits(batch.visits))
+        linked = target_digests(finished)
+        known = find_known_resources(self._tx, linked)
+        proposal = propose(self._tx, collect_claims(finished, linked, known), known, self._discovery)
         ids = {digest: entry.id for digest, entry in known.items()}
         finished = list(self._without_loops(finished, ids))
-        weighed = revisits.compared(self._db, finished, ids, keep_links=batch.keep_links)
-        finished = weighed.finished
-        revisits.write_history(self._tx, weighed.changes, self._old_sources)
+        compared = revisits.compare_visits(self._db, finished, ids, keep_links=batch.keep_links)
+        finished = compared.finished
+        revisits.write_history(self._tx, compared.changes, self._old_sources)
         backlinks = self._write_contents(finished, ids, batch)
-        self._pass_gate(finished, proposal, batch)
-        shallower = improve(self._tx, proposal, self._finder)
+        self._lock_rows(finished, proposal, batch)
+        shallower = improve(self._tx, proposal, self._discovery)
         change_priorities(self._db, backlinks, self._limits.backlink_gain)
-        self._write_rows(weighed, batch)
-        schedule.tell(self._db, told_by((item.visit for item in finished), ids))
+        self._write_rows(compared, batch)
+        schedule.write_hints(self._db, collect_hints((item.visit for item in finished), ids))
         self._count_pages(finished)
-        pass_on(self._tx, shallower + self._came_nearer(finished), self._limits.max_depth, self._finder)
+        propagate_depths(
+            self._tx, shallower + self._shallower_visits(finished), self._limits.max_depth, self._discovery
+        )
         self._release(batch.released)
-        self._note(batch)
-        return self._standing(lost=len(batch.visits) - len(finished))
+        self._update_hosts(batch)
+        return self._build_result(lost=len(batch.visits) - len(finished))
 
-    def _standing(self, lost: int) -> Submitted:
+    def _build_result(self, lost: int) -> SubmitResult:
         totals = self._tx.totals()
-        return Submitted(
+        return SubmitResult(
             version=totals["version"],
             known=sum(totals[f"resources {state}"] for state in State),
             open=totals[f"resources {State.QUEUED}"] + totals[f"resources {State.LEASED}"],
             lost=lost,
         )
 
-    def _held(self, visits: Sequence[Visit]) -> Iterator[Finished]:
+    def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[FinishedVisit]:
         """The visits whose lease is still ours. Another crawler has the others, or they were forgotten.
 
         Nobody can take a lease away while this transaction lasts: who does is alone.
         """
-        rows = self._rows_held(visit.lease.resource for visit in visits)
+        rows = self._leased_rows(visit.lease.resource for visit in visits)
         for visit in visits:
             row = rows.pop(visit.lease.resource, None)
             if row is not None:
-                yield Finished(visit, row, links_of(visit))
+                yield FinishedVisit(visit, row, visit_links(visit))
 
-    def _rows_held(self, ids: Iterable[int]) -> dict[int, Held]:
-        rows = self._db.execute(HELD, (ints(ids), self._crawler)).fetchall()
-        return {row.id: row for row in map(Held._make, rows)}
+    def _leased_rows(self, ids: Iterable[int]) -> dict[int, LeasedRow]:
+        rows = self._db.execute(SELECT_LEASED_ROWS, (int_array(ids), self._crawler)).fetchall()
+        return {row.id: row for row in map(LeasedRow._make, rows)}
 
-    def _without_loops(self, finished: Sequence[Finished], ids: Mapping[bytes, int]) -> Iterator[Finished]:
+    def _without_loops(self, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int]) -> Iterator[FinishedVisit]:
         targets = [ids[item.visit.redirect.digest] for item in finished if item.visit.redirect is not None]
-        stored: dict[int, int] = dict(self._db.execute(REDIRECTS, (ints(targets),)).fetchall()) if targets else {}
-        return without_loops(finished, ids, stored.get, self._urls)
+        stored: dict[int, int] = dict(self._db.execute(REDIRECTS, (int_array(targets),)).fetchall()) if targets else {}
+        return without_loops(finished, ids, stored.get, self._load_urls)
 
-    def _urls(self, resources: Sequence[int]) -> dict[int, str]:
-        return dict(self._db.execute(URLS, (ints(resources),)).fetchall())
+    def _load_urls(self, resources: Sequence[int]) -> dict[int, str]:
+        return dict(self._db.execute(URLS, (int_array(resources),)).fetchall())
 
     # -- what the visits brought ---------------------------------------------------------------------------------------
 
-    def _write_contents(self, finished: Sequence[Finished], ids: Mapping[bytes, int], batch: Batch) -> Counter[int]:
+    def _write_contents(
+        self, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int], batch: VisitBatch
+    ) -> Counter[int]:
         """Links, texts and sources in place of those of earlier visits; returns how backlinks changed."""
         replacing = [item for item in finished if item.replaces]
         backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
         linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
         for item, targets in linking:
-            if item.row.outlinks != NOT_KEPT:  # not known what to subtract: taken to be the same
-                backlinks.update(targets_of(item.row.id, targets, item.links.kinds))
-        self._insert_links([pair for pair in linking if keeps_links(pair[0], batch)])
+            if item.row.outlinks != LINKS_NOT_STORED:  # not known what to subtract: taken to be the same
+                backlinks.update(backlink_targets(item.row.id, targets, item.links.kinds))
+        self._insert_links([pair for pair in linking if stores_links(pair[0], batch)])
         self._write_bodies(replacing, finished)
         self._write_visits(finished)
         change_backlinks(self._db, backlinks)
         return backlinks
 
-    def _write_bodies(self, replacing: Sequence[Finished], finished: Sequence[Finished]) -> None:
+    def _write_bodies(self, replacing: Sequence[FinishedVisit], finished: Sequence[FinishedVisit]) -> None:
         pages = [(item.row.id, item.visit.page) for item in replacing if item.visit.page is not None]
         bodies = [(resource, page.text) for resource, page in pages if page.text]
         copy_bodies(self._db, "texts", bodies)
         self._tx.meta["documents"] += len(bodies)
-        kept = [(item.row.id, item.visit.page) for item in finished if item.kept and item.visit.page is not None]
-        anew = [resource for resource, page in kept if page.source]
-        if anew:
-            self._db.execute("DELETE FROM sources WHERE resource = ANY(%s::bigint[])", (ints(anew),))
-        copy_bodies(self._db, "sources", [(resource, page.source) for resource, page in pages + kept if page.source])
+        unchanged = [
+            (item.row.id, item.visit.page) for item in finished if item.is_unchanged and item.visit.page is not None
+        ]
+        replaced = [resource for resource, page in unchanged if page.source]
+        if replaced:
+            self._db.execute("DELETE FROM sources WHERE resource = ANY(%s::bigint[])", (int_array(replaced),))
+        copy_bodies(
+            self._db, "sources", [(resource, page.source) for resource, page in pages + unchanged if page.source]
+        )
 
-    def _insert_links(self, kept: Sequence[tuple[Finished, list[int]]]) -> None:
-        together = [item.links for item, _ in kept]
-        copy(
-            self._db, "links", LINKS,
+    def _insert_links(self, stored_links: Sequence[tuple[FinishedVisit, list[int]]]) -> None:
+        all_links = [item.links for item, _ in stored_links]
+        copy_rows(
+            self._db, "links", LINK_COLUMNS,
             [
-                whole(chain.from_iterable(repeat(item.row.id, len(targets)) for item, targets in kept)),
-                whole(chain.from_iterable(range(len(targets)) for _, targets in kept)),
-                whole(chain.from_iterable(targets for _, targets in kept)),
-                whole(chain.from_iterable(links.kinds for links in together)),
-                whole(map(int, chain.from_iterable(links.follows for links in together))),
-                whole(chain.from_iterable(links.weights for links in together)),
-                whole(chain.from_iterable(links.positions for links in together)),
-                texts(list(chain.from_iterable(links.rels for links in together))),
-                texts(list(chain.from_iterable(links.anchors for links in together))),
+                int_column(chain.from_iterable(repeat(item.row.id, len(targets)) for item, targets in stored_links)),
+                int_column(chain.from_iterable(range(len(targets)) for _, targets in stored_links)),
+                int_column(chain.from_iterable(targets for _, targets in stored_links)),
+                int_column(chain.from_iterable(links.kinds for links in all_links)),
+                int_column(map(int, chain.from_iterable(links.follows for links in all_links))),
+                int_column(chain.from_iterable(links.weights for links in all_links)),
+                int_column(chain.from_iterable(links.positions for links in all_links)),
+                text_column(list(chain.from_iterable(links.rels for links in all_links))),
+                text_column(list(chain.from_iterable(links.anchors for links in all_links))),
             ],
         )  # fmt: skip
-        self._tx.meta["links"] += sum(len(targets) for _, targets in kept)
+        self._tx.meta["links"] += sum(len(targets) for _, targets in stored_links)
 
-    def _write_visits(self, finished: Sequence[Finished]) -> None:
+    def _write_visits(self, finished: Sequence[FinishedVisit]) -> None:
         rows = [visit_row(item, self._limits.round, self._crawler) for item in finished]
         if rows:
             columns = list(zip(*rows, strict=True))
-            copy(self._db, "visits", VISITS, [numbers(c) if n != 4 else c for n, c in enumerate(columns)])
+            copy_rows(
+                self._db, "visits", VISIT_COLUMNS, [number_column(c) if n != 4 else c for n, c in enumerate(columns)]
+            )
 
     # -- from here on others wait --------------------------------------------------------------------------------------
 
-    def _pass_gate(self, finished: Sequence[Finished], proposal: Proposal, batch: Batch) -> None:
+    def _lock_rows(self, finished: Sequence[FinishedVisit], proposal: Proposal, batch: VisitBatch) -> None:
         """The round, then the hosts, then the gate: who leases takes them in this order too."""
-        if pages := len(pages_in(finished)):
+        if pages := len(page_visits(finished)):
             self._db.execute(ROUND_PAGES, (pages, self._limits.round))
-        noted = [*(item.row.host for item in finished), *(note.host for note in batch.hosts)]
-        self._tx.lock_hosts([*noted, *(lease.host for lease in batch.released), *proposal.hosts])
-        self._tx.pass_gate()
+        hosts = [*(item.row.host for item in finished), *(note.host for note in batch.hosts)]
+        self._tx.lock_hosts([*hosts, *(lease.host for lease in batch.released), *proposal.hosts])
+        self._tx.lock_version()
 
-    def _write_rows(self, weighed: Weighed, batch: Batch) -> None:
+    def _write_rows(self, compared: ComparedBatch, batch: VisitBatch) -> None:
         """The resources themselves. Batches of host notes alone make no new version."""
-        if not weighed.finished:
+        if not compared.finished:
             return
         version = self._tx.next_version()
-        finished = self._as_they_are(weighed.finished)
+        finished = self._with_current_roles(compared.finished)
         rows = [
-            (*outcome_row(item, self._crawler), *weighed.standings[item.row.id], priority(item), *_content(item, batch))
+            (
+                *outcome_row(item, self._crawler),
+                *compared.revisit_states[item.row.id],
+                retry_priority(item),
+                *_content_columns(item, batch),
+            )
             for item in finished
         ]
-        self._tx.stage("visited", VISITED, _as_columns(rows))
-        self._db.execute(UPDATE, {"version": version})
-        revisits.write_relinked(self._tx, weighed.changes, version)
-        if weighed.changes and self._old_sources:
+        self._tx.stage("visited", VISITED_COLUMNS, _to_columns(rows))
+        self._db.execute(UPDATE_VISITED, {"version": version})
+        revisits.write_relinked_targets(self._tx, compared.changes, version)
+        if compared.changes and self._old_sources:
             revisits.drop_old_sources(self._tx, self._old_sources)
         for item in finished:
             row = item.row
-            self._tx.ledger.leave(row.host, State.LEASED, row.role, row.outcome)
-            self._tx.ledger.enter(row.host, item.state, row.role, item.visit.outcome)
+            self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
+            self._tx.counter_deltas.add(row.host, item.state, row.role, item.visit.outcome)
 
-    def _as_they_are(self, finished: Sequence[Finished]) -> list[Finished]:
+    def _with_current_roles(self, finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
         """With the roles they have now: another page may have found that one is more than an embed."""
-        now = rows_of(self._db, {item.row.id for item in finished})
-        return [item._replace(row=item.row._replace(role=now[item.row.id].role)) for item in finished]
+        current = load_claims(self._db, {item.row.id for item in finished})
+        return [item._replace(row=item.row._replace(role=current[item.row.id].role)) for item in finished]
 
-    def _count_pages(self, finished: Sequence[Finished]) -> None:
+    def _count_pages(self, finished: Sequence[FinishedVisit]) -> None:
         """The hosts' pages of this round, which a limit is about."""
-        counted = Counter(item.row.host for item in pages_in(finished))
+        counted = Counter(item.row.host for item in page_visits(finished))
         if counted:
-            most = self._limits.max_pages_per_host
-            self._db.execute(HOST_PAGES, (most, ints(counted), ints(counted.values())))
+            max_pages = self._limits.max_pages_per_host
+            self._db.execute(HOST_PAGES, (max_pages, int_array(counted), int_array(counted.values())))
 
-    def _came_nearer(self, finished: Sequence[Finished]) -> list[int]:
+    def _shallower_visits(self, finished: Sequence[FinishedVisit]) -> list[int]:
         """Resources of this very batch that its other pages found at a smaller depth than they were leased with."""
         if self._limits.max_depth is None:
             return []
         before = {item.row.id: item.row.depth for item in finished}
-        rows = self._db.execute(DEPTHS, (ints(before),)).fetchall()
+        rows = self._db.execute(DEPTHS, (int_array(before),)).fetchall()
         return [resource for resource, depth in rows if depth < before[resource]]
 
     # -- hosts and leases ----------------------------------------------------------------------------------------------
@@ -281,53 +304,55 @@ class Submission:
         """Leases given back unused."""
         if not leases:
             return
-        rows = self._rows_held(lease.resource for lease in leases)
+        rows = self._leased_rows(lease.resource for lease in leases)
         for row in rows.values():
-            self._tx.ledger.leave(row.host, State.LEASED, row.role, row.outcome)
-            self._tx.ledger.enter(row.host, State.QUEUED, row.role, row.outcome)
-        self._db.execute(RELEASE, (ints(rows),))
+            self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
+            self._tx.counter_deltas.add(row.host, State.QUEUED, row.role, row.outcome)
+        self._db.execute(RELEASE, (int_array(rows),))
 
-    def _note(self, batch: Batch) -> None:
+    def _update_hosts(self, batch: VisitBatch) -> None:
         """What was learned of hosts, and hosts given back."""
         if batch.robots:
             rules = {(one.host, one.scheme): one for one in batch.robots}.values()  # the last of each
             self._db.execute(
-                ROBOTS,
+                UPSERT_ROBOTS,
                 (
-                    ints(r.host for r in rules), [r.scheme for r in rules], [r.outcome for r in rules],
-                    [_clean(r.text) for r in rules], [float(r.fetched_at) for r in rules],
-                    [_clean(r.reason) for r in rules],
+                    int_array(r.host for r in rules), [r.scheme for r in rules], [r.outcome for r in rules],
+                    [_replace_nul(r.text) for r in rules], [float(r.fetched_at) for r in rules],
+                    [_replace_nul(r.reason) for r in rules],
                 ),
             )  # fmt: skip
         if batch.hosts:
             notes = {note.host: note for note in batch.hosts}.values()
             self._db.execute(
-                NOTE_HOSTS,
+                UPDATE_HOSTS,
                 (
-                    ints(n.host for n in notes), [float(n.ready_at) for n in notes], [float(n.delay) for n in notes],
-                    [n.failures for n in notes], [_clean(n.reason) for n in notes], self._crawler,
+                    int_array(n.host for n in notes), [float(n.ready_at) for n in notes], [float(n.delay) for n in notes],
+                    [n.failures for n in notes], [_replace_nul(n.reason) for n in notes], self._crawler,
                 ),
             )  # fmt: skip
-            unwanted = ints(note.host for note in batch.hosts if not note.keep)
-            given = [host for (host,) in self._db.execute(UNWANTED, (self._crawler, unwanted)).fetchall()]
-            if given:
-                give_back(self._tx, given)
+            returned = int_array(note.host for note in batch.hosts if not note.keep)
+            released_hosts = [
+                host for (host,) in self._db.execute(SELECT_RETURNED_HOSTS, (self._crawler, returned)).fetchall()
+            ]
+            if released_hosts:
+                release_hosts(self._tx, released_hosts)
 
 
 # -- pure helpers ------------------------------------------------------------------------------------------------------
 
 
-def _clean(text: str) -> str:
+def _replace_nul(text: str) -> str:
     """PostgreSQL has no NUL in a text; it is replaced as HTML does it."""
     return text.replace("\0", "\ufffd")
 
 
-def _content(item: Finished, batch: Batch) -> tuple[object, ...]:
+def _content_columns(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
     """The columns of the content, changes and the id; None: as it was."""
     if item.replaces:
-        return content(item, batch)
-    if item.kept and item.visit.page is not None:
-        etag, last_modified, size, digest, resource = same_content(item, item.visit.page)
+        return content_row(item, batch)
+    if item.is_unchanged and item.visit.page is not None:
+        etag, last_modified, size, digest, resource = unchanged_content_row(item, item.visit.page)
         return (etag, last_modified, size, *[None] * 8, digest, *[None] * 3, 0, resource)
     return (*validators(item.visit), *[None] * 13, 0, item.row.id)
 
@@ -338,15 +363,15 @@ TEXT_COLUMNS = frozenset({
 DIGEST_COLUMNS = frozenset({"content_digest", "text_digest"})
 
 
-def _as_columns(rows: Sequence[tuple[object, ...]]) -> list[Iterable[str]]:
-    return [_column(name, values) for name, values in zip(VISITED, zip(*rows, strict=True), strict=True)]
+def _to_columns(rows: Sequence[tuple[object, ...]]) -> list[Iterable[str]]:
+    return [_column(name, values) for name, values in zip(VISITED_COLUMNS, zip(*rows, strict=True), strict=True)]
 
 
 def _column(name: str, values: Sequence[object]) -> Iterable[str]:
     if name in {"state", "outcome"}:
         return values  # type: ignore[return-value]
     if name in TEXT_COLUMNS:
-        return optional_texts(values)  # type: ignore[arg-type]
+        return optional_text_column(values)  # type: ignore[arg-type]
     if name in DIGEST_COLUMNS:
-        return digests(values)  # type: ignore[arg-type]
-    return numbers(values)
+        return bytes_column(values)  # type: ignore[arg-type]
+    return number_column(values)

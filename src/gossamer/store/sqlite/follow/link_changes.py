@@ -23,7 +23,7 @@ from gossamer.errors import StoreError
 from gossamer.model import Kind
 from gossamer.store.follow.graph import LinkChanges
 from gossamer.store.sqlite.database import open_database
-from gossamer.store.sqlite.work.admission import as_json
+from gossamer.store.sqlite.work.admission import json_array
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 SOURCES_AT_ONCE = 5_000  # with 60 links each about 10 MB
 ROWS_AT_ONCE = 1_000  # links read together stay in the cache: a tenth less than with fifty times as many
-BIG = 500_000  # pages; below that they take a few seconds
+MIN_PARALLEL_PAGES = 500_000  # pages; below that they take a few seconds
 CACHE_MIB = 64  # of the other process: most is read only once
 
 CHANGED = """
     SELECT id FROM resources WHERE version > ?1
     UNION ALL SELECT resource FROM forgotten WHERE version > ?1"""
 # A page is what the store has the content of, whatever became of later visits.
-STANDINGS = f"""
+SELECT_PAGES = f"""
     SELECT id, url FROM resources AS r
     WHERE id IN (SELECT value FROM json_each(?)) AND (role = 'page' AND length(content_digest) > 0
         OR EXISTS (SELECT 1 FROM links WHERE source = r.id AND seq = 0 AND kind = {int(Kind.REDIRECT)}))
@@ -54,60 +54,60 @@ LINKS = f"""
 
 def link_changes(database: Database, since: int) -> Iterator[LinkChanges]:
     """What changed since a version, by id."""
-    with database.reading() as db:
+    with database.connection() as db:
         changed = sorted(resource for (resource,) in db.execute(CHANGED, (since,)))
-    pieces = (changed[start : start + SOURCES_AT_ONCE] for start in range(0, len(changed), SOURCES_AT_ONCE))
-    if len(changed) < BIG or available_cores() == 1:
-        return (_changes_of(database, piece) for piece in pieces)
-    return _by_two(database, pieces)
+    chunks = (changed[start : start + SOURCES_AT_ONCE] for start in range(0, len(changed), SOURCES_AT_ONCE))
+    if len(changed) < MIN_PARALLEL_PAGES or available_cores() == 1:
+        return (_read_changes(database, chunk) for chunk in chunks)
+    return _read_with_helper(database, chunks)
 
 
-def _by_two(database: Database, pieces: Iterator[list[int]]) -> Iterator[LinkChanges]:
-    with helper_process(__name__, database.directory) as other:
-        for piece in pieces:
-            following = next(pieces, None)
-            if following is not None:
-                _ask(other, following)
-            yield _changes_of(database, piece)
-            if following is not None:
-                yield _answered(other) or _changes_of(database, following)
+def _read_with_helper(database: Database, chunks: Iterator[list[int]]) -> Iterator[LinkChanges]:
+    with helper_process(__name__, database.directory) as helper:
+        for chunk in chunks:
+            next_chunk = next(chunks, None)
+            if next_chunk is not None:
+                _send_ids(helper, next_chunk)
+            yield _read_changes(database, chunk)
+            if next_chunk is not None:
+                yield _receive_changes(helper) or _read_changes(database, next_chunk)
 
 
-def _changes_of(database: Database, piece: Sequence[int]) -> LinkChanges:
-    with database.reading() as db:
+def _read_changes(database: Database, chunk: Sequence[int]) -> LinkChanges:
+    with database.connection() as db:
         db.execute("BEGIN")  # both reads see the same state
         try:
-            found = db.execute(STANDINGS, (as_json(piece),)).fetchall()
-            ids = array("q", (resource for resource, _ in found))
-            links = _flat(db.execute(LINKS, (as_json(ids),)))
+            pages = db.execute(SELECT_PAGES, (json_array(chunk),)).fetchall()
+            ids = array("q", (resource for resource, _ in pages))
+            links = _flatten(db.execute(LINKS, (json_array(ids),)))
         finally:
             db.execute("COMMIT")
-    there = set(ids)
-    gone = array("q", (resource for resource in piece if resource not in there))
-    return LinkChanges(gone=gone, ids=ids, urls=[url for _, url in found], links=links)
+    present = set(ids)
+    gone = array("q", (resource for resource in chunk if resource not in present))
+    return LinkChanges(gone=gone, ids=ids, urls=[url for _, url in pages], links=links)
 
 
-def _flat(cursor: sqlite3.Cursor) -> array[int]:
+def _flatten(cursor: sqlite3.Cursor) -> array[int]:
     """All numbers of all rows, one after the other."""
     numbers = array("q")
-    while found := cursor.fetchmany(ROWS_AT_ONCE):
-        numbers.extend(chain.from_iterable(found))
+    while rows := cursor.fetchmany(ROWS_AT_ONCE):
+        numbers.extend(chain.from_iterable(rows))
     return numbers
 
 
 # -- the other process -------------------------------------------------------------------------------------------------
 
 
-def _ask(other: Connection[Any, Any], piece: Sequence[int]) -> None:
+def _send_ids(helper: Connection[Any, Any], chunk: Sequence[int]) -> None:
     with suppress(OSError):  # it has ended, and will not answer
-        other.send_bytes(array("q", piece).tobytes())
+        helper.send_bytes(array("q", chunk).tobytes())
 
 
-def _answered(other: Connection[Any, Any]) -> LinkChanges | None:
+def _receive_changes(helper: Connection[Any, Any]) -> LinkChanges | None:
     """What it found; None when it has ended. Then this process comes to whatever was in its way."""
     try:
-        gone, ids, links = (array("q", other.recv_bytes()) for _ in range(3))
-        return LinkChanges(gone, ids, msgspec.msgpack.decode(other.recv_bytes(), type=list[str]), links)
+        gone, ids, links = (array("q", helper.recv_bytes()) for _ in range(3))
+        return LinkChanges(gone, ids, msgspec.msgpack.decode(helper.recv_bytes(), type=list[str]), links)
     except (EOFError, OSError):
         return None
 
@@ -116,10 +116,10 @@ def main(directory: str, connection: str) -> None:
     """Answer as long as somebody asks. Who asks comes to the same fault and says it."""
     from multiprocessing.connection import Connection  # noqa: PLC0415 - see `on_another`
 
-    with suppress(EOFError, OSError, StoreError), Connection(int(connection)) as asker:
+    with suppress(EOFError, OSError, StoreError), Connection(int(connection)) as parent:
         database = open_database(Path(directory), create=False, read_only=True, cache_mib=CACHE_MIB)
         while True:
-            found = _changes_of(database, array("q", asker.recv_bytes()))
-            for numbers in (found.gone, found.ids, found.links):
-                asker.send_bytes(numbers.tobytes())
-            asker.send_bytes(msgspec.msgpack.encode(found.urls))
+            changes = _read_changes(database, array("q", parent.recv_bytes()))
+            for numbers in (changes.gone, changes.ids, changes.links):
+                parent.send_bytes(numbers.tobytes())
+            parent.send_bytes(msgspec.msgpack.encode(changes.urls))

@@ -13,7 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.model import Kind, Position
-from gossamer.store.read.questions import statements_in
+from gossamer.store.read.questions import parse_statements
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,7 +27,7 @@ PAGES_AT_ONCE = 200  # texts and sources
 _WORDS = {"kinds": Kind, "positions": Position}
 
 
-class Statements(NamedTuple):
+class ReportStatements(NamedTuple):
     """What stands in reports.sql."""
 
     views: str
@@ -35,17 +35,17 @@ class Statements(NamedTuple):
 
 
 @cache
-def statements() -> Statements:
+def load_statements() -> ReportStatements:
     """The file, cut up."""
-    return Statements(*statements_in(resources.files(__package__).joinpath("reports.sql").read_text("utf-8")))
+    return ReportStatements(*parse_statements(resources.files(__package__).joinpath("reports.sql").read_text("utf-8")))
 
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
     """The rows of the answer."""
-    sql = statements().by_question[question.text]
-    with database.reading() as db:
+    sql = load_statements().by_question[question.text]
+    with database.connection() as db:
         _prepare(db)
-    return _sliced(database, sql, values) if ":slice" in sql else _spooled(database, sql, values)
+    return _read_slices(database, sql, values) if ":slice" in sql else _read_spool(database, sql, values)
 
 
 def _prepare(db: sqlite3.Connection) -> None:
@@ -55,33 +55,33 @@ def _prepare(db: sqlite3.Connection) -> None:
     for table, words in _WORDS.items():
         db.execute(f"CREATE TEMP TABLE {table} (number INTEGER PRIMARY KEY, word TEXT NOT NULL)")
         db.executemany(f"INSERT INTO {table} VALUES (?, ?)", [(int(word), word.name.lower()) for word in words])  # noqa: S608
-    db.executescript(statements().views)
+    db.executescript(load_statements().views)
 
 
-def _spooled(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
+def _read_spool(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
     table, last = f"answer_{secrets.token_hex(8)}", 0  # several may be read at the same time
-    with database.reading() as db:
+    with database.connection() as db:
         db.execute(f"CREATE TEMP TABLE {table} AS {sql}", values)
     try:
         while True:
-            with database.reading() as db:
+            with database.connection() as db:
                 rows = db.execute(f"SELECT rowid, * FROM {table} WHERE rowid > ? LIMIT ?", (last, ROWS_AT_ONCE))  # noqa: S608
-                found = rows.fetchall()
-            if not found:
+                chunk = rows.fetchall()
+            if not chunk:
                 return
-            yield from (row[1:] for row in found)
-            last = found[-1][0]
+            yield from (row[1:] for row in chunk)
+            last = chunk[-1][0]
     finally:
-        with database.reading() as db:
+        with database.connection() as db:
             db.execute(f"DROP TABLE {table}")
 
 
-def _sliced(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
+def _read_slices(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
     last = 0
     while True:
-        with database.reading() as db:
-            found = db.execute(sql, {**values, "after": last, "slice": PAGES_AT_ONCE}).fetchall()
-        if not found:
+        with database.connection() as db:
+            chunk = db.execute(sql, {**values, "after": last, "slice": PAGES_AT_ONCE}).fetchall()
+        if not chunk:
             return
-        yield from found
-        last = found[-1][0]
+        yield from chunk
+        last = chunk[-1][0]

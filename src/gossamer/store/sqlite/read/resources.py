@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.content import decode_source, decode_text
-from gossamer.store.sqlite.work.digests import ID_OF
+from gossamer.store.sqlite.work.digests import ID_BY_DIGEST
 from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.store.sqlite.database import Database
 
 ROWS_AT_ONCE = 1_000
-ALL = -1  # LIMIT -1 is no limit
+NO_LIMIT = -1  # LIMIT -1 is no limit
 
 _RESOURCE = """
     SELECT r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
@@ -32,7 +32,7 @@ _RESOURCE = """
         coalesce(r.version, 0) AS version
     FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
     LEFT JOIN crawlers AS d ON d.id = r.discovered_by LEFT JOIN crawlers AS v ON v.id = r.visited_by"""
-RESOURCE = f"{_RESOURCE} WHERE r.id = {ID_OF}"
+RESOURCE = f"{_RESOURCE} WHERE r.id = {ID_BY_DIGEST}"
 RESOURCES = f"{_RESOURCE} WHERE r.id > ? ORDER BY r.id LIMIT ?"
 RESOURCES_IN_STATE = f"{_RESOURCE} WHERE r.id > ? AND r.state = ? ORDER BY r.id LIMIT ?"
 HOSTS = """
@@ -72,52 +72,52 @@ def counts(db: sqlite3.Connection) -> Counts:
 
 def hosts(db: sqlite3.Connection, limit: int | None) -> list[HostRow]:
     """Hosts, those with most pages first."""
-    return rows.by_name(HostRow, db.execute(HOSTS, (ALL if limit is None else limit,)))
+    return rows.to_structs_by_name(HostRow, db.execute(HOSTS, (NO_LIMIT if limit is None else limit,)))
 
 
 def resource(db: sqlite3.Connection, digest: bytes) -> ResourceRow | None:
     """A resource by the digest of its URL."""
-    return next(iter(rows.by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
+    return next(iter(rows.to_structs_by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
 
 
 def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
     """All resources (of a state), by id."""
 
-    def read(place: rows.Row, most: int) -> list[rows.Row]:
-        with database.reading() as db:
+    def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
+        with database.connection() as db:
             if state is None:
-                return db.execute(RESOURCES, (*place, most)).fetchall()
-            return db.execute(RESOURCES_IN_STATE, (*place, state.value, most)).fetchall()
+                return db.execute(RESOURCES, (*cursor, max_rows)).fetchall()
+            return db.execute(RESOURCES_IN_STATE, (*cursor, state.value, max_rows)).fetchall()
 
-    for piece in rows.in_pieces(read, (0,), ROWS_AT_ONCE):
-        yield from rows.by_place(ResourceRow, piece)
+    for chunk in rows.read_chunks(read, (0,), ROWS_AT_ONCE):
+        yield from rows.to_structs_by_position(ResourceRow, chunk)
 
 
 def inlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
     """Bonds that point at a resource."""
-    return rows.links(db.execute(INLINKS, (resource_id, ALL if limit is None else limit)))
+    return rows.links(db.execute(INLINKS, (resource_id, NO_LIMIT if limit is None else limit)))
 
 
 def outlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
     """Bonds of a page, in order of first occurrence."""
-    return rows.links(db.execute(OUTLINKS, (resource_id, ALL if limit is None else limit)))
+    return rows.links(db.execute(OUTLINKS, (resource_id, NO_LIMIT if limit is None else limit)))
 
 
 def errors(database: Database, limit: int | None) -> Iterator[ErrorRow]:
     """What was not visited as it should have been, by id."""
 
-    def read(place: rows.Row, most: int) -> list[rows.Row]:
-        with database.reading() as db:
-            return db.execute(ERRORS, (*place, most)).fetchall()
+    def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
+        with database.connection() as db:
+            return db.execute(ERRORS, (*cursor, max_rows)).fetchall()
 
-    for piece in rows.in_pieces(read, (0,), ROWS_AT_ONCE, limit):
-        for row in piece:
-            yield rows.struct(ErrorRow, row[1:])
+    for chunk in rows.read_chunks(read, (0,), ROWS_AT_ONCE, limit):
+        for row in chunk:
+            yield rows.to_struct(ErrorRow, row[1:])
 
 
 def visits(db: sqlite3.Connection, resource_id: int) -> list[VisitRow]:
     """Every visit of a resource, oldest first."""
-    return rows.by_name(VisitRow, db.execute(VISITS, (resource_id,)))
+    return rows.to_structs_by_name(VisitRow, db.execute(VISITS, (resource_id,)))
 
 
 def text(db: sqlite3.Connection, resource_id: int) -> list[tuple[Field, str]] | None:

@@ -7,37 +7,37 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.store.sqlite.bulk_insert import Insertion
-from gossamer.store.sqlite.work.digests import remember
+from gossamer.store.sqlite.bulk_insert import BulkInsert
+from gossamer.store.sqlite.work.digests import cache_resources
 from gossamer.store.work.claims import (
-    OPEN,
-    UNDER_WAY,
-    Finder,
-    Row,
+    ACTIVE_STATES,
+    OPEN_STATES,
+    Discovery,
+    ResourceClaim,
+    apply_claim,
     authority,
-    choose,
+    choose_best_claims,
     distance,
-    improved,
     improved_row,
     new_row,
-    remembered,
-    worth_asking,
+    select_news,
+    to_known_resource,
 )
-from gossamer.store.work.url_cache import Remembered
+from gossamer.store.work.url_cache import KnownResource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gossamer.model import Candidate
     from gossamer.store.sqlite.database import Transaction
-    from gossamer.store.work.claims import Choice
+    from gossamer.store.work.claims import BestClaim
 
-ROWS = """
+SELECT_CLAIMS = """
     SELECT id, host, state, role, outcome, depth, hops, asked, priority, tries, kind, follow, seed, reason,
         coalesce(number, 0)
     FROM resources LEFT JOIN backlinks ON resource = id WHERE id IN (SELECT value FROM json_each(?))"""
 HOSTS_BY_NAME = "SELECT name, id FROM hosts WHERE name IN (SELECT value FROM json_each(?))"
-INSERT = Insertion(
+INSERT = BulkInsert(
     "resources",
     "id, digest, host, state, role, depth, hops, asked, priority, kind, follow, seed, url, reason, discovered_at,"
     " discovered_by",
@@ -48,13 +48,13 @@ IMPROVE = """
     WHERE id = ?"""
 
 
-def as_json(values: Iterable[int] | Iterable[str]) -> str:
+def json_array(values: Iterable[int] | Iterable[str]) -> str:
     """Ids or names as one parameter, for `IN (SELECT value FROM json_each(?))`."""
     return msgspec.json.encode(list(values)).decode()
 
 
-def settle(
-    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, Remembered], finder: Finder
+def admit_candidates(
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
 ) -> list[int]:
     """Decide on candidates: insert the new ones, improve the known ones.
 
@@ -62,54 +62,58 @@ def settle(
     that are less deep than before, so that the caller can pass that on along their links.
     """
     claimed = {known[c.digest].id for c in candidates if c.digest in known}
-    rows = {row.id: row for row in map(Row._make, tx.db.execute(ROWS, (as_json(claimed),)))} if claimed else {}
-    asked = list(worth_asking(candidates, known, rows, finder))
-    if not asked:
+    rows = (
+        {row.id: row for row in map(ResourceClaim._make, tx.db.execute(SELECT_CLAIMS, (json_array(claimed),)))}
+        if claimed
+        else {}
+    )
+    news = list(select_news(candidates, known, rows, discovery))
+    if not news:
         return []
-    choices = choose(asked, finder.admit(asked))
-    new = [choice for digest, choice in choices.items() if digest not in known]
-    changed = [(rows[known[digest].id], choice) for digest, choice in choices.items() if digest in known]
-    added = _insert(tx, new, finder)
-    bettered, shallower = _improve(tx, changed, finder)
-    known.update(added)
-    known.update(bettered)
-    remember(tx, added, bettered)
+    claims = choose_best_claims(news, discovery.admit(news))
+    new = [choice for digest, choice in claims.items() if digest not in known]
+    changed = [(rows[known[digest].id], choice) for digest, choice in claims.items() if digest in known]
+    new_entries = _insert(tx, new, discovery)
+    improved_entries, shallower = _improve(tx, changed, discovery)
+    known.update(new_entries)
+    known.update(improved_entries)
+    cache_resources(tx, new_entries, improved_entries)
     return shallower
 
 
 # -- new ---------------------------------------------------------------------------------------------------------------
 
 
-def _insert(tx: Transaction, choices: Sequence[Choice], finder: Finder) -> dict[bytes, Remembered]:
-    if not choices:
+def _insert(tx: Transaction, claims: Sequence[BestClaim], discovery: Discovery) -> dict[bytes, KnownResource]:
+    if not claims:
         return {}
-    names = [authority(choice.candidate.url) for choice in choices]
+    names = [authority(choice.candidate.url) for choice in claims]
     hosts = host_ids(tx, set(names))
     first = tx.meta["last_resource"] + 1
-    tx.meta["last_resource"] += len(choices)
+    tx.meta["last_resource"] += len(claims)
     rows = [
-        new_row(resource, hosts[name], choice, finder)
-        for resource, (choice, name) in enumerate(zip(choices, names, strict=True), first)
+        new_row(resource, hosts[name], choice, discovery)
+        for resource, (choice, name) in enumerate(zip(claims, names, strict=True), first)
     ]
-    INSERT.run(tx.db, rows)
+    INSERT.insert(tx.db, rows)
     for (host, state, role), times in Counter(row[2:5] for row in rows).items():
-        tx.ledger.enter(host, state, role, "", times)
-    return {row[1]: Remembered(row[0], row[7], distance(row[5], row[6])) for row in rows}
+        tx.counter_deltas.add(host, state, role, "", times)
+    return {row[1]: KnownResource(row[0], row[7], distance(row[5], row[6])) for row in rows}
 
 
 def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
     """The ids of hosts, new ones made as needed."""
-    ids = {name: tx.memory.hosts[name] for name in names if name in tx.memory.hosts}
+    ids = {name: tx.url_cache.hosts[name] for name in names if name in tx.url_cache.hosts}
     missing = names.difference(ids)
     if missing:
-        found = dict(tx.db.execute(HOSTS_BY_NAME, (as_json(missing),)))
-        new = {name: tx.meta["last_host"] + n for n, name in enumerate(sorted(missing.difference(found)), 1)}
+        known = dict(tx.db.execute(HOSTS_BY_NAME, (json_array(missing),)))
+        new = {name: tx.meta["last_host"] + n for n, name in enumerate(sorted(missing.difference(known)), 1)}
         tx.db.executemany("INSERT INTO hosts (name, id) VALUES (?, ?)", new.items())
         tx.meta["last_host"] += len(new)
         tx.meta["hosts"] += len(new)
-        found.update(new)
-        tx.memory.remember_hosts(found)
-        ids.update(found)
+        known.update(new)
+        tx.url_cache.put_hosts(known)
+        ids.update(known)
     return ids
 
 
@@ -117,20 +121,20 @@ def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
 
 
 def _improve(
-    tx: Transaction, changes: Sequence[tuple[Row, Choice]], finder: Finder
-) -> tuple[dict[bytes, Remembered], list[int]]:
+    tx: Transaction, changes: Sequence[tuple[ResourceClaim, BestClaim]], discovery: Discovery
+) -> tuple[dict[bytes, KnownResource], list[int]]:
     """Write what the choices change; gives what is known now, and what is less deep."""
-    entries: dict[bytes, Remembered] = {}
+    entries: dict[bytes, KnownResource] = {}
     shallower, updates = [], []
-    for row, choice in changes:
-        new = improved(row, choice, finder)
-        entries[choice.candidate.digest] = remembered(new)
+    for row, claim in changes:
+        new = apply_claim(row, claim, discovery)
+        entries[claim.candidate.digest] = to_known_resource(new)
         if new == row:
             continue
-        if new.depth < row.depth and row.state not in OPEN | UNDER_WAY:
+        if new.depth < row.depth and row.state not in OPEN_STATES | ACTIVE_STATES:
             shallower.append(row.id)
-        tx.ledger.leave(row.host, row.state, row.role, row.outcome)
-        tx.ledger.enter(row.host, new.state, new.role, row.outcome)
+        tx.counter_deltas.subtract(row.host, row.state, row.role, row.outcome)
+        tx.counter_deltas.add(row.host, new.state, new.role, row.outcome)
         updates.append(improved_row(new))
     tx.db.executemany(IMPROVE, updates)
     return entries, shallower

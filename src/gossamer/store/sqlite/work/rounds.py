@@ -6,19 +6,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
-from gossamer.store.sqlite.work.depth import shorten_ways
+from gossamer.store.sqlite.work.depth import minimize_depths
 from gossamer.store.work.claims import FORGOTTEN
 from gossamer.store.work.rounds import (
-    LAST_OF_ALL,
+    LOWEST_PRIORITY,
     READMIT_AT_ONCE,
     RoundSeeds,
-    SeedsRead,
-    claim_of,
-    decided,
-    kept_minimal,
-    limits_of,
-    reads_alike,
-    round_of,
+    SeedCache,
+    build_round,
+    build_unvisited_resource,
+    decide_admission,
+    has_minimal_depths,
+    has_same_content_settings,
+    round_limits,
 )
 
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from gossamer.model import AdmitCandidates
     from gossamer.store.sqlite.database import Transaction
     from gossamer.store.values import Round
-    from gossamer.store.work.rounds import Limits
+    from gossamer.store.work.rounds import RoundLimits
 
-LAST = """
+SELECT_LAST_ROUND = """
     SELECT id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages
     FROM rounds ORDER BY id DESC LIMIT 1"""
-JOINED = "SELECT url FROM resources INDEXED BY resources_seeds WHERE seed = 1 ORDER BY id"
-_MARKED = "FROM resources INDEXED BY resources_seeds WHERE seed = 1"
+SELECT_SEED_URLS = "SELECT url FROM resources INDEXED BY resources_seeds WHERE seed = 1 ORDER BY id"
+_FROM_SEEDS = "FROM resources INDEXED BY resources_seeds WHERE seed = 1"
 # Asked apart: together they take three times as long.
-MARKED = f"SELECT (SELECT count(*) {_MARKED}), (SELECT max(id) {_MARKED})"
+SELECT_SEED_SUMMARY = f"SELECT (SELECT count(*) {_FROM_SEEDS}), (SELECT max(id) {_FROM_SEEDS})"
 # Not what an import has claimed, for which no scope is asked: it is a crawler without parsers that can be changed.
-CLAIMS = """
+SELECT_UNVISITED = """
     SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
         r.depth, r.hops, r.seed, coalesce(b.number, 0), coalesce(l.anchor, ''), coalesce(s.topic, 0)
     FROM resources AS r LEFT JOIN backlinks AS b ON b.resource = r.id
@@ -52,47 +52,49 @@ CLAIMS = """
 READMIT = "UPDATE resources SET state = ?, role = ?, reason = ?, priority = ?, asked = ? WHERE id = ?"
 
 
-def current(db: sqlite3.Connection, seeds_read: SeedsRead | None = None) -> Round | None:
+def current_round(db: sqlite3.Connection, seed_cache: SeedCache | None = None) -> Round | None:
     """The last round begun, finished or not. What is in memory must not come from a transaction that may fail."""
-    row = db.execute(LAST).fetchone()
+    row = db.execute(SELECT_LAST_ROUND).fetchone()
     if row is None:
         return None
-    seeds_read = seeds_read or SeedsRead()
-    return round_of(row, seeds_read.of(row[0], db.execute(MARKED).fetchone(), partial(_seeds, db)))
+    seed_cache = seed_cache or SeedCache()
+    return build_round(
+        row, seed_cache.get(row[0], db.execute(SELECT_SEED_SUMMARY).fetchone(), partial(_load_seeds, db))
+    )
 
 
-def _seeds(db: sqlite3.Connection, round_id: int) -> RoundSeeds:
+def _load_seeds(db: sqlite3.Connection, round_id: int) -> RoundSeeds:
     given = db.execute("SELECT url FROM seeds WHERE round = ? ORDER BY seq", (round_id,)).fetchall()
-    return RoundSeeds.of((url for (url,) in given), (url for (url,) in db.execute(JOINED)))
+    return RoundSeeds.from_urls((url for (url,) in given), (url for (url,) in db.execute(SELECT_SEED_URLS)))
 
 
-def limits(db: sqlite3.Connection) -> Limits:
+def current_limits(db: sqlite3.Connection) -> RoundLimits:
     """What the current round allows; everything when there is none."""
-    return limits_of(db.execute(LAST).fetchone())
+    return round_limits(db.execute(SELECT_LAST_ROUND).fetchone())
 
 
-def begin(
+def begin_round(
     tx: Transaction, settings: str, seeds: Sequence[str], max_pages: int | None, max_pages_per_host: int | None,
     now: float,
 ) -> Round:  # fmt: skip
     """Start a round; the one before, if it is under way, ends here, and its seeds stay seeds."""
-    before = current(tx.db)
-    if before is not None and not reads_alike(before.settings, settings):
+    previous = current_round(tx.db)
+    if previous is not None and not has_same_content_settings(previous.settings, settings):
         tx.db.execute("UPDATE resources SET etag = '', last_modified = '' WHERE etag <> '' OR last_modified <> ''")
-    seeds = tuple(dict.fromkeys((*(before.seeds if before else ()), *seeds)))
+    seeds = tuple(dict.fromkeys((*(previous.seeds if previous else ()), *seeds)))
     tx.db.execute("UPDATE rounds SET finished_at = ? WHERE finished_at IS NULL", (now,))
     row = (now, settings, max_pages, max_pages_per_host)
     insert = "INSERT INTO rounds (started_at, settings, max_pages, max_pages_per_host) VALUES (?, ?, ?, ?)"
-    begun = tx.db.execute(insert, row).lastrowid
-    rows = ((begun, seq, url) for seq, url in enumerate(seeds))
+    round_id = tx.db.execute(insert, row).lastrowid
+    rows = ((round_id, seq, url) for seq, url in enumerate(seeds))
     tx.db.executemany("INSERT INTO seeds (round, seq, url) VALUES (?, ?, ?)", rows)
     tx.db.execute("UPDATE hosts SET round_pages = 0, spent = 0 WHERE round_pages > 0 OR spent > 0")
-    started = current(tx.db)
-    assert started is not None
-    return started
+    new_round = current_round(tx.db)
+    assert new_round is not None
+    return new_round
 
 
-def finish(tx: Transaction, now: float) -> None:
+def finish_round(tx: Transaction, now: float) -> None:
     """End the round if nothing is queued or leased: another crawler may have found work in the meantime."""
     if not tx.meta.resources(State.QUEUED) and not tx.meta.resources(State.LEASED):
         tx.db.execute("UPDATE rounds SET finished_at = ? WHERE finished_at IS NULL", (now,))
@@ -100,15 +102,15 @@ def finish(tx: Transaction, now: float) -> None:
 
 def requeue(tx: Transaction, now: float) -> int:
     """Queue again all that had its visit up to now."""
-    which = "state IN ('visited', 'failed', 'refused', 'gone') AND visited_at <= ?"
-    grouped = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {which} GROUP BY 1, 2, 3, 4"  # noqa: S608
-    for host, state, role, outcome, times in tx.db.execute(grouped, (now,)).fetchall():
-        tx.ledger.leave(host, state, role, outcome, times)
-        tx.ledger.enter(host, State.QUEUED, role, outcome, times)
+    condition = "state IN ('visited', 'failed', 'refused', 'gone') AND visited_at <= ?"
+    count_states = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {condition} GROUP BY 1, 2, 3, 4"  # noqa: S608
+    for host, state, role, outcome, times in tx.db.execute(count_states, (now,)).fetchall():
+        tx.counter_deltas.subtract(host, state, role, outcome, times)
+        tx.counter_deltas.add(host, State.QUEUED, role, outcome, times)
     update = f"""
         UPDATE resources SET state = 'queued', reason = '', tries = 0,
-            priority = CASE WHEN priority <= {LAST_OF_ALL} THEN -depth ELSE priority END
-        WHERE {which}"""  # noqa: S608
+            priority = CASE WHEN priority <= {LOWEST_PRIORITY} THEN -depth ELSE priority END
+        WHERE {condition}"""  # noqa: S608
     return tx.db.execute(update, (now,)).rowcount
 
 
@@ -118,18 +120,24 @@ def requeue(tx: Transaction, now: float) -> int:
 def readmit(tx: Transaction, admit: AdmitCandidates) -> int:
     """Decide anew on everything not visited yet, leased or not."""
     tx.meta["generation"] += 1  # what other processes remember of claims judged is no longer so
-    depth = limits(tx.db).max_depth
-    if depth is not None and not kept_minimal((row[0] for row in tx.db.execute("SELECT settings FROM rounds")), depth):
-        shorten_ways(tx.db, depth)
-    changed, last = 0, 0
-    while claims := [claim_of(row) for row in tx.db.execute(CLAIMS, (last, FORGOTTEN, READMIT_AT_ONCE))]:
-        admissions = admit([claim.candidate for claim in claims])
-        decisions = ((claim, decided(claim, a)) for claim, a in zip(claims, admissions, strict=True))
-        changes = [(claim, new) for claim, new in decisions if new != claim.standing]
+    depth = current_limits(tx.db).max_depth
+    if depth is not None and not has_minimal_depths(
+        (row[0] for row in tx.db.execute("SELECT settings FROM rounds")), depth
+    ):
+        minimize_depths(tx.db, depth)
+    changed, last_id = 0, 0
+    while unvisited := [
+        build_unvisited_resource(row) for row in tx.db.execute(SELECT_UNVISITED, (last_id, FORGOTTEN, READMIT_AT_ONCE))
+    ]:
+        admissions = admit([claim.candidate for claim in unvisited])
+        decisions = ((claim, decide_admission(claim, a)) for claim, a in zip(unvisited, admissions, strict=True))
+        changes = [(claim, new) for claim, new in decisions if new != claim.admission_state]
         tx.db.executemany(READMIT, ((*new, claim.id) for claim, new in changes))
         for claim, new in changes:
-            tx.ledger.leave(claim.host, claim.standing.state, claim.standing.role, claim.outcome)
-            tx.ledger.enter(claim.host, new.state, new.role, claim.outcome)
-        changed += sum(claim.standing.state != new.state for claim, new in changes)
-        last = claims[-1].id
+            tx.counter_deltas.subtract(
+                claim.host, claim.admission_state.state, claim.admission_state.role, claim.outcome
+            )
+            tx.counter_deltas.add(claim.host, new.state, new.role, claim.outcome)
+        changed += sum(claim.admission_state.state != new.state for claim, new in changes)
+        last_id = unvisited[-1].id
     return changed

@@ -14,10 +14,10 @@ from gossamer.revisit.pace import HINT_BIT, HINT_NEWER, HINT_UNCHANGED, LISTING,
 from gossamer.store import rows
 from gossamer.store.protocol import LEASE_SECONDS
 from gossamer.store.sqlite.work import rounds
-from gossamer.store.sqlite.work.admission import as_json
-from gossamer.store.sqlite.work.counters import write_hosts
-from gossamer.store.work.revisit_rows import Due, choose_due
-from gossamer.store.work.rounds import LAST_OF_ALL
+from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.work.counters import write_host_counters
+from gossamer.store.work.revisit_rows import DueResource, choose_due
+from gossamer.store.work.rounds import LOWEST_PRIORITY
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,66 +26,66 @@ if TYPE_CHECKING:
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.sqlite.database import Transaction
     from gossamer.store.values import Freshness
-    from gossamer.store.work.revisit_rows import Told
+    from gossamer.store.work.revisit_rows import ResourceHints
 
-_WAITING = "FROM resources INDEXED BY resources_pace WHERE state IN ('visited', 'failed', 'refused', 'gone')"
-PACES = f"SELECT pace, count(*) {_WAITING} AND pace IS NOT NULL GROUP BY pace"
-PACES_THERE = f"""
+_FROM_WAITING = "FROM resources INDEXED BY resources_pace WHERE state IN ('visited', 'failed', 'refused', 'gone')"
+PACES = f"SELECT pace, count(*) {_FROM_WAITING} AND pace IS NOT NULL GROUP BY pace"
+SELECT_WAITING_PACES = f"""
     WITH RECURSIVE there (pace) AS (
-        SELECT (SELECT min(pace) {_WAITING} AND pace IS NOT NULL)
-        UNION ALL SELECT (SELECT min(pace) {_WAITING} AND pace > there.pace) FROM there WHERE there.pace IS NOT NULL)
+        SELECT (SELECT min(pace) {_FROM_WAITING} AND pace IS NOT NULL)
+        UNION ALL SELECT (SELECT min(pace) {_FROM_WAITING} AND pace > there.pace) FROM there WHERE there.pace IS NOT NULL)
     SELECT pace FROM there WHERE pace IS NOT NULL"""  # noqa: S608
 OLDEST = f"""
-    SELECT id, host, state, role, outcome, visited_at {_WAITING} AND pace = ? AND visited_at <= ?
+    SELECT id, host, state, role, outcome, visited_at {_FROM_WAITING} AND pace = ? AND visited_at <= ?
         AND host NOT IN (SELECT value FROM json_each(?))
     ORDER BY visited_at LIMIT ?"""  # noqa: S608
-STANDINGS_DUE = f"""
-    SELECT host, state, role, outcome, count(*) {_WAITING} AND pace = ? AND visited_at <= ?
+COUNT_DUE_STATES = f"""
+    SELECT host, state, role, outcome, count(*) {_FROM_WAITING} AND pace = ? AND visited_at <= ?
     GROUP BY 1, 2, 3, 4"""
 _QUEUE = f"""
     UPDATE resources SET state = 'queued', reason = '', tries = 0,
-        priority = CASE WHEN priority <= {LAST_OF_ALL} THEN -depth ELSE priority END"""  # noqa: S608
+        priority = CASE WHEN priority <= {LOWEST_PRIORITY} THEN -depth ELSE priority END"""  # noqa: S608
 QUEUE_DUE = f"""
-    {_QUEUE} WHERE id IN (SELECT id {_WAITING} AND pace = ? AND visited_at <= ?)"""
+    {_QUEUE} WHERE id IN (SELECT id {_FROM_WAITING} AND pace = ? AND visited_at <= ?)"""
 QUEUE = f"{_QUEUE} WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
 AGES = f"""
-    SELECT CAST((?1 - visited_at) / ?2 AS INTEGER), count(*) {_WAITING} AND pace < {LISTING} GROUP BY 1"""
+    SELECT CAST((?1 - visited_at) / ?2 AS INTEGER), count(*) {_FROM_WAITING} AND pace < {LISTING} GROUP BY 1"""
 AGES_BY_PACE = f"""
-    SELECT pace, CAST((?1 - visited_at) / ?2 AS INTEGER), count(*) {_WAITING} AND pace < {LISTING} GROUP BY 1, 2"""
-NUMBER_DUE = f"SELECT count(*) {_WAITING} AND pace = ? AND visited_at <= ?"
-FIRST_LATER = f"SELECT min(visited_at) {_WAITING} AND pace = ? AND visited_at > ?"
+    SELECT pace, CAST((?1 - visited_at) / ?2 AS INTEGER), count(*) {_FROM_WAITING} AND pace < {LISTING} GROUP BY 1, 2"""
+COUNT_DUE = f"SELECT count(*) {_FROM_WAITING} AND pace = ? AND visited_at <= ?"
+FIRST_LATER = f"SELECT min(visited_at) {_FROM_WAITING} AND pace = ? AND visited_at > ?"
 # What is queued and can be visited now. A host that is down, or has had its share, must not keep others waiting.
-OPEN = """
+COUNT_QUEUED_WORK = """
     SELECT queued_pages + queued_others FROM hosts INDEXED BY hosts_free
     WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= ?
     UNION ALL
     SELECT queued_pages + queued_others FROM hosts INDEXED BY hosts_held WHERE holder IS NOT NULL"""
-USED = "SELECT id, round_pages + queued_pages FROM hosts WHERE id IN (SELECT value FROM json_each(?))"
+SELECT_PAGES_USED = "SELECT id, round_pages + queued_pages FROM hosts WHERE id IN (SELECT value FROM json_each(?))"
 # A date from a sitemap or feed: kept when it is news, and believed unless the last ones were wrong.
-TELL = f"""
+WRITE_DATES = f"""
     UPDATE resources SET told_at = ?1,
         pace = CASE WHEN pace < {LISTING} AND misled < {MAX_MISLED} AND visited_at IS NOT NULL THEN
             (pace & {STEADY_MASK}) + {HINT_BIT} * CASE WHEN ?1 > visited_at THEN {HINT_NEWER} ELSE {HINT_UNCHANGED} END
             ELSE pace END
     WHERE id = ?2 AND (told_at IS NULL OR told_at < ?1)"""  # noqa: S608
-BELIEVE = "UPDATE resources SET dated = ?, found = ?, gap = ?, quiet = ? WHERE id = ? AND dated IS NULL"
+WRITE_PERIODS = "UPDATE resources SET dated = ?, found = ?, gap = ?, quiet = ? WHERE id = ? AND dated IS NULL"
 
 
-def tell(db: sqlite3.Connection, told: Told) -> None:
+def write_hints(db: sqlite3.Connection, hints: ResourceHints) -> None:
     """What sitemaps and feeds say of the pages they list."""
-    db.executemany(TELL, told.dates)
-    db.executemany(BELIEVE, told.periods)
+    db.executemany(WRITE_DATES, hints.dates)
+    db.executemany(WRITE_PERIODS, hints.periods)
 
 
 # -- what is due -------------------------------------------------------------------------------------------------------
 
 
-def paces(db: sqlite3.Connection) -> dict[int, int]:
+def pace_counts(db: sqlite3.Connection) -> dict[int, int]:
     """How many resources wait for their next visit, by pace."""
     return dict(db.execute(PACES))
 
 
-def pace(db: sqlite3.Connection, resource: int) -> int | None:
+def resource_pace(db: sqlite3.Connection, resource: int) -> int | None:
     """The pace of a resource."""
     row = db.execute("SELECT pace FROM resources WHERE id = ?", (resource,)).fetchone()
     return row[0] if row else None
@@ -94,11 +94,11 @@ def pace(db: sqlite3.Connection, resource: int) -> int | None:
 def queue_due(tx: Transaction, schedule: Schedule, now: float) -> int:
     """Queue all that is due; returns how many."""
     queued = 0
-    for (pace,) in tx.db.execute(PACES_THERE).fetchall():
+    for (pace,) in tx.db.execute(SELECT_WAITING_PACES).fetchall():
         due = (pace, now - schedule.interval(pace))
-        for host, state, role, outcome, times in tx.db.execute(STANDINGS_DUE, due).fetchall():
-            tx.ledger.leave(host, state, role, outcome, times)
-            tx.ledger.enter(host, State.QUEUED, role, outcome, times)
+        for host, state, role, outcome, times in tx.db.execute(COUNT_DUE_STATES, due).fetchall():
+            tx.counter_deltas.subtract(host, state, role, outcome, times)
+            tx.counter_deltas.add(host, State.QUEUED, role, outcome, times)
         queued += tx.db.execute(QUEUE_DUE, due).rowcount
     return queued
 
@@ -109,42 +109,45 @@ def keep_fresh(tx: Transaction, schedule: Schedule, budget: VisitBudget, now: fl
     A period of the budget is a round, whose limits hold for all crawlers and for new pages as well. Within it the
     visits are spread evenly.
     """
-    current = rounds.current(tx.db)
+    current = rounds.current_round(tx.db)
     if current is None:
         return 0
     limits = (current.max_pages, current.max_pages_per_host)
     if now >= current.started_at + budget.seconds or limits != (budget.pages, budget.per_host):
-        current = rounds.begin(tx, current.settings, current.seeds, budget.pages, budget.per_host, now)
+        current = rounds.begin_round(tx, current.settings, current.seeds, budget.pages, budget.per_host, now)
     share = min(1.0, (now - current.started_at) / budget.seconds)
-    write_hosts(tx.db, tx.ledger)  # so that the hosts' own counters are right to look at
-    queued = sum(number for (number,) in tx.db.execute(OPEN, (now + LEASE_SECONDS,)))
-    most = math.ceil(budget.pages * share) - current.pages - queued - tx.meta.resources(State.LEASED)
-    if most <= 0:
+    write_host_counters(tx.db, tx.counter_deltas)  # so that the hosts' own counters are right to look at
+    queued = sum(number for (number,) in tx.db.execute(COUNT_QUEUED_WORK, (now + LEASE_SECONDS,)))
+    max_visits = math.ceil(budget.pages * share) - current.pages - queued - tx.meta.resources(State.LEASED)
+    if max_visits <= 0:
         return 0
-    chosen = choose_due(_Shelf(tx.db), schedule, budget, most, now)
+    chosen = choose_due(_RevisitQueue(tx.db), schedule, budget, max_visits, now)
     for one in chosen:
-        tx.ledger.leave(one.host, one.state, one.role, one.outcome)
-        tx.ledger.enter(one.host, State.QUEUED, one.role, one.outcome)
-    tx.db.execute(QUEUE, (as_json(one.id for one in chosen),))
+        tx.counter_deltas.subtract(one.host, one.state, one.role, one.outcome)
+        tx.counter_deltas.add(one.host, State.QUEUED, one.role, one.outcome)
+    tx.db.execute(QUEUE, (json_array(one.id for one in chosen),))
     return len(chosen)
 
 
-class _Shelf:
+class _RevisitQueue:
     """What waits for its next visit (`store.revisiting.Shelf`)."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def paces(self) -> list[int]:
-        return [pace for (pace,) in self._db.execute(PACES_THERE).fetchall()]
+        return [pace for (pace,) in self._db.execute(SELECT_WAITING_PACES).fetchall()]
 
-    def oldest(self, pace: int, before: float, passed: Collection[int], most: int) -> Iterator[Due]:
-        return (Due._make((*row, pace)) for row in self._db.execute(OLDEST, (pace, before, as_json(passed), most)))
+    def oldest(self, pace: int, before: float, skipped_hosts: Collection[int], limit: int) -> Iterator[DueResource]:
+        return (
+            DueResource._make((*row, pace))
+            for row in self._db.execute(OLDEST, (pace, before, json_array(skipped_hosts), limit))
+        )
 
-    def used(self, hosts: Collection[int]) -> dict[int, int]:
-        return dict(self._db.execute(USED, (as_json(hosts),)))
+    def pages_used(self, hosts: Collection[int]) -> dict[int, int]:
+        return dict(self._db.execute(SELECT_PAGES_USED, (json_array(hosts),)))
 
-    def ages(self, now: float, step: float) -> list[tuple[int, int]]:
+    def age_counts(self, now: float, step: float) -> list[tuple[int, int]]:
         return self._db.execute(AGES, (now, step)).fetchall()
 
 
@@ -154,11 +157,11 @@ class _Shelf:
 def freshness(db: sqlite3.Connection, schedule: Schedule, now: float) -> Freshness:
     """How long ago the pages were visited, how many of them have probably changed since, and what is due."""
 
-    def look(pace: int, until: float) -> tuple[int, float | None]:
-        ((number,),) = db.execute(NUMBER_DUE, (pace, until)).fetchall()
+    def count_due(pace: int, until: float) -> tuple[int, float | None]:
+        ((number,),) = db.execute(COUNT_DUE, (pace, until)).fetchall()
         ((first_later,),) = db.execute(FIRST_LATER, (pace, until)).fetchall()
         return number, first_later
 
     ages = db.execute(AGES_BY_PACE, (now, rows.MINUTE)).fetchall()
-    there = [pace for (pace,) in db.execute(PACES_THERE)]
-    return rows.freshness(ages, *rows.due_and_next(there, schedule, now, look))
+    waiting_paces = [pace for (pace,) in db.execute(SELECT_WAITING_PACES)]
+    return rows.freshness(ages, *rows.count_due_and_next(waiting_paces, schedule, now, count_due))
