@@ -43,7 +43,7 @@ from gossamer.index.documents import DocumentMaker  # noqa: E402
 from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit  # noqa: E402
 from gossamer.parse.options import ParseOptions  # noqa: E402
 from gossamer.parse.page_parser import PageParser  # noqa: E402
-from gossamer.parse.pool import ALLOCATOR  # noqa: E402
+from gossamer.parse.pool import ALLOCATOR_VARIABLES  # noqa: E402
 from gossamer.parse.readers.html import read_html  # noqa: E402
 from gossamer.urls.canonical import url_digest  # noqa: E402
 from gossamer.wiring import open_index_writer, open_store  # noqa: E402
@@ -322,6 +322,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if not os.environ.keys() >= ALLOCATOR.keys():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
+    if not os.environ.keys() >= ALLOCATOR_VARIABLES.keys():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR_VARIABLES})
     sys.exit(main())

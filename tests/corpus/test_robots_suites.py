@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gossamer.config import PolitenessSettings
-from gossamer.crawl.frontier import AskRobots, Fetch, Frontier
+from gossamer.crawl.frontier import FetchRobots, FetchUrl, Frontier
 from gossamer.model import HostLease, Lease, Outcome, Robots, Role
 from gossamer.urls.robots import RobotsRules, classify_robots_response, decode_robots
 from helpers.suites import table
@@ -152,11 +152,11 @@ def test_a_copy_is_used_for_24_hours_and_not_longer_also_of_a_host_that_is_held(
     )
     bench = Frontier(PolitenessSettings(), {}, product="Gossamer", obey_robots=True)
     taken = HostLease(host=1, name="example.org", ready_at=0.0, failures=0, robots=(kept,), leases=leases)
-    bench.take_in(taken, now=0.0)
+    bench.add_host_lease(taken, now=0.0)
     late = 24 * 3600.0
-    assert isinstance(bench.next(late - 1), Fetch)
-    bench.finished(leases[0], late - 1, took=0.1, address="192.0.2.1", failed=False, wait=0.0)
-    assert isinstance(bench.next(late), AskRobots)
+    assert isinstance(bench.next_work(late - 1), FetchUrl)
+    bench.finish_transfer(leases[0], late - 1, transfer_seconds=0.1, address="192.0.2.1", has_failed=False, wait=0.0)
+    assert isinstance(bench.next_work(late), FetchRobots)
 
 
 def test_500_kib_of_a_file_are_read() -> None:

@@ -380,7 +380,7 @@ def test_cranfield_questions_are_answered_as_well(nginx_binary: Path, tmp_path: 
         crawl(nginx.url("cranfield"), web, *FAST, "--index-url", index.url)
         with closing(wiring.open_store(str(web), read_only=True)) as store:
             figures = ask(
-                collection, wiring.searcher(store, index.reader(), str(web)), nginx.url("cranfield").rstrip("/")
+                collection, wiring.build_searcher(store, index.reader(), str(web)), nginx.url("cranfield").rstrip("/")
             )
     assert figures.map >= 0.322
     assert figures.ndcg10 >= 0.405

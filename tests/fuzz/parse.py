@@ -16,7 +16,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["gossamer.crawl"]):
+with atheris.instrument_imports(include=["gossamer.parse", "gossamer.urls"]):
     from gossamer.parse.options import ParseOptions
     from gossamer.parse.page_parser import PageParser
     from gossamer.parse.readers import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
@@ -26,7 +26,7 @@ with atheris.instrument_imports(include=["gossamer.crawl"]):
 import msgspec
 
 from gossamer.model import Outcome, Page, ParseJob, Role
-from gossamer.parse.pool import _is_sound
+from gossamer.parse.pool import _is_valid_reply
 
 TYPES = (
     "text/html", "text/html; charset=utf-16", "application/xhtml+xml", "text/xml", "application/rss+xml", "text/plain",
@@ -55,7 +55,7 @@ def one_input(data: bytes) -> None:
 def check(page: Page, job: ParseJob) -> None:
     """What the coordinator and the store rely on."""
     assert page.outcome in {Outcome.FETCHED, Outcome.TOO_BIG, Outcome.BAD_ENCODING}, page.outcome
-    assert _is_sound(page, job)
+    assert _is_valid_reply(page, job)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(page), type=Page) == page
     assert page.size <= SMALL.max_bytes
     texts = (page.title, page.description, page.language, page.reason, page.canonical, *page.links.urls)

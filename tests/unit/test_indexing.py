@@ -28,15 +28,15 @@ HOME, NEXT = "http://a.test/", "http://a.test/next"
 def test_the_links_of_a_graph_that_is_used_follow_before_the_crawl_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "ANCHORS_SECONDS", 0.0)
+    monkeypatch.setattr(indexing, "ANCHORS_DELAY_SECONDS", 0.0)
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         visit_all(store, start(store, HOME), {HOME: []})
         open_bonds(store, tmp_path / "web" / "graph")
         visit_all(store, start(store, NEXT), {NEXT: [HOME]})
         looks = iter([False, True])
         with closing(IndexBuilder(store, partial(TantivyWriter, TantivyLocation(tmp_path / "index")))) as builder:
-            keep = partial(indexing._keep_graph, str(tmp_path / "web"), store)
-            indexing.follow(builder, lambda _: next(looks), keep)
+            keep = partial(indexing._update_graph, str(tmp_path / "web"), store)
+            indexing.follow_changes(builder, lambda _: next(looks), keep)
         kept = load_manifest(tmp_path / "web" / "graph" / "bonds.json")
         assert kept is not None
         assert kept.version == store.version()
@@ -81,5 +81,5 @@ def test_an_index_with_little_to_do_gives_its_memory_back(
 ) -> None:
     builder = Scripted(news)
     monkeypatch.setattr(time, "monotonic", lambda: float(builder.second))
-    indexing.follow(builder, lambda _: builder.second >= 200)  # type: ignore[arg-type] # what it needs of one
+    indexing.follow_changes(builder, lambda _: builder.second >= 200)  # type: ignore[arg-type] # what it needs of one
     assert builder.rested == rested

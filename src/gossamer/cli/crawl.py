@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gossamer.crawl.loop import CrawlLoop
-    from gossamer.start import Ask, Complete
+    from gossamer.start import AlreadyComplete, CrawlRequest
     from gossamer.store.values import WaitingHost
 
 HARD_STOP = 2  # the second Ctrl-C
@@ -134,34 +134,34 @@ def run_crawl(
     starts = [*_first_few(urls), *([f"what is found for {words}"] if words else [])]
     location = display_location(store)
     _print_message(f"Crawling {', '.join(starts)} into {location} ..." if starts else f"{again} in {location} ...")
-    from gossamer.start import Ask, Complete, prepare
+    from gossamer.start import AlreadyComplete, CrawlRequest, prepare_crawl
 
-    request = Ask(
+    request = CrawlRequest(
         store=store, urls=urls, query=words or "", revisit="all" if everything else "due" if revisit else "",
         watch=watch, flags=flags, config_file=config, log_file=log_file, environ=os.environ,
     )  # fmt: skip
-    loop = prepare(request)
+    loop = prepare_crawl(request)
     on_ready()
-    if isinstance(loop, Complete):
+    if isinstance(loop, AlreadyComplete):
         with indexing_alongside(store, loop.index):
             _print_complete(loop, request, as_json=as_json)
         return False
     started = time.monotonic()
-    with indexing_alongside(store, loop.index, is_hurried=lambda: loop.is_dropping):
+    with indexing_alongside(store, loop.index_settings, is_hurried=lambda: loop.is_stopping_at_once):
         _run(loop, quiet=quiet)
         seconds = time.monotonic() - started
-        if loop.failure and not loop.progress().pages:
-            _print_leftovers(loop.leftovers)
-            raise SeedUnreachable(loop.failure)
+        if loop.failure_message and not loop.progress().pages:
+            _print_leftovers(loop.leftover_hosts)
+            raise SeedUnreachable(loop.failure_message)
         _print_summary(loop, seconds, f"gossamer {resume_command} --store {quote(store)}", as_json=as_json)
         if loop.progress().failed or loop.progress().refused:
             _print_message(f"What went wrong and why: gossamer errors --store {quote(store)}")
-        if loop.failure:
-            raise SeedUnreachable(loop.failure)
-        _print_unvisited_seeds(loop.unvisited)
-        if loop.lost:
-            raise CrawlerLost(loop.lost)
-    return loop.ending == STOPPED
+        if loop.failure_message:
+            raise SeedUnreachable(loop.failure_message)
+        _print_unvisited_seeds(loop.unvisited_seeds)
+        if loop.lost_message:
+            raise CrawlerLost(loop.lost_message)
+    return loop.end_reason == STOPPED
 
 
 def _run(loop: CrawlLoop, *, quiet: bool) -> None:
@@ -235,7 +235,7 @@ def _print_summary(loop: CrawlLoop, seconds: float, resume_command: str, *, as_j
         )  # fmt: skip
     rate = progress.pages / seconds if seconds else 0.0
     _print_message(
-        f"{progress.name}: {loop.ending}. {pluralize(progress.pages, 'page')}, {format_bytes(progress.bytes)} in "
+        f"{progress.name}: {loop.end_reason}. {pluralize(progress.pages, 'page')}, {format_bytes(progress.bytes)} in "
         f"{format_duration(seconds)} ({rate:,.1f} pages/s)."
     )
     _print_message(
@@ -243,9 +243,9 @@ def _print_summary(loop: CrawlLoop, seconds: float, resume_command: str, *, as_j
         f"{progress.queued:,} queued."
     )
     if progress.queued:
-        limit = " --max-pages N (or none)" if loop.ending == PAGE_LIMIT else ""
+        limit = " --max-pages N (or none)" if loop.end_reason == PAGE_LIMIT else ""
         _print_message(f"Go on with: {resume_command}{limit}")
-    _print_leftovers(loop.leftovers)
+    _print_leftovers(loop.leftover_hosts)
 
 
 def _print_leftovers(waiting: Iterable[WaitingHost]) -> None:
@@ -262,7 +262,7 @@ def _print_unvisited_seeds(seeds: Mapping[str, str]) -> None:
         _print_message(f"{pluralize(len(seeds) - MAX_UNVISITED_SHOWN, 'more seed')} could not be visited.")
 
 
-def _print_complete(complete: Complete, request: Ask, *, as_json: bool) -> None:
+def _print_complete(complete: AlreadyComplete, request: CrawlRequest, *, as_json: bool) -> None:
     if as_json:
         _print_json(
             pages=0, bytes=0, failed=0, refused=0, known=complete.known, queued=0, seconds=0.0, pages_per_second=0.0

@@ -22,7 +22,7 @@ from gossamer.cli.output import (
 )
 from gossamer.cli.progress import ProgressLine
 from gossamer.errors import UsageError
-from gossamer.lookup import crawl_settings
+from gossamer.lookup import stored_crawl_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,7 +63,7 @@ def import_(places: tuple[Path, ...], base: str | None, store: str, config: Path
         _read_pages(path, base, settings)  # what holds no pages is seen before a store is made for them
     web = open_store(store, create=True, settings=settings.store)
     try:
-        stored = load_settings(store, config, {}, crawl_settings(web)).settings
+        stored = load_settings(store, config, {}, stored_crawl_settings(web)).settings
         with indexing_alongside(store, stored.index if stored.crawl.index else None):
             pages = chain.from_iterable(_read_pages(place, base, stored) for place in places)
             _print_summary(_import_pages(web, stored, pages), as_json=as_json)

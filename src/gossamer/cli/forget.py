@@ -11,7 +11,7 @@ from gossamer.cli.open_web import is_at_work, open_web
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import escape_hidden, json_text, print_line, print_message
 from gossamer.errors import IndexBusy, UsageError
-from gossamer.lookup import find, url_rules
+from gossamer.lookup import find_resource, stored_url_rules
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store
@@ -57,9 +57,9 @@ def _remove_from_index(web: Store, location: str) -> None:
 def _forget_page(web: Store, text: str, *, yes: bool) -> tuple[str, int]:
     from gossamer.urls.canonical import url_digest
 
-    row = find(web, text)
+    row = find_resource(web, text)
     _confirm(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
-    count = web.forget(url_digest=url_digest(row.url, url_rules(web)))
+    count = web.forget(url_digest=url_digest(row.url, stored_url_rules(web)))
     print_message(f"Forgot {row.url}.")
     return row.url, count
 

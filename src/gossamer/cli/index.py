@@ -80,7 +80,7 @@ def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
 def _follow_store(web: Store, location: str, progress_line: ProgressLine) -> IndexProgress:
     """Take what comes until somebody says that it is enough; what is committed by then stays."""
     from gossamer.index.build import IndexBuilder
-    from gossamer.indexing import follow
+    from gossamer.indexing import follow_changes
     from gossamer.wiring import open_index_writer
 
     stop_event = threading.Event()
@@ -90,7 +90,7 @@ def _follow_store(web: Store, location: str, progress_line: ProgressLine) -> Ind
     )
     try:
         print_message(f"The index follows {location}. Ctrl-C ends that.")
-        follow(builder, stop_event.wait)
+        follow_changes(builder, stop_event.wait)
         builder.catch_up()
     finally:
         builder.close()
@@ -104,17 +104,17 @@ def indexing_alongside(
     store: str, settings: IndexSettings | None, *, is_hurried: Callable[[], bool] = bool
 ) -> Iterator[None]:
     """While the store is filled, the index follows, where it is; at the end people see how far it is."""
-    from gossamer.indexing import indexed
+    from gossamer.indexing import index_alongside
 
     progress_line, behind_message = (
         ProgressLine(),
         f"The index is behind; catch up with: gossamer index --store {quote(store)}",
     )
-    with indexed(
+    with index_alongside(
         store,
         settings,
-        tell=lambda now: progress_line.update(f"Indexing: {_describe_progress(now)}"),
-        hurried=is_hurried,
+        on_progress=lambda now: progress_line.update(f"Indexing: {_describe_progress(now)}"),
+        is_hurried=is_hurried,
     ) as faults:
         yield
     progress_line.close()

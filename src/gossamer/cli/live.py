@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-    from gossamer.crawl.progress import Progress
+    from gossamer.crawl.progress import CrawlProgress
 
 FRAME_SECONDS = 0.25  # between two frames: faster cannot be read, and each one costs a few milliseconds
 LABEL_WIDTH = 9  # cells of the labels on the left
@@ -39,7 +39,7 @@ LIMIT_TEXTS = {
 class Display(Protocol):
     """Shows a crawl."""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: CrawlProgress) -> None:
         """Take the newest state; call as often as you like."""
         ...
 
@@ -68,7 +68,7 @@ class PlainDisplay:
         self._next_at = 0.0
         self._note = ""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: CrawlProgress) -> None:
         """Write a line when it is time for one, or when the crawl has something to say."""
         if progress.note != self._note:
             self._note = progress.note
@@ -87,7 +87,7 @@ class PlainDisplay:
         """Nothing to put right."""
 
 
-def plain_line(progress: Progress) -> str:
+def plain_line(progress: CrawlProgress) -> str:
     """A crawl's state in one line."""
     parts = [
         f"{pluralize(progress.pages, 'page')} ({progress.pages_per_second:,.1f}/s)",
@@ -111,7 +111,7 @@ class LiveDisplay:
         self._live: Live | None = None
         self._drawn_at = float("-inf")
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: CrawlProgress) -> None:
         """Draw a frame, unless the last one is too young."""
         now = time.monotonic()
         if now - self._drawn_at < FRAME_SECONDS:
@@ -146,7 +146,7 @@ class LiveDisplay:
         return self._live
 
 
-def frame(progress: Progress, width: int) -> Text:
+def frame(progress: CrawlProgress, width: int) -> Text:
     """A crawl's state as a few lines of at most `width` cells."""
     from rich.text import Text
 
@@ -161,7 +161,7 @@ def frame(progress: Progress, width: int) -> Text:
     return Text("\n").join(lines)
 
 
-def _title(progress: Progress) -> Text:
+def _title(progress: CrawlProgress) -> Text:
     from rich.text import Text
 
     line = Text(no_wrap=True)
@@ -173,7 +173,7 @@ def _title(progress: Progress) -> Text:
     return line
 
 
-def _note_lines(progress: Progress, width: int) -> list[Text]:
+def _note_lines(progress: CrawlProgress, width: int) -> list[Text]:
     """Why it is not running, as many lines as that takes: it asks people to do something."""
     from rich.text import Text
 
@@ -181,7 +181,7 @@ def _note_lines(progress: Progress, width: int) -> list[Text]:
     return [Text(f"  {line}", style="yellow") for line in lines]
 
 
-def _number_rows(progress: Progress) -> list[Text]:
+def _number_rows(progress: CrawlProgress) -> list[Text]:
     pages = f"{progress.pages:,}  {progress.pages_per_second:,.1f}/s  (mean {progress.mean_pages_per_second:,.1f}/s)"
     sizes = f"{format_bytes(progress.bytes)}  {format_bytes(progress.bytes_per_second)}/s"
     queue = f"{progress.queued:,} of {progress.known:,} known"
@@ -195,7 +195,7 @@ def _number_rows(progress: Progress) -> list[Text]:
     return rows
 
 
-def _waiting_rows(progress: Progress) -> list[Text]:
+def _waiting_rows(progress: CrawlProgress) -> list[Text]:
     """The hosts waiting, one a line: which, how long, why."""
     shown = progress.waiting[:HOSTS_SHOWN]
     rows = []

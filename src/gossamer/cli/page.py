@@ -28,7 +28,7 @@ from gossamer.cli.output import (
     write_table,
 )
 from gossamer.errors import UsageError
-from gossamer.lookup import find
+from gossamer.lookup import find_resource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def page(url: str, what: str | None, limit: int | None, store: str, as_json: boo
     JSON with --text: {"url", "text": [{"field", "text"}]}
     """
     with open_web(store) as web:
-        row = find(web, url)
+        row = find_resource(web, url)
         if what == "text":
             _print_text(web, row, as_json=as_json)
         elif what == "source":
@@ -83,13 +83,13 @@ def _print_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
 
 
 def _print_source(web: Store, row: ResourceRow) -> None:
-    from gossamer.parse.charset import UTF8, by_label
+    from gossamer.parse.charset import UTF8, charset_by_label
 
     source = web.source(row.id)
     if source is None:
         raise UsageError(f"The source of {row.url} was not kept.")
     if is_terminal(sys.stdout):  # the page must not talk to the terminal
-        charset = by_label(row.charset) or UTF8
+        charset = charset_by_label(row.charset) or UTF8
         print_line(escape_hidden_lines(source.decode(charset.codec, "replace")))
     else:
         sys.stdout.buffer.write(source)

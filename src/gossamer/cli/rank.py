@@ -24,7 +24,7 @@ from gossamer.cli.output import (
     write_table,
 )
 from gossamer.errors import UsageError
-from gossamer.lookup import find
+from gossamer.lookup import find_resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -123,7 +123,7 @@ def _rank_near(location: str, urls: Sequence[str], options: RankOptions, limit: 
     from gossamer.graph.snapshot import open_graph
 
     with open_web(location) as web, graph_directory(location) as directory:
-        start_rows = [find(web, url) for url in urls]
+        start_rows = [find_resource(web, url) for url in urls]
         with _show_progress() as on_progress:
             graph = open_graph(web, directory, include_unvisited=options.include_unvisited, on_progress=on_progress)
             nearest = pages_near(graph, [row.id for row in start_rows], options, limit)
@@ -308,7 +308,7 @@ def related(url: str, limit: int | None, store: str, as_json: bool) -> None:
     from gossamer.graph.structure import related_pages
 
     with open_web(store) as web, graph_directory(store) as directory:
-        row = find(web, url)
+        row = find_resource(web, url)
         with _show_progress() as on_progress:
             graph = open_graph(web, directory, on_progress=on_progress)
         pages = graph.pages_of([row.id])

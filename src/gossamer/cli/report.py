@@ -125,14 +125,14 @@ def _exit_by_findings(
 
 def _options(web: Store, reports: Iterable[Report], url: str | None, since: str | None) -> ReportOptions:
     from gossamer.graph.reports.base import ReportOptions
-    from gossamer.lookup import find
+    from gossamer.lookup import find_resource
 
     needed = {need for each in reports for need in each.takes}
     if "url" in needed and url is None:
         raise UsageError("Which URL? Give it with --url.")
     current = web.current_round()
     start = _parse_moment(since, time.time()) if since else current.started_at if current else 0.0
-    return ReportOptions(resource=find(web, url).id if url else None, since=start)
+    return ReportOptions(resource=find_resource(web, url).id if url else None, since=start)
 
 
 def _parse_moment(text: str, now: float) -> float:

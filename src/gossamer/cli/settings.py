@@ -81,11 +81,11 @@ def show_(changed: bool, store: str, config: Path | None, as_json: bool) -> None
 def _stored_settings(store: str) -> dict[str, object] | None:
     """What the web was crawled with, if there is one."""
     from gossamer.cli.open_web import open_web
-    from gossamer.lookup import crawl_settings
+    from gossamer.lookup import stored_crawl_settings
 
     try:
         with open_web(store) as web:
-            return crawl_settings(web)
+            return stored_crawl_settings(web)
     except StoreMissing:
         return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer import config
-from gossamer.crawl.policy import Admissions, topic_words
+from gossamer.crawl.policy import AdmissionPolicy, topic_words
 from gossamer.parse.options import ParseOptions
 from gossamer.urls.canonical import UrlRules
 from gossamer.urls.scope import Scope
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gossamer.config import CrawlSettings, Settings
     from gossamer.model import AdmitCandidates
 
-LEASED_AHEAD = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
+URLS_PER_CONNECTION = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
 
 
 def url_rules(crawl: CrawlSettings) -> UrlRules:
@@ -28,9 +28,9 @@ def url_rules(crawl: CrawlSettings) -> UrlRules:
     return UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
 
 
-def admissions(crawl: CrawlSettings, seeds: tuple[str, ...]) -> AdmitCandidates:
+def admission_policy(crawl: CrawlSettings, seeds: tuple[str, ...]) -> AdmitCandidates:
     """What becomes of URLs that are found, by these seeds."""
-    return Admissions(crawl, Scope(crawl, seeds))
+    return AdmissionPolicy(crawl, Scope(crawl, seeds))
 
 
 def parse_options(settings: Settings) -> ParseOptions:
@@ -49,12 +49,12 @@ def parse_options(settings: Settings) -> ParseOptions:
     )
 
 
-class Terms:
+class RoundSettings:
     """Those that hold now."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._stored = msgspec.json.encode(settings.crawl).decode()
+        self._stored_json = msgspec.json.encode(settings.crawl).decode()
         self.rules = url_rules(settings.crawl)
 
     @property
@@ -63,19 +63,19 @@ class Terms:
         return self._settings.crawl
 
     @property
-    def ahead(self) -> int:
+    def urls_per_connection(self) -> int:
         """URLs to lease for each connection to a host."""
-        return LEASED_AHEAD if self.crawl.order == "breadth" else 1
+        return URLS_PER_CONNECTION if self.crawl.order == "breadth" else 1
 
     def parse_options(self) -> ParseOptions:
         """What the parser processes need to know."""
         return parse_options(self._settings)
 
-    def take_over(self, stored: str) -> bool:
+    def update(self, stored: str) -> bool:
         """Go by the settings of the current round; tells whether they are others than before."""
-        if stored == self._stored:
+        if stored == self._stored_json:
             return False
-        self._stored = stored
+        self._stored_json = stored
         self._settings = msgspec.structs.replace(self._settings, crawl=config.decode_crawl_settings(stored))
         self.rules = url_rules(self.crawl)
         return True

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from gossamer.model import FetchResult, Page
     from gossamer.parse.pool import ParserPool
 
-MOST_SEEDS = 50  # a result page has ten to a hundred results; its footers and adverts have links too
+MAX_SEEDS = 50  # a result page has ten to a hundred results; its footers and adverts have links too
 
 
-def result_links(
+def search_result_links(
     template: str, words: str, fetcher: Fetcher, pool: ParserPool, selector: selectors.BaseSelector
 ) -> list[str]:
     """The pages that a search service finds for some words.
@@ -36,38 +36,38 @@ def result_links(
     if url is None:
         raise UsageError(f"search_service.url is not a URL: {template}")
     fetcher.allow_private(url)
-    page = _page(url, fetcher, pool, selector)
-    own = authority(url)
-    found = [
+    page = _fetch_page(url, fetcher, pool, selector)
+    service = authority(url)
+    targets = [
         target
         for target, kind in zip(page.links.urls, page.links.kinds, strict=True)
-        if kind == Kind.HYPERLINK and authority(target) != own
+        if kind == Kind.HYPERLINK and authority(target) != service
     ]
-    seeds = list(dict.fromkeys(found))[:MOST_SEEDS]
+    seeds = list(dict.fromkeys(targets))[:MAX_SEEDS]
     if not seeds:
-        raise SeedUnreachable(f"The search service at {own} gave no links for: {words}")
+        raise SeedUnreachable(f"The search service at {service} gave no links for: {words}")
     return seeds
 
 
-def _page(url: str, fetcher: Fetcher, pool: ParserPool, selector: selectors.BaseSelector, hops: int = 5) -> Page:
-    fetched = _fetched(Request(id=1, url=url, role=Role.PAGE), fetcher, selector)
+def _fetch_page(url: str, fetcher: Fetcher, pool: ParserPool, selector: selectors.BaseSelector, hops: int = 5) -> Page:
+    fetched = _fetch(Request(id=1, url=url, role=Role.PAGE), fetcher, selector)
     if fetched.outcome is Outcome.REDIRECTED and hops:
-        return _page(fetched.location, fetcher, pool, selector, hops - 1)
+        return _fetch_page(fetched.location, fetcher, pool, selector, hops - 1)
     if fetched.outcome is not Outcome.FETCHED:
         raise SeedUnreachable(f"The search service did not answer: {fetched.reason or fetched.outcome} ({url})")
     pool.submit(parse_job(fetched))
-    while not (pages := pool.finished()):
+    while not (pages := pool.take_results()):
         for key, mask in selector.select(0.25):
             key.data(mask)
         pool.tick(time.time())
     return pages[0]
 
 
-def _fetched(request: Request, fetcher: Fetcher, selector: selectors.BaseSelector) -> FetchResult:
+def _fetch(request: Request, fetcher: Fetcher, selector: selectors.BaseSelector) -> FetchResult:
     fetcher.start(request)
-    while not (answers := fetcher.take_results()):
+    while not (results := fetcher.take_results()):
         timeout = fetcher.next_timeout(time.time())
         for key, mask in selector.select(0.25 if timeout is None else min(timeout, 0.25)):
             key.data(mask)
         fetcher.tick(time.time())
-    return answers[0]
+    return results[0]

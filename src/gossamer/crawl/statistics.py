@@ -6,62 +6,64 @@ import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
-from gossamer.crawl.progress import Progress
+from gossamer.crawl.progress import CrawlProgress
 from gossamer.model import Outcome, Role, State
 from gossamer.store.values import CrawlerReport
 
 if TYPE_CHECKING:
-    from gossamer.crawl.writer import Done
+    from gossamer.crawl.writer import WriteResult
     from gossamer.model import Visit
     from gossamer.store.values import Counts, Round
 
-WINDOW = 5.0  # seconds over which rates and the limiting factor are taken
-LATEST = 4  # visits shown
+WINDOW_SECONDS = 5.0  # seconds over which rates and the limiting factor are taken
+LATEST_VISITS = 4  # visits shown
 
 
-class Tally:
+class CrawlStatistics:
     """Counts what was stored."""
 
     def __init__(self, counts: Counts) -> None:
         self._started = time.monotonic()
         self.pages = self.failed = self.refused = self.bytes = 0
         self.known = self.queued = 0
-        self.standing(counts)
+        self.set_totals(counts)
         self._pages_left: int | None = None  # that the page limit leaves; None: there is none
-        self.note = ""
-        self.asked = ""  # why it pauses, when somebody asked it to
+        self.disk_note = ""
+        self.pause_note = ""  # why it pauses, when somebody asked it to
         self.waiting_for = ""
-        self._marks: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
-        self._limits: deque[tuple[int, Counter[str]]] = deque()  # by second: what was waited for, in microseconds
-        self._latest: deque[tuple[str, str]] = deque(maxlen=LATEST)
+        self._samples: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
+        self._waits_by_second: deque[tuple[int, Counter[str]]] = (
+            deque()
+        )  # by second: what was waited for, in microseconds
+        self._latest: deque[tuple[str, str]] = deque(maxlen=LATEST_VISITS)
 
-    def standing(self, counts: Counts) -> None:
+    def set_totals(self, counts: Counts) -> None:
         """How the whole web stands."""
         self.known = sum(counts.resources.values())
         self.queued = counts.resources.get(State.QUEUED, 0) + counts.resources.get(State.LEASED, 0)
 
-    def allowed(self, current: Round) -> None:
+    def set_page_limit(self, current: Round) -> None:
         """What the round's page limit leaves, for all crawlers together."""
         self._pages_left = None if current.max_pages is None else max(0, current.max_pages - current.pages)
 
-    def stored(self, done: Done) -> None:
+    def count_batch(self, result: WriteResult) -> None:
         """A batch is safely stored."""
-        self.note = ""
+        self.disk_note = ""
         before = self.pages
-        for visit in done.order.visits:
-            self._count(visit)
+        for visit in result.order.visits:
+            self._count_visit(visit)
         if self._pages_left is not None:
             self._pages_left = max(0, self._pages_left - (self.pages - before))
-        if done.submitted is not None:
-            self.known, self.queued = done.submitted.known, done.submitted.open
-        if done.counts is not None:
-            self.standing(done.counts)
+        if result.submitted is not None:
+            self.known, self.queued = result.submitted.known, result.submitted.open
+        if result.counts is not None:
+            self.set_totals(result.counts)
         now = time.monotonic()
-        self._marks.append((now, self.pages, self.bytes, self.known))
-        while len(self._marks) > 2 and now - self._marks[0][0] > WINDOW:
-            self._marks.popleft()
+        self._samples.append((now, self.pages, self.bytes, self.known))
+        while len(self._samples) > 2 and now - self._samples[0][0] > WINDOW_SECONDS:
+            self._samples.popleft()
 
-    def _count(self, visit: Visit) -> None:
+    def _count_visit(self, visit: Visit) -> None:
         self.bytes += visit.bytes
         self._latest.append((visit.lease.url, str(visit.outcome)))
         if visit.state is State.REFUSED:
@@ -71,16 +73,16 @@ class Tally:
         elif visit.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED} and visit.lease.role is Role.PAGE:
             self.pages += 1
 
-    def waited(self, limit: str, seconds: float) -> None:
+    def count_wait(self, limit: str, seconds: float) -> None:
         """The loop waited for something."""
         second = int(time.monotonic())
-        if not self._limits or self._limits[-1][0] != second:
-            self._limits.append((second, Counter()))
-            while second - self._limits[0][0] > WINDOW:
-                self._limits.popleft()
-        self._limits[-1][1][limit] += int(seconds * 1e6)
+        if not self._waits_by_second or self._waits_by_second[-1][0] != second:
+            self._waits_by_second.append((second, Counter()))
+            while second - self._waits_by_second[0][0] > WINDOW_SECONDS:
+                self._waits_by_second.popleft()
+        self._waits_by_second[-1][1][limit] += int(seconds * 1e6)
 
-    def report(self, progress: Progress, parsers: int, most_parsers: int) -> CrawlerReport:
+    def build_report(self, progress: CrawlProgress, parsers: int, most_parsers: int) -> CrawlerReport:
         """What other crawlers and `gossamer crawlers` get to see."""
         return CrawlerReport(
             state=progress.state,
@@ -93,35 +95,35 @@ class Tally:
             most_parsers=most_parsers,
         )
 
-    def last_report(self) -> CrawlerReport:
+    def build_last_report(self) -> CrawlerReport:
         """What stays to be seen of a crawler that leaves: how much it did, and nothing that is over."""
         return CrawlerReport(
             state="stopping", pages=self.pages, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for=""
         )
 
-    def _limit(self) -> str:
-        waits = sum((waited for _, waited in self._limits), start=Counter[str]())
+    def _limiting_factor(self) -> str:
+        waits = sum((waited for _, waited in self._waits_by_second), start=Counter[str]())
         return waits.most_common(1)[0][0] if waits else ""
 
-    def _visits_left(self, *, growing: bool) -> int | None:
+    def _remaining_visits(self, *, is_growing: bool) -> int | None:
         """How many visits are left, if that can be known: a queue that grows says nothing, unless a limit ends it."""
         if self._pages_left is not None and self._pages_left <= self.queued:
             return self._pages_left
-        return None if growing else self.queued
+        return None if is_growing else self.queued
 
     def progress(
         self, *, name: str, state: str, transfers: int, hosts: int, waiting: tuple[tuple[str, float, str], ...]
-    ) -> Progress:
+    ) -> CrawlProgress:
         """The account as a value."""
         now = time.monotonic()
-        then, pages, size, known = self._marks[0]
-        span = max(now - then, 0.001)
+        sampled_at, pages, size, known = self._samples[0]
+        span = max(now - sampled_at, 0.001)
         rate = (self.pages - pages) / span
-        left = self._visits_left(growing=self.known > known)
-        return Progress(
+        remaining = self._remaining_visits(is_growing=self.known > known)
+        return CrawlProgress(
             name=name,
             state=state,
-            note=self.note or self.asked or (f"waiting for {self.waiting_for}" if state == "waiting" else ""),
+            note=self.disk_note or self.pause_note or (f"waiting for {self.waiting_for}" if state == "waiting" else ""),
             seconds=now - self._started,
             pages=self.pages,
             failed=self.failed,
@@ -134,8 +136,12 @@ class Tally:
             pages_per_second=rate,
             bytes_per_second=(self.bytes - size) / span,
             mean_pages_per_second=self.pages / max(now - self._started, 0.001),
-            limit=self._limit() if state != "paused" else "disk" if self.note else "",  # a note is about the disk
-            eta_seconds=left / rate if left and left > 0 and rate > 0 else None,
+            limit=self._limiting_factor()
+            if state != "paused"
+            else "disk"
+            if self.disk_note
+            else "",  # a note is about the disk
+            eta_seconds=remaining / rate if remaining and remaining > 0 and rate > 0 else None,
             waiting=waiting,
             latest=tuple(self._latest),
         )

@@ -31,7 +31,7 @@ def parse_job(fetched: FetchResult) -> ParseJob:
     )
 
 
-def visit_of(
+def build_visit(
     lease: Lease,
     fetched: FetchResult,
     page: Page | None,
@@ -39,7 +39,7 @@ def visit_of(
     now: float,
     retries: int,
     redirect: Candidate | None,
-    confirm: bool = False,
+    confirm_gone: bool = False,
 ) -> Visit:
     """The visit that an answer, parsed or not, amounts to. `confirm`: what seems gone is asked again in this round."""
     outcome, reason = fetched.outcome, fetched.reason
@@ -49,7 +49,7 @@ def visit_of(
     return Visit(
         lease=lease,
         outcome=outcome,
-        state=State.QUEUED if confirm and policy.is_doubtful(outcome, lease.before) else verdict.state,
+        state=State.QUEUED if confirm_gone and policy.needs_confirmation(outcome, lease.before) else verdict.state,
         reason=reason,
         status=fetched.status,
         visited_at=now,
@@ -63,14 +63,14 @@ def visit_of(
     )
 
 
-def dead_end(page: Page, copies: int) -> Page:
+def without_followed_links(page: Page, copies: int) -> Page:
     """A page that many others on its host equal: it is kept, and its links are not followed."""
     links = msgspec.structs.replace(page.links, follows=[False] * len(page.links.follows))
     reason = f"the same content as {copies:,} other pages of its host: its links are not followed"
     return msgspec.structs.replace(page, links=links, reason=reason)
 
 
-def unvisited(lease: Lease, outcome: Outcome, reason: str, *, now: float, state: State) -> Visit:
+def skipped_visit(lease: Lease, outcome: Outcome, reason: str, *, now: float, state: State) -> Visit:
     """The record of a URL that was not asked for, and why."""
     return Visit(
         lease=lease, outcome=outcome, state=state, reason=reason, status=0, visited_at=now, bytes=0, milliseconds=0

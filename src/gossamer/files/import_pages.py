@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.visits import media_type, parse_job, redirect_candidate, visit_of
+from gossamer.crawl.visits import build_visit, media_type, parse_job, redirect_candidate
 from gossamer.errors import CrawlerLost
 from gossamer.files.file_page import SkippedItem
 from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value
@@ -125,7 +125,7 @@ class _Import:
         for key, mask in self._selector.select(POLL_SECONDS):
             key.data(mask)
         self._pool.tick(time.time())
-        for parsed in self._pool.finished():
+        for parsed in self._pool.take_results():
             page = self._parsing.pop(parsed.id)
             if parsed.outcome is Outcome.FETCHED and parsed.media_type not in self._crawl.accept:
                 yield _refuse_type(page, parsed.media_type)
@@ -170,7 +170,7 @@ class _Import:
             redirect = redirect_candidate(lease, page.fetched.location, self._rules)
             redirect = msgspec.structs.replace(redirect, seed=False)  # nobody asked to start there
         visited_at = now if page.fetched_at is None else min(page.fetched_at, now)
-        return visit_of(lease, page.fetched, parsed, now=visited_at, retries=1, redirect=redirect)
+        return build_visit(lease, page.fetched, parsed, now=visited_at, retries=1, redirect=redirect)
 
     def _count_visits(self, visits: Sequence[Visit], now: float) -> None:
         """Tell others how it goes, and learn whether to stop. A pause is not for us: we bother nobody."""

@@ -10,9 +10,9 @@ import codecs
 import re
 from typing import NamedTuple
 
-_PRESCAN = 1024  # WHATWG HTML §13.2.3.2: a declaration counts within the first 1,024 bytes
+_PRESCAN_BYTES = 1024  # WHATWG HTML §13.2.3.2: a declaration counts within the first 1,024 bytes
 _MAX_CONTENT_TYPE = 1000  # characters of a header looked at
-_SAMPLE = 64 << 10  # bytes detection looks at; it costs about half a millisecond then
+_SAMPLE_BYTES = 64 << 10  # bytes detection looks at; it costs about half a millisecond then
 
 
 class Charset(NamedTuple):
@@ -107,72 +107,72 @@ _MARKUP = re.compile(
     rb"""<!--.*?(?:-->|\Z)|<(meta(?=[\s/])|[/!?]?[a-z])((?>[^>"']+|"[^"]*"|'[^']*')*+)>""", re.IGNORECASE | re.DOTALL
 )
 _ATTRIBUTE = re.compile(rb"""([^\s=>"'/]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""")
-_IN_CONTENT = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
+_CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
 
 
-def by_label(label: str) -> Charset | None:
+def charset_by_label(label: str) -> Charset | None:
     """The encoding a label stands for; None when nobody knows. Case and separators do not matter (`Latin-1`)."""
     return _BY_LABEL.get(_SEPARATORS.sub("", label.lower()))
 
 
-def as_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
+def convert_to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
     """The same text in UTF-8 and the name of the encoding it was in. Bytes already in UTF-8 are not touched."""
-    mark, charset = in_byte_order_mark(body)
+    mark, charset = charset_from_bom(body)
     if charset is None:
-        charset = in_header(content_type) or in_document(body) or detected(body)
+        charset = charset_from_header(content_type) or charset_from_document(body) or detect_charset(body)
     body = body[len(mark) :]
     if charset.codec == "utf-8":
         return body, charset.name
     return body.decode(charset.codec, "replace").encode(), charset.name
 
 
-def in_byte_order_mark(body: bytes) -> tuple[bytes, Charset | None]:
+def charset_from_bom(body: bytes) -> tuple[bytes, Charset | None]:
     """The byte order mark at the start, and what it says."""
     return next((found for found in _BYTE_ORDER_MARKS if body.startswith(found[0])), (b"", None))
 
 
-def in_header(content_type: str) -> Charset | None:
+def charset_from_header(content_type: str) -> Charset | None:
     """The encoding a Content-Type header names."""
     if "charset" not in content_type.lower():
         return None
     for name, value in _PARAMETER.findall(";" + content_type[:_MAX_CONTENT_TYPE]):
-        if name.lower() == "charset" and (charset := by_label(value.strip('"'))):
+        if name.lower() == "charset" and (charset := charset_by_label(value.strip('"'))):
             return charset
     return None
 
 
-def in_document(body: bytes) -> Charset | None:
+def charset_from_document(body: bytes) -> Charset | None:
     """The encoding an XML declaration or a `<meta>` near the start names."""
-    start = body[:_PRESCAN]
+    start = body[:_PRESCAN_BYTES]
     if declaration := _XML_DECLARATION.match(start):
-        return _readable(declaration[1])
+        return _ascii_compatible_charset(declaration[1])
     for tag in _MARKUP.finditer(start):
-        if (tag[1] or b"").lower() == b"meta" and (charset := _in_meta(tag[2])):
+        if (tag[1] or b"").lower() == b"meta" and (charset := _charset_from_meta(tag[2])):
             return charset
     return None
 
 
-def _in_meta(tag: bytes) -> Charset | None:
+def _charset_from_meta(tag: bytes) -> Charset | None:
     attributes: dict[bytes, bytes] = {}
     for name, *values in _ATTRIBUTE.findall(tag):
         attributes.setdefault(name.lower(), b"".join(values))
     if b"charset" in attributes:
-        return _readable(attributes[b"charset"])
+        return _ascii_compatible_charset(attributes[b"charset"])
     if b"name" in attributes or b"property" in attributes:  # a description may well speak of charset=
         return None
-    found = _IN_CONTENT.search(attributes.get(b"content", b""))
-    return _readable(found[1]) if found else None
+    match = _CONTENT_CHARSET.search(attributes.get(b"content", b""))
+    return _ascii_compatible_charset(match[1]) if match else None
 
 
-def _readable(label: bytes) -> Charset | None:
+def _ascii_compatible_charset(label: bytes) -> Charset | None:
     """What a document says of itself in ASCII: so it is not in UTF-16 or UTF-32, whatever it says (WHATWG HTML)."""
-    charset = by_label(label.decode("latin-1"))
+    charset = charset_by_label(label.decode("latin-1"))
     return UTF8 if charset and charset.name.startswith(("utf-16", "utf-32")) else charset
 
 
-def detected(body: bytes) -> Charset:
+def detect_charset(body: bytes) -> Charset:
     """The most likely encoding when nothing is declared. UTF-8 is proved, the rest is guessed from a sample."""
-    sample = body[:_SAMPLE]
+    sample = body[:_SAMPLE_BYTES]
     if b"\x1b" not in sample and b"\0" not in sample:  # ISO-2022 and UTF-16 can pass for UTF-8
         try:
             codecs.utf_8_decode(body, "strict", False)  # final=False: a character cut off at the end is no fault
@@ -183,4 +183,4 @@ def detected(body: bytes) -> Charset:
     import chardet  # noqa: PLC0415  30 MB that most crawls never need
 
     guess = chardet.detect(sample, prefer_superset=False, compat_names=True)["encoding"]
-    return (by_label(guess) if guess else None) or _WINDOWS_1252
+    return (charset_by_label(guess) if guess else None) or _WINDOWS_1252

@@ -17,15 +17,17 @@ from gossamer.model import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_CHUNK = 64 << 10  # bytes of input handed over at a time: what a codec copies aside stays small
-_PIECE = 1 << 20  # bytes of output asked for at a time
-_ZSTD_CHUNK = 256  # zstandard's objects take no output limit; a 4-byte block can stand for 128 KiB, so 8 MiB at most
+_INPUT_CHUNK = 64 << 10  # bytes of input handed over at a time: what a codec copies aside stays small
+_OUTPUT_CHUNK = 1 << 20  # bytes of output asked for at a time
+_ZSTD_INPUT_CHUNK = (
+    256  # zstandard's objects take no output limit; a 4-byte block can stand for 128 KiB, so 8 MiB at most
+)
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: the largest window allowed in an HTTP content coding
 _MAX_CODINGS = 5  # nobody honest compresses a page six times
 _MAX_MEMBERS = 10_000  # of a gzip body or frames of a zstd one; block-wise gzip writes one for each 64 KiB
 
 
-class Decoded(NamedTuple):
+class DecodedBody(NamedTuple):
     """The body as its author wrote it, or why there is none. Of one that is TOO_BIG, as much as the limit allows."""
 
     body: bytes
@@ -41,43 +43,43 @@ class _CorruptError(Exception):
     """The stream makes no sense."""
 
 
-def decoded(body: bytes, content_encoding: str, limit: int) -> Decoded:
+def decode_body(body: bytes, content_encoding: str, limit: int) -> DecodedBody:
     """Undo the codings named in a Content-Encoding header, last applied first (RFC 9110 §8.4)."""
     codings = [name for part in content_encoding.split(",") if (name := part.strip().lower())]
     if len(codings) > _MAX_CODINGS:
-        return Decoded(b"", Outcome.BAD_ENCODING, f"{len(codings)} content codings")
+        return DecodedBody(b"", Outcome.BAD_ENCODING, f"{len(codings)} content codings")
     reason = ""
     for name in reversed(codings):
         if name in _UNSUPPORTED:
-            return Decoded(b"", Outcome.BAD_ENCODING, f"content coding {name} is not supported")
+            return DecodedBody(b"", Outcome.BAD_ENCODING, f"content coding {name} is not supported")
         coding = _CODINGS.get(name)
         if coding is None or not body:  # identity, or a made-up name such as "utf-8": browsers ignore those
             continue
-        step = _expanded(coding(body), limit)
+        step = _gather_pieces(coding(body), limit)
         if step.outcome is not Outcome.FETCHED:
             return step._replace(reason=f"{name}: {step.reason}")
         body, reason = step.body, reason or step.reason
     if len(body) > limit:
-        return Decoded(body[:limit], Outcome.TOO_BIG, f"more than {limit:,} bytes")
-    return Decoded(body, Outcome.FETCHED, reason)
+        return DecodedBody(body[:limit], Outcome.TOO_BIG, f"more than {limit:,} bytes")
+    return DecodedBody(body, Outcome.FETCHED, reason)
 
 
-def _expanded(pieces: Iterator[bytes], limit: int) -> Decoded:
+def _gather_pieces(pieces: Iterator[bytes], limit: int) -> DecodedBody:
     """Gather the pieces, as long as they stay within the limit."""
-    kept: list[bytes] = []
+    gathered: list[bytes] = []
     size = 0
     try:
         for piece in pieces:
             size += len(piece)
-            kept.append(piece)
+            gathered.append(piece)
             if size > limit:
                 reason = f"more than {limit:,} bytes after decompression"
-                return Decoded(b"".join(kept)[:limit], Outcome.TOO_BIG, reason)
+                return DecodedBody(b"".join(gathered)[:limit], Outcome.TOO_BIG, reason)
     except _CutShortError:
-        return Decoded(b"".join(kept), Outcome.FETCHED, "compressed body cut short")
+        return DecodedBody(b"".join(gathered), Outcome.FETCHED, "compressed body cut short")
     except (_CorruptError, zlib.error, brotli.error, zstandard.ZstdError) as fault:
-        return Decoded(b"", Outcome.BAD_ENCODING, str(fault))
-    return Decoded(b"".join(kept), Outcome.FETCHED, "")
+        return DecodedBody(b"", Outcome.BAD_ENCODING, str(fault))
+    return DecodedBody(b"".join(gathered), Outcome.FETCHED, "")
 
 
 def _chunks(body: bytes, size: int) -> Iterator[bytes]:
@@ -87,7 +89,7 @@ def _chunks(body: bytes, size: int) -> Iterator[bytes]:
 def _gunzip(body: bytes) -> Iterator[bytes]:
     """All members of a gzip stream (RFC 1952 §2.2); bytes behind the last one are ignored, as browsers do."""
     inflater, members = zlib.decompressobj(16 + zlib.MAX_WBITS), 1
-    for chunk in _chunks(body, _CHUNK):
+    for chunk in _chunks(body, _INPUT_CHUNK):
         rest = chunk
         while rest:
             if inflater.eof:
@@ -96,7 +98,7 @@ def _gunzip(body: bytes) -> Iterator[bytes]:
                 if members == _MAX_MEMBERS:
                     raise _CorruptError(f"more than {_MAX_MEMBERS:,} members")
                 inflater, members = zlib.decompressobj(16 + zlib.MAX_WBITS), members + 1
-            yield from _inflated(inflater, rest)
+            yield from _inflate_pieces(inflater, rest)
             rest = inflater.unused_data
     if not inflater.eof:
         raise _CutShortError
@@ -104,28 +106,28 @@ def _gunzip(body: bytes) -> Iterator[bytes]:
 
 def _inflate(body: bytes) -> Iterator[bytes]:
     """Deflate with the zlib wrapper that RFC 9110 §8.4.1.2 asks for, or without, as some servers send it."""
-    wrapped = len(body) > 1 and body[0] & 0x0F == 8 and (body[0] << 8 | body[1]) % 31 == 0  # RFC 1950 §2.2
-    inflater = zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
-    for chunk in _chunks(body, _CHUNK):
-        yield from _inflated(inflater, chunk)
+    has_wrapper = len(body) > 1 and body[0] & 0x0F == 8 and (body[0] << 8 | body[1]) % 31 == 0  # RFC 1950 §2.2
+    inflater = zlib.decompressobj(zlib.MAX_WBITS if has_wrapper else -zlib.MAX_WBITS)
+    for chunk in _chunks(body, _INPUT_CHUNK):
+        yield from _inflate_pieces(inflater, chunk)
         if inflater.eof:
             return
     raise _CutShortError
 
 
-def _inflated(inflater: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-    while piece := inflater.decompress(data, _PIECE):
+def _inflate_pieces(inflater: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    while piece := inflater.decompress(data, _OUTPUT_CHUNK):
         yield piece
         data = inflater.unconsumed_tail
 
 
 def _unbrotli(body: bytes) -> Iterator[bytes]:
     decompressor = brotli.Decompressor()
-    for chunk in _chunks(body, _CHUNK):
-        piece = decompressor.process(chunk, output_buffer_limit=_PIECE)
+    for chunk in _chunks(body, _INPUT_CHUNK):
+        piece = decompressor.process(chunk, output_buffer_limit=_OUTPUT_CHUNK)
         while piece:  # can_accept_more_data() alone does not tell: it can be true with output still waiting (1.2.1)
             yield piece
-            piece = decompressor.process(b"", output_buffer_limit=_PIECE)
+            piece = decompressor.process(b"", output_buffer_limit=_OUTPUT_CHUNK)
         if decompressor.is_finished():
             return
     raise _CutShortError
@@ -135,7 +137,7 @@ def _unzstd(body: bytes) -> Iterator[bytes]:
     """All frames of a zstd stream (RFC 8878 §3)."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     frame, frames = decompressor.decompressobj(), 1
-    for chunk in _chunks(body, _ZSTD_CHUNK):
+    for chunk in _chunks(body, _ZSTD_INPUT_CHUNK):
         rest = chunk
         while rest:
             if frame.eof:

@@ -10,7 +10,7 @@ import ctypes
 import gc
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Find what is unused and give it back; some milliseconds. Without glibc only the first half of it."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

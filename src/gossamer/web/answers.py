@@ -13,7 +13,7 @@ from gossamer.basics.locations import local_directory
 from gossamer.config import load
 from gossamer.errors import UsageError
 from gossamer.index.word_table import WordEntry, WordTable
-from gossamer.lookup import find
+from gossamer.lookup import find_resource
 from gossamer.revisit.pace import schedule_from_settings
 from gossamer.search.service import Answer
 from gossamer.store.follow.graph import Ranks
@@ -107,7 +107,7 @@ def resource(store: Store, url: str) -> ResourceRow:
     """The resource that a person named."""
     urls_from_input(url)  # says what is wrong with it, if it is no URL at all
     try:
-        return find(store, url)
+        return find_resource(store, url)
     except UsageError as error:
         raise NotFound(str(error)) from error
 

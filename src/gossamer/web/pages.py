@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from gossamer.errors import IndexMissing
 from gossamer.model import Outcome
-from gossamer.parse.charset import UTF8, by_label
+from gossamer.parse.charset import UTF8, charset_by_label
 from gossamer.web import answers
 from gossamer.web.api import PER_PAGE, PageNumber, Question, ShortText, Url, Words
 from gossamer.web.http.problems import NotFound
@@ -153,7 +153,7 @@ def raw_source(request: Request, url: Url) -> Response:
 
 
 def _codec(label: str) -> str:
-    return (by_label(label) or UTF8).codec
+    return (charset_by_label(label) or UTF8).codec
 
 
 @router.get("/hosts")

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from gossamer.index.documents import indexed_runs
-from gossamer.wiring import open_store, searcher
+from gossamer.wiring import build_searcher, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def agreement(web: Path, one: IndexReader, other: IndexReader, asked: Sequence[s
     """The share of the first ten places at which both have the same page."""
     same = places = 0
     with closing(open_store(str(web), read_only=True)) as store:
-        first, second = (searcher(store, index, str(web)) for index in (one, other))
+        first, second = (build_searcher(store, index, str(web)) for index in (one, other))
         for question in asked:
             left, right = ([hit.url for hit in each.search(question).hits] for each in (first, second))
             same += sum(a == b for a, b in zip(left, right, strict=False))

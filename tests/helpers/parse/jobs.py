@@ -9,7 +9,7 @@ import zstandard
 
 from gossamer.model import Kind, Page, ParseJob, Position, Role
 from gossamer.parse.options import ParseOptions
-from gossamer.parse.page_parser import parse
+from gossamer.parse.page_parser import parse_page
 
 URL = "http://example.org/dir/page.html"
 
@@ -45,7 +45,7 @@ def job(
 
 def page(body: bytes | str, content_type: str = "text/html", **rest: str) -> Page:
     """Parse with the default options."""
-    return parse(job(body, content_type, **rest), ParseOptions())  # type: ignore[arg-type]
+    return parse_page(job(body, content_type, **rest), ParseOptions())  # type: ignore[arg-type]
 
 
 def rows(parsed: Page) -> list[Row]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.parse.charset import as_utf8
+from gossamer.parse.charset import convert_to_utf8
 from gossamer.store.content import decode_source
 from gossamer.urls.canonical import canonicalize
 
@@ -21,7 +21,7 @@ MAX_ANNOTATIONS = 1_000  # annotations of one page: more than there are language
 
 def hreflang_annotations(job: InspectionJob) -> Iterator[tuple[str, str]]:
     """Each annotation: language as written, canonical URL."""
-    html, _ = as_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
+    html, _ = convert_to_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
     tree = LexborHTMLParser(html)
     base_element = tree.css_first("base[href]")
     base = canonicalize((base_element.attributes["href"] if base_element else "") or "", job.url) or job.url

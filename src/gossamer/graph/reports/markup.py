@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from markupever import QUIRKS_MODE_FULL, HtmlOptions, Parser
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.parse.charset import as_utf8
+from gossamer.parse.charset import convert_to_utf8
 from gossamer.store.content import decode_source
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ _DETAIL_PATTERNS = (
 
 def markup_faults(job: InspectionJob) -> Iterator[Fault]:
     """The faults of a page, each kind once."""
-    html, _ = as_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
+    html, _ = convert_to_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
     parser = _parse(html)
     if parser.quirks_mode == QUIRKS_MODE_FULL:
         yield NO_DOCTYPE, 1, 1, ""

@@ -14,9 +14,9 @@ import pypdfium2
 from pypdfium2 import raw
 
 from gossamer.model import Field, Kind
-from gossamer.parse.readers.document import MAX_DESCRIPTION, MAX_TITLE, Document
-from gossamer.parse.readers.links import MAX_ANCHOR, Bonds
-from gossamer.parse.readers.text import clean, collapsed
+from gossamer.parse.readers.document import MAX_DESCRIPTION, MAX_TITLE, ParsedDocument
+from gossamer.parse.readers.links import MAX_ANCHOR, LinkCollector
+from gossamer.parse.readers.text import clean, collapse_blanks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,21 +26,21 @@ _MAX_URI = 64 << 10  # bytes of a link's target
 _HYPHEN = re.compile("[\x02\ufffe](?:\r?\n)?")  # PDFium's marks of a word broken at a line's end
 
 
-def read_pdf(body: bytes, url: str, most_links: int) -> Document:
+def read_pdf(body: bytes, url: str, max_links: int) -> ParsedDocument:
     """Read a PDF's text page by page."""
-    document = Document(Bonds(url, most_links))
+    document = ParsedDocument(LinkCollector(url, max_links))
     try:
         with pypdfium2.PdfDocument(body) as pdf:
-            _read(pdf, document)
+            _read_document(pdf, document)
     except pypdfium2.PdfiumError as fault:
         document.reason = f"unreadable PDF: {fault}"
     return document
 
 
-def _read(pdf: pypdfium2.PdfDocument, document: Document) -> None:
+def _read_document(pdf: pypdfium2.PdfDocument, document: ParsedDocument) -> None:
     document.title = clean(_metadata(pdf, b"Title\0"), MAX_TITLE)
     document.description = clean(_metadata(pdf, b"Subject\0"), MAX_DESCRIPTION)
-    document.language = _utf16(lambda buffer, size: raw.FPDFCatalog_GetLanguage(pdf.raw, buffer, size))
+    document.language = _read_utf16(lambda buffer, size: raw.FPDFCatalog_GetLanguage(pdf.raw, buffer, size))
     pages, unreadable = len(pdf), 0
     if pages > MAX_PAGES:
         document.reason = f"only the first {MAX_PAGES} of {pages} PDF pages read"
@@ -56,28 +56,30 @@ def _read(pdf: pypdfium2.PdfDocument, document: Document) -> None:
     document.runs = [(int(Field.TEXT), text)] if text else []
 
 
-def _page_text(pdf: pypdfium2.PdfDocument, index: int, bonds: Bonds) -> str:
+def _page_text(pdf: pypdfium2.PdfDocument, index: int, bonds: LinkCollector) -> str:
     page = pdf[index]
     try:
         textpage = page.get_textpage()
         try:
-            for link in _links(page):
-                _add(link, pdf, textpage, bonds)
+            for link in _page_links(page):
+                _add_link(link, pdf, textpage, bonds)
             text: str = textpage.get_text_bounded()
         finally:
             textpage.close()
     finally:
         page.close()
-    return collapsed(_HYPHEN.sub("", text).replace("\0", ""))
+    return collapse_blanks(_HYPHEN.sub("", text).replace("\0", ""))
 
 
-def _links(page: pypdfium2.PdfPage) -> Iterator[raw.FPDF_LINK]:
+def _page_links(page: pypdfium2.PdfPage) -> Iterator[raw.FPDF_LINK]:
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     while raw.FPDFLink_Enumerate(page.raw, ctypes.byref(position), ctypes.byref(link)):
         yield link
 
 
-def _add(link: raw.FPDF_LINK, pdf: pypdfium2.PdfDocument, textpage: pypdfium2.PdfTextPage, bonds: Bonds) -> None:
+def _add_link(
+    link: raw.FPDF_LINK, pdf: pypdfium2.PdfDocument, textpage: pypdfium2.PdfTextPage, bonds: LinkCollector
+) -> None:
     action = raw.FPDFLink_GetAction(link)
     if not action or raw.FPDFAction_GetType(action) != raw.PDFACTION_URI:
         return
@@ -94,10 +96,10 @@ def _add(link: raw.FPDF_LINK, pdf: pypdfium2.PdfDocument, textpage: pypdfium2.Pd
 
 
 def _metadata(pdf: pypdfium2.PdfDocument, key: bytes) -> str:
-    return _utf16(lambda buffer, size: raw.FPDF_GetMetaText(pdf.raw, key, buffer, size))
+    return _read_utf16(lambda buffer, size: raw.FPDF_GetMetaText(pdf.raw, key, buffer, size))
 
 
-def _utf16(call: Callable[[object, int], int]) -> str:
+def _read_utf16(call: Callable[[object, int], int]) -> str:
     """A string of PDFium's: asked for its size first, UTF-16 with a NUL behind. Not always valid, so not strict."""
     size = call(None, 0)
     buffer = (ctypes.c_ushort * (size // 2))()

@@ -15,45 +15,45 @@ from gossamer.model import Field
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-Run = tuple[int, str]  # Field, text
+TextRun = tuple[int, str]  # Field, text
 
 _pack = msgspec.msgpack.Encoder().encode
 _SEPARATOR = "\2"  # a control character that next to no page writes
-_APART = f" {_SEPARATOR} "
+_SPACED_SEPARATOR = f" {_SEPARATOR} "
 _UNCLEAN = ("\n", "  ", f" {_SEPARATOR}", f"{_SEPARATOR} ", "\t", "\r", "\f", "\v", "\0")  # the likeliest first
 _WORD = re.compile(r"\w+")
 
 
-def collapsed(text: str) -> str:
+def collapse_blanks(text: str) -> str:
     """Runs of ASCII white space become one blank each, and none at the ends."""
     if text.isascii():
         return " ".join(text.split())
     return b" ".join(text.encode("utf-8", "replace").split()).decode()
 
 
-def all_collapsed(texts: Sequence[str], most: int) -> list[str]:
+def clean_all(texts: Sequence[str], max_length: int) -> list[str]:
     """Each text as `clean` makes it, faster: all are looked at in one call each, with a separator between them."""
     together = _SEPARATOR.join(("", *texts, ""))
     if together.count(_SEPARATOR) > len(texts) + 1:  # one has the separator in it
-        return [clean(text, most) for text in texts]
+        return [clean(text, max_length) for text in texts]
     if not any(unclean in together for unclean in _UNCLEAN):  # nine pages of ten
-        return [text[:most] for text in texts]
-    words = together.replace("\0", " ").replace(_SEPARATOR, _APART).encode("utf-8", "replace").split()
+        return [text[:max_length] for text in texts]
+    words = together.replace("\0", " ").replace(_SEPARATOR, _SPACED_SEPARATOR).encode("utf-8", "replace").split()
     pieces = b" ".join(words).decode().split(_SEPARATOR)[1:-1]
-    return [piece[1:-1][:most] for piece in pieces]
+    return [piece[1:-1][:max_length] for piece in pieces]
 
 
-def clean(text: str, most: int) -> str:
+def clean(text: str, max_length: int) -> str:
     """A short text (title, anchor, description) in one line of at most `most` characters, fit for any database."""
-    return collapsed(text.replace("\0", " "))[:most]
+    return collapse_blanks(text.replace("\0", " "))[:max_length]
 
 
-def packed(runs: Iterable[Run]) -> bytes:
+def pack_runs(runs: Iterable[TextRun]) -> bytes:
     """The runs as they are stored: msgpack [[field, text], ...]."""
     return _pack(list(runs))
 
 
-def nearness(runs: Iterable[Run], topic: frozenset[str]) -> float:
+def topic_nearness(runs: Iterable[TextRun], topic: frozenset[str]) -> float:
     """The share of the topic's words that occur in the text, 0..1."""
     if not topic:
         return 0.0
@@ -63,7 +63,7 @@ def nearness(runs: Iterable[Run], topic: frozenset[str]) -> float:
     return len(topic & words) / len(topic)
 
 
-def headed(title: str, description: str, body: Iterable[Run]) -> list[Run]:
+def page_runs(title: str, description: str, body: Iterable[TextRun]) -> list[TextRun]:
     """A page's runs in reading order: what it calls itself, then what it says."""
     head = ((int(Field.TITLE), title), (int(Field.DESCRIPTION), description))
     return [*(run for run in head if run[1]), *body]

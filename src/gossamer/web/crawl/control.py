@@ -24,7 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from gossamer.errors import UsageError
-from gossamer.lookup import url_rules
+from gossamer.lookup import stored_url_rules
 from gossamer.parse.pool import most_parsers
 from gossamer.urls.canonical import url_digest, urls_from_input
 from gossamer.web import answers
@@ -159,7 +159,7 @@ class Control:
         with closing(open_store(self._location)) as store:
             if url:
                 row = answers.resource(store, url)
-                store.forget(url_digest=url_digest(row.url, url_rules(store)))
+                store.forget(url_digest=url_digest(row.url, stored_url_rules(store)))
                 return f"Forgot {row.url}."
             return _forget_host(store, host)
 

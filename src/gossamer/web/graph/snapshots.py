@@ -21,7 +21,7 @@ from gossamer.graph.pictures.selection import default_level
 from gossamer.graph.ranking.algorithms import load_pagerank
 from gossamer.graph.snapshot import open_graph
 from gossamer.graph.structure import related_pages
-from gossamer.lookup import find
+from gossamer.lookup import find_resource
 from gossamer.web import answers
 from gossamer.web.graph.views import Snapshot, best_nodes, make_view, node_columns
 
@@ -203,7 +203,7 @@ def _known_ids(store: Store, urls: Iterable[str]) -> Iterator[int]:
     """Those of these that are URLs of this web."""
     for url in urls:
         with suppress(UsageError):
-            yield find(store, url).id
+            yield find_resource(store, url).id
 
 
 def _to_list(nodes: Numbers) -> list[int]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.errors import GossamerError
-from gossamer.wiring import open_index, open_store, searcher
+from gossamer.wiring import build_searcher, open_index, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ class ReadSession:
     def searcher(self) -> Searcher:
         """Answers questions by a commit of the index that is at most a moment old. `IndexMissing`: there is none."""
         index = self.index  # by it newer commits are seen
-        self._searcher = self._searcher or searcher(self.store, index, self.location)
+        self._searcher = self._searcher or build_searcher(self.store, index, self.location)
         return self._searcher
 
     @property
