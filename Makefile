@@ -52,6 +52,7 @@ check: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Lint; check format, types 
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	.venv/bin/python checks/names.py
 	.venv/bin/python requirements/licences.py --check
 	.venv/bin/python requirements/audit.py
 	$(call IF_NODE,cd frontend && npm run --silent check)

@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for me
 from bench.contest import Contestant, measure, tell  # noqa: E402
 from bench.sample import read_all  # noqa: E402
 
-from gossamer.store.packed import decode_text  # noqa: E402
+from gossamer.store.content import decode_text  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
 

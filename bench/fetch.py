@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.config import DEFAULT_ACCEPT, FetchSettings
-from gossamer.crawl.fetch import Fetcher
+from gossamer.fetch.fetcher import Fetcher
 from gossamer.model import Outcome, Request, Role
 
 if TYPE_CHECKING:
@@ -69,20 +69,20 @@ def fetch_all(urls: list[str], transfers: int) -> tuple[int, int]:
     """Fetch all URLs, `transfers` at a time; how many came, and their bytes."""
     selector = selectors.DefaultSelector()
     fetcher = Fetcher(
-        FetchSettings(), {}, accept=DEFAULT_ACCEPT, selector=selector, transfers=transfers, waiting=transfers
+        FetchSettings(), {}, accept=DEFAULT_ACCEPT, selector=selector, transfers=transfers, idle_connections=transfers
     )
-    fetcher.allow(urls[0])
+    fetcher.allow_private(urls[0])
     waiting = iter([Request(id=number, url=url, role=Role.PAGE) for number, url in enumerate(urls)])
     pages = size = 0
     while True:
-        for request in itertools.islice(waiting, transfers - fetcher.active):
+        for request in itertools.islice(waiting, transfers - fetcher.active_count):
             fetcher.start(request)
-        if not fetcher.active:
+        if not fetcher.active_count:
             break
         for key, mask in selector.select(fetcher.next_timeout(time.monotonic())):
             key.data(mask)
         fetcher.tick(time.monotonic())
-        for fetched in fetcher.finished():
+        for fetched in fetcher.take_results():
             pages += fetched.outcome is Outcome.FETCHED
             size += len(fetched.body)
     fetcher.close()

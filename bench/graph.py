@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer.graph.bonds import open_bonds
-from gossamer.graph.rank import TOLERANCE, pagerank
-from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.ranking.algorithms import TOLERANCE, pagerank
+from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
 
@@ -166,13 +166,13 @@ def ranks(directory: Path) -> dict[str, Any]:
         db.execute("DELETE FROM rankings")  # those of a run before are right already, and would not be made again
     store = SqliteStore.open(directory, create=False)
     options = RankOptions(measures=("hits", "components"))
-    return timed(lambda: {"rounds": rank(store, directory / "graph", options).iterations})
+    return timed(lambda: {"rounds": rank_web(store, directory / "graph", options).iterations})
 
 
 def everything(directory: Path) -> dict[str, Any]:
     """The same with harmonic centrality, communities, cores and depth."""
     store = SqliteStore.open(directory, create=False)
-    return timed(lambda: {"harmonic": rank(store, directory / "graph", RankOptions()).harmonic})
+    return timed(lambda: {"harmonic": rank_web(store, directory / "graph", RankOptions()).harmonic})
 
 
 def ours(directory: Path) -> dict[str, Any]:

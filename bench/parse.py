@@ -23,14 +23,14 @@ import msgspec
 import zstandard
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.crawl.charset import as_utf8
-from gossamer.crawl.parse import PageParser
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.parsers import ALLOCATOR
-from gossamer.crawl.reading.html import read_html
-from gossamer.crawl.reading.text import headed, packed
-from gossamer.crawl.urls import digest
 from gossamer.model import ParseJob, Role
+from gossamer.parse.charset import convert_to_utf8
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import PageParser
+from gossamer.parse.pool import ALLOCATOR_VARIABLES
+from gossamer.parse.readers.html import read_html
+from gossamer.parse.readers.text import pack_runs, page_runs
+from gossamer.urls.canonical import url_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -75,15 +75,15 @@ def main() -> None:
     parser = PageParser(ParseOptions())
     encode = msgspec.msgpack.Encoder().encode
     compress = zstandard.ZstdCompressor(level=1).compress
-    known = lru_cache(8192)(partial(digest))
+    known = lru_cache(8192)(partial(url_digest))
     documents = [read_html(job.body, job.url, MOST_LINKS) for job in jobs]
-    texts = [packed(headed(document.title, document.description, document.runs)) for document in documents]
+    texts = [pack_runs(page_runs(document.title, document.description, document.runs)) for document in documents]
 
     print(f"{len(jobs)} pages of {folder}, {sum(map(len, bodies)) / len(jobs) / 1000:.1f} kB each")
     tree = milliseconds(LexborHTMLParser, bodies)
     read = milliseconds(lambda job: read_html(job.body, job.url, MOST_LINKS), jobs)
     stages = {
-        "charset": milliseconds(lambda body: as_utf8(body, "text/html"), bodies),
+        "charset": milliseconds(lambda body: convert_to_utf8(body, "text/html"), bodies),
         "tree (Lexbor)": tree,
         "walk: links, text, metadata": read - tree,
         "bonds -> columns, digests": milliseconds(lambda document: document.bonds.links(known), documents),
@@ -100,6 +100,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if not os.environ.keys() >= ALLOCATOR.keys():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
+    if not os.environ.keys() >= ALLOCATOR_VARIABLES.keys():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR_VARIABLES})
     main()

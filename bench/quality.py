@@ -24,9 +24,9 @@ import msgspec
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # what judges answers in tests and here is the same
 
-import judging  # noqa: E402
-from gossamer.search.weights import SECOND, Blend  # noqa: E402
-from suites import SUITES  # noqa: E402
+from gossamer.search.weights import SECOND_PASS_WEIGHTS, RankWeights  # noqa: E402
+from helpers.search import quality as judging  # noqa: E402
+from helpers.suites import SUITES  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
 
@@ -49,7 +49,7 @@ SWEEP = {
     "title": (1.0, 5.0),
     "heading": (2.0,),
     "nearness": (0.5, 2.0),
-    "calls": (0.5, 2.0),
+    "anchor_saturation": (0.5, 2.0),
     "spread": (1.0, 0.8),
 }
 
@@ -113,14 +113,14 @@ def documentation_web() -> tuple[Path, list[judging.Item], list[judging.Item]]:
     return web, titles, anchors
 
 
-def judge(weights: str, blend: Blend) -> Row:
+def judge(weights: str, blend: RankWeights) -> Row:
     """How good answers are with these weights."""
     collection, cranfield, site = cranfield_web()
     with judging.searcher_of(cranfield, blend) as searcher:
         figures = judging.ask(collection, searcher, site)
     web, titles, anchors = documentation_web()
 
-    def found(items: list[judging.Item], with_: Blend) -> judging.Found:
+    def found(items: list[judging.Item], with_: RankWeights) -> judging.Found:
         with judging.searcher_of(web, with_) as searcher:
             return judging.find(items, searcher)
 
@@ -128,14 +128,14 @@ def judge(weights: str, blend: Blend) -> Row:
     return Row(weights, figures, found(titles, blend), found(anchors, blend), found(anchors, without))
 
 
-def variants(arguments: argparse.Namespace) -> list[tuple[str, Blend]]:
+def variants(arguments: argparse.Namespace) -> list[tuple[str, RankWeights]]:
     """The weights to judge."""
     asked = arguments.weights or (
         [f"{name}={value}" for name in SWEEP for value in SWEEP[name]] if arguments.sweep else []
     )
     changed = [(each, *each.split("=", 1)) for each in asked]
-    return [("as they are", SECOND)] + [
-        (each, msgspec.structs.replace(SECOND, **{name: float(value)})) for each, name, value in changed
+    return [("as they are", SECOND_PASS_WEIGHTS)] + [
+        (each, msgspec.structs.replace(SECOND_PASS_WEIGHTS, **{name: float(value)})) for each, name, value in changed
     ]
 
 

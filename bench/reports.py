@@ -25,18 +25,18 @@ from typing import TYPE_CHECKING
 import msgspec
 import zstandard
 
-from gossamer.graph.reports.base import Options
+from gossamer.graph.reports.base import ReportOptions
 from gossamer.graph.reports.registry import REPORTS
 from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit
-from gossamer.store.packed import decode_source, decode_text
-from gossamer.store.questions import Question
+from gossamer.store.content import decode_source, decode_text
+from gossamer.store.read.questions import Question
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gossamer.model import Lease
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 BATCH = 256
 WORDS = 250
@@ -129,7 +129,7 @@ def measure(store: Store) -> None:
     print(f"{counts.documents:,} pages, {counts.links:,} links\n{'report':<32}{'seconds':>9}{'rows':>10}{'MB':>7}")
     for report in REPORTS:
         started = time.perf_counter()
-        rows = sum(1 for _ in report.rows(store, Options(resource=1)))
+        rows = sum(1 for _ in report.rows(store, ReportOptions(resource=1)))
         seconds = time.perf_counter() - started
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000
         print(f"{report.code} {report.name:<24}{seconds:>9.2f}{rows:>10,}{memory:>7,}", flush=True)
@@ -142,12 +142,12 @@ def libraries(store: Store, pages: int = 300) -> None:
     import justhtml  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
     import simhash  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415
 
-    from gossamer.graph.reports.markup import _parsed  # noqa: PLC0415
-    from gossamer.graph.reports.near import runs_of, signatures  # noqa: PLC0415
+    from gossamer.graph.reports.markup import _parse  # noqa: PLC0415
+    from gossamer.graph.reports.near_duplicates import hash_shingles, minhash_signatures  # noqa: PLC0415
 
     texts = [" ".join(run for _, run in decode_text(row[4])) for row in islice(store.ask(Question.TEXTS), pages)]
     sources = [decode_source(row[3]) for row in islice(store.ask(Question.SOURCES), pages)]
-    runs = [runs_of(text) for text in texts]
+    runs = [hash_shingles(text) for text in texts]
 
     def minhash() -> None:
         for each in runs:
@@ -167,10 +167,10 @@ def libraries(store: Store, pages: int = 300) -> None:
         return parser.errors  # type: ignore[no-any-return]
 
     for name, run in {
-        "rensa": lambda: signatures(runs),
+        "rensa": lambda: minhash_signatures(runs),
         "datasketch": minhash,
         "simhash": lambda: [simhash.Simhash(text.split()) for text in texts],
-        "html5ever": told("html5ever", lambda source: _parsed(source).errors()),
+        "html5ever": told("html5ever", lambda source: _parse(source).errors()),
         "html5lib": told("html5lib", by_html5lib),
         "justhtml": told("justhtml", lambda source: justhtml.JustHTML(source, collect_errors=True).errors),
     }.items():

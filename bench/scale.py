@@ -26,7 +26,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from bench.contest import end_in_order  # noqa: E402
 from bench.report import ROOT, machine, put_between, table  # noqa: E402
 
-from gossamer.store.postgres.place import postgres_place  # noqa: E402
+from gossamer.store.postgres.location import parse_postgres_location  # noqa: E402
 from gossamer.wiring import copy_web  # noqa: E402
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def measure(store: Path, postgres: str) -> Measured:
 
 def sizes_in(postgres: str) -> dict[str, int]:
     """Bytes of each table of a web in PostgreSQL, with its indexes."""
-    place = postgres_place(postgres)
+    place = parse_postgres_location(postgres)
     sql = """
         SELECT relname, pg_total_relation_size(c.oid) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
         WHERE relkind = 'r' AND nspname = %s"""
@@ -212,7 +212,7 @@ def main() -> None:
 
 
 def _own_server(stack: ExitStack) -> str:
-    from postgres_server import new_place, start  # noqa: PLC0415 - not where a server was named
+    from helpers.store.postgres_server import new_place, start  # noqa: PLC0415 - not where a server was named
 
     server = start(f"scale-{os.getpid()}")
     stack.callback(server.cleanup)

@@ -33,11 +33,11 @@ from rich.table import Table
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))  # the webs for tests and for measuring are the same
 
-from gossamer.index.analyze import analysis  # noqa: E402
-from gossamer.index.documents import as_indexed  # noqa: E402
-from gossamer.search.query import parse  # noqa: E402
-from gossamer.search.weights import FIRST  # noqa: E402
-from gossamer.web.serving import keep_memory  # noqa: E402
+from gossamer.index.analyze import get_analyzer  # noqa: E402
+from gossamer.index.documents import indexed_runs  # noqa: E402
+from gossamer.search.query import parse_query  # noqa: E402
+from gossamer.search.weights import FIRST_PASS_WEIGHTS  # noqa: E402
+from gossamer.web.server import keep_memory  # noqa: E402
 from gossamer.wiring import open_index, open_searcher, open_store  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
@@ -45,8 +45,8 @@ from webs.nginx import Nginx, Site  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gossamer.index.base import IndexReader
-    from gossamer.store.base import Store
+    from gossamer.index.protocol import IndexReader
+    from gossamer.store.protocol import Store
 
 CACHE = HERE.parent / ".cache" / "search"
 QUESTIONS = 1_000
@@ -142,7 +142,7 @@ def full_text_search(texts: dict[int, str]) -> sqlite3.Connection:
     """FTS5 with the very terms that the index holds, in memory, optimised."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE pages USING fts5 (body, content = '')")
-    how = analysis("english")
+    how = get_analyzer("english")
     terms = ((id_, how.terms(text)) for id_, text in texts.items())
     database.executemany("INSERT INTO pages (rowid, body) VALUES (?, ?)", terms)
     database.execute("INSERT INTO pages (pages) VALUES ('optimize')")
@@ -153,9 +153,9 @@ def full_text_search(texts: dict[int, str]) -> sqlite3.Connection:
 def first_ten(index: IndexReader, database: sqlite3.Connection, words: Sequence[str]) -> tuple[float, float]:
     """Median times of one-word questions: the index, and FTS5."""
     languages = index.languages()
-    queries = [(parse(word, languages).query, analysis("english").terms(word)) for word in words]
+    queries = [(parse_query(word, languages).query, get_analyzer("english").terms(word)) for word in words]
     best = "SELECT rowid FROM pages WHERE pages MATCH ? ORDER BY rank LIMIT 10"
-    ours = [milliseconds(lambda: index.match(query, FIRST, limit=10)) for query, _ in queries]  # noqa: B023 - called at once
+    ours = [milliseconds(lambda: index.match(query, FIRST_PASS_WEIGHTS, limit=10)) for query, _ in queries]  # noqa: B023 - called at once
     theirs = [milliseconds(lambda: database.execute(best, (f'"{terms}"',)).fetchall()) for _, terms in queries]  # noqa: B023
     return statistics.median(ours), statistics.median(theirs)
 
@@ -208,7 +208,7 @@ def measure(web: Path) -> list[Aim]:
 
 
 def _text(packed: bytes) -> str:
-    return "\n".join(run for _, run in as_indexed(packed))
+    return "\n".join(run for _, run in indexed_runs(packed))
 
 
 def main() -> int:

@@ -26,10 +26,10 @@ from bench.crawl_race import FAST, PACKAGE
 from bench.report import Section
 from bench.search import make_questions, make_web, percentile
 
-from gossamer.index.analyze import analysis
-from gossamer.index.documents import as_indexed
-from gossamer.search.query import parse
-from gossamer.search.weights import FIRST
+from gossamer.index.analyze import get_analyzer
+from gossamer.index.documents import indexed_runs
+from gossamer.search.query import parse_query
+from gossamer.search.weights import FIRST_PASS_WEIGHTS
 from gossamer.wiring import open_index, open_searcher, open_store
 from webs import debian
 from webs.nginx import Nginx, Site
@@ -37,7 +37,7 @@ from webs.nginx import Nginx, Site
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gossamer.index.base import IndexReader
+    from gossamer.index.protocol import IndexReader
     from gossamer.search.service import Searcher
 
 TEN = 10
@@ -165,7 +165,7 @@ class Ours:
         """The crawl has done that."""
 
     def ask(self, question: Question) -> object:
-        return self._index.match(parse(question.text, self._languages).query, FIRST, limit=TEN)
+        return self._index.match(parse_query(question.text, self._languages).query, FIRST_PASS_WEIGHTS, limit=TEN)
 
 
 class Whole:
@@ -193,7 +193,7 @@ def race(pages: int, passes: int) -> Section:
             rows = {
                 id_: row for at in range(0, len(ids), 500) for id_, row in store.documents(ids[at : at + 500]).items()
             }
-            texts = {id_: "\n".join(run for _, run in as_indexed(row.text)) for id_, row in rows.items()}
+            texts = {id_: "\n".join(run for _, run in indexed_runs(row.text)) for id_, row in rows.items()}
             titles, hosts = ({getattr(row, name) for row in rows.values()} for name in ("title", "host"))
             questions = list(_simple(make_questions(texts, sorted(titles - {""}), sorted(hosts))))[:QUESTIONS]
             with closing(open_searcher(store, place)) as searcher:
@@ -244,7 +244,7 @@ def _xapian() -> Any:
 
 def _simple(texts: Iterable[str]) -> Iterable[Question]:
     """The questions that all of them understand: one to three words, and phrases."""
-    how = analysis("english")
+    how = get_analyzer("english")
     for text in texts:
         bare = text.strip('"')
         words = bare.split()
@@ -255,7 +255,7 @@ def _simple(texts: Iterable[str]) -> Iterable[Question]:
 
 
 def _fill(engines: Sequence[Engine], texts: Mapping[int, str]) -> dict[str, float]:
-    how = analysis("english")
+    how = get_analyzer("english")
     documents = {id_: how.terms(text) for id_, text in texts.items()}
     seconds = {}
     for engine in engines:

@@ -34,7 +34,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for me
 from bench.contest import end_in_order, family, proportional_set_size, tell  # noqa: E402
 from bench.report import PAGE, measured_by, put_between, table  # noqa: E402
 
-from crawling import FAST, command, crawl, environment, gossamer, query  # noqa: E402
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.changing import copy_of  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402

@@ -38,14 +38,14 @@ from bench.fetch import fetch_all  # noqa: E402
 from bench.parse import MOST_LINKS, sample  # noqa: E402
 from bench.report import PAGE, measured_by, put_between, table  # noqa: E402
 
-from gossamer.crawl.parse import PageParser  # noqa: E402
-from gossamer.crawl.parse_options import ParseOptions  # noqa: E402
-from gossamer.crawl.parsers import ALLOCATOR  # noqa: E402
-from gossamer.crawl.reading.html import read_html  # noqa: E402
-from gossamer.crawl.urls import digest  # noqa: E402
-from gossamer.index.build import bring_up_to_date  # noqa: E402
+from gossamer.index.build import update_index  # noqa: E402
 from gossamer.index.documents import DocumentMaker  # noqa: E402
 from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit  # noqa: E402
+from gossamer.parse.options import ParseOptions  # noqa: E402
+from gossamer.parse.page_parser import PageParser  # noqa: E402
+from gossamer.parse.pool import ALLOCATOR_VARIABLES  # noqa: E402
+from gossamer.parse.readers.html import read_html  # noqa: E402
+from gossamer.urls.canonical import url_digest  # noqa: E402
 from gossamer.wiring import open_index_writer, open_store  # noqa: E402
 from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
@@ -53,9 +53,9 @@ from webs.nginx import Nginx, Site  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.index.documents import Batch
-    from gossamer.store.base import Store
-    from gossamer.store.following import Standing
+    from gossamer.index.documents import DocumentBatch
+    from gossamer.store.follow.changes import IndexableResource
+    from gossamer.store.protocol import Store
 
 PACKAGE = "openjdk-17-doc"
 BUDGETS = ROOT / "bench" / "budgets.json"
@@ -156,7 +156,7 @@ class Bench:
     def index(self, _: slice) -> None:
         """Index what the store has."""
         with watched() as spent:
-            bring_up_to_date(self._store, partial(open_index_writer, self._place))
+            update_index(self._store, partial(open_index_writer, self._place))
         self.words_seconds = sum(spent)
 
     def end_store(self) -> None:
@@ -170,10 +170,10 @@ def watched() -> Iterator[list[float]]:
     spent: list[float] = []
     original = DocumentMaker.make
 
-    def make(self: DocumentMaker, standings: Iterable[Standing]) -> Batch:
+    def make(self: DocumentMaker, resources: Iterable[IndexableResource]) -> DocumentBatch:
         began = time.thread_time()
         try:
-            return original(self, standings)
+            return original(self, resources)
         finally:
             spent.append(time.thread_time() - began)
 
@@ -195,7 +195,7 @@ def _sent(message: bytes, here: socket.socket, there: socket.socket) -> bytearra
 
 
 def _candidate(url: str) -> Candidate:
-    return Candidate(url=url, digest=digest(url), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
+    return Candidate(url=url, digest=url_digest(url), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
 
 
 def _admit(candidates: Sequence[Candidate]) -> list[Admission]:
@@ -322,6 +322,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    if not os.environ.keys() >= ALLOCATOR.keys():
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
+    if not os.environ.keys() >= ALLOCATOR_VARIABLES.keys():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR_VARIABLES})
     sys.exit(main())

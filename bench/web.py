@@ -31,9 +31,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from bench import graph
 from bench.search import make_web
 
-from browsing import Serving
-from crawling import FAST, command, environment, gossamer
 from gossamer.wiring import open_index
+from helpers.cli.commands import FAST, command, environment, gossamer
+from helpers.web.browser import Serving
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
 
     from gossamer.model import Visit
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 BATCH = one_writer.BATCH
 BATCHES = 12  # measured, for each writer
@@ -91,7 +91,7 @@ def write(place: str, writer: int, begin: Barrier, end: Barrier) -> None:
         seed = Candidate(
             url=first, digest=one_writer.digest_of(0), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True
         )
-        store.claim(crawler, [seed], time.time())  # so that its host is this writer's
+        store.lease_urls(crawler, [seed], time.time())  # so that its host is this writer's
         host = next(row.id for row in store.hosts() if row.name == f"writer-{writer}.test")
         pages = one_writer.Pages(writer)
         urls = [one_writer.url_of(n) for n in range(1, BATCH * (WARM + BATCHES + 1))]

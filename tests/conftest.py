@@ -63,6 +63,6 @@ def documentation_webs(nginx_binary: Path) -> Iterator[Nginx]:
 @pytest.fixture(scope="session")
 def postgres() -> PostgresServer:
     """A PostgreSQL server, shared by the workers of this run."""
-    import postgres_server  # few tests need it
+    from helpers.store import postgres_server  # few tests need it
 
     return postgres_server.start(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid())))

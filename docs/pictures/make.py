@@ -26,12 +26,12 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from gossamer.cli.live import frame
-from gossamer.crawl.crawler import CrawlLoop
+from gossamer.crawl.loop import CrawlLoop
 from gossamer.demo import DemoWeb
-from gossamer.start import Ask, prepare
+from gossamer.start import CrawlRequest, prepare_crawl
 
 if TYPE_CHECKING:
-    from gossamer.crawl.progress import Progress
+    from gossamer.crawl.progress import CrawlProgress
 
 PICTURE = Path(__file__).with_name("crawl.svg")
 COLUMNS, ROWS = 80, 50
@@ -87,11 +87,11 @@ def main() -> None:
     PICTURE.write_text(re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE))
 
 
-def crawl_seen_halfway(url: str, store: Path) -> Progress:
+def crawl_seen_halfway(url: str, store: Path) -> CrawlProgress:
     """Crawl to the end; how it stood halfway."""
-    loop = prepare(Ask(store=str(store), urls=(url,)))
+    loop = prepare_crawl(CrawlRequest(store=str(store), urls=(url,)))
     assert isinstance(loop, CrawlLoop), "a new web cannot be complete"
-    seen: list[Progress] = []
+    seen: list[CrawlProgress] = []
     for _ in loop.run(on_wait=lambda: seen.append(loop.progress())):
         pass
     return next(now for now in seen if now.pages >= HALFWAY and now.transfers)

@@ -1,4 +1,4 @@
-/** Texts from the web made harmless, amounts and times: as `gossamer/shown.py` does for pages made on the server. */
+/** Texts from the web made harmless, amounts and times: as `gossamer/basics/display.py` does for pages made on the server. */
 
 // What is not seen and acts on what is seen: controls, format characters such as direction marks, blank letters. Joiners
 // between two letters beyond ASCII are part of how Persian, Indic scripts and emoji are written; they stay.

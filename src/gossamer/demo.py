@@ -38,7 +38,7 @@ PORT: Final = 8642  # the same in every run where it is free, so that the same c
 
 # Not rendered: what acts when imported (antigravity opens a browser, this prints), what needs a display, what is about
 # Python's own making, and the hundred tables of `encodings`.
-LEFT_OUT: Final = frozenset(
+EXCLUDED_MODULES: Final = frozenset(
     {
         "__hello__",
         "__main__",
@@ -58,10 +58,10 @@ LEFT_OUT: Final = frozenset(
     }
 )
 
-LONGEST_VALUE: Final = 100  # characters of a constant's value worth showing
+MAX_VALUE_LENGTH: Final = 100  # characters of a constant's value worth showing
 
 # Default values in signatures can hold the address of an object, the whole environment (`cgi` does so) or a path.
-THIS_MACHINE: Final = re.compile(
+MACHINE_DETAILS: Final = re.compile(
     r" at 0x[0-9a-fA-F]+|environ\(\{.*?\}\)|"
     + "|".join(re.escape(html.escape(path, quote=False)) for path in (sys.executable, sysconfig.get_path("stdlib")))
 )
@@ -78,7 +78,7 @@ dl { margin: .5rem 0 } ul.names { columns: 12rem; list-style: none; padding: 0 }
 """
 
 
-class Answer(NamedTuple):
+class DemoResponse(NamedTuple):
     """What the server sends for a path."""
 
     body: bytes
@@ -86,7 +86,7 @@ class Answer(NamedTuple):
     status: HTTPStatus = HTTPStatus.OK
 
 
-class Renderer(pydoc.HTMLDoc):
+class PydocRenderer(pydoc.HTMLDoc):
     """pydoc's HTML, with headings a search engine can see and without what belongs to this machine only."""
 
     def heading(self, title: str, extras: str = "") -> str:
@@ -118,69 +118,71 @@ class Renderer(pydoc.HTMLDoc):
         if isinstance(object, int | float | complex | None) or (
             isinstance(object, str) and not set(object) & {"/", "\\"}
         ):
-            shown = repr(object)
-            if len(shown) <= LONGEST_VALUE:
-                return f"<strong>{name}</strong> = {self.escape(shown)}"
+            value = repr(object)
+            if len(value) <= MAX_VALUE_LENGTH:
+                return f"<strong>{name}</strong> = {self.escape(value)}"
         return f"<strong>{name}</strong>: {self.escape(type(object).__name__)}"
 
 
-class Library:
+class DemoPages:
     """The pages, by path."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
         self._modules = dict(importable_modules())
-        self._renderer = Renderer()
+        self._renderer = PydocRenderer()
         self._lock = threading.Lock()  # pydoc and the import system are not worth trusting with threads
-        self._answers: dict[str, Answer] = {}
+        self._responses: dict[str, DemoResponse] = {}
 
-    def answer(self, path: str) -> Answer:
+    def response(self, path: str) -> DemoResponse:
         """The answer for a path; rendered once."""
         with self._lock:
-            if path not in self._answers:
-                answer = self._render(path)
-                if answer.status is not HTTPStatus.OK:
-                    return answer  # not kept: there is no end to wrong paths
-                self._answers[path] = answer
-            return self._answers[path]
+            if path not in self._responses:
+                response = self._render(path)
+                if response.status is not HTTPStatus.OK:
+                    return response  # not kept: there is no end to wrong paths
+                self._responses[path] = response
+            return self._responses[path]
 
-    def _render(self, path: str) -> Answer:
+    def _render(self, path: str) -> DemoResponse:
         if path == "/":
-            return self._index()
+            return self._index_page()
         if path == "/robots.txt":
             text = f"User-agent: *\nAllow: /\n\nSitemap: {self._origin}/sitemap.xml\n"
-            return Answer(text.encode(), "text/plain; charset=utf-8")
+            return DemoResponse(text.encode(), "text/plain; charset=utf-8")
         if path == "/sitemap.xml":
-            return self._sitemap()
+            return self._sitemap_file()
         name = path.removeprefix("/").removesuffix(".html")
         if path == f"/{name}.html" and name in self._modules:
-            return self._module(name)
-        body = page("Not found", "", '<h1>Not found</h1>\n<p><a href="/">All modules</a></p>')
-        return Answer(body, status=HTTPStatus.NOT_FOUND)
+            return self._module_page(name)
+        body = build_html("Not found", "", '<h1>Not found</h1>\n<p><a href="/">All modules</a></p>')
+        return DemoResponse(body, status=HTTPStatus.NOT_FOUND)
 
-    def _index(self) -> Answer:
+    def _index_page(self) -> DemoResponse:
         parts = [
             "<h1>The Python standard library</h1>\n<p>Its modules, as their own documentation describes them.</p>\n"
         ]
         for letter, names in groupby(sorted(self._modules, key=str.lower), key=lambda name: name[0].upper()):
             rows = (f'<dt><a href="{name}.html">{name}</a></dt><dd>{self._synopsis(name)}</dd>\n' for name in names)
             parts.append(f"<section>\n<h2>{letter}</h2>\n<dl>\n{''.join(rows)}</dl>\n</section>\n")
-        return Answer(page("The Python standard library", "All modules of the standard library.", "".join(parts)))
+        return DemoResponse(
+            build_html("The Python standard library", "All modules of the standard library.", "".join(parts))
+        )
 
-    def _sitemap(self) -> Answer:
+    def _sitemap_file(self) -> DemoResponse:
         locations = "".join(f"<url><loc>{self._origin}/{name}.html</loc></url>\n" for name in self._modules)
         text = (
             '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
             f"<url><loc>{self._origin}/</loc></url>\n{locations}</urlset>\n"
         )
-        return Answer(text.encode(), "application/xml")
+        return DemoResponse(text.encode(), "application/xml")
 
-    def _module(self, name: str) -> Answer:
-        contents = THIS_MACHINE.sub("…", self._renderer.document(self._modules[name], name))
-        contents = re.sub(r'<a href="([\w.]+)\.html(?:#[^"]*)?"[^>]*>(.*?)</a>', self._keep_link, contents)
-        return Answer(page(f"{name}: Python standard library", self._synopsis(name), contents))
+    def _module_page(self, name: str) -> DemoResponse:
+        contents = MACHINE_DETAILS.sub("…", self._renderer.document(self._modules[name], name))
+        contents = re.sub(r'<a href="([\w.]+)\.html(?:#[^"]*)?"[^>]*>(.*?)</a>', self._link_or_text, contents)
+        return DemoResponse(build_html(f"{name}: Python standard library", self._synopsis(name), contents))
 
-    def _keep_link(self, link: re.Match[str]) -> str:
+    def _link_or_text(self, link: re.Match[str]) -> str:
         """pydoc links every module it meets; those that are not part of this web stay text."""
         return link[0] if link[1] in self._modules else link[2]
 
@@ -188,11 +190,11 @@ class Library:
         return html.escape(pydoc.splitdoc(inspect.getdoc(self._modules[name]) or "")[0])
 
 
-def page(title: str, description: str, contents: str) -> bytes:
+def build_html(title: str, description: str, contents: str) -> bytes:
     """One HTML page."""
-    about = f'<meta name="description" content="{description}">\n' if description else ""
+    meta = f'<meta name="description" content="{description}">\n' if description else ""
     text = (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n{about}'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n{meta}'
         f"<style>{STYLE}</style>\n</head>\n<body>\n<main>\n{contents}</main>\n</body>\n</html>\n"
     )
     return text.encode("utf-8", "backslashreplace")
@@ -200,44 +202,44 @@ def page(title: str, description: str, contents: str) -> bytes:
 
 def importable_modules() -> Iterator[tuple[str, ModuleType]]:
     """The public modules of the standard library that this machine can import, packages' submodules after them."""
-    for name in sorted(sys.stdlib_module_names - LEFT_OUT):
+    for name in sorted(sys.stdlib_module_names - EXCLUDED_MODULES):
         if not name.startswith("_") or name == "__future__":
-            yield from _with_submodules(name)
+            yield from _walk_module(name)
 
 
-def _with_submodules(name: str) -> Iterator[tuple[str, ModuleType]]:
+def _walk_module(name: str) -> Iterator[tuple[str, ModuleType]]:
     try:
         module = importlib.import_module(name)
     except ImportError:
         return  # made for another system, or built without its library
     yield name, module
-    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
-        if not found.name.startswith("_") and found.name not in {"test", "tests"}:
-            yield from _with_submodules(f"{name}.{found.name}")
+    for submodule in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if not submodule.name.startswith("_") and submodule.name not in {"test", "tests"}:
+            yield from _walk_module(f"{name}.{submodule.name}")
 
 
-class Handler(BaseHTTPRequestHandler):
+class DemoHandler(BaseHTTPRequestHandler):
     """GET and HEAD, with an ETag, so that a second crawl can ask whether anything changed."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # header and body are two writes: with Nagle each page waits 40 ms for an ACK
     server_version = "gossamer-demo"
     sys_version = ""
-    server: Server
+    server: DemoServer
 
     def do_GET(self) -> None:
         """Send the answer for the path."""
-        answer = self.server.library.answer(self.path)
-        etag = f'"{hashlib.blake2b(answer.body, digest_size=16).hexdigest()}"'
-        unchanged = answer.status is HTTPStatus.OK and self.headers.get("If-None-Match") == etag
-        self.send_response(HTTPStatus.NOT_MODIFIED if unchanged else answer.status)
+        response = self.server.pages.response(self.path)
+        etag = f'"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'
+        is_unchanged = response.status is HTTPStatus.OK and self.headers.get("If-None-Match") == etag
+        self.send_response(HTTPStatus.NOT_MODIFIED if is_unchanged else response.status)
         self.send_header("ETag", etag)
-        if not unchanged:
-            self.send_header("Content-Type", answer.media_type)
-            self.send_header("Content-Length", str(len(answer.body)))
+        if not is_unchanged:
+            self.send_header("Content-Type", response.media_type)
+            self.send_header("Content-Length", str(len(response.body)))
         self.end_headers()
-        if not unchanged and self.command != "HEAD":
-            self.wfile.write(answer.body)
+        if not is_unchanged and self.command != "HEAD":
+            self.wfile.write(response.body)
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -245,19 +247,19 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: the crawl's display has the terminal."""
 
 
-class Server(ThreadingTCPServer):  # not HTTPServer, which asks the DNS for the machine's name
+class DemoServer(ThreadingTCPServer):  # not HTTPServer, which asks the DNS for the machine's name
     """The demo web on a loopback port: the wished one, or any free one."""
 
     allow_reuse_address = True
     daemon_threads = True
     request_queue_size = 64
-    library: Library
+    pages: DemoPages
 
     def __init__(self, port: int) -> None:
         try:
-            super().__init__(("127.0.0.1", port), Handler)
+            super().__init__(("127.0.0.1", port), DemoHandler)
         except OSError:
-            super().__init__(("127.0.0.1", 0), Handler)
+            super().__init__(("127.0.0.1", 0), DemoHandler)
         self.origin = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -302,10 +304,10 @@ def serve(port: int) -> None:
     """Serve until the parent goes away: whatever ends it, even SIGKILL, closes our standard input."""
     # Without a docstring pydoc looks for comments, and reads the source again for each: 7.7 s instead of 3.4 s.
     inspect.getcomments = lambda object: None  # noqa: A006, ARG005
-    with Server(port) as server:
+    with DemoServer(port) as server:
         sys.stdout.write(f"{server.origin}/\n")  # the port is open: who asks now waits for the modules to be imported
         sys.stdout.flush()
-        server.library = Library(server.origin)
+        server.pages = DemoPages(server.origin)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         sys.stdin.read()
 

@@ -23,31 +23,31 @@ import msgspec
 import zstandard
 
 from gossamer import start, wiring
-from gossamer.config.named import by_key
-from gossamer.crawl.urls import digest, from_input
+from gossamer.config.named import keywords_to_keys
 from gossamer.errors import CrawlerLost, SeedUnreachable
 from gossamer.indexing import IndexFollower
-from gossamer.lookup import find, url_rules
+from gossamer.lookup import find_resource, stored_url_rules
 from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
+from gossamer.urls.canonical import url_digest, urls_from_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
     from gossamer.config.named import NamedSettings
-    from gossamer.crawl.crawler import CrawlLoop
-    from gossamer.crawl.progress import Progress
+    from gossamer.crawl.loop import CrawlLoop
+    from gossamer.crawl.progress import CrawlProgress
     from gossamer.graph.snapshot import Graph
-    from gossamer.index.base import IndexReader
-    from gossamer.index.words import Order, WordEntry
+    from gossamer.index.protocol import IndexReader
+    from gossamer.index.word_table import DocumentOrder, WordEntry
     from gossamer.model import Visit
     from gossamer.search.service import Answer, Searcher
-    from gossamer.store.base import Store
-    from gossamer.store.graph import Ranking, Ranks
+    from gossamer.store.follow.graph import Ranking, Ranks
+    from gossamer.store.protocol import Store
     from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
 PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
-AHEAD = 512  # visited pages that wait for the program before the crawl holds off
+MAX_WAITING_PAGES = 512  # visited pages that wait for the program before the crawl holds off
 
 
 class Link(Value, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class VisitedPage:
     @cached_property
     def fields(self) -> list[tuple[Field, str]]:
         """The text by field, in reading order."""
-        from gossamer.store.packed import decode_text  # noqa: PLC0415 - only when looked at
+        from gossamer.store.content import decode_text  # noqa: PLC0415 - only when looked at
 
         page = self._visit.page
         return decode_text(page.text) if page and page.text else []
@@ -133,12 +133,12 @@ class Crawler:
         revisit: Literal["", "due", "all"] = "",
         **settings: Unpack[NamedSettings],
     ) -> None:
-        self._ask = start.Ask(
+        self._request = start.CrawlRequest(
             store=str(store),
             urls=urls,
             query=query,
             revisit=revisit,
-            flags=by_key(settings),
+            flags=keywords_to_keys(settings),
             config_file=Path(config_file) if config_file is not None else None,
             environ=os.environ,
         )
@@ -146,23 +146,23 @@ class Crawler:
         self.index_fault = ""  # why the index could not follow the crawl; the pages are stored all the same
 
     def __iter__(self) -> Iterator[VisitedPage]:
-        loop = start.prepare(self._ask)
-        if isinstance(loop, start.Complete):
+        loop = start.prepare_crawl(self._request)
+        if isinstance(loop, start.AlreadyComplete):
             return
         self._loop = loop
-        follower = IndexFollower(self._ask.store, loop.index) if loop.index else None
+        follower = IndexFollower(self._request.store, loop.index_settings) if loop.index_settings else None
         pages: queue.Queue[VisitedPage | BaseException | None] = queue.Queue()
-        thread = threading.Thread(target=_run, args=(loop, pages), name="crawl", daemon=True)
+        thread = threading.Thread(target=_run_crawl, args=(loop, pages), name="crawl", daemon=True)
         thread.start()
         try:
             while (item := pages.get()) is not None:
-                loop.hold(on=pages.qsize() > AHEAD)
+                loop.set_backpressure(on=pages.qsize() > MAX_WAITING_PAGES)
                 if isinstance(item, BaseException):
                     raise item
                 yield item
         finally:
             loop.stop()
-            loop.hold(on=False)
+            loop.set_backpressure(on=False)
             thread.join()
             self._loop = None
             if follower is not None:
@@ -174,21 +174,21 @@ class Crawler:
             self._loop.stop()
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> CrawlProgress | None:
         """How it goes; None when it is not running."""
         return self._loop.progress() if self._loop is not None else None
 
 
-def _run(loop: CrawlLoop, pages: queue.Queue[VisitedPage | BaseException | None]) -> None:
+def _run_crawl(loop: CrawlLoop, pages: queue.Queue[VisitedPage | BaseException | None]) -> None:
     try:
         for visit in loop.run():
             if visit.outcome in PAGE_OUTCOMES and visit.lease.role is Role.PAGE:
                 pages.put(VisitedPage(visit))
-                loop.hold(on=pages.qsize() > AHEAD)
-        if loop.failure:
-            pages.put(SeedUnreachable(loop.failure))
-        if loop.lost:
-            pages.put(CrawlerLost(loop.lost))
+                loop.set_backpressure(on=pages.qsize() > MAX_WAITING_PAGES)
+        if loop.failure_message:
+            pages.put(SeedUnreachable(loop.failure_message))
+        if loop.lost_message:
+            pages.put(CrawlerLost(loop.lost_message))
     except BaseException as error:  # noqa: BLE001 - handed to the thread that iterates, which raises it
         pages.put(error)
     pages.put(None)
@@ -199,7 +199,7 @@ class Web:
 
     def __init__(self, store: Store, place: str) -> None:
         self._store = store
-        self._place = place
+        self._location = place
         self._reader: IndexReader | None = None
 
     def __enter__(self) -> Self:
@@ -223,8 +223,10 @@ class Web:
 
     def page(self, url: str) -> ResourceRow | None:
         """A resource; None when it is not known."""
-        rules = url_rules(self._store)
-        return next((row for each in from_input(url) if (row := self._store.resource(digest(each, rules)))), None)
+        rules = stored_url_rules(self._store)
+        return next(
+            (row for each in urls_from_input(url) if (row := self._store.resource(url_digest(each, rules)))), None
+        )
 
     def pages(self) -> Iterator[ResourceRow]:
         """All visited pages: neither sitemaps, nor redirects, nor what was only checked."""
@@ -245,42 +247,43 @@ class Web:
 
     def inlinks(self, url: str) -> list[LinkRow]:
         """Bonds that lead to a resource."""
-        return self._store.inlinks(self._id(url))
+        return self._store.inlinks(self._resource_id(url))
 
     def outlinks(self, url: str) -> list[LinkRow]:
         """Bonds of a page."""
-        return self._store.outlinks(self._id(url))
+        return self._store.outlinks(self._resource_id(url))
 
     def report(self, name: str, *, url: str = "", since: float = 0.0) -> Iterator[dict[str, object]]:
         """The rows of a report (docs/reference/reports.md) by its name or code.
 
         `url`: for those about one; `since`: for changes (Unix time).
         """
-        from gossamer.graph.reports import made  # noqa: PLC0415  many programs never ask for one
+        from gossamer.graph.reports import run_report  # noqa: PLC0415  many programs never ask for one
 
-        return made(self._store, name, resource=self._id(url) if url else None, since=since)
+        return run_report(self._store, name, resource=self._resource_id(url) if url else None, since=since)
 
     def visits(self, url: str) -> list[VisitRow]:
         """The history of a resource."""
-        return self._store.visits(self._id(url))
+        return self._store.visits(self._resource_id(url))
 
     def fields(self, url: str) -> list[tuple[Field, str]]:
         """A page's text by field."""
-        return self._store.text(self._id(url)) or []
+        return self._store.text(self._resource_id(url)) or []
 
     def source(self, url: str) -> bytes | None:
         """A page's stored source."""
-        return self._store.source(self._id(url))
+        return self._store.source(self._resource_id(url))
 
     # -- the link graph ------------------------------------------------------------------------------------------------
 
     def rank(self, **options: object) -> Ranking:
         """Compute ranks and write them to the store: `measures`, `alpha`, `weighted`, `include_unvisited`."""
-        from gossamer.graph import arrays, ranking  # noqa: PLC0415 - numpy and scipy are loaded only when needed
+        from gossamer.graph import arrays  # noqa: PLC0415 - numpy and scipy are loaded only when needed
+        from gossamer.graph.ranking import rank_web  # noqa: PLC0415 - numpy and scipy are loaded only when needed
 
-        wanted = msgspec.convert(options, ranking.RankOptions)
-        with closing(wiring.open_store(self._place)) as store, arrays.graph_directory(self._place) as directory:
-            return ranking.rank(store, directory, wanted)
+        rank_options = msgspec.convert(options, rank_web.RankOptions)
+        with closing(wiring.open_store(self._location)) as store, arrays.graph_directory(self._location) as directory:
+            return rank_web.rank_web(store, directory, rank_options)
 
     def ranking(self) -> Ranking | None:
         """How the ranks were made; None when there are none."""
@@ -288,20 +291,20 @@ class Web:
 
     def ranks(self, url: str) -> Ranks | None:
         """What the link graph says of a page; None when it was not ranked."""
-        return self._store.ranks(self._id(url))
+        return self._store.ranks(self._resource_id(url))
 
     def graph(self, *, include_unvisited: bool = False) -> Graph:
         """The links between visited pages as memory-mapped arrays."""
         from gossamer.graph import arrays, snapshot  # noqa: PLC0415
 
-        with arrays.graph_directory(self._place) as directory:
+        with arrays.graph_directory(self._location) as directory:
             return snapshot.open_graph(self._store, directory, include_unvisited=include_unvisited)
 
     # -- the index -----------------------------------------------------------------------------------------------------
 
-    def word(self, word: str, *, order: Order = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
+    def word(self, word: str, *, order: DocumentOrder = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
         """The word table's entry: where a word stands, with one page of its documents."""
-        from gossamer.index.words import WordTable  # noqa: PLC0415 - numpy and Tantivy are loaded only when needed
+        from gossamer.index.word_table import WordTable  # noqa: PLC0415 - numpy and Tantivy are loaded only when needed
 
         return WordTable(self._store, self._index()).entry(word, order=order, page=page, limit=limit)
 
@@ -314,7 +317,7 @@ class Web:
         return self._searcher().complete(text, limit)
 
     def _searcher(self) -> Searcher:
-        return wiring.searcher(self._store, self._index(), self._place)
+        return wiring.build_searcher(self._store, self._index(), self._location)
 
     def _index(self) -> IndexReader:
         """The index as it was last committed."""
@@ -322,11 +325,11 @@ class Web:
             self._reader.close()
             self._reader = None
         if self._reader is None:
-            self._reader = wiring.open_index(self._place)
+            self._reader = wiring.open_index(self._location)
         return self._reader
 
-    def _id(self, url: str) -> int:
-        return find(self._store, url).id
+    def _resource_id(self, url: str) -> int:
+        return find_resource(self._store, url).id
 
 
 def open_web(place: str | Path = "web") -> Web:

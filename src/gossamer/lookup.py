@@ -6,41 +6,43 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.urls import UrlRules, digest, from_input
 from gossamer.errors import UsageError
+from gossamer.urls.canonical import UrlRules, url_digest, urls_from_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import ResourceRow
 
 
-def crawl_settings(store: Store) -> dict[str, object]:
+def stored_crawl_settings(store: Store) -> dict[str, object]:
     """What the web was crawled with last: the [crawl] settings by name."""
     current = store.current_round()
     return msgspec.json.decode(current.settings, type=dict[str, object]) if current else {}
 
 
-def url_rules(store: Store) -> UrlRules:
+def stored_url_rules(store: Store) -> UrlRules:
     """How this web tells duplicate URLs: by these its resources are found."""
-    stored = {name: value for name, value in crawl_settings(store).items() if name in UrlRules.__struct_fields__}
+    stored = {name: value for name, value in stored_crawl_settings(store).items() if name in UrlRules.__struct_fields__}
     return msgspec.convert(stored, UrlRules)
 
 
-def find(store: Store, text: str) -> ResourceRow:
+def find_resource(store: Store, text: str) -> ResourceRow:
     """The resource that a person named, with or without a scheme."""
-    rules = url_rules(store)
-    urls = from_input(text)
+    rules = stored_url_rules(store)
+    urls = urls_from_input(text)
     for url in urls:
-        if row := store.resource(digest(url, rules)):
+        if row := store.resource(url_digest(url, rules)):
             return row
-    near = next((row.url for url in _variants(urls) if (row := store.resource(digest(url, rules)))), None)
-    hint = f" Did you mean {near}?" if near else ""
+    variant = next(
+        (row.url for url in _spelling_variants(urls) if (row := store.resource(url_digest(url, rules)))), None
+    )
+    hint = f" Did you mean {variant}?" if variant else ""
     raise UsageError(f"{urls[0]} is not known in this web.{hint}")
 
 
-def _variants(urls: Iterable[str]) -> Iterator[str]:
+def _spelling_variants(urls: Iterable[str]) -> Iterator[str]:
     """The slips of the pen that are cheap to look up: the other scheme, with or without www. and the last slash."""
     for url in urls:
         rest = url.partition("://")[2]

@@ -145,7 +145,7 @@ class Admission(Value, frozen=True, kw_only=True):
 
 
 if TYPE_CHECKING:
-    Admit = Callable[[Sequence[Candidate]], Sequence[Admission]]
+    AdmitCandidates = Callable[[Sequence[Candidate]], Sequence[Admission]]
 
 
 class Lease(Value, frozen=True, kw_only=True):
@@ -196,7 +196,7 @@ class Request(Value, frozen=True, kw_only=True):
     head: bool = False  # ask with HEAD
 
 
-class Fetched(Value, frozen=True, kw_only=True):
+class FetchResult(Value, frozen=True, kw_only=True):
     """How a transfer ended."""
 
     request: Request
@@ -288,7 +288,7 @@ class Visit(Value, frozen=True, kw_only=True):
     redirect: Candidate | None = None
 
 
-class HostNote(Value, frozen=True, kw_only=True):
+class HostUpdate(Value, frozen=True, kw_only=True):
     """What a crawler learned about a host it holds."""
 
     host: int

@@ -11,10 +11,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gossamer.basics.locations import is_shared, local_directory
 from gossamer.config import StoreSettings, load
 from gossamer.config.layers import FILE_NAME
 from gossamer.errors import UsageError
-from gossamer.places import is_shared, local_directory
 from gossamer.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -23,159 +23,167 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gossamer.config import IndexSettings
-    from gossamer.index.base import IndexReader, IndexWriter
-    from gossamer.index.opensearch import OpenSearchPlace
+    from gossamer.index.opensearch import OpenSearchLocation
+    from gossamer.index.protocol import IndexReader, IndexWriter
     from gossamer.search.service import Searcher
-    from gossamer.search.weights import Blend
-    from gossamer.store.base import Store
-    from gossamer.store.copying import Copied, Source, Target
-    from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.search.weights import RankWeights
+    from gossamer.store.copy import CopyResult, CopySource, CopyTarget
+    from gossamer.store.postgres.location import PostgresLocation
+    from gossamer.store.protocol import Store
 
 
 def open_store(
-    place: str, *, create: bool = False, read_only: bool = False, settings: StoreSettings | None = None
+    location: str, *, create: bool = False, read_only: bool = False, settings: StoreSettings | None = None
 ) -> Store:
     """The store at a place."""
-    asked = settings or StoreSettings()
-    if is_shared(place):
-        at = _postgres_place(place)
+    store_settings = settings or StoreSettings()
+    if is_shared(location):
+        database = _postgres_location(location)
         from gossamer.store.postgres import PostgresStore  # noqa: PLC0415
 
-        return PostgresStore.at(at, create=create, read_only=read_only, old_sources_mib=asked.old_sources)
+        return PostgresStore.open_location(
+            database, create=create, read_only=read_only, old_sources_mib=store_settings.old_sources
+        )
     return SqliteStore.open(
-        Path(place), create=create, read_only=read_only, cache_mib=asked.cache, old_sources_mib=asked.old_sources
+        Path(location),
+        create=create,
+        read_only=read_only,
+        cache_mib=store_settings.cache,
+        old_sources_mib=store_settings.old_sources,
     )
 
 
-def _postgres_place(place: str) -> PostgresPlace:
+def _postgres_location(location: str) -> PostgresLocation:
     try:
-        from gossamer.store.postgres.place import postgres_place  # noqa: PLC0415 - its driver is an extra
+        from gossamer.store.postgres.location import parse_postgres_location  # noqa: PLC0415 - its driver is an extra
     except ModuleNotFoundError as error:
         raise UsageError(
             f"A web in PostgreSQL needs the extra `postgres`: pip install 'gossamer[postgres]'. ({error.name} is not"
             " there.)"
         ) from error
-    return postgres_place(place)
+    return parse_postgres_location(location)
 
 
-def index_settings(place: str) -> IndexSettings:
+def index_settings(location: str) -> IndexSettings:
     """Where the index of the web at a place is, by the variables and the settings file that hold for it."""
-    return load(file=None, store_dir=local_directory(place), environ=os.environ, flags={}).settings.index
+    return load(file=None, store_dir=local_directory(location), environ=os.environ, flags={}).settings.index
 
 
-def open_index(place: str) -> IndexReader:
+def open_index(location: str) -> IndexReader:
     """The index of the web at a place, for asking; it holds the last commit."""
-    at = index_settings(place)
-    if at.url:
-        there = _in_cluster(at)
+    settings = index_settings(location)
+    if settings.url:
+        index_location = _opensearch_location(settings)
         from gossamer.index.opensearch import OpenSearchReader  # noqa: PLC0415
 
-        return OpenSearchReader(there)
-    from gossamer.index.tantivy import IndexPlace, TantivyReader  # noqa: PLC0415 - not every command asks the index
+        return OpenSearchReader(index_location)
+    from gossamer.index.tantivy import TantivyLocation, TantivyReader  # noqa: PLC0415 - not every command asks the index
 
-    return TantivyReader(IndexPlace(local_directory(place) / "index"))
+    return TantivyReader(TantivyLocation(local_directory(location) / "index"))
 
 
-def has_index(place: str) -> bool:
+def has_index(location: str) -> bool:
     """Whether there is an index of the web at a place."""
-    at = index_settings(place)
-    if at.url:
-        there = _in_cluster(at)
-        with closing(there.cluster):
-            return there.current() is not None
-    from gossamer.index.tantivy.place import IndexPlace  # noqa: PLC0415
+    settings = index_settings(location)
+    if settings.url:
+        index_location = _opensearch_location(settings)
+        with closing(index_location.cluster):
+            return index_location.current() is not None
+    from gossamer.index.tantivy.location import TantivyLocation  # noqa: PLC0415
 
-    return IndexPlace(local_directory(place) / "index").current() is not None
+    return TantivyLocation(local_directory(location) / "index").current() is not None
 
 
-def open_index_writer(place: str, *, rebuild: bool = False) -> IndexWriter:
+def open_index_writer(location: str, *, rebuild: bool = False) -> IndexWriter:
     """The writer of the index of the web at a place. There is one at a time: `IndexBusy` when another has it."""
-    at = index_settings(place)
-    if at.url:
-        there = _in_cluster(at, writing=True)
+    settings = index_settings(location)
+    if settings.url:
+        index_location = _opensearch_location(settings, writing=True)
         from gossamer.index.opensearch import OpenSearchWriter  # noqa: PLC0415
 
-        return OpenSearchWriter(there, rebuild=rebuild)
-    from gossamer.index.tantivy import IndexPlace, TantivyWriter  # noqa: PLC0415
+        return OpenSearchWriter(index_location, rebuild=rebuild)
+    from gossamer.index.tantivy import TantivyLocation, TantivyWriter  # noqa: PLC0415
 
-    return TantivyWriter(IndexPlace(local_directory(place) / "index"), rebuild=rebuild)
+    return TantivyWriter(TantivyLocation(local_directory(location) / "index"), rebuild=rebuild)
 
 
-def _in_cluster(at: IndexSettings, *, writing: bool = False) -> OpenSearchPlace:
+def _opensearch_location(settings: IndexSettings, *, writing: bool = False) -> OpenSearchLocation:
     """An index on OpenSearch. Its user name and password are in the environment, and nowhere else."""
     try:
         from gossamer.index.opensearch import (  # noqa: PLC0415
-            READERS_PATIENCE,
-            WRITERS_PATIENCE,
-            Address,
+            READER_RETRY_SECONDS,
+            WRITER_RETRY_SECONDS,
             Cluster,
-            OpenSearchPlace,
+            ClusterAddress,
+            OpenSearchLocation,
         )
     except ModuleNotFoundError as error:
         raise UsageError(
             f"An index on OpenSearch needs the extra `opensearch`: pip install 'gossamer[opensearch]'. ({error.name} "
             "is not there.)"
         ) from error
-    patience = WRITERS_PATIENCE if writing else READERS_PATIENCE
-    cluster = Cluster(Address.of(at.url), os.environ, ca_file=at.ca_file, patience=patience)
-    return OpenSearchPlace(cluster, shards=at.shards, replicas=at.replicas)
+    patience = WRITER_RETRY_SECONDS if writing else READER_RETRY_SECONDS
+    cluster = Cluster(ClusterAddress.parse(settings.url), os.environ, ca_file=settings.ca_file, retry_seconds=patience)
+    return OpenSearchLocation(cluster, shards=settings.shards, replicas=settings.replicas)
 
 
-def open_searcher(store: Store, place: str, blend: Blend | None = None) -> Searcher:
+def open_searcher(store: Store, location: str, blend: RankWeights | None = None) -> Searcher:
     """What answers questions about the web at a place, by the last commit of its index. Closing it closes the index."""
-    return searcher(store, open_index(place), place, blend)
+    return build_searcher(store, open_index(location), location, blend)
 
 
-def searcher(store: Store, index: IndexReader, place: str, blend: Blend | None = None) -> Searcher:
+def build_searcher(store: Store, index: IndexReader, location: str, blend: RankWeights | None = None) -> Searcher:
     """The same with an index that is open already; with PageRank, if that was computed."""
     import numpy as np  # noqa: PLC0415
 
-    from gossamer.graph.rank import load_pagerank  # noqa: PLC0415
+    from gossamer.graph.ranking.algorithms import load_pagerank  # noqa: PLC0415
     from gossamer.search.service import Searcher  # noqa: PLC0415
-    from gossamer.search.weights import SECOND  # noqa: PLC0415
+    from gossamer.search.weights import SECOND_PASS_WEIGHTS  # noqa: PLC0415
 
-    scores = load_pagerank(local_directory(place) / "graph")
+    scores = load_pagerank(local_directory(location) / "graph")
 
     def pagerank(ids: NDArray[np.int64]) -> NDArray[np.float64]:
         known = np.zeros(1, np.float32) if scores is None else scores
         return np.where(ids < len(known), known[np.minimum(ids, len(known) - 1)], 0.0)
 
-    return Searcher(store, index, pagerank, blend or SECOND)
+    return Searcher(store, index, pagerank, blend or SECOND_PASS_WEIGHTS)
 
 
-def copy_web(from_: str, to: str, tell: Callable[[str], None]) -> Copied:
+def copy_web(from_: str, to: str, on_progress: Callable[[str], None]) -> CopyResult:
     """Copy the web at a place to another one, with its settings file if there is one."""
-    from gossamer.store.copying import copy  # noqa: PLC0415
+    from gossamer.store.copy import copy_store  # noqa: PLC0415
 
-    stale = local_directory(to) / "index"
-    if stale.exists():
-        raise UsageError(f"{stale} is the index of a web that was here before: remove it, or copy to another place.")
+    stale_index = local_directory(to) / "index"
+    if stale_index.exists():
+        raise UsageError(
+            f"{stale_index} is the index of a web that was here before: remove it, or copy to another place."
+        )
     with closing(_copy_source(from_)) as source, closing(_copy_target(to)) as target:
-        done = copy(source, target, tell)
-    settings, there = (local_directory(place) / FILE_NAME for place in (from_, to))
-    if settings.exists() and not there.exists():
-        there.parent.mkdir(parents=True, exist_ok=True)
-        there.write_bytes(settings.read_bytes())
-    return done
+        copied = copy_store(source, target, on_progress)
+    source_file, target_file = (local_directory(place) / FILE_NAME for place in (from_, to))
+    if source_file.exists() and not target_file.exists():
+        target_file.parent.mkdir(parents=True, exist_ok=True)
+        target_file.write_bytes(source_file.read_bytes())
+    return copied
 
 
-def _copy_source(place: str) -> Source:
-    if is_shared(place):
-        at = _postgres_place(place)
-        from gossamer.store.postgres.copying import PostgresSource  # noqa: PLC0415
+def _copy_source(location: str) -> CopySource:
+    if is_shared(location):
+        database = _postgres_location(location)
+        from gossamer.store.postgres.copy import PostgresSource  # noqa: PLC0415
 
-        return PostgresSource(at)
-    from gossamer.store.sqlite.copying import SqliteSource  # noqa: PLC0415
+        return PostgresSource(database)
+    from gossamer.store.sqlite.copy import SqliteSource  # noqa: PLC0415
 
-    return SqliteSource(Path(place))
+    return SqliteSource(Path(location))
 
 
-def _copy_target(place: str) -> Target:
-    if is_shared(place):
-        at = _postgres_place(place)
-        from gossamer.store.postgres.copying import PostgresTarget  # noqa: PLC0415
+def _copy_target(location: str) -> CopyTarget:
+    if is_shared(location):
+        database = _postgres_location(location)
+        from gossamer.store.postgres.copy import PostgresTarget  # noqa: PLC0415
 
-        return PostgresTarget(at)
-    from gossamer.store.sqlite.copying import SqliteTarget  # noqa: PLC0415
+        return PostgresTarget(database)
+    from gossamer.store.sqlite.copy import SqliteTarget  # noqa: PLC0415
 
-    return SqliteTarget(Path(place))
+    return SqliteTarget(Path(location))

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
+from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.sqlite import SqliteStore
-from postgres_server import new_place
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.index.base import IndexReader, IndexWriter
-    from gossamer.store.base import Store
-    from storing import Open
+    from gossamer.index.protocol import IndexReader, IndexWriter
+    from gossamer.store.protocol import Store
+    from helpers.store.crawl_steps import Open
 
 
 def _sqlite(directory: Path, _: pytest.FixtureRequest) -> Open:
@@ -88,7 +88,7 @@ class NewIndex(Protocol):
 
 class _Tantivy:
     def __init__(self, directory: Path, stack: ExitStack) -> None:
-        self._place, self._stack = IndexPlace(directory), stack
+        self._place, self._stack = TantivyLocation(directory), stack
 
     def writer(self, *, rebuild: bool = False) -> IndexWriter:
         return TantivyWriter(self._place, rebuild=rebuild)

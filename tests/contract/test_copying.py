@@ -13,20 +13,20 @@ from unittest.mock import ANY
 import pytest
 from psycopg import connect
 
-from copies import LAST, A, B, build, everything, open_web, source, target
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreMissing, UsageError
-from gossamer.store.copying import TABLES, Note, Table, _copied, copy
+from gossamer.store.copy import TABLES, CopyTable, TableProgress, _copy_table, copy_store
 from gossamer.store.postgres import PostgresStore
-from gossamer.store.postgres.place import postgres_place
-from gossamer.store.questions import Question
+from gossamer.store.postgres.location import parse_postgres_location
+from gossamer.store.read.questions import Question
 from gossamer.store.sqlite import SqliteStore
-from postgres_server import new_place
-from storing import admit_all, digest, join, recount, seed, visit_all
+from helpers.store.copies import LAST, A, B, build, everything, open_web, source, target
+from helpers.store.crawl_steps import admit_all, digest, join, recount, seed, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.store.copying import Copied
+    from gossamer.store.copy import CopyResult
 
 VALUES: dict[str, Any] = {
     "resource": 1, "most": 3, "least": 2, "longest": 9, "texts": '["home"]', "around": ".", "nothing": b"", "since": 0,
@@ -50,9 +50,9 @@ KINDS = ("sqlite", "postgres")
 both_ways = pytest.mark.parametrize(("first", "second"), [("sqlite", "postgres"), ("postgres", "sqlite")])
 
 
-def copied(from_: str, to: str, tell: Callable[[str], None] = lambda _: None) -> Copied:
+def copied(from_: str, to: str, tell: Callable[[str], None] = lambda _: None) -> CopyResult:
     with closing(source(from_)) as one, closing(target(to)) as other:
-        return copy(one, other, tell)
+        return copy_store(one, other, tell)
 
 
 class Stopped(Exception):
@@ -90,7 +90,7 @@ def test_the_copy_gives_the_same_answers(first: str, second: str, new: Callable[
             values = {name: VALUES[name] for name in question.values}
             assert list(twin.ask(question, **values)) == list(store.ask(question, **values)), question
         assert list(twin.resources()) == list(store.resources())
-        assert list(twin.changed_since(0)) == list(store.changed_since(0))
+        assert list(twin.history_since(0)) == list(store.history_since(0))
         assert list(twin.every_link()) == list(store.every_link())
         assert twin.current_round() == store.current_round()
 
@@ -161,10 +161,10 @@ def test_what_is_written_meanwhile_is_not_in_the_copy(kind: str, new: Callable[[
     build(one)
     before = everything(one)
     with closing(open_web(one)) as store, closing(source(one)) as moment, closing(target(other)) as place:
-        moment.mark()
+        moment.fingerprint()
         store.add([seed("http://new.test/")], admit_all)
         store.requeue(time.time())
-        copy(moment, place, lambda _: None)
+        copy_store(moment, place, lambda _: None)
     after = everything(other)
     given = {"last_resource": ANY, "last_host": ANY}  # ids that were given out do not belong to a moment
     assert after == {**before, "counters": {**before["counters"], **given}}
@@ -210,7 +210,7 @@ def test_a_copy_that_was_tampered_with_is_found_out(kind: str, new: Callable[[st
 
 def _spoil(place: str, sql: str) -> None:
     if "://" in place:
-        at = postgres_place(place)
+        at = parse_postgres_location(place)
         with connect(at.connection) as db:
             db.execute(f'SET search_path = "{at.schema}_copying"'.encode())
             db.execute(sql.encode())
@@ -251,12 +251,12 @@ def test_the_copy_in_a_database_has_all_indexes(new: Callable[[str], str]) -> No
     one, other = new("postgres"), new("postgres")
     build(one)
     copied(one, other)
-    with connect(postgres_place(one).connection) as db:
-        indexes = [sorted(db.execute(INDEXES, (postgres_place(place).schema,))) for place in (one, other)]
+    with connect(parse_postgres_location(one).connection) as db:
+        indexes = [sorted(db.execute(INDEXES, (parse_postgres_location(place).schema,))) for place in (one, other)]
         schemas = [name for (name,) in db.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE '%_copying'")]
     assert indexes[0] == indexes[1]
     assert indexes[0]
-    assert f"{postgres_place(other).schema}_copying" not in schemas
+    assert f"{parse_postgres_location(other).schema}_copying" not in schemas
 
 
 def test_both_back_ends_have_the_tables_that_are_copied(new: Callable[[str], str]) -> None:
@@ -265,9 +265,9 @@ def test_both_back_ends_have_the_tables_that_are_copied(new: Callable[[str], str
     open_web(other).close()
     names = sorted(table.name for table in TABLES)
     assert sorted(name for kind, name, _ in _schema(one) if kind == "table") == sorted([*names, "digests", "meta"])
-    with connect(postgres_place(other).connection) as db:
+    with connect(parse_postgres_location(other).connection) as db:
         sql = "SELECT tablename FROM pg_tables WHERE schemaname = %s"
-        found = sorted(name for (name,) in db.execute(sql, (postgres_place(other).schema,)))
+        found = sorted(name for (name,) in db.execute(sql, (parse_postgres_location(other).schema,)))
     assert found == sorted([*names, "meta", "web"])
     with closing(source(one)) as directory, closing(source(other)) as database:
         for name in names:
@@ -291,10 +291,10 @@ def test_no_row_is_passed_over_behind_a_key_that_is_replaced(new: Callable[[str]
     with closing(sqlite3.connect(Path(one) / "web.db")) as file:
         file.execute("INSERT INTO words VALUES ('a' || char(0), 98), ('ab', 99)")
         file.commit()
-    words = Table("words", ("term",), at_once=1)
+    words = CopyTable("words", ("term",), at_once=1)
     with closing(source(one)) as moment, closing(target(other)) as place:
-        place.begin(moment.mark())
-        _copied(moment, place, words, Note(), lambda _: None)
+        place.begin(moment.fingerprint())
+        _copy_table(moment, place, words, TableProgress(), lambda _: None)
         terms = [term for (term,) in place.rows(words._replace(at_once=9), ("term",), ("a",))]
     assert {"a\ufffd", "ab"} <= set(terms)
 
@@ -311,7 +311,7 @@ def test_a_web_whose_schema_has_the_name_of_an_unfinished_copy_is_not_touched(ne
 
 def test_a_schema_whose_name_leaves_no_room_for_that_of_a_copy_is_refused(new: Callable[[str], str]) -> None:
     other = new("postgres")
-    longest = other + "x" * (55 - len(postgres_place(other).schema))
+    longest = other + "x" * (55 - len(parse_postgres_location(other).schema))
     target(longest).close()
     with pytest.raises(UsageError, match="at most 55 bytes"):
         target(f"{longest}x")

@@ -14,7 +14,7 @@ from gossamer.graph import snapshot as snapshot_module
 from gossamer.graph.bonds import open_bonds
 from gossamer.graph.snapshot import open_graph
 from gossamer.model import Kind
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     Site,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
 ELSEWHERE = "http://x.test/"
@@ -145,7 +145,7 @@ def test_bringing_it_up_to_date_gives_what_making_it_anew_gives(
     store: Store, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages come, change, redirect, vanish and are forgotten at random; blocks are small, so that all joints count."""
-    monkeypatch.setattr(bonds_module, "BLOCK", 7)
+    monkeypatch.setattr(bonds_module, "BLOCK_ROWS", 7)
     monkeypatch.setattr(snapshot_module, "EDGES_AT_ONCE", 11)
     monkeypatch.setattr(snapshot_module, "LINKS_AT_ONCE", 11)
     chance = random.Random(seed)
@@ -153,7 +153,7 @@ def test_bringing_it_up_to_date_gives_what_making_it_anew_gives(
     crawler = start(store, urls[0])
     for _ in range(8):
         for url in chance.sample(urls, 12):
-            (lease,) = store.claim(crawler, [candidate(url)], time.time())
+            (lease,) = store.lease_urls(crawler, [candidate(url)], time.time())
             assert lease is not None
             match chance.choice(["page", "page", "page", "redirect", "gone"]):
                 case "page":

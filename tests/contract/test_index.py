@@ -9,26 +9,38 @@ import numpy as np
 import pytest
 
 from gossamer.errors import IndexBusy, IndexMissing
-from gossamer.index.base import (
-    STOPS,
-    Anchors,
+from gossamer.index.protocol import (
+    FIRST_STOP_CODE,
+    AnchorDocument,
     AnyOf,
-    Changed,
+    ChangeDateFilter,
     InUrl,
-    Language,
+    LanguageFilter,
+    MediaTypeFilter,
     Query,
-    Site,
-    Twin,
-    Type,
+    SiteFilter,
+    TwinFilter,
     stop_code,
     term_code,
 )
 from gossamer.model import Field
-from indexes import SEEN, WEIGHTS, Lexicon, documents, fill, in_title, page, phrase, standing, word, words
+from helpers.index.small_index import (
+    SEEN,
+    WEIGHTS,
+    Lexicon,
+    documents,
+    fill,
+    in_title,
+    page,
+    phrase,
+    standing,
+    word,
+    words,
+)
 
 if TYPE_CHECKING:
     from contract.conftest import NewIndex
-    from gossamer.index.base import IndexReader, Matches
+    from gossamer.index.protocol import IndexReader, Matches
 
 
 def found(index: NewIndex, query: Query, limit: int = 100) -> list[int]:
@@ -87,14 +99,14 @@ def test_a_document_takes_the_place_of_the_one_with_its_id(index: NewIndex) -> N
     assert found(index, words("egg")) == []
     assert found(index, words("spam")) == [1]
     assert index.reader().count() == 1
-    assert index.reader().frequency("egg") == 0
+    assert index.reader().document_frequency("egg") == 0
 
 
 def test_a_document_put_twice_before_a_commit_is_held_once(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         writer.put(documents(standing(1, page("Egg"))))
         fill(writer, standing(1, page("Egg", "and ham")))
-    assert index.reader().frequency("egg") == 1
+    assert index.reader().document_frequency("egg") == 1
     assert found(index, words("ham")) == [1]
 
 
@@ -104,7 +116,7 @@ def test_removed_documents_leave(index: NewIndex) -> None:
         writer.remove([1, 99])
         writer.commit(2)
     reader = index.reader()
-    assert (list(reader.ids()), reader.frequency("egg"), reader.count()) == ([2], 1, 1)
+    assert (list(reader.ids()), reader.document_frequency("egg"), reader.count()) == ([2], 1, 1)
     assert reader.word_sequences([1, 2]).keys() == {2}
 
 
@@ -185,7 +197,7 @@ def test_a_document_that_cannot_be_taken_is_named_with_a_reason_and_the_rest_is_
         writer.commit(1)
     reader = index.reader()
     assert list(reader.ids()) == [1]
-    assert reader.set_aside() == refused
+    assert reader.set_aside_documents() == refused
     assert "surrogate" in refused[2]
 
 
@@ -194,7 +206,7 @@ def test_a_document_set_aside_is_forgotten_there_when_it_is_taken(index: NewInde
         writer.set_aside({1: "too odd", 2: "odd as well"})
         writer.commit(1)
         fill(writer, standing(1, page("Egg")), version=2)
-    assert index.reader().set_aside() == {2: "odd as well"}
+    assert index.reader().set_aside_documents() == {2: "odd as well"}
 
 
 # -- what it finds -----------------------------------------------------------------------------------------------------
@@ -204,7 +216,7 @@ def test_any_of_the_words_matches_and_pages_with_all_of_them_come_first(index: N
     put(index, page("Egg egg egg egg", "egg egg egg"), page("Menu", "ham and then much later an egg"), page("Spam"))
     matches = match(index, words("egg", "ham"))
     assert matches.ids.tolist() == [2, 1]
-    assert matches.whole.tolist() == [True, False]
+    assert matches.has_all.tolist() == [True, False]
     assert matches.total == 2
 
 
@@ -263,20 +275,20 @@ def test_operators_narrow_what_is_found(index: NewIndex) -> None:
     def with_(*nodes: object) -> list[int]:
         return found(index, Query(wanted=(word("egg"),), required=nodes))  # type: ignore[arg-type]
 
-    assert with_(Site(host="example.org")) == [1, 3]
-    assert with_(Site(host="org")) == [1, 3]
-    assert with_(Site(host="WWW.example.org")) == [1]
-    assert with_(Site(host="ample.org")) == []
-    assert with_(Site(host="localhost")) == with_(Site(host="localhost:8080")) == [2]
-    assert with_(Site(host="0.0.1")) == []
-    assert with_(Site(host="example.org", path="/a/")) == [1]
-    assert with_(Site(host="example.org", path="/a/b.html")) == [1]
+    assert with_(SiteFilter(host="example.org")) == [1, 3]
+    assert with_(SiteFilter(host="org")) == [1, 3]
+    assert with_(SiteFilter(host="WWW.example.org")) == [1]
+    assert with_(SiteFilter(host="ample.org")) == []
+    assert with_(SiteFilter(host="localhost")) == with_(SiteFilter(host="localhost:8080")) == [2]
+    assert with_(SiteFilter(host="0.0.1")) == []
+    assert with_(SiteFilter(host="example.org", path="/a/")) == [1]
+    assert with_(SiteFilter(host="example.org", path="/a/b.html")) == [1]
     assert with_(in_title("egg")) == [1, 2, 4]
-    assert with_(Language(name="german")) == [3]
-    assert with_(Type(media_type="text/plain")) == [2]
-    assert with_(Changed(until=SEEN)) == [3]
-    assert with_(Changed(since=SEEN)) == [1, 2, 4]
-    assert with_(AnyOf(children=(Type(media_type="text/plain"), Language(name="german")))) == [2, 3]
+    assert with_(LanguageFilter(name="german")) == [3]
+    assert with_(MediaTypeFilter(media_type="text/plain")) == [2]
+    assert with_(ChangeDateFilter(until=SEEN)) == [3]
+    assert with_(ChangeDateFilter(since=SEEN)) == [1, 2, 4]
+    assert with_(AnyOf(children=(MediaTypeFilter(media_type="text/plain"), LanguageFilter(name="german")))) == [2, 3]
 
 
 def test_matches_carry_what_the_second_pass_needs(index: NewIndex) -> None:
@@ -294,7 +306,7 @@ def test_matches_carry_what_the_second_pass_needs(index: NewIndex) -> None:
     assert matches.hosts[one] == matches.hosts[three] != matches.hosts[two]
     assert [matches.steps[i] for i in (one, two, three)] == [0, 3, 1]
     assert matches.changed.tolist() == [SEEN] * 3
-    assert found(index, Query(required=(Twin(value=int(matches.twins[one])),))) == [1, 2]
+    assert found(index, Query(required=(TwinFilter(value=int(matches.twins[one])),))) == [1, 2]
     assert index.reader().has_twins([int(matches.twins[three]), int(matches.twins[one])])
 
 
@@ -325,15 +337,15 @@ def test_a_word_in_the_title_weighs_more(index: NewIndex) -> None:
 # -- anchors -----------------------------------------------------------------------------------------------------------
 
 
-def anchors(target: int, *texts: str) -> Anchors:
+def anchors(target: int, *texts: str) -> AnchorDocument:
     codes = [term_code(term) for text in texts for term in text.split()]
-    return Anchors(target=target, texts=texts, words=np.array(codes, "<u4").tobytes())
+    return AnchorDocument(target=target, texts=texts, words=np.array(codes, "<u4").tobytes())
 
 
 def called(reader: IndexReader) -> dict[int, str]:
     """What the words of anchor texts are, of documents 1 and 2."""
     terms = {term_code(term): term for term in ("breakfast", "egg", "ham")}
-    return {doc: " ".join(map(terms.__getitem__, codes.tolist())) for doc, codes in reader.callings([1, 2]).items()}
+    return {doc: " ".join(map(terms.__getitem__, codes.tolist())) for doc, codes in reader.anchor_terms([1, 2]).items()}
 
 
 def test_anchor_texts_find_their_targets_and_are_replaced(index: NewIndex) -> None:
@@ -342,17 +354,17 @@ def test_anchor_texts_find_their_targets_and_are_replaced(index: NewIndex) -> No
         writer.put_anchors([anchors(1, "breakfast egg", "egg"), anchors(2, "ham")])
         writer.commit_anchors(1)
     reader = index.reader()
-    assert reader.best_called(words("egg"), 10) == [1]
-    assert reader.best_called(Query(required=(phrase("breakfast egg"),)), 10) == [1]
-    assert reader.best_called(Query(required=(phrase("egg egg"),)), 10) == []
+    assert reader.best_by_anchor(words("egg"), 10) == [1]
+    assert reader.best_by_anchor(Query(required=(phrase("breakfast egg"),)), 10) == [1]
+    assert reader.best_by_anchor(Query(required=(phrase("egg egg"),)), 10) == []
     assert called(reader) == {1: "breakfast egg egg", 2: "ham"}
     with closing(index.writer()) as writer:
         assert writer.anchors_version == 1
         writer.put_anchors([anchors(1), anchors(2, "egg")])
         writer.commit_anchors(2)
     reader = index.reader()
-    assert reader.best_called(words("egg"), 10) == [2]
-    assert reader.best_called(words("ham"), 10) == []
+    assert reader.best_by_anchor(words("egg"), 10) == [2]
+    assert reader.best_by_anchor(words("ham"), 10) == []
     assert called(reader) == {2: "egg"}
     assert reader.version == 1, "the documents were not touched"
 
@@ -365,7 +377,7 @@ def test_anchor_texts_of_removed_documents_go_with_them(index: NewIndex) -> None
         writer.remove([1])
         writer.commit(2)
         writer.commit_anchors(2)
-    assert index.reader().best_called(words("egg"), 10) == []
+    assert index.reader().best_by_anchor(words("egg"), 10) == []
     assert called(index.reader()) == {}
 
 
@@ -383,22 +395,22 @@ def test_words_are_kept_in_order_with_their_fields(index: NewIndex) -> None:
     assert sequence.fields.tolist() == [Field.TITLE, Field.PARAGRAPH, Field.H2]
     assert sequence.counts.tolist() == [2, 3, 1]
     assert sequence.language == "english"
-    assert egg < STOPS <= stop_code("the")
+    assert egg < FIRST_STOP_CODE <= stop_code("the")
 
 
 def test_frequencies_are_exact_and_ordered(index: NewIndex) -> None:
     often = {1: 3, 2: 1, 3: 700, 4: 3, 5: 41}
     put(index, *(page("Egg", "egg " * (number - 1), "ham " * 50) for number in often.values()), page("Ham"))
     reader = index.reader()
-    by_frequency = reader.documents("egg", by_frequency=True, offset=0, limit=10)
+    by_frequency = reader.postings("egg", by_frequency=True, offset=0, limit=10)
     assert [(one.id, one.frequency) for one in by_frequency] == [(3, 700), (5, 41), (1, 3), (4, 3), (2, 1)]
-    by_id = reader.documents("egg", by_frequency=False, offset=0, limit=10)
+    by_id = reader.postings("egg", by_frequency=False, offset=0, limit=10)
     assert [(one.id, one.frequency) for one in by_id] == list(often.items())
-    assert reader.documents("egg", by_frequency=True, offset=1, limit=2) == by_frequency[1:3]
-    assert reader.documents("egg", by_frequency=False, offset=1, limit=2) == by_id[1:3]
-    assert reader.documents("egg", by_frequency=False, offset=9, limit=2) == []
-    assert reader.documents("spam", by_frequency=True, offset=0, limit=2) == []
-    assert reader.frequency("egg") == 5
+    assert reader.postings("egg", by_frequency=True, offset=1, limit=2) == by_frequency[1:3]
+    assert reader.postings("egg", by_frequency=False, offset=1, limit=2) == by_id[1:3]
+    assert reader.postings("egg", by_frequency=False, offset=9, limit=2) == []
+    assert reader.postings("spam", by_frequency=True, offset=0, limit=2) == []
+    assert reader.document_frequency("egg") == 5
 
 
 def test_words_as_written_are_told_with_about_how_many_documents_hold_them(index: NewIndex) -> None:

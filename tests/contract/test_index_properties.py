@@ -12,17 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contract.conftest import INDEXES
-from gossamer.index.analyze import analysis
-from gossamer.index.base import Query, Site
-from gossamer.index.words import WordTable, field_names
+from gossamer.index.analyze import get_analyzer
+from gossamer.index.protocol import Query, SiteFilter
+from gossamer.index.word_table import WordTable, field_names
 from gossamer.model import Field
-from indexes import WEIGHTS, Lexicon, documents, in_title, phrase, standing, word
+from helpers.index.small_index import WEIGHTS, Lexicon, documents, in_title, phrase, standing, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from contract.conftest import NewIndex
-    from gossamer.store.following import Standing
+    from gossamer.store.follow.changes import IndexableResource
 
 # Inflected forms, stop words, punctuation that joins and divides, scripts without blanks.
 VOCABULARY = (
@@ -64,7 +64,7 @@ class Shelf:
 
     def runs(self, number: int) -> list[tuple[Field, list[str]]]:
         title, body, _ = self.pages[number]
-        terms = analysis("english").terms
+        terms = get_analyzer("english").terms
         runs = [(Field.TITLE, title), *body]
         return [(field, terms(text).split()) for field, text in runs if field is not Field.DESCRIPTION]
 
@@ -94,9 +94,9 @@ class Shelf:
         }
 
     def titled(self, term: str) -> set[int]:
-        return {n for n in self.pages if term in analysis("english").terms(self.pages[n][0]).split()}
+        return {n for n in self.pages if term in get_analyzer("english").terms(self.pages[n][0]).split()}
 
-    def standing(self, number: int) -> Standing:
+    def standing(self, number: int) -> IndexableResource:
         title, body, host = self.pages[number]
         return standing(number, [(Field.TITLE, title), *body], host=host)
 
@@ -107,7 +107,7 @@ class Store:
     def __init__(self, lexicon: Lexicon) -> None:
         self._lexicon = lexicon
 
-    def known_words(self, terms: list[str]) -> dict[str, int]:
+    def known_word_ids(self, terms: list[str]) -> dict[str, int]:
         return {term: self._lexicon.numbers[term] for term in terms if term in self._lexicon.numbers}
 
     def urls(self, ids: list[int]) -> Iterator[tuple[int, str]]:
@@ -150,14 +150,14 @@ def agrees(index: NewIndex, history: History) -> None:
         (term,) = asked.terms
         holding = shelf.holding(term)
         assert found(Query(wanted=(asked,))) == holding
-        assert found(Query(wanted=(asked,), required=(Site(host="example.org"),))) == {
+        assert found(Query(wanted=(asked,), required=(SiteFilter(host="example.org"),))) == {
             n for n in holding if shelf.pages[n][2].endswith("example.org")
         }
         assert found(Query(required=(in_title(text),))) == shelf.titled(term)
         assert found(Query(excluded=(asked,))) == shelf.pages.keys() - holding
-        assert reader.frequency(term) == len(holding)
+        assert reader.document_frequency(term) == len(holding)
         for by_frequency in (True, False):
-            told = reader.documents(term, by_frequency=by_frequency, offset=0, limit=100)
+            told = reader.postings(term, by_frequency=by_frequency, offset=0, limit=100)
             expected = [(len(shelf.places(term, number)), number) for number in sorted(holding)]
             if by_frequency:
                 expected.sort(key=lambda pair: -pair[0])

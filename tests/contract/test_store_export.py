@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, Position
-from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
-from storing import Bond, Site, admit_all, fetched, lease_all, leases, seed, start, visit_all
+from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
+from helpers.store.crawl_steps import Bond, Site, admit_all, fetched, lease_all, leases, seed, start, visit_all
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C, GONE = (f"https://{name}.example/" for name in ("a", "b", "c", "gone"))
 SITE: Site = {

@@ -8,27 +8,42 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gossamer.model import Kind, Outcome, State
-from gossamer.store.following import Place
-from storing import Bond, admit_all, digest, ended, fetched, gone, lease_all, leases, redirected, seed, start, visit_all
+from gossamer.store.follow.changes import ChangeCursor
+from helpers.store.crawl_steps import (
+    Bond,
+    admit_all,
+    digest,
+    ended,
+    fetched,
+    gone,
+    lease_all,
+    leases,
+    redirected,
+    seed,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from gossamer.model import Lease, Visit
-    from gossamer.store.base import Store
-    from storing import Open
+    from gossamer.store.protocol import Store
+    from helpers.store.crawl_steps import Open
 
 A, B, C, D = (f"http://a.test/{name}" for name in "abcd")
 
 
-def follow(store: Store, place: Place | None = None, limit: int = 1_000) -> tuple[dict[str, bool], set[int], Place]:
+def follow(
+    store: Store, place: ChangeCursor | None = None, limit: int = 1_000
+) -> tuple[dict[str, bool], set[int], ChangeCursor]:
     """Everything that changed: URL -> whether it belongs in the index; what is gone; where to go on."""
-    place = place or Place()
+    place = place or ChangeCursor()
     told: dict[str, bool] = {}
     lost: set[int] = set()
     while True:
         changes = store.changes(place, limit)
-        told |= {one.url: one.text is not None for one in changes.standings}
+        told |= {one.url: one.text is not None for one in changes.resources}
         lost |= set(changes.gone)
-        place = changes.place
+        place = changes.cursor
         if changes.version == changes.latest:
             return told, lost, place
 
@@ -82,13 +97,13 @@ def test_small_stretches_tell_the_same_as_large_ones(store: Store) -> None:
 def test_the_version_told_never_runs_ahead_of_what_was_told(store: Store) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [f"{A}/{n}" for n in range(20)]} | {f"{A}/{n}": [] for n in range(20)}, urls=5)
-    place, told = Place(), set()
+    place, told = ChangeCursor(), set()
     while True:
         changes = store.changes(place, 3)
-        told |= {one.id for one in changes.standings}
+        told |= {one.id for one in changes.resources}
         held = {row.id for row in store.resources() if 0 < row.version <= changes.version}
         assert held <= told
-        place = changes.place
+        place = changes.cursor
         if changes.version == changes.latest:
             break
     assert changes.version == store.version()
@@ -164,14 +179,14 @@ def test_a_page_that_names_itself_stays(store: Store) -> None:
 def calls(store: Store, url: str, most_links: int = 100, most_texts: int = 10) -> dict[str, int]:
     row = store.resource(digest(url))
     assert row is not None
-    (found,) = store.anchors([row.id], most_links=most_links, most_texts=most_texts)
+    (found,) = store.anchor_texts([row.id], max_links=most_links, max_texts=most_texts)
     assert found.target == row.id
     return dict(found.texts)
 
 
 def relinked(store: Store, after: int) -> set[str]:
     urls = {row.id: row.url for row in store.resources()}
-    return {urls[one] for some in store.relinked(after, 2) for one in some if one in urls}
+    return {urls[one] for some in store.relinked_documents(after, 2) for one in some if one in urls}
 
 
 def test_anchor_texts_are_counted_by_page_without_the_pages_own(store: Store) -> None:
@@ -192,7 +207,7 @@ def test_anchor_texts_come_most_used_first_and_not_too_many(store: Store) -> Non
     visit_all(store, crawler, {A: list(others), **others, B: []})
     row = store.resource(digest(B))
     assert row is not None
-    (found,) = store.anchors([row.id], most_links=100, most_texts=2)
+    (found,) = store.anchor_texts([row.id], max_links=100, max_texts=2)
     assert found.texts[0] == ("often", 8)
     assert len(found.texts) == 2
     assert sum(calls(store, B, most_links=5).values()) == 5
@@ -235,20 +250,20 @@ def test_a_word_keeps_its_number_for_ever(store: Store, open_store: Open) -> Non
     assert sorted(first.values()) == [1, 2]
     again_ = open_store().word_ids(["spam", "ham", "egg", "spam"])
     assert again_ == {**first, "spam": 3}
-    assert store.known_words(["egg", "the", "never seen"]) == {"egg": first["egg"], "the": 0}
+    assert store.known_word_ids(["egg", "the", "never seen"]) == {"egg": first["egg"], "the": 0}
 
 
 def test_a_stop_word_gets_a_number_when_it_is_a_word_in_another_language(store: Store) -> None:
     store.word_ids([], ["die"])
-    assert store.known_words(["die"]) == {"die": 0}
+    assert store.known_word_ids(["die"]) == {"die": 0}
     number = store.word_ids(["die"])["die"]
     assert number > 0
     store.word_ids([], ["die"])
-    assert store.known_words(["die"]) == {"die": number}
+    assert store.known_word_ids(["die"]) == {"die": number}
 
 
 def test_every_text_can_be_a_word(store: Store) -> None:
     odd = ["'; DROP TABLE words; --", "東京", "\x1b[31m", "a" * 10_000, ""]
     numbers = store.word_ids(odd)
     assert len(set(numbers.values())) == len(odd)
-    assert store.known_words(odd) == dict(numbers)
+    assert store.known_word_ids(odd) == dict(numbers)

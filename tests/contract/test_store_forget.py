@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Robots
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,
@@ -25,7 +25,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 X, Y = "http://x.test/", "http://x.test/y"

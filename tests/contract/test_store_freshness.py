@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from gossamer.model import Hints, HostNote, Kind, Lease, Outcome, State, Visit
+from gossamer.model import Hints, HostUpdate, Kind, Lease, Outcome, State, Visit
 from gossamer.revisit.evidence import DAY
-from gossamer.revisit.pace import DOUBTFUL, LISTING, UNREACHABLE, Budget, Limits, Schedule
-from storing import (
+from gossamer.revisit.pace import LISTING, MISSING_ONCE, UNREACHABLE, PaceLimits, Schedule, VisitBudget
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     candidate,
@@ -29,13 +29,13 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import ResourceRow
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
 SITEMAP = "http://a.test/sitemap.xml"
 START = 1_000_000_000.0
-ANY_TIME = Schedule(limits=Limits(shortest=0.0, longest=30 * DAY))
+ANY_TIME = Schedule(limits=PaceLimits(shortest=0.0, longest=30 * DAY))
 
 
 def row(store: Store, url: str) -> ResourceRow:
@@ -46,7 +46,7 @@ def row(store: Store, url: str) -> ResourceRow:
 
 def again(store: Store, crawler: int, url: str) -> Lease:
     """A lease of a page that was visited."""
-    (lease,) = store.claim(crawler, [candidate(url)], time.time())
+    (lease,) = store.lease_urls(crawler, [candidate(url)], time.time())
     assert lease is not None
     return lease
 
@@ -57,7 +57,7 @@ def submit(store: Store, crawler: int, *visits: Visit) -> None:
 
 def relinked(store: Store, since: int) -> set[str]:
     """What is to be looked at anew for what others call it; changed pages and what they lead to are among it."""
-    ids = {resource for some in store.relinked(since) for resource in some}
+    ids = {resource for some in store.relinked_documents(since) for resource in some}
     return {row.url for row in store.resources() if row.id in ids}
 
 
@@ -115,8 +115,8 @@ def test_a_change_is_written_down_with_how_the_page_was(store: Store, crawler: i
     assert set(change.parts) == {"text", "title", "links"}
     assert [(bond.url, bond.anchor) for bond in change.lost] == [(C, "")]
     assert [(bond.url, bond.anchor) for bond in change.gained] == [(D, "to d")]
-    assert list(store.changed_since(8.0)) == [change]
-    assert list(store.changed_since(9.5)) == []
+    assert list(store.history_since(8.0)) == [change]
+    assert list(store.history_since(9.5)) == []
 
 
 def test_targets_that_gained_or_lost_a_bond_are_told(store: Store, crawler: int) -> None:
@@ -136,10 +136,10 @@ def test_changes_come_in_pieces_and_in_order(store: Store) -> None:
     submit(
         store, crawler, *(fetched(one, body="new", at=10.0 + number % 7) for number, one in enumerate(found.values()))
     )
-    times = [change.found_at for change in store.changed_since(0.0)]
+    times = [change.found_at for change in store.history_since(0.0)]
     assert len(times) == 1_200
     assert times == sorted(times)
-    assert len(list(store.changed_since(0.0, 700))) == 700
+    assert len(list(store.history_since(0.0, 700))) == 700
 
 
 # -- gone --------------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_page_not_found_once_keeps_everything(store: Store, crawler: int) -> N
     assert (page.state, page.title, page.version) == ("gone", "A title", version)
     assert store.text(page.id) is not None
     assert len(store.outlinks(page.id)) == 1
-    assert store.pace(page.id) == DOUBTFUL
+    assert store.pace(page.id) == MISSING_ONCE
 
 
 def test_a_page_not_found_twice_leaves_with_its_links_and_keeps_its_history(store: Store, crawler: int) -> None:
@@ -253,18 +253,18 @@ def queued(store: Store) -> set[str]:
 
 def test_a_round_visits_what_is_due_and_nothing_else(store: Store) -> None:
     crawler = many_pages(store, 10)
-    store.begin_round("{}", [], None, None, Schedule(limits=Limits(shortest=1e10, longest=1e10)))
+    store.begin_round("{}", [], None, None, Schedule(limits=PaceLimits(shortest=1e10, longest=1e10)))
     assert queued(store) == set()
     store.begin_round("{}", [], None, None, ANY_TIME)
     assert len(queued(store)) == 10
     recount(store)
-    assert store.paces() == {}
+    assert store.pace_counts() == {}
     visit_all(store, crawler, {})
 
 
 def test_a_budget_is_spread_over_its_period_and_begun_anew_after_it(store: Store) -> None:
     crawler = many_pages(store, 200)
-    now, budget = START + 3 * DAY, Budget(pages=60, seconds=3600.0)
+    now, budget = START + 3 * DAY, VisitBudget(pages=60, seconds=3600.0)
     rounds = 0
     for minute in range(0, 125, 5):
         store.keep_fresh(ANY_TIME, budget, now + minute * 60)
@@ -282,8 +282,8 @@ def test_a_budget_is_spread_over_its_period_and_begun_anew_after_it(store: Store
 def test_no_host_gets_more_than_its_share_and_the_others_get_theirs(store: Store) -> None:
     many_pages(store, 300, hosts=3)
     now = START + 10 * DAY
-    store.keep_fresh(ANY_TIME, Budget(pages=100, per_host=20, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=100, per_host=20, seconds=3600.0), now + 3600.0 - 1)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=100, per_host=20, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=100, per_host=20, seconds=3600.0), now + 3600.0 - 1)
     by_host = {host.name: host.queued for host in store.hosts()}
     assert by_host == {"0.test": 20, "1.test": 20, "2.test": 20}
 
@@ -297,10 +297,10 @@ def test_a_host_that_has_to_wait_does_not_keep_others_waiting(store: Store) -> N
     found = leases(lease_all(store, crawler, hosts=2, urls=20))
     down = {host.name: host.id for host in store.hosts()}["0.test"]
     done = [fetched(lease, body="x", at=START) for url, lease in found.items() if "1.test" in url]
-    note = HostNote(host=down, ready_at=now + DAY, delay=0.0, failures=3, reason="it is down", keep=False)
+    note = HostUpdate(host=down, ready_at=now + DAY, delay=0.0, failures=3, reason="it is down", keep=False)
     store.submit(crawler, done, Policy(), hosts=[note], now=now)
-    store.keep_fresh(ANY_TIME, Budget(pages=10, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=10, seconds=3600.0), now + 3599.0)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=10, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=10, seconds=3600.0), now + 3599.0)
     assert {host.name: host.queued for host in store.hosts()} == {"0.test": 10, "1.test": 10}
 
 
@@ -314,8 +314,8 @@ def test_the_page_that_changes_now_and_then_comes_before_the_one_that_never_does
         unchanged = ended(again(store, crawler, still), Outcome.NOT_MODIFIED, State.VISITED, status=304)
         submit(store, crawler, replace(unchanged, visited_at=at))
     now = START + 9 * 3 * DAY
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now + 3000.0)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now + 3000.0)
     assert queued(store) == {lively}
 
 
@@ -338,8 +338,8 @@ def test_pages_that_a_sitemap_calls_newer_come_first(store: Store) -> None:
     now = START + 2 * DAY
     submit(store, crawler, listing(sitemap_lease(store, crawler), now, _3=START + DAY, _1=START - DAY))
     assert store.pace(row(store, SITEMAP).id) == LISTING
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now)
-    store.keep_fresh(ANY_TIME, Budget(pages=1, seconds=3600.0), now + 3000.0)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now)
+    store.keep_fresh(ANY_TIME, VisitBudget(pages=1, seconds=3600.0), now + 3000.0)
     assert queued(store) == {"http://0.test/3"}
 
 

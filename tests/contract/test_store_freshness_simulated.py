@@ -20,18 +20,18 @@ from msgspec.structs import replace
 
 from gossamer.model import Hints, Kind, Lease, Outcome, Role, State, Visit
 from gossamer.revisit.evidence import DAY
-from gossamer.revisit.pace import Budget, Limits, Schedule
-from storing import Policy, candidate, digest, ended, fetched, join
+from gossamer.revisit.pace import PaceLimits, Schedule, VisitBudget
+from helpers.store.crawl_steps import Policy, candidate, digest, ended, fetched, join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 PAGES, DAYS, VISITS_A_DAY = 2_000, 60, 300
 SITEMAPS_A_DAY = 4  # they count as visits too
 STEP = DAY / 4  # how often a crawler looks for work
-LIMITS = Limits(longest=30 * DAY, listings=DAY / SITEMAPS_A_DAY)
+LIMITS = PaceLimits(longest=30 * DAY, listings=DAY / SITEMAPS_A_DAY)
 PERIODS = (DAY, 7 * DAY, 30 * DAY, None)  # between two changes
 SHARES = (0.2, 0.3, 0.3, 0.2)
 SITEMAP = "http://site.test/sitemap.xml"
@@ -99,7 +99,7 @@ class Keeper:
 
     def keep_fresh(self) -> None:
         """Keep the web fresh to the end, evenly over the whole time."""
-        budget = Budget(pages=DAYS * (VISITS_A_DAY - SITEMAPS_A_DAY), seconds=DAYS * DAY)
+        budget = VisitBudget(pages=DAYS * (VISITS_A_DAY - SITEMAPS_A_DAY), seconds=DAYS * DAY)
         schedule = Schedule(limits=LIMITS)
         for step in range(1, round(DAYS * DAY / STEP)):
             now = START + step * STEP

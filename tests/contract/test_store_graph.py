@@ -10,8 +10,8 @@ import pytest
 
 from gossamer.errors import StoreError
 from gossamer.model import Kind, Outcome, State
-from gossamer.store.graph import HostRanks, RankColumns, Ranking, Ranks
-from storing import (
+from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
+from helpers.store.crawl_steps import (
     Bond,
     Policy,
     Site,
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.model import Lease
-    from gossamer.store.base import Store
-    from gossamer.store.graph import LinkChanges
-    from storing import Open
+    from gossamer.store.follow.graph import LinkChanges
+    from gossamer.store.protocol import Store
+    from helpers.store.crawl_steps import Open
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
 ELSEWHERE = "http://x.test/"
@@ -61,7 +61,7 @@ def told(changes: Iterable[LinkChanges]) -> tuple[dict[int, str], set[int], dict
 
 
 def claimed(store: Store, crawler: int, url: str) -> Lease:
-    (lease,) = store.claim(crawler, [candidate(url)], time.time())
+    (lease,) = store.lease_urls(crawler, [candidate(url)], time.time())
     assert lease is not None
     return lease
 
@@ -141,13 +141,13 @@ def test_many_changes_come_by_id_in_pieces(store: Store) -> None:
 def test_places_are_those_of_resources_found_later(store: Store) -> None:
     visit_all(store, start(store, A), {A: [B, ELSEWHERE]}, admit=Policy(host="a.test"))
     hosts = {host.name: host.id for host in store.hosts()}
-    (places,) = store.places(0)
+    (places,) = store.resource_hosts(0)
     found = dict(zip(places.ids, places.hosts, strict=True))
     expected = {A: "a.test", B: "a.test", ELSEWHERE: "x.test"}
     assert found == {number(store, url): hosts[name] for url, name in expected.items()}
-    assert list(store.places(max(found))) == []
-    assert store.host_number("x.test") == hosts["x.test"]
-    assert store.host_number("nobody.test") is None
+    assert list(store.resource_hosts(max(found))) == []
+    assert store.host_id("x.test") == hosts["x.test"]
+    assert store.host_id("nobody.test") is None
     assert store.host_names([hosts["x.test"], 999]) == {hosts["x.test"]: "x.test"}
 
 
@@ -155,7 +155,7 @@ def test_urls_and_seeds_by_id(store: Store) -> None:
     visit_all(store, start(store, A), {A: [B]})
     a, b = number(store, A), number(store, B)
     assert list(store.urls([b, a, 999])) == sorted([(a, A), (b, B)])
-    assert store.seeds() == [a]
+    assert store.seed_ids() == [a]
 
 
 # -- ranks -------------------------------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def test_ranks_are_read_as_they_were_written(store: Store) -> None:
     made = store.ranking()
     assert made == ranking(store)
     assert made.visited_share == 0.5
-    assert [(page.url, page.ranks.pagerank) for page in store.ranked("pagerank", 10)] == [(B, 0.75), (A, 0.25)]
-    assert [page.url for page in store.ranked("hub", 1)] == [A]
+    assert [(page.url, page.ranks.pagerank) for page in store.ranked_pages("pagerank", 10)] == [(B, 0.75), (A, 0.25)]
+    assert [page.url for page in store.ranked_pages("hub", 1)] == [A]
     assert [(one.name, one.ranks.pagerank) for one in store.ranked_hosts(5)] == [("a.test", 1.0)]
 
 
@@ -235,7 +235,7 @@ def test_what_is_forgotten_has_no_ranks(store: Store) -> None:
     store.forget(digest(B))
     assert store.ranks(b) is None
     store.forget(host="a.test")
-    assert store.ranked("pagerank", 9) == []
+    assert store.ranked_pages("pagerank", 9) == []
     assert store.ranked_hosts(9) == []
 
 
@@ -247,7 +247,7 @@ def test_ranks_of_what_was_forgotten_while_they_were_made_are_not_written(open_s
     other.forget(digest(B))
     other.forget(digest(C))
     store.write_ranks(made, columns(Ranks, ids), columns(HostRanks, [store.hosts()[0].id, 999]))
-    assert [page.url for page in store.ranked("pagerank", 9)] == [A]
+    assert [page.url for page in store.ranked_pages("pagerank", 9)] == [A]
     assert len(store.ranked_hosts(9)) == 1
 
 
@@ -258,7 +258,7 @@ def test_queued_pages_are_visited_in_a_new_order(store: Store) -> None:
     crawler = start(store, A)
     store.submit(crawler, [fetched(leases(lease_all(store, crawler))[A], B, C, D)], Policy(), now=time.time())
     assert list(leases(lease_all(store, crawler, urls=1))) == [B]
-    store.reorder([number(store, url) for url in (A, B, C, D)], [9.0, 9.0, 0.5, 2.5])
+    store.reprioritize([number(store, url) for url in (A, B, C, D)], [9.0, 9.0, 0.5, 2.5])
     assert list(leases(lease_all(store, crawler))) == [D, C]
     row = store.resource(digest(D))
     assert row is not None

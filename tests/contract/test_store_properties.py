@@ -10,13 +10,13 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from examples import usually
-from gossamer.crawl.urls import canonical
 from gossamer.model import Kind
-from storing import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
+from gossamer.urls.canonical import canonicalize
+from helpers.examples import usually
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A = "http://a.test/"
 NUMBERS = count()
@@ -24,7 +24,7 @@ NUMBERS = count()
 # All but NUL, which PostgreSQL takes in no text, and lone surrogates; a parser gives neither (test_parse_hostile).
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 hrefs = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-urls = hrefs.map(lambda href: canonical(href, A)).filter(lambda url: url is not None).map(str)
+urls = hrefs.map(lambda href: canonicalize(href, A)).filter(lambda url: url is not None).map(str)
 bonds = st.lists(
     st.builds(Bond, urls, st.sampled_from([Kind.HYPERLINK, Kind.IMAGE]), st.booleans(), words, st.integers(1, 10**6)),
     max_size=5,

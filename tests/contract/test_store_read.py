@@ -6,10 +6,22 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.model import Outcome, State
-from storing import Bond, Open, Policy, admit_all, digest, ended, join, lease_all, leases, start, visit_all
+from helpers.store.crawl_steps import (
+    Bond,
+    Open,
+    Policy,
+    admit_all,
+    digest,
+    ended,
+    join,
+    lease_all,
+    leases,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from storing import admit_all, fetched, gone, lease_all, leases, start
+from helpers.store.crawl_steps import admit_all, fetched, gone, lease_all, leases, start
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 
@@ -24,24 +24,24 @@ def visited(store: Store) -> None:
 
 def test_the_latest_pages_come_newest_first_and_without_failures(store: Store) -> None:
     visited(store)
-    assert [(visit.url, visit.title) for visit in store.latest(10)] == [(B, "A title"), (A, "Home")]
-    assert [visit.url for visit in store.latest(1)] == [B]
+    assert [(visit.url, visit.title) for visit in store.latest_visits(10)] == [(B, "A title"), (A, "Home")]
+    assert [visit.url for visit in store.latest_visits(1)] == [B]
 
 
 def test_the_latest_failures_say_what_happened(store: Store) -> None:
     visited(store)
-    assert [(visit.url, visit.outcome, visit.status) for visit in store.latest(10, faults=True)] == [
+    assert [(visit.url, visit.outcome, visit.status) for visit in store.latest_visits(10, faults=True)] == [
         (C, "not found", 404)
     ]
 
 
 def test_visits_are_counted_by_second(store: Store) -> None:
     visited(store)
-    counted = {second: pages for second, pages, _ in store.by_second(50)}
+    counted = {second: pages for second, pages, _ in store.visits_by_second(50)}
     assert counted[100] == 1
     assert counted[103] == 1
-    assert 100 not in {second for second, _, _ in store.by_second(102)}
+    assert 100 not in {second for second, _, _ in store.visits_by_second(102)}
 
 
 def test_nothing_happened_in_a_new_web(store: Store) -> None:
-    assert (store.latest(10), store.latest(10, faults=True), store.by_second(0)) == ([], [], [])
+    assert (store.latest_visits(10), store.latest_visits(10, faults=True), store.visits_by_second(0)) == ([], [], [])

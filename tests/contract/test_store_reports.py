@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from gossamer.graph.reports.base import Options, column_type, lacks
-from gossamer.graph.reports.registry import REPORTS, chosen
+from gossamer.graph.reports.base import ReportOptions, column_type, find_missing_data
+from gossamer.graph.reports.registry import REPORTS, select_reports
 from gossamer.model import Kind, Outcome, State
-from gossamer.store.questions import Question
-from storing import (
+from gossamer.store.read.questions import Question
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,
@@ -30,7 +30,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 A, B, C, D, E = (f"http://a.test/{path}" for path in ("", "b", "c", "d", "e"))
 X = "http://x.test/"
@@ -41,8 +41,8 @@ VALUES: dict[str, Any] = {
 
 def report(store: Store, name: str, **options: Any) -> list[dict[str, Any]]:
     """The rows of a report by the names of their columns."""
-    (asked,) = chosen([name])
-    return [dict(zip(asked.columns, row, strict=True)) for row in asked.rows(store, Options(**options))]
+    (asked,) = select_reports([name])
+    return [dict(zip(asked.columns, row, strict=True)) for row in asked.rows(store, ReportOptions(**options))]
 
 
 def cells(store: Store, name: str, *columns: str, **options: Any) -> list[tuple[Any, ...]]:
@@ -242,6 +242,6 @@ def test_changes_since_a_moment_are_told(store: Store) -> None:
 
 def test_reports_say_what_was_not_kept(store: Store) -> None:
     visit_all(store, start(store, A), {A: [B], B: []}, keep_links=False)
-    (lack,) = lacks(store, chosen(["broken", "duplicates", "html"])).values()
-    assert lack.wholly is False
+    (lack,) = find_missing_data(store, select_reports(["broken", "duplicates", "html"])).values()
+    assert lack.is_total is False
     assert lack.reason == "1 of 2 pages were stored without their links (--no-links)"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Kind, Outcome, State
-from storing import (
+from helpers.store.crawl_steps import (
     AT_WORK,
     Bond,
     Open,
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.model import Lease, Visit
-    from gossamer.store.base import Store
-    from storing import Site
+    from gossamer.store.protocol import Store
+    from helpers.store.crawl_steps import Site
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 ELSEWHERE = "http://x.test/"
@@ -171,7 +171,7 @@ def test_a_web_of_thousands_is_judged_completely(store: Store) -> None:
 def leased_at_work(store: Store, *urls: str) -> tuple[int, dict[str, Lease]]:
     """A crawler at work, and what it has leased."""
     crawler = start(store, *urls)
-    store.beat(crawler, AT_WORK, time.time())
+    store.heartbeat(crawler, AT_WORK, time.time())
     return crawler, leases(lease_all(store, crawler))
 
 
@@ -196,7 +196,7 @@ def test_what_a_crawler_that_died_had_leased_is_not_visited_in_a_narrower_scope(
 
 def test_what_an_import_claims_no_scope_takes_away(store: Store) -> None:
     importing = start(store, A)
-    (lease,) = store.claim(importing, [candidate(ELSEWHERE)], time.time())
+    (lease,) = store.lease_urls(importing, [candidate(ELSEWHERE)], time.time())
     assert lease is not None
     store.readmit(Policy(host="a.test"))
     assert store.submit(importing, [fetched(lease)], Policy(), now=time.time()).lost == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.model import Field, Kind, Lease, Outcome, Role, State, Visit
-from storing import (
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,
@@ -27,7 +27,7 @@ from storing import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import ResourceRow
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from storing import recount
-from together import CRAWLERS, HOSTS, crawl_together
+from helpers.store.concurrent_crawlers import CRAWLERS, HOSTS, crawl_together
+from helpers.store.crawl_steps import recount
 
 if TYPE_CHECKING:
-    from storing import Open
+    from helpers.store.crawl_steps import Open
 
 
 @pytest.mark.parametrize("settings", ["{}", '{"max_depth": 3}', '{"order": "best"}'])

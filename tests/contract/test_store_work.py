@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from gossamer.model import HostNote, Kind, Outcome, Robots, Role, State
-from gossamer.store.base import LEASE_SECONDS, Store
-from storing import (
+from gossamer.model import HostUpdate, Kind, Outcome, Robots, Role, State
+from gossamer.store.protocol import LEASE_SECONDS, Store
+from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,
@@ -31,8 +31,8 @@ A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 OTHER = "http://b.test/"
 
 
-def note(host: int, *, ready_in: float = 0.0, keep: bool = True, reason: str = "") -> HostNote:
-    return HostNote(host=host, ready_at=time.time() + ready_in, delay=1.0, failures=2, reason=reason, keep=keep)
+def note(host: int, *, ready_in: float = 0.0, keep: bool = True, reason: str = "") -> HostUpdate:
+    return HostUpdate(host=host, ready_at=time.time() + ready_in, delay=1.0, failures=2, reason=reason, keep=keep)
 
 
 # -- add ---------------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_a_host_that_is_not_ready_for_long_is_not_leased(store: Store) -> None:
     away = note(host.host, ready_in=LEASE_SECONDS + 5, keep=False, reason="asked to wait")
     store.submit(crawler, [], admit_all, hosts=[away], now=time.time())
     assert not lease_all(store, crawler)
-    (waiting,) = store.waiting(crawler)
+    (waiting,) = store.waiting_hosts(crawler)
     assert (waiting.host, waiting.queued, waiting.holder, waiting.reason) == ("a.test", 1, "", "asked to wait")
     assert store.lease(crawler, hosts=1, urls=1, held=(), now=time.time() + 10)
 
@@ -199,9 +199,9 @@ def test_hosts_held_by_others_are_named_with_their_holder(open_store: Open) -> N
     store, other = open_store(), open_store()
     crawler, stranger = start(store, A, B), join(other)
     lease_all(store, crawler, urls=1)
-    (waiting,) = other.waiting(stranger)
+    (waiting,) = other.waiting_hosts(stranger)
     assert (waiting.host, waiting.queued, waiting.holder) == ("a.test", 1, "Naiad")
-    assert not store.waiting(crawler)
+    assert not store.waiting_hosts(crawler)
 
 
 def test_a_pause_of_a_month_was_written_by_a_wrong_clock_and_is_not_kept(open_store: Open) -> None:
@@ -209,7 +209,7 @@ def test_a_pause_of_a_month_was_written_by_a_wrong_clock_and_is_not_kept(open_st
     crawler = start(store, A)
     (host,) = lease_all(store, crawler)
     ahead = time.time() + 30 * 86_400
-    note = HostNote(host=host.host, ready_at=ahead, delay=0, failures=0, keep=False)
+    note = HostUpdate(host=host.host, ready_at=ahead, delay=0, failures=0, keep=False)
     store.submit(crawler, [], admit_all, hosts=[note], now=ahead)
     assert not lease_all(store, crawler)
     assert leases(lease_all(store, join(store))).keys() == {A}
@@ -219,10 +219,10 @@ def test_what_another_has_leased_is_waited_for_until_it_is_done(open_store: Open
     store, other = open_store(), open_store()
     crawler, stranger = start(store, A), join(other)
     (lease,) = leases(lease_all(store, crawler)).values()
-    (waiting,) = other.waiting(stranger)
+    (waiting,) = other.waiting_hosts(stranger)
     assert (waiting.host, waiting.queued, waiting.holder) == ("a.test", 0, "Naiad")
     store.submit(crawler, [fetched(lease)], admit_all, now=time.time())
-    assert not other.waiting(stranger)
+    assert not other.waiting_hosts(stranger)
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_a_round_at_its_page_limit_has_nothing_to_wait_for(store: Store) -> None
     current = store.current_round()
     assert current is not None
     assert current.pages == 2
-    assert not store.waiting(crawler)
+    assert not store.waiting_hosts(crawler)
     assert store.counts().resources["queued"] == 2
 
 
@@ -265,7 +265,7 @@ def test_a_limit_per_host_holds_exactly_and_leaves_the_rest_queued(store: Store)
     assert {(row.pages, row.queued) for row in store.hosts()} == {(3, 2)}
     for row in store.hosts():
         store.submit(crawler, [], admit_all, hosts=[note(row.id, keep=False)], now=time.time())
-    assert not store.waiting(crawler)
+    assert not store.waiting_hosts(crawler)
     store.begin_round("{}", [], None, 4)
     visit_all(store, crawler, {url: [] for url in urls})
     assert {row.pages for row in store.hosts()} == {5}, "a new round counts anew"
@@ -300,7 +300,7 @@ def test_claimed_urls_are_leased_whatever_their_state(store: Store) -> None:
     store.add([candidate(B)], admit_none)
     importer = join(store)
     store.leave(1)
-    claimed = store.claim(importer, [candidate(A), candidate(B), candidate(C)], now=time.time())
+    claimed = store.lease_urls(importer, [candidate(A), candidate(B), candidate(C)], now=time.time())
     assert [lease and lease.url for lease in claimed] == [A, B, C]
     assert store.counts().resources["leased"] == 3
     visits = [fetched(lease, body="imported") for lease in claimed if lease]
@@ -312,6 +312,6 @@ def test_a_host_that_another_crawler_holds_is_not_claimed(open_store: Open) -> N
     store, other = open_store(), open_store()
     lease_all(store, start(store, A))
     importer = join(other)
-    claimed = other.claim(importer, [candidate(B), candidate(OTHER)], now=time.time())
+    claimed = other.lease_urls(importer, [candidate(B), candidate(OTHER)], now=time.time())
     assert [lease and lease.url for lease in claimed] == [None, OTHER]
     assert other.resource(digest(B)) is None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.crawl.charset import as_utf8, by_label, in_byte_order_mark, in_document
-from suites import suite
+from gossamer.parse.charset import charset_by_label, charset_from_bom, charset_from_document, convert_to_utf8
+from helpers.suites import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,25 +41,25 @@ def is_right(utf8: bytes, file: Path) -> bool:
 
 def is_declared(file: Path) -> bool:
     body = file.read_bytes()
-    return in_byte_order_mark(body)[1] is not None or in_document(body) is not None
+    return charset_from_bom(body)[1] is not None or charset_from_document(body) is not None
 
 
 def test_every_file_that_declares_its_encoding_is_decoded_by_it() -> None:
     declared = [file for file in files() if is_declared(file)]
     assert len(declared) > 300
-    assert [file for file in declared if not is_right(as_utf8(file.read_bytes(), "")[0], file)] == []
+    assert [file for file in declared if not is_right(convert_to_utf8(file.read_bytes(), "")[0], file)] == []
 
 
 def test_every_file_is_decoded_by_the_encoding_a_header_names() -> None:
     for file in files():
         codec = encoding(file.parent.name).removesuffix("-sig")
-        assert by_label(codec), codec
-        assert is_right(as_utf8(file.read_bytes(), f"text/xml; charset={codec}")[0], file), file
+        assert charset_by_label(codec), codec
+        assert is_right(convert_to_utf8(file.read_bytes(), f"text/xml; charset={codec}")[0], file), file
 
 
 def test_most_files_that_declare_nothing_are_decoded_as_well() -> None:
     undeclared = [file for file in files() if not is_declared(file)]
-    wrong = [file for file in undeclared if not is_right(as_utf8(file.read_bytes(), "")[0], file)]
+    wrong = [file for file in undeclared if not is_right(convert_to_utf8(file.read_bytes(), "")[0], file)]
     share = 1 - len(wrong) / len(undeclared)
     print(f"\n{share:.1%} of {len(undeclared)} undeclared files decoded rightly; not: {[file.name for file in wrong]}")
     assert len(undeclared) > 100

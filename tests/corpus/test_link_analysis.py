@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gossamer.graph.rank import hits, pagerank
-from gossamer.graph.snapshot import Links
-from suites import table
+from gossamer.graph.ranking.algorithms import hits, pagerank
+from gossamer.graph.snapshot import LinkMatrix
+from helpers.suites import table
 
 pytestmark = pytest.mark.shared
 SUITE = "link-analysis-reference", "networkx_reference.json"
 
 
-def graph_of(case: dict[str, Any], names: list[str]) -> Links:
+def graph_of(case: dict[str, Any], names: list[str]) -> LinkMatrix:
     pairs = [(str(a), str(b)) for a, b in case["edges"]]
     if not case.get("directed", True):
         pairs += [(b, a) for a, b in pairs]
     source, target = np.array([[names.index(a), names.index(b)] for a, b in pairs]).T
-    return Links.from_edges(len(names), source, target)
+    return LinkMatrix.from_edges(len(names), source, target)
 
 
 def shares(given: dict[str, float] | str | None, names: list[str]) -> np.ndarray[Any, np.dtype[np.float64]] | None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawl.charset import by_label, in_document, in_header
-from gossamer.crawl.decode import decoded
-from gossamer.crawl.reading.html import read_html
 from gossamer.model import Kind, Outcome
-from parsing import page, rows
-from suites import suite, table
+from gossamer.parse.charset import charset_by_label, charset_from_document, charset_from_header
+from gossamer.parse.content_encoding import decode_body
+from gossamer.parse.readers.html import read_html
+from helpers.parse.jobs import page, rows
+from helpers.suites import suite, table
 
 pytestmark = pytest.mark.shared
 
@@ -103,8 +103,8 @@ def test_refreshes_agree_with_w3lib() -> None:
 
 def test_charsets_in_headers_agree_with_w3lib() -> None:
     for test, (header,), _, expected in w3lib("http_content_type_encoding"):
-        found = in_header(header.removeprefix("Content-Type: ").strip())
-        wanted = by_label(expected) if expected else None
+        found = charset_from_header(header.removeprefix("Content-Type: ").strip())
+        wanted = charset_by_label(expected) if expected else None
         assert found == wanted, (test, header)
 
 
@@ -112,13 +112,13 @@ def test_charsets_in_documents_agree_with_w3lib() -> None:
     for test, (body,), _, expected in w3lib("html_body_declared_encoding"):
         if b"this isn't searched" in _bytes(body):
             continue  # w3lib stops at <body>; the standard's prescan does not (WHATWG HTML §13.2.3.2)
-        found, wanted = in_document(_bytes(body)), by_label(expected or "")
+        found, wanted = charset_from_document(_bytes(body)), charset_by_label(expected or "")
         assert (found and found.codec) == (wanted and wanted.codec), (test, body)
 
 
 def test_labels_agree_with_w3lib() -> None:
     for _, (label,), _, expected in w3lib("resolve_encoding"):
-        charset = by_label(label)
+        charset = charset_by_label(label)
         assert (charset.codec if charset else None) == expected
 
 
@@ -143,7 +143,7 @@ def sample(name: str) -> bytes:
 
 @pytest.mark.parametrize("name", COMPRESSED)
 def test_pages_in_every_coding_are_decoded(name: str) -> None:
-    body, outcome, reason = decoded(sample(name), COMPRESSED[name], 1 << 20)
+    body, outcome, reason = decode_body(sample(name), COMPRESSED[name], 1 << 20)
     assert (outcome, reason) == (Outcome.FETCHED, "")
     assert body.startswith(b"<!DOCTYPE HTML>")
     assert body.rstrip().endswith(b"</html>")
@@ -151,19 +151,19 @@ def test_pages_in_every_coding_are_decoded(name: str) -> None:
 
 @pytest.mark.parametrize("coding", ["br", "deflate", "gzip", "zstd"])
 def test_bombs_are_too_big(coding: str) -> None:
-    assert decoded(sample(f"bomb-{coding}.bin"), coding, 1 << 20).outcome is Outcome.TOO_BIG
+    assert decode_body(sample(f"bomb-{coding}.bin"), coding, 1 << 20).outcome is Outcome.TOO_BIG
 
 
 @pytest.mark.parametrize("name", ["truncated-crc-error.gz", "truncated-crc-error-short.gz"])
 def test_truncated_bodies_keep_what_came(name: str) -> None:
-    body, outcome, reason = decoded(sample(name), "gzip", 1 << 20)
+    body, outcome, reason = decode_body(sample(name), "gzip", 1 << 20)
     assert (outcome, reason) == (Outcome.FETCHED, "compressed body cut short")
     assert body.lstrip().startswith(b"<!DOCTYPE html")
 
 
 def test_of_a_stream_with_an_unexpected_end_all_is_decoded_that_scrapy_decodes() -> None:
     expected = sample("unexpected-eof-output.txt").decode().encode("latin-1")
-    assert decoded(sample("unexpected-eof.gz"), "gzip", 1 << 20).body == expected
+    assert decode_body(sample("unexpected-eof.gz"), "gzip", 1 << 20).body == expected
 
 
 # Nutch ----------------------------------------------------------------------------------------------------------------

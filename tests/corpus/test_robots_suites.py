@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gossamer.config import PolitenessSettings
-from gossamer.crawl.frontier import AskRobots, Fetch, Frontier
-from gossamer.crawl.robots import RobotsRules, meaning_of, robots_text
+from gossamer.crawl.frontier import FetchRobots, FetchUrl, Frontier
 from gossamer.model import HostLease, Lease, Outcome, Robots, Role
-from suites import table
+from gossamer.urls.robots import RobotsRules, classify_robots_response, decode_robots
+from helpers.suites import table
 
 pytestmark = pytest.mark.shared
 
@@ -34,7 +34,7 @@ def read(case: Case) -> RobotsRules:
 
 
 def differing(cases: list[Case]) -> set[str]:
-    return {case["id"] for case in cases if read(case).allowed(case["url"], case["user_agent"]) != case["allowed"]}
+    return {case["id"] for case in cases if read(case).allows(case["url"], case["user_agent"]) != case["allowed"]}
 
 
 def test_all_cases_of_rfc_9309_hold() -> None:
@@ -96,7 +96,7 @@ def test_every_kind_of_line_end_is_read_alike() -> None:
     assert len(bodies) == 5
     for body in bodies:
         rules = RobotsRules.parse(body)
-        allowed = [rules.allowed("/x", "foo"), rules.allowed("/x", "bar"), rules.allowed("/x", "other")]
+        allowed = [rules.allows("/x", "foo"), rules.allows("/x", "bar"), rules.allows("/x", "other")]
         assert allowed == [True, False, True], body
 
 
@@ -106,8 +106,8 @@ def test_a_byte_order_mark_is_skipped_only_where_it_begins_the_file() -> None:
     assert len(marks) == 5
     for name, case in marks.items():
         rules = RobotsRules.parse(bytes.fromhex(case["robots_hex"]) + b"Disallow: /\n")
-        agent_read = not rules.allowed("/elsewhere", "foo")
-        allow_read = rules.allowed("/AnyValue", "foo")
+        agent_read = not rules.allows("/elsewhere", "foo")
+        allow_read = rules.allows("/AnyValue", "foo")
         assert (agent_read, allow_read) == (name != "bom-broken", name != "bom-in-middle"), name
 
 
@@ -140,7 +140,7 @@ def access_rows(*keys: str) -> list[str]:
 def test_every_outcome_of_fetching_robots_txt_means_what_the_rfc_says() -> None:
     assert set(access_rows("status")) == ACCESS_RESULTS.keys()
     for outcomes, meaning in ACCESS_RESULTS.values():
-        assert {meaning_of(outcome, status) for outcome, status in outcomes} == {meaning}
+        assert {classify_robots_response(outcome, status) for outcome, status in outcomes} == {meaning}
 
 
 def test_a_copy_is_used_for_24_hours_and_not_longer_also_of_a_host_that_is_held() -> None:
@@ -152,18 +152,18 @@ def test_a_copy_is_used_for_24_hours_and_not_longer_also_of_a_host_that_is_held(
     )
     bench = Frontier(PolitenessSettings(), {}, product="Gossamer", obey_robots=True)
     taken = HostLease(host=1, name="example.org", ready_at=0.0, failures=0, robots=(kept,), leases=leases)
-    bench.take_in(taken, now=0.0)
+    bench.add_host_lease(taken, now=0.0)
     late = 24 * 3600.0
-    assert isinstance(bench.next(late - 1), Fetch)
-    bench.finished(leases[0], late - 1, took=0.1, address="192.0.2.1", failed=False, wait=0.0)
-    assert isinstance(bench.next(late), AskRobots)
+    assert isinstance(bench.next_work(late - 1), FetchUrl)
+    bench.finish_transfer(leases[0], late - 1, transfer_seconds=0.1, address="192.0.2.1", has_failed=False, wait=0.0)
+    assert isinstance(bench.next_work(late), FetchRobots)
 
 
 def test_500_kib_of_a_file_are_read() -> None:
     assert access_rows("limit") == ["parse at least 500 KiB"]
     rule = "\nUser-agent: *\nDisallow: /private\n"
     body = f"{'#' * ((500 << 10) - len(rule))}{rule}".encode()
-    assert not RobotsRules.parse(robots_text(body)).allowed("/private", "Gossamer")
+    assert not RobotsRules.parse(decode_robots(body)).allows("/private", "Gossamer")
 
 
 def test_nothing_else_is_asked_of_access_but_what_other_tests_show() -> None:

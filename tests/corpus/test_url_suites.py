@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from ada_url import join_url, normalize_url
 
-from gossamer.crawl.urls import KEEP, UrlRules, authority, canonical, key
-from suites import table
+from gossamer.urls.canonical import DEFAULT_RULES, UrlRules, authority, canonicalize, url_key
+from helpers.suites import table
 
 pytestmark = pytest.mark.shared
 
@@ -59,7 +59,7 @@ def test_every_url_parses_to_the_href_of_the_table(file: str, count: int) -> Non
 @pytest.mark.parametrize("file", URL_TABLES)
 def test_canonical_is_the_href_of_the_table_without_fragment_and_credentials(file: str) -> None:
     rows = cases(file)
-    wrong = [(row, canonical(row["input"], row.get("base"))) for row in rows]
+    wrong = [(row, canonicalize(row["input"], row.get("base"))) for row in rows]
     assert [pair for pair in wrong if pair[1] != visitable(pair[0])] == []
 
 
@@ -75,7 +75,7 @@ def test_international_hosts_become_their_ascii_form(file: str, count: int) -> N
     rows = [row for row in cases(file) if row["input"]]  # as in WPT: no URL has an empty host to convert
     wrong = []
     for row in rows:
-        url = canonical(f"https://{row['input']}/x")
+        url = canonicalize(f"https://{row['input']}/x")
         if (url and authority(url)) != row["output"] or (url and not url.endswith("/x")):
             wrong.append((row, url))
     assert (len(rows), wrong) == (count, [])
@@ -84,7 +84,7 @@ def test_international_hosts_become_their_ascii_form(file: str, count: int) -> N
 def test_characters_are_percent_encoded_as_utf8_in_the_query() -> None:
     """Only UTF-8 applies: what a page's own encoding would make of its queries is the parser's business."""
     rows = [row for row in cases("percent-encoding.json") if "utf-8" in row["output"]]
-    wrong = [row for row in rows if canonical(f"http://h/?{row['input']}") != f"http://h/?{row['output']['utf-8']}"]
+    wrong = [row for row in rows if canonicalize(f"http://h/?{row['input']}") != f"http://h/?{row['output']['utf-8']}"]
     assert (len(rows), wrong) == (7, [])
 
 
@@ -93,8 +93,8 @@ def test_characters_are_percent_encoded_as_utf8_in_the_query() -> None:
 
 def same(url: str) -> str | None:
     """What tells duplicates: the key of the canonical form."""
-    visited = canonical(url)
-    return None if visited is None else key(visited)
+    visited = canonicalize(url)
+    return None if visited is None else url_key(visited)
 
 
 def test_references_resolve_as_in_rfc_3986() -> None:
@@ -105,7 +105,7 @@ def test_references_resolve_as_in_rfc_3986() -> None:
         expected = row["result"].partition("#")[0]
         if expected == "http://g":
             expected = "http://g/"  # section 6.2.3: an empty path is "/"
-        if canonical(row["ref"], row["base"]) != (expected if expected.startswith("http") else None):
+        if canonicalize(row["ref"], row["base"]) != (expected if expected.startswith("http") else None):
             wrong.append(row)
     assert (len(rows), wrong) == (41, [])
 
@@ -126,7 +126,7 @@ def test_bubing_agrees_on_what_is_equal_and_what_is_not() -> None:
     rows = table("url-normalisation", "bubing_burl.json")
     assert [pair for pair in rows["equal"] if same(pair[0]) is None or same(pair[0]) != same(pair[1])] == []
     assert [pair for pair in rows["not_equal"] if same(pair[0]) == same(pair[1])] == []
-    assert [row for row in rows["resolve"] if canonical(row["ref"], row["base"]) != row["result"]] == []
+    assert [row for row in rows["resolve"] if canonicalize(row["ref"], row["base"]) != row["result"]] == []
 
 
 OTHER_POLICY = {
@@ -146,7 +146,7 @@ def normalisations() -> list[tuple[str, str]]:
     pairs = [(row["url"], row["normalized"]) for row in nutch + bubing] + [
         (row["url"], row["expected"]) for row in w3lib
     ]
-    return [(url, normal) for url, normal in pairs if canonical(url) is not None]
+    return [(url, normal) for url, normal in pairs if canonicalize(url) is not None]
 
 
 def test_urls_share_a_key_with_the_normal_form_that_others_give_them() -> None:
@@ -172,7 +172,7 @@ def test_sorted_queries_share_a_key_as_in_w3lib() -> None:
     rules = UrlRules(query="sort")
     calls = table("url-normalisation", "w3lib_url.json")["canonicalize_url"]
     pairs = [
-        (canonical(call["args"][0]), canonical(call["expected"]))
+        (canonicalize(call["args"][0]), canonicalize(call["expected"]))
         for call in calls
         if not call["kwargs"] and len(call["args"]) == 1 and isinstance(call["args"][0], str)  # not bytes
         if call["args"][0] != VALUES_SORTED
@@ -181,7 +181,7 @@ def test_sorted_queries_share_a_key_as_in_w3lib() -> None:
     ]
     pairs = [(url, normal) for url, normal in pairs if url is not None]
     assert len(pairs) > 30
-    assert [pair for pair in pairs if key(str(pair[0]), rules) != key(str(pair[1]), rules)] == []
+    assert [pair for pair in pairs if url_key(str(pair[0]), rules) != url_key(str(pair[1]), rules)] == []
 
 
 def every_text(value: Any) -> list[str]:
@@ -200,12 +200,17 @@ NORMALISATION_FILES = (
     "rfc3986",
     "w3lib_url",
 )
-RULES = (KEEP, UrlRules(query="sort"), UrlRules(query="strip"), UrlRules(drop_parameters=frozenset({"sid", "a", "c"})))
+RULES = (
+    DEFAULT_RULES,
+    UrlRules(query="sort"),
+    UrlRules(query="strip"),
+    UrlRules(drop_parameters=frozenset({"sid", "a", "c"})),
+)
 
 
 def test_canonical_form_and_key_are_idempotent_on_every_input() -> None:
     texts = [text for name in NORMALISATION_FILES for text in every_text(table("url-normalisation", f"{name}.json"))]
-    urls = [url for url in (canonical(text, "http://example.org/a/b?c") for text in texts) if url is not None]
+    urls = [url for url in (canonicalize(text, "http://example.org/a/b?c") for text in texts) if url is not None]
     assert len(urls) > 900
-    assert [url for url in urls if canonical(url) != url] == []
-    assert [url for url in urls for rules in RULES if key(key(url, rules), rules) != key(url, rules)] == []
+    assert [url for url in urls if canonicalize(url) != url] == []
+    assert [url for url in urls for rules in RULES if url_key(url_key(url, rules), rules) != url_key(url, rules)] == []

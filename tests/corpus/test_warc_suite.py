@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gossamer.config import Settings
-from gossamer.files.archive import Taking, pages_in_archive
-from gossamer.files.page import FilePage, Skipped
+from gossamer.files.archive import ImportLimits, read_archive
+from gossamer.files.file_page import FilePage, SkippedItem
 from gossamer.model import Outcome
-from suites import suite
+from helpers.suites import suite
 
 pytestmark = pytest.mark.shared
 
@@ -54,10 +54,10 @@ def test_every_file_of_the_suite_is_expected() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_all_that_is_good_is_taken_and_the_rest_is_told(name: str) -> None:
     settings = Settings()
-    taking = Taking(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
-    found = list(pages_in_archive(suite("warc-warcio") / "test/data" / name, taking))
+    taking = ImportLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    found = list(read_archive(suite("warc-warcio") / "test/data" / name, taking))
     pages = [each for each in found if isinstance(each, FilePage)]
     taken = [(page.url, page.fetched.status) for page in pages]
-    assert (taken, [each.reason for each in found if isinstance(each, Skipped)]) == EXPECTED[name]
-    assert all(page.at is not None for page in pages)
+    assert (taken, [each.reason for each in found if isinstance(each, SkippedItem)]) == EXPECTED[name]
+    assert all(page.fetched_at is not None for page in pages)
     assert all(len(page.fetched.body) > 500 for page in pages if page.fetched.outcome is Outcome.FETCHED)

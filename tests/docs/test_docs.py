@@ -25,8 +25,8 @@ from gossamer.config import load
 from gossamer.config.describe import all_settings, sections
 from gossamer.errors import GossamerError
 from gossamer.model import Kind, Outcome, Position, State
+from helpers.docs.walkthrough import Reader, blocks, code_words, looks_like, prose
 from hostile.cases import with_table
-from walkthrough import Reader, blocks, code_words, looks_like, prose
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ DATABASE = "gossamer@db.example/web"  # of a PostgreSQL URL
 
 def database(request: pytest.FixtureRequest) -> str:
     """A database that stands for the one of the pages."""
-    from postgres_server import new_place
+    from helpers.store.postgres_server import new_place
 
     return new_place(request.getfixturevalue("postgres")).partition("://")[2].replace(":@", "@")
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browsing import AXE, MANIFEST, Serving, chromium
 from conftest import not_here, package
-from crawling import FAST, gossamer
+from helpers.cli.commands import FAST, gossamer
+from helpers.web.browser import AXE, MANIFEST, Serving, chromium
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

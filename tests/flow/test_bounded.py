@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import package
-from crawling import Memory, command, environment, query
+from helpers.cli.commands import Memory, command, environment, query
 from webs.generated import GeneratedWeb, Shape
 
 STAGES = Path(__file__).resolve().parents[2] / "bench" / "stages.py"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browsing import axe, looking, picture
-from demo_app import demo_app
-from webapp import App, served_app, site
+from helpers.web.browser import axe, looking, picture
+from helpers.web.demo_app import demo_app
+from helpers.web.served_app import App, served_app, site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from browsing import Serving, axe, looking, until
+from helpers.web.browser import Serving, axe, looking, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

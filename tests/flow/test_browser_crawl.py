@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from browsing import PICTURED, Serving, axe, looking, picture, until
-from crawling import command, environment, gossamer
+from helpers.cli.commands import command, environment, gossamer
+from helpers.web.browser import PICTURED, Serving, axe, looking, picture, until
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:

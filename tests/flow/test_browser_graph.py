@@ -13,8 +13,8 @@ import pytest
 from lxml import etree
 from playwright.sync_api import expect
 
-from browsing import PICTURED, Serving, axe, looking, picture, until
-from crawling import gossamer
+from helpers.cli.commands import gossamer
+from helpers.web.browser import PICTURED, Serving, axe, looking, picture, until
 from webs.served import Served
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import command, environment, query
 from gossamer import Crawler
-from gossamer.crawl import crawler
+from gossamer.crawl import loop
+from helpers.cli.commands import command, environment, query
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_what_a_second_crawl_takes_for_the_same_page_the_first_does_too(tmp_path
 def test_what_a_crawl_found_that_ends_before_it_hears_of_another_is_judged_by_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crawler, "BEAT_SECONDS", 60.0)
+    monkeypatch.setattr(loop, "HEARTBEAT_SECONDS", 60.0)
     last = Answer("<a href='/leaf/1'>leaf</a>", seconds=1)
     with Served({"/": "<a href='/last'>last</a>", "/last": last, "/leaf/1": ""}) as site:
         earlier = Crawler(site.url, store=tmp_path, delay=3, index=False)

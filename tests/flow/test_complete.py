@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import FAST, crawl, hyperlinks, outcomes
-from suites import suite
+from helpers.cli.commands import FAST, crawl, hyperlinks, outcomes
+from helpers.suites import suite
 from webs import debian, heritrix
 from webs.walk import HTML, walk
 

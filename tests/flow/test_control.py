@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from crawling import command, crawl, environment, gossamer, query
-from small_disk import run_on_a_small_disk
+from helpers.cli.commands import command, crawl, environment, gossamer, query
+from helpers.store.small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
 from webs.served import Answer, Served
 
@@ -229,7 +229,7 @@ def test_a_running_crawler_is_given_more_parsers_and_fewer_again(
     children = psutil.Process(process.pid).children
 
     def parsers() -> int:
-        return sum("gossamer.crawl.parser_process" in command_of(child) for child in children())
+        return sum("gossamer.parse.parser_process" in command_of(child) for child in children())
 
     def has_parsers(number: int) -> bool:
         return parsers() == number == int(crawlers(store)[0]["parsers"])

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from copies import build, everything
-from crawling import environment, gossamer
 from gossamer.errors import UsageError
 from gossamer.wiring import copy_web
-from postgres_server import new_place
+from helpers.cli.commands import environment, gossamer
+from helpers.store.copies import build, everything
+from helpers.store.postgres_server import new_place
 
 if TYPE_CHECKING:
     from pathlib import Path

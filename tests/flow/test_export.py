@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from archiving import page, put, record, response
 from conftest import package
 from gossamer.cli.main import run
 from gossamer.errors import StoreError
 from gossamer.store.sqlite import SqliteStore
-from terminal import gossamer_on_terminal
+from helpers.cli.terminal import gossamer_on_terminal
+from helpers.files.archives import page, put, record, response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

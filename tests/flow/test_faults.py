@@ -21,7 +21,7 @@ import httpx
 import psutil
 import pytest
 
-from crawling import FAST, command, crawl, environment, gossamer, query
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from webs.generated import GeneratedWeb, Shape
 from webs.served import Served
 
@@ -279,7 +279,7 @@ def member(crawl_: subprocess.Popen[str], kind: str) -> psutil.Process:
     coordinator = psutil.Process(crawl_.pid)
     if kind == "crawl":
         return coordinator
-    sign = {"parser": "gossamer.crawl.parser_process", "index": "gossamer.indexing"}[kind]
+    sign = {"parser": "gossamer.parse.parser_process", "index": "gossamer.indexing"}[kind]
     while crawl_.poll() is None:
         for child in coordinator.children():
             if sign in child.cmdline():

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fetching import Loop
 from gossamer.config import FetchSettings
-from gossamer.crawl.answer import ROBOTS_BYTES
+from gossamer.fetch.response import ROBOTS_BYTES
 from gossamer.model import Outcome, Request, Role
+from helpers.fetch.fetch_loop import Loop
 from hostile import PAGE, WIRE, HostileServer
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def server(shared_server: HostileServer) -> HostileServer:
 def loop(server: HostileServer) -> Iterator[Loop]:
     """A loop that may talk to the server."""
     loop = Loop()
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     yield loop
     loop.close()
 
@@ -79,7 +79,7 @@ def test_a_compressed_body_is_left_as_it_came(loop: Loop, server: HostileServer)
 
 def test_the_crawler_introduces_itself(server: HostileServer) -> None:
     loop = Loop(FetchSettings(contact="https://example.org/bot"))
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     headers = json.loads(loop.fetch(server.url("echo")).body)
     loop.close()
     assert headers["user-agent"].startswith("Gossamer/")
@@ -217,12 +217,12 @@ def test_a_header_within_the_limit_is_taken(loop: Loop, server: HostileServer) -
 def test_many_large_bodies_do_not_fill_the_memory(server: HostileServer) -> None:
     size, count = 8 << 20, 60  # 480 MiB if all of them were held at a time
     loop = Loop(FetchSettings(max_bytes=size))
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     for number in range(count):
         loop.fetcher.start(Request(id=number, url=server.url(f"sized/{number}?bytes={size}"), role=Role.PAGE))
     arrived = []
     tracemalloc.start()
-    while loop.fetcher.active:
+    while loop.fetcher.active_count:
         arrived += [(fetched.outcome, len(fetched.body)) for fetched in loop.turn()]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -253,7 +253,7 @@ def test_a_server_that_takes_its_time_is_left(
 
 def test_a_transfer_that_goes_on_and_on_is_ended(server: HostileServer) -> None:
     loop = Loop(FetchSettings(timeout=2.0))
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     fetched = loop.fetch(server.url("steady"))
     loop.close()
     assert (fetched.outcome, fetched.reason, fetched.body) == (Outcome.TIMEOUT, "not complete within 2 s", b"")
@@ -274,7 +274,7 @@ def test_a_server_that_does_not_accept_is_left() -> None:
             client.connect_ex(busy.getsockname())
         loop = Loop()
         url = f"http://127.0.0.1:{busy.getsockname()[1]}/"
-        loop.fetcher.allow(url)
+        loop.fetcher.allow_private(url)
         fetched = loop.fetch(url)
         loop.close()
         for client in waiting:
@@ -320,7 +320,7 @@ def test_a_closed_port_is_a_refused_connection(loop: Loop, server: HostileServer
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
     loop.fetch(server.url("page"))  # nothing of an earlier request may show up in a later one
-    loop.fetcher.allow(url)
+    loop.fetcher.allow_private(url)
     fetched = loop.fetch(url)
     assert (fetched.outcome, fetched.reason) == (Outcome.CONNECT, "Connection refused")
     assert (fetched.status, fetched.headers, fetched.body, fetched.address) == (0, {}, b"", "")

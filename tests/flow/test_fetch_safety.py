@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fetching import Loop
 from gossamer.config import FetchSettings, HostSettings
 from gossamer.errors import SettingsError
 from gossamer.model import Outcome, Request, Role
+from helpers.fetch.fetch_loop import Loop
 from hostile import PAGE, HostileServer
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def server(shared_server: HostileServer) -> HostileServer:
 def loop(server: HostileServer) -> Iterator[Loop]:
     """A loop that may talk to the server."""
     loop = Loop()
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     yield loop
     loop.close()
 
@@ -137,7 +137,7 @@ def secretive(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> Iterato
         cookies_env={"session": "TEST_SESSION"},
     )
     loop = Loop(hosts={f"127.0.0.1:{server.port}": host})
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     yield loop
     loop.close()
 
@@ -152,7 +152,7 @@ def test_a_host_gets_its_credentials_headers_and_cookies(secretive: Loop, server
 
 def test_another_origin_gets_none_of_it_by_a_redirect(secretive: Loop, server: HostileServer) -> None:
     with HostileServer() as other:
-        secretive.fetcher.allow(other.url())
+        secretive.fetcher.allow_private(other.url())
         fetched = secretive.fetch(server.url(f"redirect?to={other.url('echo')}"), Role.ROBOTS)
         assert "authorization" in server.seen[0].headers
         assert not {"authorization", "cookie", "x-key", "x-team"} & json.loads(fetched.body).keys()
@@ -160,7 +160,7 @@ def test_another_origin_gets_none_of_it_by_a_redirect(secretive: Loop, server: H
 
 def test_another_host_gets_none_of_it_from_the_same_handle(secretive: Loop, server: HostileServer) -> None:
     secretive.fetch(server.url("echo"))
-    secretive.fetcher.allow(f"http://localhost:{server.port}/")
+    secretive.fetcher.allow_private(f"http://localhost:{server.port}/")
     headers = json.loads(secretive.fetch(f"http://localhost:{server.port}/echo").body)
     assert not {"authorization", "cookie", "x-key", "x-team"} & headers.keys()
 
@@ -246,7 +246,7 @@ def test_a_trusted_proxy_resolves_names_itself(server: HostileServer) -> None:
 
 def test_a_seed_is_asked_through_the_proxy_wherever_it_lives(server: HostileServer) -> None:
     loop = proxied(server)
-    loop.fetcher.allow("http://nothing.invalid/")
+    loop.fetcher.allow_private("http://nothing.invalid/")
     assert loop.fetch("http://nothing.invalid/page").outcome is Outcome.FETCHED
     loop.close()
 
@@ -285,7 +285,7 @@ def secure_server(certificate: Path) -> Iterator[HostileServer]:
 
 def test_a_certificate_nobody_vouches_for_is_refused(secure_server: HostileServer) -> None:
     loop = Loop()
-    loop.fetcher.allow(secure_server.url())
+    loop.fetcher.allow_private(secure_server.url())
     fetched = loop.fetch(secure_server.url("page"))
     loop.close()
     assert fetched.outcome is Outcome.TLS
@@ -295,7 +295,7 @@ def test_a_certificate_nobody_vouches_for_is_refused(secure_server: HostileServe
 
 def test_a_certificate_the_user_vouches_for_is_taken(secure_server: HostileServer, certificate: Path) -> None:
     loop = Loop(FetchSettings(ca_file=str(certificate)))
-    loop.fetcher.allow(secure_server.url())
+    loop.fetcher.allow_private(secure_server.url())
     fetched = loop.fetch(secure_server.url("page"))
     loop.close()
     assert (fetched.outcome, fetched.body) == (Outcome.FETCHED, PAGE)
@@ -304,7 +304,7 @@ def test_a_certificate_the_user_vouches_for_is_taken(secure_server: HostileServe
 def test_a_certificate_of_another_host_is_refused(secure_server: HostileServer, certificate: Path) -> None:
     loop = Loop(FetchSettings(ca_file=str(certificate)))
     url = f"https://localhost:{secure_server.port}/page"
-    loop.fetcher.allow(url)
+    loop.fetcher.allow_private(url)
     fetched = loop.fetch(url)
     loop.close()
     assert fetched.outcome is Outcome.TLS
@@ -315,7 +315,7 @@ def test_a_server_that_does_not_speak_tls_is_a_tls_failure() -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
         url = f"https://127.0.0.1:{plain.getsockname()[1]}/"
         loop = Loop()
-        loop.fetcher.allow(url)
+        loop.fetcher.allow_private(url)
         loop.fetcher.start(Request(id=1, url=url, role=Role.PAGE))
         loop.turn()
         connection, _ = plain.accept()
@@ -340,7 +340,7 @@ def test_https_is_tunnelled_through_a_proxy_that_sees_no_secrets(
         FetchSettings(proxy=server.url(), ca_file=str(certificate)),
         {f"127.0.0.1:{secure_server.port}": HostSettings(headers_env={"X-Key": "TEST_KEY"})},
     )
-    loop.fetcher.allow(secure_server.url())
+    loop.fetcher.allow_private(secure_server.url())
     answers = [loop.fetch(secure_server.url("echo")) for _ in range(2)]  # the second one through the same tunnel
     loop.close()
     for fetched in answers:
@@ -352,7 +352,7 @@ def test_https_is_tunnelled_through_a_proxy_that_sees_no_secrets(
 
 def test_a_proxy_that_refuses_a_tunnel_is_a_connection_failure(server: HostileServer, certificate: Path) -> None:
     loop = proxied(server, ca_file=str(certificate))
-    loop.fetcher.allow("https://127.0.0.1:9/")
+    loop.fetcher.allow_private("https://127.0.0.1:9/")
     fetched = loop.fetch("https://127.0.0.1:9/page")
     loop.close()
     assert (fetched.outcome, fetched.status) == (Outcome.CONNECT, 0)
@@ -368,12 +368,12 @@ def open_descriptors() -> set[str]:
 
 def test_closing_leaves_no_descriptor_open(server: HostileServer) -> None:
     loop = Loop()  # what is opened once and kept (a resolver's socket, the certificates) shall not count
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     loop.fetch("http://nothing.invalid/")
     loop.close()
     before = open_descriptors()
     loop = Loop()
-    loop.fetcher.allow(server.url())
+    loop.fetcher.allow_private(server.url())
     loop.fetch_all(*(Request(id=number, url=server.url(f"slow/{number}"), role=Role.PAGE) for number in range(20)))
     for path in ("stall", "endless", "stall-in-header", "stall-in-body"):
         loop.fetcher.start(Request(id=1, url=server.url(path), role=Role.PAGE))
@@ -389,8 +389,8 @@ def test_what_was_cancelled_does_not_come(loop: Loop, server: HostileServer) -> 
     for _ in range(10):
         loop.turn()
     loop.fetcher.cancel_all()
-    loop.fetcher.finished()
-    assert loop.fetcher.active == 0
+    loop.fetcher.take_results()
+    assert loop.fetcher.active_count == 0
     assert not loop.selector.get_map()
     fetched = loop.fetch_all(Request(id=2, url=server.url("page"), role=Role.PAGE))
     assert [(answer.request.id, answer.outcome) for answer in fetched] == [(2, Outcome.FETCHED)]

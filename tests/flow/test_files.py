@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawling import FAST, crawl
-from gossamer.crawl.urls import digest
 from gossamer.model import State
 from gossamer.store.sqlite import SqliteStore
+from gossamer.urls.canonical import url_digest
+from helpers.cli.commands import FAST, crawl
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def test_many_pages_go_in_batches(tmp_path: Path) -> None:
     done = answer("import", str(folder), "--base", BASE, "--store", str(tmp_path / "web"))
     assert (done["pages"], done["failed"], done["skipped"]) == (600, 0, {})
     store = SqliteStore.open(tmp_path / "web", create=False, read_only=True)
-    row = store.resource(digest(f"{BASE}7.html"))
+    row = store.resource(url_digest(f"{BASE}7.html"))
     assert row is not None
     assert (row.title, row.backlinks) == ("7", 1)
     assert store.counts().links == 600

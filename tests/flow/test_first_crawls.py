@@ -6,7 +6,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from crawling import command, environment, query
+from helpers.cli.commands import command, environment, query
 from webs.served import Served
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from crawling import command, environment
 from gossamer.store.postgres import PostgresStore
-from postgres_server import PostgresOfItsOwn
+from helpers.cli.commands import command, environment
+from helpers.store.postgres_server import PostgresOfItsOwn
 from webs.delayed import DelayedSites, Seen
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import tantivy
 
-from crawling import FAST, command, crawl, environment, gossamer, query
 from gossamer.graph.arrays import load_manifest
-from gossamer.index.tantivy import IndexPlace
+from gossamer.index.tantivy import TantivyLocation
 from gossamer.wiring import open_searcher, open_store
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from webs import debian
 from webs.changing import Changed, change, copy_of
 from webs.nginx import Nginx, Site
@@ -164,7 +164,7 @@ def first_hits(store: Path) -> dict[str, list[str]]:
 def anchor_terms(store: Path) -> dict[str, set[str]]:
     """What the index holds of the anchor texts of every page: their terms."""
     urls = dict(query(store, "SELECT id, url FROM resources"))
-    index = tantivy.Index.open(str(IndexPlace(store / "index").must() / "anchors"))
+    index = tantivy.Index.open(str(TantivyLocation(store / "index").require_current() / "anchors"))
     searcher, found = index.searcher(), defaultdict[str, set[str]](set)
     for term, number in searcher.terms_with_prefix("text", ""):
         calling = tantivy.Query.term_query(index.schema, "text", term, index_option="basic")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import httpx
 import psutil
 
-from crawling import command, environment
+from helpers.cli.commands import command, environment
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

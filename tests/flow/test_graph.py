@@ -14,8 +14,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from crawling import FAST, command, gossamer, query
-from gossamer.graph.rank import load_pagerank
+from gossamer.graph.ranking.algorithms import load_pagerank
+from helpers.cli.commands import FAST, command, gossamer, query
 from webs import debian
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from crawling import Memory, command, environment, gossamer, query
-from gossamer.crawl.urls import canonical
+from gossamer.urls.canonical import canonicalize
+from helpers.cli.commands import Memory, command, environment, gossamer, query
 from hostile.cases import CASES, DEPTH, MEMORY, SECONDS, Case
 from hostile.world import World
 
@@ -74,7 +74,7 @@ class Crawl(NamedTuple):
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     home = tmp_path_factory.mktemp("hostile")
     with World(home) as world:
-        links = {canonical(world.url(case.link or case.url)) for case in CASES} - {None}
+        links = {canonicalize(world.url(case.link or case.url)) for case in CASES} - {None}
         front = "".join(f'<li><a href="{escape(str(link))}">x</a>' for link in sorted(map(str, links)))
         world.servers["main"].pages[FRONT] = f"<!doctype html><title>Front</title>{front}".encode()
         (home / "gossamer.toml").write_text(SETTINGS % world.authority)
@@ -106,7 +106,7 @@ def told_by(store: Path) -> dict[str, Told]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_case_leaves_its_reason(crawl: Crawl, case: Case) -> None:
-    told = crawl.told.get(str(canonical(crawl.world.url(case.url))))
+    told = crawl.told.get(str(canonicalize(crawl.world.url(case.url))))
     assert told is not None, "nothing is known of it"
     assert (told.state, told.outcome) == (case.state, case.outcome), told.reason
     assert case.reason in told.reason

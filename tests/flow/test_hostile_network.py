@@ -13,10 +13,10 @@ from typing import Any
 import pycurl
 import pytest
 
-from crawling import command, environment, gossamer, query
-from fetching import LIMITS, Loop
-from gossamer.crawl import fetch
-from gossamer.crawl.transfer import handle_options
+from gossamer.fetch import fetcher
+from gossamer.fetch.transfer import handle_options
+from helpers.cli.commands import command, environment, gossamer, query
+from helpers.fetch.fetch_loop import LIMITS, Loop
 from hostile import HostileServer
 from hostile.cases import NAMES, Case
 from hostile.network import Names, cut, mend, open_network, run
@@ -82,7 +82,7 @@ def fetch_rebound(names: Changing, port: int, *, seed: bool) -> list[str]:
     loop = Loop(LIMITS)
     url = f"http://rebind.test:{port}/page"
     if seed:
-        loop.fetcher.allow(url)
+        loop.fetcher.allow_private(url)
     first = loop.fetch(url)
     names.private = True
     second = loop.fetch(url)
@@ -127,7 +127,7 @@ def main(folder: Path) -> None:
         second.pages["/new"] = b"<title>New</title>"
         victims = [stack.enter_context(HostileServer(host, port=server.port)) for host in (PRIVATE, "127.0.0.1", "::1")]
         told = crawl_names(folder, server.port, server)
-        fetch.handle_options = lambda settings: {  # type: ignore[attr-defined]
+        fetcher.handle_options = lambda settings: {  # type: ignore[attr-defined]
             **handle_options(settings), pycurl.DNS_CACHE_TIMEOUT: 0, pycurl.FORBID_REUSE: 1
         }  # fmt: skip
         report = {

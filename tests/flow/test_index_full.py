@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import FAST, crawl, environment, gossamer, query
 from gossamer.errors import IndexMissing
 from gossamer.wiring import open_index
-from small_disk import run_on_a_small_disk
+from helpers.cli.commands import FAST, crawl, environment, gossamer, query
+from helpers.store.small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def resize(disk: Path, size: str) -> None:
 def documents(store: Path) -> int:
     try:
         with closing(open_index(str(store))) as index:
-            assert not index.set_aside()
+            assert not index.set_aside_documents()
             return index.count()
     except IndexMissing:
         return 0

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crawling import command, environment, gossamer
 from gossamer import wiring
-from gossamer.index.base import Phrase, Query, term_code
 from gossamer.index.documents import DocumentMaker
-from gossamer.store.following import Place
+from gossamer.index.protocol import Phrase, Query, term_code
+from gossamer.store.follow.changes import ChangeCursor
 from gossamer.store.sqlite import SqliteStore
-from indexes import WEIGHTS
-from storing import Bond, admit_all, digest, fetched, gone, lease_all, leases, start
+from helpers.cli.commands import command, environment, gossamer
+from helpers.index.small_index import WEIGHTS
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, gone, lease_all, leases, start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.index.base import Document
+    from gossamer.index.protocol import Document
     from gossamer.model import Lease, Visit
-    from gossamer.store.base import Store
-    from gossamer.store.following import Standing
+    from gossamer.store.follow.changes import IndexableResource
+    from gossamer.store.protocol import Store
 
 PAGES = 3_000
 WORDS = [f"word{number}" for number in range(400)] + ["the", "eggs", "boiling", "of", "naïve"]
@@ -73,12 +73,12 @@ def index_killed_after(directory: Path, seconds: float) -> bool:
 
 def expected(store: Store) -> dict[int, Document]:
     """The documents that the store says belong in an index."""
-    place = Place()
-    found: dict[int, Standing] = {}
+    place = ChangeCursor()
+    found: dict[int, IndexableResource] = {}
     while True:
         changes = store.changes(place, 1_000)
-        found |= {one.id: one for one in changes.standings}
-        place = changes.place
+        found |= {one.id: one for one in changes.resources}
+        place = changes.cursor
         if changes.version == changes.latest:
             break
     batch = DocumentMaker(store).make([one for one in found.values() if one.text is not None])
@@ -96,7 +96,7 @@ def check(directory: Path) -> int:
         assert reader.version == reader.anchors_version == store.version()
         assert sorted(reader.ids()) == sorted(documents)
         assert reader.count() == len(documents)
-        assert reader.set_aside() == {}
+        assert reader.set_aside_documents() == {}
         for number, sequence in reader.word_sequences(list(documents)).items():
             assert sequence.words.tobytes() == documents[number].words
             assert sequence.runs.tobytes() == documents[number].runs
@@ -105,18 +105,18 @@ def check(directory: Path) -> int:
         ]
         for term in ("word7", "egg", "the", "naiv", "version"):
             counted = {number: words.count(term) for number, words in holding if term in words}
-            told = reader.documents(term, by_frequency=True, offset=0, limit=PAGES)
+            told = reader.postings(term, by_frequency=True, offset=0, limit=PAGES)
             assert {one.id: one.frequency for one in told} == counted
         for number in random.Random(1).sample(sorted(documents), 60):
             title = tuple(documents[number].title.split())
             matches = reader.match(Query(required=(Phrase(text="", alternatives=(title,)),)), WEIGHTS, limit=10)
             assert matches.ids.tolist() == [number], "its title, with page and version, is its alone"
-            (anchors,) = store.anchors([number], most_links=200, most_texts=100)
-            called = reader.callings([number]).get(number, np.empty(0, np.uint32)).tolist()
+            (anchors,) = store.anchor_texts([number], max_links=200, max_texts=100)
+            called = reader.anchor_terms([number]).get(number, np.empty(0, np.uint32)).tolist()
             for text, _ in anchors.texts[:3]:
                 assert {term_code(term) for term in text.split()} <= set(called)
                 asked = Phrase(text="", alternatives=(tuple(text.split()),))
-                assert number in reader.best_called(Query(required=(asked,)), 10)
+                assert number in reader.best_by_anchor(Query(required=(asked,)), 10)
         return len(documents)
 
 

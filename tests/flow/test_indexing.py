@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from crawling import FAST, command, crawl, environment, gossamer, query
 from gossamer import Crawler, open_web, wiring
-from gossamer.index.base import Query
-from indexes import WEIGHTS
+from gossamer.index.protocol import Query
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
+from helpers.index.small_index import WEIGHTS
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

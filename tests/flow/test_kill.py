@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import FAST, command, crawl, environment, query, web_as_known
 from gossamer.config import StoreSettings
+from helpers.cli.commands import FAST, command, crawl, environment, query, web_as_known
 from webs import debian
 from webs.nginx import Nginx, Site
 

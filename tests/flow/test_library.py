@@ -119,7 +119,7 @@ def test_a_seed_that_cannot_be_visited_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_slow_loop_loses_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.library.AHEAD", 3)
+    monkeypatch.setattr("gossamer.library.MAX_WAITING_PAGES", 3)
     with Served(many_pages(60)) as site:
         seen = []
         for page in Crawler(site.url, store=tmp_path / "web", batch_visits=4):

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agreeing import agreement, questions
 from conftest import not_here
 from contract import test_index
 from contract.test_index_properties import History, agrees, changes
-from crawling import FAST, command, crawl, environment, gossamer
 from gossamer import wiring
 from gossamer.errors import (
     IndexBusy,
@@ -30,14 +28,16 @@ from gossamer.errors import (
     IndexRefused,
     IndexUnreachable,
 )
-from gossamer.index.build import bring_up_to_date
-from gossamer.index.opensearch import Address, Cluster, OpenSearchPlace, OpenSearchReader, OpenSearchWriter
-from indexes import WEIGHTS, documents, fill, page, standing, words
-from judging import ask, cranfield
+from gossamer.index.build import update_index
+from gossamer.index.opensearch import Cluster, ClusterAddress, OpenSearchLocation, OpenSearchReader, OpenSearchWriter
+from helpers.cli.commands import FAST, command, crawl, environment, gossamer
+from helpers.index.agreement import agreement, questions
+from helpers.index.small_index import WEIGHTS, documents, fill, page, standing, words
+from helpers.search.quality import ask, cranfield
+from helpers.suites import suite
 from opensearch import jars
 from opensearch.cluster import ThreeNodes
 from opensearch.proxy import Proxy
-from suites import suite
 from webs import debian
 from webs.nginx import Nginx, Site
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from gossamer.index.progress import Progress
+    from gossamer.index.progress import IndexProgress
 
 # The same tests as for every other index: they are found here, with the `index` of this file.
 globals().update({name: test for name, test in vars(test_index).items() if name.startswith("test_")})
@@ -70,9 +70,9 @@ class OnCluster:
     def __init__(self, url: str, stack: ExitStack, replicas: int = 0) -> None:
         self.url, self._stack, self._replicas = url, stack, replicas
 
-    def place(self, url: str = "", *, patience: float = 30.0) -> OpenSearchPlace:
-        cluster = Cluster(Address.of(url or self.url), {}, patience=patience)
-        return OpenSearchPlace(cluster, shards=2, replicas=self._replicas)
+    def place(self, url: str = "", *, patience: float = 30.0) -> OpenSearchLocation:
+        cluster = Cluster(ClusterAddress.parse(url or self.url), {}, retry_seconds=patience)
+        return OpenSearchLocation(cluster, shards=2, replicas=self._replicas)
 
     def writer(self, *, rebuild: bool = False) -> OpenSearchWriter:
         return OpenSearchWriter(self.place(), rebuild=rebuild)
@@ -83,13 +83,13 @@ class OnCluster:
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """Something of the cluster itself; `NAME` stands for the index."""
         with closing(self.place().cluster) as cluster:
-            return cluster.ask(method, path.replace("NAME", cluster.address.name), body)
+            return cluster.request(method, path.replace("NAME", cluster.address.name), body)
 
     def found(self, text: str) -> list[int]:
         return sorted(self.reader().match(words(text), WEIGHTS, limit=99).ids.tolist())
 
     def through(self, proxy: Proxy) -> str:
-        return f"{proxy.node}/{Address.of(self.url).name}"
+        return f"{proxy.node}/{ClusterAddress.parse(self.url).name}"
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_a_document_that_the_cluster_refuses_is_set_aside_with_its_reason(index:
         writer.put([bad, good])
         writer.commit(1)
     assert index.found("egg") == [1]
-    assert "media_type" in index.reader().set_aside()[2]
+    assert "media_type" in index.reader().set_aside_documents()[2]
 
 
 def test_a_cluster_that_has_too_much_to_do_is_asked_again(index: OnCluster, three_nodes: ThreeNodes) -> None:
@@ -242,11 +242,11 @@ def test_an_index_on_a_full_disk_is_told_of_in_a_sentence(index: OnCluster) -> N
 def test_nobody_there_is_told_of_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         silent = server.getsockname()[1]
-        cluster = Cluster(Address.of(f"http://127.0.0.1:{silent}/web"), {}, patience=SHORT)
+        cluster = Cluster(ClusterAddress.parse(f"http://127.0.0.1:{silent}/web"), {}, retry_seconds=SHORT)
         with pytest.raises(IndexUnreachable, match="did not answer in time"):
-            cluster.ask("GET", "/", seconds=0.1)
+            cluster.request("GET", "/", timeout_seconds=0.1)
     with pytest.raises(IndexUnreachable, match=rf"127.0.0.1:{silent}/web cannot be reached \(.*refused\)"):
-        cluster.ask("GET", "/")
+        cluster.request("GET", "/")
 
 
 def test_a_password_goes_over_tls_from_the_environment(
@@ -260,13 +260,13 @@ def test_a_password_goes_over_tls_from_the_environment(
     certificate.write_text(certificate.read_text() + (tmp_path / "out.pem").read_text())
     secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
     with Proxy(three_nodes.nodes[0], certificate=certificate) as proxy:
-        address = Address.of(index.through(proxy))
-        place = OpenSearchPlace(Cluster(address, secrets, ca_file=str(tmp_path / "out.pem")), replicas=0)
+        address = ClusterAddress.parse(index.through(proxy))
+        place = OpenSearchLocation(Cluster(address, secrets, ca_file=str(tmp_path / "out.pem")), replicas=0)
         with closing(OpenSearchWriter(place)) as writer:
             fill(writer, standing(1, page("Egg")))
         assert proxy.authorizations == {"Basic c29tZWJvZHk6c2VjcmV0"}
         with pytest.raises(IndexUnreachable, match=r"securely .*index\.ca_file"):
-            Cluster(address, secrets).ask("GET", "/")
+            Cluster(address, secrets).request("GET", "/")
     assert index.found("egg") == [1]
 
 
@@ -277,10 +277,10 @@ def test_a_cluster_that_lets_nobody_in_is_told_of_in_a_sentence(
     secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
     with (
         Proxy(three_nodes.nodes[0], refuse=lambda *_: status) as proxy,
-        closing(Cluster(Address.of(f"{proxy.node}/web"), secrets)) as cluster,
+        closing(Cluster(ClusterAddress.parse(f"{proxy.node}/web"), secrets)) as cluster,
         pytest.raises(IndexRefused, match=sentence) as told,
     ):
-        cluster.ask("GET", "/")
+        cluster.request("GET", "/")
     assert "secret" not in str(told.value)
 
 
@@ -332,10 +332,10 @@ def some_pages(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFacto
     return real_web(documentation_webs, tmp_path_factory.mktemp("pages"), 600)
 
 
-def follow(web: Path, index: OnCluster, tell: Callable[[Progress], None] = lambda _: None) -> None:
+def follow(web: Path, index: OnCluster, tell: Callable[[IndexProgress], None] = lambda _: None) -> None:
     """Bring an index up to date with a web."""
     with closing(wiring.open_store(str(web))) as store:
-        bring_up_to_date(store, index.writer, tell)
+        update_index(store, index.writer, tell)
 
 
 def agreed(web: Path, index: OnCluster, number: int) -> float:
@@ -380,7 +380,7 @@ def test_cranfield_questions_are_answered_as_well(nginx_binary: Path, tmp_path: 
         crawl(nginx.url("cranfield"), web, *FAST, "--index-url", index.url)
         with closing(wiring.open_store(str(web), read_only=True)) as store:
             figures = ask(
-                collection, wiring.searcher(store, index.reader(), str(web)), nginx.url("cranfield").rstrip("/")
+                collection, wiring.build_searcher(store, index.reader(), str(web)), nginx.url("cranfield").rstrip("/")
             )
     assert figures.map >= 0.322
     assert figures.ndcg10 >= 0.405
@@ -417,7 +417,7 @@ def test_a_node_killed_while_pages_are_indexed_takes_nothing_with_it(
     mortal.wait_for(3, "green")
     killed: list[int] = []
 
-    def kill(now: Progress) -> None:
+    def kill(now: IndexProgress) -> None:
         if now.put >= 250 and not killed:
             killed.append(mortal.manager())
             mortal.kill(killed[0])

@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
-from browsing import MANIFEST, ROOT
 from conftest import not_here
+from helpers.web.browser import MANIFEST, ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.parsers import ParserPool
 from gossamer.errors import ParserFault
 from gossamer.model import Outcome, Page, ParseJob
-from parsing import job
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse_page
+from gossamer.parse.pool import ParserPool
+from helpers.parse.jobs import job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ class Loop:
             for key, mask in self.selector.select(0.05):
                 key.data(mask)
             pool.tick(time.time())
-            self.pages += pool.finished()
+            self.pages += pool.take_results()
 
     def pages_of(self, pool: ParserPool, *jobs: ParseJob) -> list[Page]:
         """Submit, wait, and give the pages in the order of the jobs."""
@@ -104,16 +104,16 @@ def is_parsing(pool: ParserPool) -> Callable[[], bool]:
 
 def test_pages_are_those_a_parser_in_this_process_gives(opened: Opened, loop: Loop) -> None:
     jobs = [html(number) for number in range(50)]
-    assert loop.pages_of(opened(2), *jobs) == [parse(one, ParseOptions()) for one in jobs]
+    assert loop.pages_of(opened(2), *jobs) == [parse_page(one, ParseOptions()) for one in jobs]
 
 
 def test_jobs_wait_when_all_parsers_are_full(opened: Opened, loop: Loop) -> None:
     pool = opened(2)
     for number in range(20):
         pool.submit(html(number))
-    assert (pool.backlog, pool.busy) == (20, 2)
+    assert (pool.backlog, pool.busy_count) == (20, 2)
     loop.run(pool, lambda: len(loop.pages) == 20)
-    assert (pool.backlog, pool.busy) == (0, 0)
+    assert (pool.backlog, pool.busy_count) == (0, 0)
 
 
 def test_under_other_options_what_is_not_parsed_yet_is_parsed_by_them(opened: Opened, loop: Loop) -> None:
@@ -122,9 +122,9 @@ def test_under_other_options_what_is_not_parsed_yet_is_parsed_by_them(opened: Op
     for one in jobs:
         pool.submit(one)
     other = ParseOptions(keep_source=False)
-    pool.begin_anew(other)
+    pool.reset(other)
     loop.run(pool, lambda: len(loop.pages) == 20)
-    assert sorted(loop.pages, key=lambda page: page.id) == [parse(one, other) for one in jobs]
+    assert sorted(loop.pages, key=lambda page: page.id) == [parse_page(one, other) for one in jobs]
 
 
 def test_pages_far_bigger_than_a_sockets_buffer_go_both_ways(opened: Opened, loop: Loop) -> None:
@@ -138,8 +138,8 @@ def test_a_script_without_a_main_guard_can_use_it(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent("""
         import selectors, sys
-        from gossamer.crawl.parse_options import ParseOptions
-        from gossamer.crawl.parsers import ParserPool
+        from gossamer.parse.options import ParseOptions
+        from gossamer.parse.pool import ParserPool
         from gossamer.model import ParseJob, Role
         selector = selectors.DefaultSelector()
         pool = ParserPool(ParseOptions(), 1, selector)
@@ -172,7 +172,7 @@ def test_more_parsers_take_their_share_of_what_waits(opened: Opened, loop: Loop)
     for number in range(20):
         pool.submit(html(number))
     pool.resize(3)
-    assert (pool.busy, pool.backlog) == (3, 20)
+    assert (pool.busy_count, pool.backlog) == (3, 20)
     loop.run(pool, lambda: len(loop.pages) == 20)
     assert len(pool._parsers) == 3
 
@@ -183,7 +183,7 @@ def test_those_too_many_finish_what_they_were_given_and_end(opened: Opened, loop
         pool.submit(html(number))
     processes = [psutil.Process(parser.process.pid) for parser in pool._parsers]
     pool.resize(1)
-    assert pool.busy == 3, "what they were given is not taken from them"
+    assert pool.busy_count == 3, "what they were given is not taken from them"
     loop.run(pool, lambda: len(loop.pages) == 30)
     assert [page.outcome for page in loop.pages] == [Outcome.FETCHED] * 30
     assert [process.is_running() for process in processes] == [True, False, False]
@@ -203,7 +203,7 @@ def test_one_that_dies_while_there_are_too_many_is_not_replaced(opened: Opened, 
     pool = opened(2)
     for one in (slow(1), slow(2)):
         pool.submit(one)
-    loop.run(pool, lambda: all(parser.ready for parser in pool._parsers))
+    loop.run(pool, lambda: all(parser.is_ready for parser in pool._parsers))
     pool.resize(1)
     first, second = pool._parsers
     first.process.kill()
@@ -381,8 +381,8 @@ def test_parsers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent("""
         import selectors, time
-        from gossamer.crawl.parse_options import ParseOptions
-        from gossamer.crawl.parsers import ParserPool
+        from gossamer.parse.options import ParseOptions
+        from gossamer.parse.pool import ParserPool
         from gossamer.model import ParseJob, Role
         pool = ParserPool(ParseOptions(seconds=2), 2, selectors.DefaultSelector())
         body = b"<div>" * 400_000
@@ -440,7 +440,7 @@ def test_a_parser_without_work_gives_the_memory_of_a_large_page_back(loop: Loop,
     large = process.memory_info().rss
     assert large > before + (40 << 20)
     loop.run(pool, lambda: process.memory_info().rss < before + (large - before) / 4)
-    assert loop.pages_of(pool, job("<p>small")) == [parse(job("<p>small"), ParseOptions())]
+    assert loop.pages_of(pool, job("<p>small")) == [parse_page(job("<p>small"), ParseOptions())]
 
 
 def test_a_parser_that_is_never_without_work_gives_the_memory_of_a_large_page_back_too(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawling import gossamer
-from postgres_server import new_place
+from helpers.cli.commands import gossamer
+from helpers.store.postgres_server import new_place
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

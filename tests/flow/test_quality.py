@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from crawling import FAST, crawl, gossamer
-from gossamer.search.weights import SECOND
-from judging import ask, cranfield, find, hold_out_anchors, searcher_of, titles
-from suites import suite
+from gossamer.search.weights import SECOND_PASS_WEIGHTS
+from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.search.quality import ask, cranfield, find, hold_out_anchors, searcher_of, titles
+from helpers.suites import suite
 from webs import debian
 from webs.nginx import Nginx, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from judging import Item
+    from helpers.search.quality import Item
 
 
 @pytest.mark.shared
@@ -50,7 +50,7 @@ def test_pages_are_found_by_their_titles_and_by_what_others_call_them(
         assert done.returncode == 0, done.stderr
     with searcher_of(web) as searcher:
         by_title, by_anchor = find(named, searcher), find(called, searcher)
-    with searcher_of(web, msgspec.structs.replace(SECOND, anchors=0.0)) as deaf:
+    with searcher_of(web, msgspec.structs.replace(SECOND_PASS_WEIGHTS, anchors=0.0)) as deaf:
         unaided = find(called, deaf)
     assert by_title.first >= 0.92
     assert by_title.ten >= 0.985

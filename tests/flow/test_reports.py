@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawling import gossamer
-from faulty import SITES, page, served
 from gossamer.graph.reports.base import column_type
+from helpers.cli.commands import gossamer
+from helpers.graph.faulty_sites import SITES, page, served
 from webs.served import Served
 
 if TYPE_CHECKING:

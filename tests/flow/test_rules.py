@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import command, crawl, environment, gossamer, outcomes, query, reasons
 from gossamer import Crawler
 from gossamer.crawl import policy
+from helpers.cli.commands import command, crawl, environment, gossamer, outcomes, query, reasons
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:
@@ -524,7 +524,7 @@ def test_a_host_without_robots_txt_is_left_alone_and_people_are_told_until_when(
 def test_rules_that_come_while_a_host_is_at_work_are_obeyed_when_the_old_ones_are_too_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policy, "ROBOTS_MAX_AGE", 0.5)  # seconds
+    monkeypatch.setattr(policy, "ROBOTS_MAX_AGE_SECONDS", 0.5)  # seconds
     pages: Pages = {f"/{n}": links(f"/{n + 1}") for n in range(100)}
     with Served(pages) as site:
         for seen, _ in enumerate(Crawler(f"{site.url}0", store=tmp_path / "web", delay=0.05, index=False), start=1):
@@ -538,7 +538,7 @@ def test_rules_that_come_while_a_host_is_at_work_are_obeyed_when_the_old_ones_ar
 def test_a_host_that_goes_away_and_stays_away_is_given_up_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policy, "OUTAGE", 2.5)  # seconds: it is away at the first try, and gone at the second
+    monkeypatch.setattr(policy, "OUTAGE_SECONDS", 2.5)  # seconds: it is away at the first try, and gone at the second
     home = Answer(links("a", "b"), headers={"Content-Type": "text/html", "Connection": "close"})
     with Served({"/": home}) as site:
         pages = iter(Crawler(site.url, store=tmp_path / "web", delay=1.5, retries=1, index=False))

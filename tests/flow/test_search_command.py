@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crawling import FAST, crawl, gossamer
 from gossamer import open_web
-from gossamer.shown import HIDDEN
-from terminal import gossamer_on_terminal
+from gossamer.basics.display import HIDDEN
+from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.cli.terminal import gossamer_on_terminal
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from crawling import FAST, command, environment, gossamer
-from postgres_server import new_place
+from helpers.cli.commands import FAST, command, environment, gossamer
+from helpers.store.postgres_server import new_place
 from webs.served import Served
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawling import FAST, crawl
 from gossamer.wiring import open_searcher, open_store
+from helpers.cli.commands import FAST, crawl
 from webs.served import Served
 
 if TYPE_CHECKING:

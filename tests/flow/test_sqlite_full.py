@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from gossamer.errors import StoreFull
 from gossamer.store.sqlite import SqliteStore
-from small_disk import run_on_a_small_disk
-from storing import admit_all, fetched, lease_all, leases, recount, start
+from helpers.store.crawl_steps import admit_all, fetched, lease_all, leases, recount, start
+from helpers.store.small_disk import run_on_a_small_disk
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 SIZE = "6m"
 RESERVE = 2 << 20  # bytes of a file that can be deleted to make room

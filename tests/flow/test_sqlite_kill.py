@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import State
 from gossamer.store.sqlite import SqliteStore
-from storing import Policy, fetched, lease_all, leases, recount, start
+from helpers.store.crawl_steps import Policy, fetched, lease_all, leases, recount, start
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 PAGES = 4_000
 BATCH = 48

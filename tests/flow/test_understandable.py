@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawling import crawl, gossamer
+from helpers.cli.commands import crawl, gossamer
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

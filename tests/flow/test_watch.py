@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from crawling import command, crawl, environment, gossamer, query
+from helpers.cli.commands import command, crawl, environment, gossamer, query
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

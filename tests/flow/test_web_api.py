@@ -12,9 +12,9 @@ import httpx
 import pytest
 import zstandard
 
-from browsing import TOKEN, Serving
-from crawling import gossamer
-from webapp import App, served_app, site
+from helpers.cli.commands import gossamer
+from helpers.web.browser import TOKEN, Serving
+from helpers.web.served_app import App, served_app, site
 from webs.served import Answer, Served
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
-from browsing import TOKEN, looking
-from webapp import App, page, served_app, site
+from helpers.web.browser import TOKEN, looking
+from helpers.web.served_app import App, page, served_app, site
 from webs.served import Served
 
 if TYPE_CHECKING:

@@ -16,17 +16,17 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["gossamer.crawl"]):
-    from gossamer.crawl.parse import PageParser
-    from gossamer.crawl.parse_options import ParseOptions
-    from gossamer.crawl.reading import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
-    from gossamer.crawl.robots import RobotsRules
-    from gossamer.crawl.urls import canonical, key
+with atheris.instrument_imports(include=["gossamer.parse", "gossamer.urls"]):
+    from gossamer.parse.options import ParseOptions
+    from gossamer.parse.page_parser import PageParser
+    from gossamer.parse.readers import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
+    from gossamer.urls.canonical import canonicalize, url_key
+    from gossamer.urls.robots import RobotsRules
 
 import msgspec
 
-from gossamer.crawl.parsers import _is_sound
 from gossamer.model import Outcome, Page, ParseJob, Role
+from gossamer.parse.pool import _is_valid_reply
 
 TYPES = (
     "text/html", "text/html; charset=utf-16", "application/xhtml+xml", "text/xml", "application/rss+xml", "text/plain",
@@ -55,17 +55,17 @@ def one_input(data: bytes) -> None:
 def check(page: Page, job: ParseJob) -> None:
     """What the coordinator and the store rely on."""
     assert page.outcome in {Outcome.FETCHED, Outcome.TOO_BIG, Outcome.BAD_ENCODING}, page.outcome
-    assert _is_sound(page, job)
+    assert _is_valid_reply(page, job)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(page), type=Page) == page
     assert page.size <= SMALL.max_bytes
     texts = (page.title, page.description, page.language, page.reason, page.canonical, *page.links.urls)
     assert not any("\0" in text for text in texts)
     for url in page.links.urls:
-        assert canonical(url) == url, url
-        assert key(key(url)) == key(url), url
+        assert canonicalize(url) == url, url
+        assert url_key(url_key(url)) == url_key(url), url
     if job.role is Role.ROBOTS:
         rules = RobotsRules.parse(page.text.decode())
-        rules.for_product("gossamer").allowed("http://example.org/a/b?c")
+        rules.for_product("gossamer").allows("http://example.org/a/b?c")
 
 
 def seed(corpus: Path) -> None:

@@ -6,19 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.answer import ROBOTS_BYTES, Asked, Head, Ruling, clean, media_type, parse_head, rule
+from gossamer.fetch.response import (
+    ROBOTS_BYTES,
+    RequestContext,
+    ResponseHead,
+    ResponseVerdict,
+    clean_reason,
+    judge_head,
+    media_type,
+    parse_head,
+)
 from gossamer.model import Outcome, Role
 
 URL = "https://example.org/a/page"
 TYPES = frozenset({"text/html", "text/plain"})
 
 
-def asked(role: Role = Role.PAGE, *, conditional: bool = False) -> Asked:
-    return Asked(URL, role, conditional, TYPES, max_bytes=1000)
+def asked(role: Role = Role.PAGE, *, conditional: bool = False) -> RequestContext:
+    return RequestContext(URL, role, conditional, TYPES, max_bytes=1000)
 
 
-def head(status: int, **headers: str) -> Head:
-    return Head(status, "Whatever", {name.replace("_", "-"): value for name, value in headers.items()})
+def head(status: int, **headers: str) -> ResponseHead:
+    return ResponseHead(status, "Whatever", {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def lines(text: str) -> list[bytes]:
@@ -30,7 +39,7 @@ def lines(text: str) -> list[bytes]:
 
 def test_a_header_becomes_lower_case_fields() -> None:
     parsed = parse_head(lines("HTTP/1.1 200 OK\nContent-Type: text/html\nX-Odd:value  \n\n"))
-    assert parsed == Head(200, "OK", {"content-type": "text/html", "x-odd": "value"})
+    assert parsed == ResponseHead(200, "OK", {"content-type": "text/html", "x-odd": "value"})
 
 
 def test_repeated_fields_are_joined() -> None:
@@ -59,7 +68,7 @@ def test_a_folded_field_is_unfolded() -> None:
 
 def test_interim_answers_and_trailers_are_not_the_answer() -> None:
     text = "HTTP/1.1 103 Early Hints\nLink: <x>\n\nHTTP/1.1 404 Not Found\nA: b\n\nHTTP/1.1 200 OK: trailer\n"
-    assert parse_head(lines(text)) == Head(404, "Not Found", {"a": "b"})
+    assert parse_head(lines(text)) == ResponseHead(404, "Not Found", {"a": "b"})
 
 
 @pytest.mark.parametrize("text", ["", "HTTP/1.1 200 OK\n", "HTTP/1.1 200 OK\nA: b\n", "HTTP/1.1 1000 OK\n\n", "x\n\n"])
@@ -68,7 +77,7 @@ def test_half_a_header_is_none(text: str) -> None:
 
 
 def test_a_status_line_without_a_phrase_is_enough() -> None:
-    assert parse_head(lines("HTTP/1.1 200\n\n")) == Head(200, "", {})
+    assert parse_head(lines("HTTP/1.1 200\n\n")) == ResponseHead(200, "", {})
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40)), st.integers(100, 999), st.sampled_from(Role))
@@ -77,7 +86,7 @@ def test_no_header_whatsoever_is_a_fault(rest: list[bytes], status: int, role: R
     noise = [fields[number % 4] + line + b"\r\n" for number, line in enumerate(rest)]
     parsed = parse_head([b"HTTP/1.1 %d x\r\n" % status, *noise, b"\r\n"])
     if parsed is not None:
-        ruling = rule(asked(role), parsed)
+        ruling = judge_head(asked(role), parsed)
         assert ruling.reason.isprintable()
 
 
@@ -91,29 +100,29 @@ def test_the_media_type_has_no_parameters(value: str) -> None:
 
 @pytest.mark.parametrize("status", [200, 203, 204, 206, 299])
 def test_success_is_fetched_up_to_the_limit(status: int) -> None:
-    assert rule(asked(), head(status, content_type="text/html")) == Ruling(Outcome.FETCHED, limit=1000)
+    assert judge_head(asked(), head(status, content_type="text/html")) == ResponseVerdict(Outcome.FETCHED, limit=1000)
 
 
 def test_a_missing_type_is_let_through() -> None:
-    assert rule(asked(), head(200)).outcome is Outcome.FETCHED
+    assert judge_head(asked(), head(200)).outcome is Outcome.FETCHED
 
 
 @pytest.mark.parametrize("kind", ["image/png", "IMAGE/PNG; q=1"])
 def test_an_unwanted_type_is_refused(kind: str) -> None:
-    assert rule(asked(), head(200, content_type=kind)) == Ruling(Outcome.TYPE, "image/png")
+    assert judge_head(asked(), head(200, content_type=kind)) == ResponseVerdict(Outcome.TYPE, "image/png")
 
 
 def test_a_declared_length_over_the_limit_is_too_big_at_once() -> None:
-    ruling = rule(asked(), head(200, content_type="text/html", content_length="1001"))
-    assert ruling == Ruling(Outcome.TOO_BIG, "1001 bytes, at most 1000 are taken")
+    ruling = judge_head(asked(), head(200, content_type="text/html", content_length="1001"))
+    assert ruling == ResponseVerdict(Outcome.TOO_BIG, "1001 bytes, at most 1000 are taken")
 
 
 def test_a_declared_length_of_the_limit_is_taken() -> None:
-    assert rule(asked(), head(200, content_type="text/html", content_length="1000")).outcome is Outcome.FETCHED
+    assert judge_head(asked(), head(200, content_type="text/html", content_length="1000")).outcome is Outcome.FETCHED
 
 
 def test_an_absurd_length_is_too_big() -> None:
-    assert rule(asked(), head(200, content_length="9" * 10_000)).outcome is Outcome.TOO_BIG
+    assert judge_head(asked(), head(200, content_length="9" * 10_000)).outcome is Outcome.TOO_BIG
 
 
 @pytest.mark.parametrize(
@@ -121,41 +130,45 @@ def test_an_absurd_length_is_too_big() -> None:
     ["application/xml", "text/plain", "application/rss+xml", "application/x-gzip", "application/octet-stream"],
 )
 def test_a_sitemap_may_be_xml_text_or_gzip(kind: str) -> None:
-    assert rule(asked(Role.SITEMAP), head(200, content_type=kind)).outcome is Outcome.FETCHED
+    assert judge_head(asked(Role.SITEMAP), head(200, content_type=kind)).outcome is Outcome.FETCHED
 
 
 def test_a_sitemap_may_not_be_an_image() -> None:
-    assert rule(asked(Role.SITEMAP), head(200, content_type="image/png")) == Ruling(Outcome.TYPE, "image/png")
+    assert judge_head(asked(Role.SITEMAP), head(200, content_type="image/png")) == ResponseVerdict(
+        Outcome.TYPE, "image/png"
+    )
 
 
 def test_a_robots_file_may_be_anything_and_is_cut() -> None:
     answer = head(200, content_type="image/png", content_length="100000000")
-    assert rule(asked(Role.ROBOTS), answer) == Ruling(Outcome.FETCHED, limit=ROBOTS_BYTES)
+    assert judge_head(asked(Role.ROBOTS), answer) == ResponseVerdict(Outcome.FETCHED, limit=ROBOTS_BYTES)
 
 
 def test_a_check_takes_any_type_and_size() -> None:
     answer = head(200, content_type="image/png", content_length="100000000")
-    assert rule(asked(Role.CHECK), answer) == Ruling(Outcome.CHECKED)
+    assert judge_head(asked(Role.CHECK), answer) == ResponseVerdict(Outcome.CHECKED)
 
 
 def test_not_modified_needs_a_condition() -> None:
-    assert rule(asked(conditional=True), head(304)) == Ruling(Outcome.NOT_MODIFIED)
-    assert rule(asked(), head(304)) == Ruling(Outcome.BAD_HTTP, "304 Not Modified, but no condition was set")
+    assert judge_head(asked(conditional=True), head(304)) == ResponseVerdict(Outcome.NOT_MODIFIED)
+    assert judge_head(asked(), head(304)) == ResponseVerdict(
+        Outcome.BAD_HTTP, "304 Not Modified, but no condition was set"
+    )
 
 
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
 def test_a_redirect_gives_its_target_in_canonical_form(status: int) -> None:
-    ruling = rule(asked(), head(status, location="../B c#d"))
-    assert ruling == Ruling(Outcome.REDIRECTED, location="https://example.org/B%20c")
+    ruling = judge_head(asked(), head(status, location="../B c#d"))
+    assert ruling == ResponseVerdict(Outcome.REDIRECTED, location="https://example.org/B%20c")
 
 
 def test_a_location_in_utf_8_is_understood() -> None:
     location = "/grüße".encode().decode("latin-1")
-    assert rule(asked(), head(302, location=location)).location == "https://example.org/gr%C3%BC%C3%9Fe"
+    assert judge_head(asked(), head(302, location=location)).location == "https://example.org/gr%C3%BC%C3%9Fe"
 
 
 def test_a_location_in_latin_1_is_understood() -> None:
-    assert rule(asked(), head(302, location="/grüße")).location == "https://example.org/gr%C3%BC%C3%9Fe"
+    assert judge_head(asked(), head(302, location="/grüße")).location == "https://example.org/gr%C3%BC%C3%9Fe"
 
 
 @pytest.mark.parametrize(
@@ -169,42 +182,48 @@ def test_a_location_in_latin_1_is_understood() -> None:
     ],
 )
 def test_a_redirect_to_anything_else_is_a_bad_one(location: str, reason: str) -> None:
-    assert rule(asked(), head(302, location=location)) == Ruling(Outcome.BAD_REDIRECT, reason)
+    assert judge_head(asked(), head(302, location=location)) == ResponseVerdict(Outcome.BAD_REDIRECT, reason)
 
 
 def test_a_redirect_without_a_location_is_a_bad_one() -> None:
-    assert rule(asked(), head(301)) == Ruling(Outcome.BAD_REDIRECT, "301 Moved Permanently without a Location")
+    assert judge_head(asked(), head(301)) == ResponseVerdict(
+        Outcome.BAD_REDIRECT, "301 Moved Permanently without a Location"
+    )
 
 
 def test_use_proxy_is_not_followed() -> None:
-    assert rule(asked(), head(305, location="http://evil.example/")) == Ruling(Outcome.BAD_REDIRECT, "305 Use Proxy")
+    assert judge_head(asked(), head(305, location="http://evil.example/")) == ResponseVerdict(
+        Outcome.BAD_REDIRECT, "305 Use Proxy"
+    )
 
 
 @pytest.mark.parametrize("location", [URL, "page", f"{URL}#part"])
 def test_a_redirect_to_itself_is_a_loop(location: str) -> None:
-    assert rule(asked(), head(302, location=location)) == Ruling(Outcome.REDIRECT_LOOP, "redirects to itself")
+    assert judge_head(asked(), head(302, location=location)) == ResponseVerdict(
+        Outcome.REDIRECT_LOOP, "redirects to itself"
+    )
 
 
 @pytest.mark.parametrize(
     ("answer", "ruling"),
     [
-        (head(404), Ruling(Outcome.NOT_FOUND, "404 Not Found")),
-        (head(410), Ruling(Outcome.NOT_FOUND, "410 Gone")),
-        (head(429), Ruling(Outcome.THROTTLED, "429 Too Many Requests")),
-        (head(503, retry_after="5"), Ruling(Outcome.THROTTLED, "503 Service Unavailable")),
-        (head(503), Ruling(Outcome.HTTP_ERROR, "503 Service Unavailable")),
-        (head(403), Ruling(Outcome.HTTP_ERROR, "403 Forbidden")),
-        (head(500), Ruling(Outcome.HTTP_ERROR, "500 Internal Server Error")),
-        (head(999), Ruling(Outcome.HTTP_ERROR, "999 Whatever")),
-        (head(101), Ruling(Outcome.BAD_HTTP, "101 Switching Protocols")),
+        (head(404), ResponseVerdict(Outcome.NOT_FOUND, "404 Not Found")),
+        (head(410), ResponseVerdict(Outcome.NOT_FOUND, "410 Gone")),
+        (head(429), ResponseVerdict(Outcome.THROTTLED, "429 Too Many Requests")),
+        (head(503, retry_after="5"), ResponseVerdict(Outcome.THROTTLED, "503 Service Unavailable")),
+        (head(503), ResponseVerdict(Outcome.HTTP_ERROR, "503 Service Unavailable")),
+        (head(403), ResponseVerdict(Outcome.HTTP_ERROR, "403 Forbidden")),
+        (head(500), ResponseVerdict(Outcome.HTTP_ERROR, "500 Internal Server Error")),
+        (head(999), ResponseVerdict(Outcome.HTTP_ERROR, "999 Whatever")),
+        (head(101), ResponseVerdict(Outcome.BAD_HTTP, "101 Switching Protocols")),
     ],
 )
-def test_errors_are_told_in_words(answer: Head, ruling: Ruling) -> None:
-    assert rule(asked(), answer) == ruling
+def test_errors_are_told_in_words(answer: ResponseHead, ruling: ResponseVerdict) -> None:
+    assert judge_head(asked(), answer) == ruling
 
 
 def test_text_from_outside_is_one_short_harmless_line() -> None:
-    text = clean("a\x1b[2J\r\nb\x00\u202ec\ud800" + "d" * 1000)
+    text = clean_reason("a\x1b[2J\r\nb\x00\u202ec\ud800" + "d" * 1000)
     assert text.startswith("a [2J b c d")
     assert text.isprintable()
     assert len(text) == 200

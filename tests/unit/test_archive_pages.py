@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from archiving import HTML, put, record, response
-from gossamer.files.archive import Taking, pages_in_archive
-from gossamer.files.page import FilePage, Skipped
+from gossamer.files.archive import ImportLimits, read_archive
+from gossamer.files.file_page import FilePage, SkippedItem
 from gossamer.model import Outcome
+from helpers.files.archives import HTML, put, record, response
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TAKING = Taking(accept=frozenset({"text/html", "text/plain"}), max_bytes=100_000)
+TAKING = ImportLimits(accept=frozenset({"text/html", "text/plain"}), max_bytes=100_000)
 
 
 def taken(path: Path, *records: bytes) -> tuple[list[FilePage], list[str]]:
-    found = list(pages_in_archive(put(path / "a.warc", *records), TAKING))
+    found = list(read_archive(put(path / "a.warc", *records), TAKING))
     pages = [each for each in found if isinstance(each, FilePage)]
-    return pages, [each.reason for each in found if isinstance(each, Skipped)]
+    return pages, [each.reason for each in found if isinstance(each, SkippedItem)]
 
 
 def one(path: Path, block: bytes, **more: str) -> FilePage:
@@ -43,7 +43,7 @@ def test_a_response_is_a_page_with_its_header_and_time(tmp_path: Path) -> None:
         "content-type": "text/html", "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "etag": '"e"',
         "x-robots-tag": "noindex",
     }  # fmt: skip
-    assert page.at == datetime(2020, 2, 29, 12, tzinfo=UTC).timestamp()
+    assert page.fetched_at == datetime(2020, 2, 29, 12, tzinfo=UTC).timestamp()
 
 
 def test_a_resource_is_a_page_of_its_type(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_a_record_cut_short_is_taken_when_its_response_is_whole(tmp_path: Path) 
     ("date", "moment"), [("2016-12-31T23:59:59.5Z", 1483228799.5), ("20161231235959", 1483228799.0)]
 )
 def test_dates_of_both_formats_are_read(tmp_path: Path, date: str, moment: float) -> None:
-    assert one(tmp_path, response(), WARC_Date=date).at == moment
+    assert one(tmp_path, response(), WARC_Date=date).fetched_at == moment
 
 
 @pytest.mark.parametrize("date", ["", "yesterday", "99999999999999"])
 def test_a_date_that_is_none_is_no_fault(tmp_path: Path, date: str) -> None:
-    assert one(tmp_path, response(), WARC_Date=date).at is None
+    assert one(tmp_path, response(), WARC_Date=date).fetched_at is None

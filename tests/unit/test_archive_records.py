@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archiving import HTML, page, put, record, response
 from gossamer.errors import UsageError
 from gossamer.files import records
-from gossamer.files.page import Skipped
-from gossamer.files.records import Record, records_in
+from gossamer.files.file_page import SkippedItem
+from gossamer.files.records import ArchiveRecord, read_records
+from helpers.files.archives import HTML, page, put, record, response
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +26,8 @@ MANY = 1 << 20
 def read(path: Path, max_block: int = MANY) -> tuple[list[str], list[str]]:
     """The URIs of good records, and what is wrong with the rest."""
     good, faults = [], []
-    for found in records_in(path, max_block):
-        if isinstance(found, Skipped):
+    for found in read_records(path, max_block):
+        if isinstance(found, SkippedItem):
             faults.append(found.reason)
         elif found.fault:
             faults.append(found.fault)
@@ -43,10 +43,10 @@ def uris(*numbers: int) -> list[str]:
 @pytest.mark.parametrize("packed", [False, True])
 def test_records_come_in_order_with_their_headers_and_blocks(tmp_path: Path, packed: bool) -> None:
     path = put(tmp_path / "a", record(b"x: y", kind="warcinfo", uri=""), page(1), packed=packed)
-    info, one = records_in(path, MANY)
-    assert isinstance(info, Record)
+    info, one = read_records(path, MANY)
+    assert isinstance(info, ArchiveRecord)
     assert (info.number, info.type, info.block) == (1, "warcinfo", b"x: y")
-    assert isinstance(one, Record)
+    assert isinstance(one, ArchiveRecord)
     assert (one.number, one.type, one.headers["warc-target-uri"]) == (2, "response", "https://example.org/1")
     assert one.block.startswith(b"HTTP/1.1 200 OK\r\n")
 
@@ -161,7 +161,7 @@ def test_a_line_without_end_is_not_held(tmp_path: Path) -> None:
 def test_what_is_no_archive_is_refused_at_once(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(UsageError, match="is not a web archive"):
-        records_in(tmp_path / "a", MANY)
+        read_records(tmp_path / "a", MANY)
 
 
 def test_arc_files_are_read_too(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_arc_files_are_read_too(tmp_path: Path) -> None:
     first = b"filedesc://a.arc 0.0.0.0 20200229120000 text/plain 3\n1 0\n"
     one = b"http://example.org/a b 192.0.2.1 20200229120000 text/html %d\n" % len(block) + block + b"\n"
     path = put(tmp_path / "a", first, b"\n", one, one)
-    found = list(records_in(path, MANY))
-    assert [(each.type, each.headers["warc-target-uri"]) for each in found if isinstance(each, Record)] == [
+    found = list(read_records(path, MANY))
+    assert [(each.type, each.headers["warc-target-uri"]) for each in found if isinstance(each, ArchiveRecord)] == [
         ("response", "http://example.org/a b"),
     ] * 2
 
@@ -186,7 +186,7 @@ def test_no_damage_makes_the_reader_fail(tmp_path: Path, data: st.DataObject, pa
         content[start:end] = data.draw(st.binary(max_size=60))
     path.write_bytes(bytes(content))
     try:
-        found = list(records_in(path, MANY))
+        found = list(read_records(path, MANY))
     except UsageError:
         return  # the first record is damaged beyond recognition
-    assert all(isinstance(each, Skipped) or len(each.block) <= MANY for each in found)
+    assert all(isinstance(each, SkippedItem) or len(each.block) <= MANY for each in found)

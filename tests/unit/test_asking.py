@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.config import PolitenessSettings, Settings
-from gossamer.crawl.asking import RobotsAsked
-from gossamer.crawl.crawler import Plan
-from gossamer.crawl.frontier import AskRobots, Fetch, Frontier
+from gossamer.crawl.frontier import FetchRobots, FetchUrl, Frontier
 from gossamer.crawl.log import CrawlLog
+from gossamer.crawl.loop import CrawlPlan
 from gossamer.crawl.outbox import Outbox
-from gossamer.crawl.terms import Terms
-from gossamer.model import Fetched, HostLease, Lease, Outcome, Request, Robots, Role
+from gossamer.crawl.pending_robots import PendingRobots
+from gossamer.crawl.round_settings import RoundSettings
+from gossamer.model import FetchResult, HostLease, Lease, Outcome, Request, Robots, Role
 from gossamer.store.values import Round
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ class Bench:
     """Requests for robots.txt that a test answers, and the frontier they are for."""
 
     def __init__(self, log: CrawlLog) -> None:
-        terms = Terms(SETTINGS)
+        terms = RoundSettings(SETTINGS)
         self.frontier = Frontier(SETTINGS.politeness, {}, product="Gossamer", obey_robots=True)
         self.outbox = Outbox(SETTINGS.store)
-        plan = Plan(settings=SETTINGS, round=ROUND, product="Gossamer")
-        self.robots = RobotsAsked(plan, terms, self.frontier, self.outbox, log)
+        plan = CrawlPlan(settings=SETTINGS, round=ROUND, product="Gossamer")
+        self.robots = PendingRobots(plan, terms, self.frontier, self.outbox, log)
 
     def take_in(self, host: int, *urls: str, failures: int = 0, robots: tuple[Robots, ...] = ()) -> None:
         leases = tuple(
@@ -47,22 +47,24 @@ class Bench:
         )
         name = urls[0].split("/")[2]
         leased = HostLease(host=host, name=name, ready_at=0.0, failures=failures, robots=robots, leases=leases)
-        self.frontier.take_in(leased, NOW)
+        self.frontier.add_host_lease(leased, NOW)
 
     def meet(self, host: int, now: float) -> None:
         """Another host, which answers now."""
         known = Robots(host=host, scheme="https", outcome="rules", text="", fetched_at=NOW)
         self.take_in(host, f"https://{host}.example/", robots=(known,))
-        work = self.frontier.next(now)
-        assert isinstance(work, Fetch)
-        self.frontier.finished(work.lease, now, took=0.1, address="192.0.2.1", failed=False, wait=0.0)
+        work = self.frontier.next_work(now)
+        assert isinstance(work, FetchUrl)
+        self.frontier.finish_transfer(
+            work.lease, now, transfer_seconds=0.1, address="192.0.2.1", has_failed=False, wait=0.0
+        )
 
     def fail(self, now: float, *, status: int = 0, retry_after: str = "") -> list[Visit]:
         """The next request must be one for robots.txt: nobody is there, or the server says this."""
-        ask = self.frontier.next(now)
-        assert isinstance(ask, AskRobots)
+        ask = self.frontier.next_work(now)
+        assert isinstance(ask, FetchRobots)
         self.robots.add(1, ask)
-        fetched = Fetched(
+        fetched = FetchResult(
             request=Request(id=1, url=ask.url, role=Role.ROBOTS),
             outcome=Outcome.HTTP_ERROR if status else Outcome.CONNECT,
             reason=f"answered {status}" if status else "connection refused",
@@ -72,7 +74,7 @@ class Bench:
             milliseconds=1,
             address="192.0.2.1" if status else "",
         )
-        return self.robots.without_rules(fetched, now)
+        return self.robots.apply_missing_rules(fetched, now)
 
 
 @pytest.fixture
@@ -96,7 +98,7 @@ def test_a_host_that_nobody_is_found_at_has_three_tries_for_its_robots_txt(bench
 def test_what_failed_while_the_network_was_away_is_no_try_for_robots_txt(bench: Bench) -> None:
     bench.meet(2, NOW)
     bench.take_in(1, *URLS)
-    assert bench.frontier.is_away(2, "https", NOW)
+    assert bench.frontier.is_host_away(2, "https", NOW)
     for pause in (0, 1, 3, 7, 15):
         assert bench.fail(NOW + pause) == []
     bench.meet(3, NOW + 31)
@@ -117,12 +119,12 @@ def test_tries_for_robots_txt_count_on_when_the_host_was_put_off_between_them(be
     for now in (NOW, NOW + 100):
         bench.take_in(1, *URLS, failures=failures)
         assert bench.fail(now, status=503, retry_after="100") == []
-        assert bench.frontier.put_off(60.0, now) == [1]
-        failures = bench.frontier.give_back(1, now)[0].failures
+        assert bench.frontier.failing_hosts(60.0, now) == [1]
+        failures = bench.frontier.release_host(1, now)[0].failures
     bench.take_in(1, *URLS, failures=failures)
     bench.fail(NOW + 200, status=503, retry_after="100")
     assert len(bench.outbox.released) == 16
-    assert [note.ready_at for note in bench.outbox.notes] == [NOW + 200 + 3600]
+    assert [note.ready_at for note in bench.outbox.host_updates] == [NOW + 200 + 3600]
 
 
 def test_a_host_given_up_has_its_tries_anew_when_it_is_asked_again(bench: Bench) -> None:
@@ -140,7 +142,9 @@ def test_urls_of_the_other_scheme_do_not_wait_as_long_as_robots_txt_given_up_ask
         bench.fail(NOW + wait, status=503)
     bench.fail(NOW + 3, status=503, retry_after="3600")
     assert [lease.url for lease in bench.outbox.released] == URLS[:1]
-    work = bench.frontier.next(NOW + 3)
-    assert isinstance(work, Fetch)
-    bench.frontier.finished(work.lease, NOW + 4, took=0.1, address="192.0.2.1", failed=False, wait=0.0)
-    assert isinstance(bench.frontier.next(NOW + 4), Fetch)
+    work = bench.frontier.next_work(NOW + 3)
+    assert isinstance(work, FetchUrl)
+    bench.frontier.finish_transfer(
+        work.lease, NOW + 4, transfer_seconds=0.1, address="192.0.2.1", has_failed=False, wait=0.0
+    )
+    assert isinstance(bench.frontier.next_work(NOW + 4), FetchUrl)

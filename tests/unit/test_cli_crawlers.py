@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.store.values import Report
-from smallweb import NOW, build
+from gossamer.store.values import CrawlerReport
+from helpers.store.small_web import NOW, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gossamer.store.sqlite import SqliteStore
 
-REPORT = Report(
+REPORT = CrawlerReport(
     state="running", pages=7, pages_per_second=3.5, bytes_per_second=1000, limit="politeness", waiting_for="",
     parsers=2, most_parsers=4,
 )  # fmt: skip
@@ -46,7 +46,7 @@ def wanted(web: SqliteStore) -> list[str]:
 
 
 def test_crawlers_are_listed_for_programs(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
-    web.beat(1, REPORT, NOW)
+    web.heartbeat(1, REPORT, NOW)
     assert call("crawlers", "--json") == 0
     first, second = json.loads(capsys.readouterr().out)["crawlers"]
     assert (first["name"], first["state"], first["pages_per_second"]) == ("Naiad", "running", 3.5)
@@ -56,13 +56,13 @@ def test_crawlers_are_listed_for_programs(web: SqliteStore, capsys: pytest.Captu
 def test_crawlers_are_listed_for_people_with_what_is_asked_of_them(
     web: SqliteStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    web.want("Naiad", "pause")
+    web.set_wanted_state("Naiad", "pause")
     assert call("crawlers") == 0
     assert "Naiad\trunning, shall pause\t" in capsys.readouterr().out
 
 
 def test_a_crawler_that_left_shall_do_nothing_more(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
-    web.want("Naiad", "pause")
+    web.set_wanted_state("Naiad", "pause")
     web.leave(1)
     assert call("crawlers") == 0
     assert "Naiad\tstopped\t" in capsys.readouterr().out
@@ -72,14 +72,14 @@ def test_a_crawler_that_left_shall_do_nothing_more(web: SqliteStore, capsys: pyt
 def test_a_crawler_is_asked_by_its_name_in_any_case(
     command: str, word: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    web.want("Naiad", "pause")
+    web.set_wanted_state("Naiad", "pause")
     assert call(command, "naiad") == 0
     assert wanted(web) == [word, "run"]
     assert capsys.readouterr().err.startswith("Naiad will ")
 
 
 def test_who_was_asked_is_told_to_programs(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
-    web.beat(1, REPORT, time.time())
+    web.heartbeat(1, REPORT, time.time())
     assert call("pause", "--all", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
         "asked": [{"name": name, "wanted": "pause", "at_work": True} for name in ("Naiad", "Thalassa")]
@@ -92,7 +92,7 @@ def test_who_was_asked_is_told_to_programs(web: SqliteStore, capsys: pytest.Capt
 
 
 def test_a_crawler_is_asked_for_more_parsers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
-    web.beat(1, REPORT, time.time())
+    web.heartbeat(1, REPORT, time.time())
     assert call("parsers", "3", "naiad") == 0
     assert capsys.readouterr().err == "Naiad will have 3 parsers within a few seconds.\n"
     assert [crawler.wanted_parsers for crawler in web.crawlers()] == [3, None]
@@ -112,7 +112,7 @@ def test_a_crawler_is_asked_for_more_parsers(web: SqliteStore, capsys: pytest.Ca
 def test_a_number_of_parsers_that_cannot_be_is_refused(
     number: str, name: str, why: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    web.beat(1, REPORT, time.time())
+    web.heartbeat(1, REPORT, time.time())
     assert call("parsers", number, name) == 2
     assert why in capsys.readouterr().err
     assert [crawler.wanted_parsers for crawler in web.crawlers()] == [None, None]

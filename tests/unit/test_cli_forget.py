@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.crawl.urls import digest
-from smallweb import SEED, build
-from terminal import gossamer_on_terminal
+from gossamer.urls.canonical import url_digest
+from helpers.cli.terminal import gossamer_on_terminal
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def call(*arguments: str) -> int:
 
 def test_a_page_goes_with_all_that_hangs_on_it(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("forget", "example.org/a", "--yes") == 0
-    row = web.resource(digest(f"{SEED}a"))
+    row = web.resource(url_digest(f"{SEED}a"))
     assert row is None or (row.state, row.visits, web.text(row.id)) == ("known", 0, None)
     assert capsys.readouterr().err == f"Forgot {SEED}a.\n"
 

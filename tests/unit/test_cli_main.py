@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from gossamer.cli.main import INDEX, app, run
+from gossamer.cli.main import COMMANDS, app, run
 from gossamer.cli.reference import commands_text, reports_text
 from gossamer.config.describe import reference_text
 
@@ -81,10 +81,10 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of(*arguments) == 0
     told = capsys.readouterr().out
-    assert [name for commands in INDEX.values() for name, _, _ in commands if f"\n  {name} " not in told] == []
+    assert [name for commands in COMMANDS.values() for name, _, _ in commands if f"\n  {name} " not in told] == []
 
 
-@pytest.mark.parametrize("name", [name for commands in INDEX.values() for name, _, _ in commands])
+@pytest.mark.parametrize("name", [name for commands in COMMANDS.values() for name, _, _ in commands])
 def test_every_command_of_the_index_is_there_and_says_what_it_does(name: str) -> None:
     command = app.get_command(click.Context(app), name)
     assert command is not None

@@ -9,10 +9,10 @@ import pytest
 
 from gossamer.cli import rank as commands
 from gossamer.cli.main import run
-from gossamer.graph.ranking import MEASURES
+from gossamer.graph.ranking.rank_web import MEASURES
 from gossamer.library import open_web
-from gossamer.store.graph import Ranks
-from smallweb import SEED, build
+from gossamer.store.follow.graph import Ranks
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.cli.main import run
-from gossamer.cli.output import cells_of
+from gossamer.cli.output import cell_width
 from gossamer.config import CrawlSettings
-from gossamer.crawl.urls import UrlRules, digest
-from smallweb import FAULTS, SEED, SOURCE, TITLE, build
-from terminal import gossamer_on_terminal
+from gossamer.urls.canonical import UrlRules, url_digest
+from helpers.cli.terminal import gossamer_on_terminal
+from helpers.store.small_web import FAULTS, SEED, SOURCE, TITLE, build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,7 +118,7 @@ def test_a_url_that_is_not_known_brings_up_one_that_is(near: str, capsys: pytest
 
 def test_a_page_is_found_by_the_rules_of_its_web(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = build(tmp_path / "web", settings=CrawlSettings(query="strip"))
-    assert store.resource(digest(f"{SEED}a?x=1", UrlRules(query="strip"))) is not None
+    assert store.resource(url_digest(f"{SEED}a?x=1", UrlRules(query="strip"))) is not None
     store.close()
     assert told_json(capsys, "page", f"{SEED}a?x=1", "--store", str(tmp_path / "web"))["url"] == f"{SEED}a"
 
@@ -232,7 +232,7 @@ def test_a_web_without_errors_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.usefixtures("web")
 def test_tables_fit_the_terminal(command: list[str], columns: int) -> None:
     lines = gossamer_on_terminal(*command, columns=columns).shown.splitlines()
-    assert [line for line in lines if cells_of(line) > columns] == []
+    assert [line for line in lines if cell_width(line) > columns] == []
 
 
 # -- places ----------------------------------------------------------------------------------------------------------

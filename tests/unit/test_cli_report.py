@@ -14,12 +14,12 @@ from gossamer import open_web
 from gossamer.cli import report as command
 from gossamer.cli.main import run
 from gossamer.errors import UsageError
-from gossamer.graph.reports.base import TYPES, Severity
+from gossamer.graph.reports.base import COLUMN_TYPES, Severity
 from gossamer.graph.reports.registry import REPORTS, THEMES
 from gossamer.store.sqlite import SqliteStore
-from smallweb import SEED, build
-from storing import Bond, start, visit_all
-from terminal import gossamer_on_terminal
+from helpers.cli.terminal import gossamer_on_terminal
+from helpers.store.crawl_steps import Bond, start, visit_all
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +78,7 @@ def test_every_report_says_in_sentences_why_it_matters_and_what_to_do(report: An
 
 def test_every_column_that_is_no_text_is_one_of_a_report() -> None:
     columns = {column for report in REPORTS for column in report.columns}
-    assert {name for names in TYPES.values() for name in names} <= columns
+    assert {name for names in COLUMN_TYPES.values() for name in names} <= columns
 
 
 def test_all_reports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,7 +232,7 @@ def test_links_of_one_url_are_asked_for_with_it(capsys: pytest.CaptureFixture[st
     ],
 )  # fmt: skip
 def test_a_moment_can_be_written_in_several_ways(written: str, moment: float) -> None:
-    assert command._moment(written, 1_000_000) == moment
+    assert command._parse_moment(written, 1_000_000) == moment
 
 
 @pytest.mark.usefixtures("web")

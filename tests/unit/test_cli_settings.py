@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.cli.main import run
 from gossamer.config import CrawlSettings, init_text
-from smallweb import build
+from helpers.store.small_web import build
 
 
 @pytest.fixture(autouse=True)

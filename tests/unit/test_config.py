@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 import pytest
 
-from gossamer.config import CrawlSettings, Settings, init_text, load, of_web
+from gossamer.config import CrawlSettings, Settings, decode_crawl_settings, init_text, load
 from gossamer.config.describe import all_settings, sections
-from gossamer.config.named import NamedSettings, by_key, name_of
+from gossamer.config.named import NamedSettings, keywords_to_keys, setting_keyword
 from gossamer.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gossamer.config import Loaded
+    from gossamer.config import LoadedSettings
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def settle(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
     stored: Mapping[str, object] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     if toml:
         Path("gossamer.toml").write_text(toml)
     return load(file=None, store_dir=None, environ=environ or {}, flags=flags or {}, stored=stored)
@@ -116,7 +116,7 @@ def test_only_what_differs_from_the_default_came_from_the_web() -> None:
 
 def test_a_setting_of_another_version_in_the_web_does_no_harm() -> None:
     assert settle(stored={"setting_of_long_ago": 1}).settings == Settings()
-    assert of_web('{"setting_of_long_ago": 1, "max_depth": 2}') == CrawlSettings(max_depth=2)
+    assert decode_crawl_settings('{"setting_of_long_ago": 1, "max_depth": 2}') == CrawlSettings(max_depth=2)
 
 
 def test_the_webs_own_file_comes_before_the_one_in_the_current_directory(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def in_code(kind: object) -> object:
 
 def test_programs_can_name_every_setting_and_type_checkers_know_it() -> None:
     types = {section: get_type_hints(kind) for section, kind in sections().items()}
-    known = {name_of(each): in_code(types[each.section][each.name]) for each in all_settings()}
+    known = {setting_keyword(each): in_code(types[each.section][each.name]) for each in all_settings()}
     assert len(known) == len(all_settings()), "a name is one setting's only"
     told = get_type_hints(NamedSettings, localns={"Mapping": Mapping, "Sequence": Sequence})
     assert told == known | {"hosts": Mapping[str, Mapping[str, object]]}
@@ -335,7 +335,7 @@ def test_programs_can_name_every_setting_and_type_checkers_know_it() -> None:
 def test_a_program_gives_settings_of_the_index_and_of_hosts() -> None:
     toml = '[index]\nshards = 2\n[hosts."example.org"]\ndelay = 1\nconnections = 2\n'
     index, hosts = "https://search.example:9200/name", {"example.org": {"delay": 3}, "example.net": {"username": "me"}}
-    loaded = settle(toml, flags=by_key({"index_url": index, "hosts": hosts}))
+    loaded = settle(toml, flags=keywords_to_keys({"index_url": index, "hosts": hosts}))
     assert (loaded.settings.index.url, loaded.settings.index.shards) == (index, 2)
     assert (loaded.settings.hosts["example.org"].delay, loaded.settings.hosts["example.org"].connections) == (3.0, 2)
     assert loaded.origins['hosts."example.net".username'] == "the program"
@@ -352,7 +352,7 @@ def test_a_program_gives_settings_of_the_index_and_of_hosts() -> None:
     ],
 )
 def test_what_a_program_says_wrongly_of_hosts_is_told(hosts: object, words: list[str]) -> None:
-    told = refusal(flags=by_key({"hosts": hosts}))
+    told = refusal(flags=keywords_to_keys({"hosts": hosts}))
     assert told.startswith("the program: ")
     assert "hunter2" not in told
     for word in words:

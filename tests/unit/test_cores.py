@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from gossamer.cores import cores
+from gossamer.basics.cores import available_cores
 
 
 def test_cores_that_were_taken_away_do_not_count() -> None:
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(before)})
-        assert cores() == 1
+        assert available_cores() == 1
     finally:
         os.sched_setaffinity(0, before)
-    assert cores() == len(before)
+    assert available_cores() == len(before)

@@ -5,8 +5,8 @@ from base64 import b64encode
 import pytest
 
 from gossamer.config import HostSettings
-from gossamer.crawl.credentials import host_headers
 from gossamer.errors import SettingsError
+from gossamer.fetch.credentials import host_headers
 
 BASIC = "Basic " + b64encode("ada:p:wörd".encode()).decode()
 

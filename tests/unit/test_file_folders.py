@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.files.folder import media_type_of, pages_in
-from gossamer.files.manifest import Entry
-from gossamer.files.page import FilePage, Skipped, page_of
+from gossamer.files.file_page import FilePage, SkippedItem, make_file_page
+from gossamer.files.folder import guess_media_type, read_folder
+from gossamer.files.manifest import ManifestEntry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,14 +37,14 @@ def listed(folder: Path, *entries: dict[str, object]) -> None:
 
 
 def split(folder: Path, base: str | None = None, max_bytes: int = MANY) -> tuple[list[FilePage], dict[str, str]]:
-    found = list(pages_in(folder, base, max_bytes))
+    found = list(read_folder(folder, base, max_bytes))
     pages = [page for page in found if isinstance(page, FilePage)]
-    return pages, {page.path: page.reason for page in found if isinstance(page, Skipped)}
+    return pages, {page.path: page.reason for page in found if isinstance(page, SkippedItem)}
 
 
 def test_a_manifest_tells_what_a_file_alone_cannot(folder: Path) -> None:
     put(folder, "some/where", b"\xe4")
-    entry = Entry(
+    entry = ManifestEntry(
         url="https://example.org/a", path="some/where", media_type="text/plain", charset="windows-1252", status=203,
         last_modified="Sun, 06 Nov 1994 08:49:37 GMT", etag='"1"', language="de", canonical="https://example.org/b",
         noindex=True, nofollow=True, visited_at=784111777.5,
@@ -56,7 +56,7 @@ def test_a_manifest_tells_what_a_file_alone_cannot(folder: Path) -> None:
         "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "link": "<https://example.org/b>; rel=canonical",
         "x-robots-tag": "noindex, nofollow",
     }  # fmt: skip
-    assert page == page_of("https://example.org/a", b"\xe4", 203, headers, at=784111777.5)
+    assert page == make_file_page("https://example.org/a", b"\xe4", 203, headers, fetched_at=784111777.5)
     assert skipped == {}
 
 
@@ -65,7 +65,7 @@ def test_a_manifest_of_before_is_read_as_it_was(folder: Path) -> None:
     line = {"url": "https://example.org/a", "path": "a.html", "media_type": "text/html", "charset": "", "status": 200}
     listed(folder, {**line, "last_modified": "yesterday"})
     ((page,), _) = split(folder)
-    assert page == page_of(
+    assert page == make_file_page(
         "https://example.org/a", b"<p>text", 200, {"content-type": "text/html", "last-modified": "yesterday"}
     )
 
@@ -177,4 +177,4 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     ],
 )
 def test_a_type_is_told_by_the_names_ending(path: str, kind: str) -> None:
-    assert media_type_of(path) == kind
+    assert guess_media_type(path) == kind

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gossamer.crawl.urls import canonical
-from gossamer.files.names import path_of, url_of
+from gossamer.files.file_names import path_to_url, url_to_path
+from gossamer.urls.canonical import canonicalize
 
 SEGMENT = st.one_of(
     st.sampled_from(
@@ -26,7 +26,7 @@ HOST = st.sampled_from(["example.org", "localhost:8080", "[::1]:81", "..", "127.
 def urls(draw: st.DrawFn) -> str:
     path = "/".join(draw(st.lists(SEGMENT, max_size=5)))
     query = draw(st.one_of(st.just(""), st.text(max_size=20).map(lambda text: f"?{text}"), st.just("?a=../..&b=/etc")))
-    found = canonical(f"{draw(st.sampled_from(['http', 'https']))}://{draw(HOST)}/{path}{query}")
+    found = canonicalize(f"{draw(st.sampled_from(['http', 'https']))}://{draw(HOST)}/{path}{query}")
     return found or "https://example.org/"
 
 
@@ -36,7 +36,7 @@ def urls(draw: st.DrawFn) -> str:
 @example("http://../")
 @example("https://example.org/" + "." * 401)
 def test_the_way_back_leads_to_the_url(url: str) -> None:
-    assert url_of(path_of(url)) == url
+    assert path_to_url(url_to_path(url)) == url
 
 
 @given(urls())
@@ -44,7 +44,7 @@ def test_the_way_back_leads_to_the_url(url: str) -> None:
 @example("https://example.org/.htaccess")
 @example("https://example.org/" + "x" * 200 + ".")
 def test_every_part_of_a_name_is_safe_for_a_file_system(url: str) -> None:
-    path = path_of(url)
+    path = url_to_path(url)
     for part in path.split("/"):
         assert part
         assert not part.startswith(".")
@@ -58,7 +58,7 @@ def test_every_part_of_a_name_is_safe_for_a_file_system(url: str) -> None:
 @example(["https://example.org/a", "https://example.org/a/", "https://example.org/a/b", "https://example.org/a/b.c/d"])
 @example(["https://example.org/a.b", "https://example.org/a.b/c", "https://example.org/a.b/"])
 def test_no_file_takes_the_name_of_another_or_of_a_directory(found: list[str]) -> None:
-    paths = [path_of(url) for url in found]
+    paths = [url_to_path(url) for url in found]
     directories = {"/".join(path.split("/")[:i]) for path in paths for i in range(1, path.count("/") + 1)}
     assert len(set(paths)) == len(found)
     assert not set(paths) & directories
@@ -76,7 +76,7 @@ def test_no_file_takes_the_name_of_another_or_of_a_directory(found: list[str]) -
     ],
 )
 def test_names_stay_readable(url: str, path: str) -> None:
-    assert path_of(url) == path
+    assert url_to_path(url) == path
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_names_stay_readable(url: str, path: str) -> None:
 )
 def test_a_path_that_is_no_name_of_ours_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="not the path"):
-        url_of(path)
+        path_to_url(path)

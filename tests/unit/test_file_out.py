@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.files.out import written
+from gossamer.files.atomic_file import open_atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_a_file_takes_its_name_when_all_is_written(tmp_path: Path) -> None:
     place = tmp_path / "out.csv"
     place.write_bytes(b"old")
-    with written(place) as out:
+    with open_atomic(place) as out:
         out.write(b"new")
         assert place.read_bytes() == b"old"
     assert place.read_bytes() == b"new"
@@ -28,7 +28,7 @@ def test_a_fault_on_the_way_leaves_what_was_there(tmp_path: Path) -> None:
     place.write_bytes(b"old")
 
     def fail() -> None:
-        with written(place) as out:
+        with open_atomic(place) as out:
             out.write(b"half")
             raise RuntimeError
 
@@ -42,7 +42,7 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    with written(pipe) as out:
+    with open_atomic(pipe) as out:
         out.write(b"through")
     assert os.read(reader, 100) == b"through"
     os.close(reader)

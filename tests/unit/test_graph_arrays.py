@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from gossamer.graph.arrays import Writer, alone_in, graph_directory, load_part
+from gossamer.graph.arrays import ArrayWriter, directory_lock, graph_directory, load_bundle
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def publish(directory: Path, *values: int, version: int = 1) -> None:
-    with alone_in(directory), Writer(directory, "part") as writer:
+    with directory_lock(directory), ArrayWriter(directory, "part") as writer:
         for value in values:
             writer.append("numbers", np.array([value], np.int32))
         writer.append("none", np.empty(0, np.float64))
@@ -23,9 +23,9 @@ def publish(directory: Path, *values: int, version: int = 1) -> None:
 
 
 def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
-    assert load_part(tmp_path, "part") is None
+    assert load_bundle(tmp_path, "part") is None
     publish(tmp_path, 3, 1, 2, version=9)
-    part = load_part(tmp_path, "part")
+    part = load_bundle(tmp_path, "part")
     assert part is not None
     assert (part.version, part.facts) == (9, {"size": 3})
     assert part["numbers"].tolist() == [3, 1, 2]
@@ -36,9 +36,9 @@ def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_who_reads_keeps_what_is_replaced(tmp_path: Path) -> None:
     publish(tmp_path, 1)
-    old = load_part(tmp_path, "part")
+    old = load_bundle(tmp_path, "part")
     publish(tmp_path, 2)
-    new = load_part(tmp_path, "part")
+    new = load_bundle(tmp_path, "part")
     assert old is not None
     assert new is not None
     assert (old["numbers"].tolist(), new["numbers"].tolist()) == ([1], [2])
@@ -48,7 +48,7 @@ def test_who_reads_keeps_what_is_replaced(tmp_path: Path) -> None:
 def test_what_was_not_published_leaves_nothing_behind(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     before = sorted(tmp_path.rglob("*"))
-    with suppress(KeyboardInterrupt), Writer(tmp_path, "part") as writer:
+    with suppress(KeyboardInterrupt), ArrayWriter(tmp_path, "part") as writer:
         writer.append("numbers", np.arange(9))
         raise KeyboardInterrupt
     assert sorted(tmp_path.rglob("*")) == before
@@ -69,21 +69,21 @@ def test_leftovers_of_a_killed_writer_are_taken_away(tmp_path: Path) -> None:
 def test_a_manifest_that_means_nothing_is_none(tmp_path: Path, manifest: bytes) -> None:
     publish(tmp_path, 1)
     (tmp_path / "part.json").write_bytes(manifest)
-    assert load_part(tmp_path, "part") is None
+    assert load_bundle(tmp_path, "part") is None
 
 
 def test_a_file_that_is_cut_short_is_none(tmp_path: Path) -> None:
     publish(tmp_path, 1, 2, 3)
     (numbers,) = tmp_path.glob("part-*/numbers")
     numbers.write_bytes(numbers.read_bytes()[:-1])
-    assert load_part(tmp_path, "part") is None
+    assert load_bundle(tmp_path, "part") is None
 
 
 def test_a_missing_folder_is_none(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     (numbers,) = tmp_path.glob("part-*/numbers")
     numbers.unlink()
-    assert load_part(tmp_path, "part") is None
+    assert load_bundle(tmp_path, "part") is None
 
 
 def test_a_web_that_can_be_written_keeps_its_graph(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.graph import aside
-from gossamer.graph.rank import hits
+from gossamer.graph.ranking import hits_process
+from gossamer.graph.ranking.algorithms import hits
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
-from storing import Policy, fetched, lease_all, leases, start
+from helpers.store.crawl_steps import Policy, fetched, lease_all, leases, start
 
 if TYPE_CHECKING:
     import subprocess
@@ -26,8 +26,8 @@ HOME, A, B = (f"http://a.test/{name}" for name in ("", "a", "b"))
 @pytest.fixture
 def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     """Home links to both others, and one of them to the other; every graph counts as big."""
-    monkeypatch.setattr(aside, "BIG", 0)
-    monkeypatch.setattr(aside, "cores", lambda: 2)
+    monkeypatch.setattr(hits_process, "MIN_PROCESS_LINKS", 0)
+    monkeypatch.setattr(hits_process, "available_cores", lambda: 2)
     store = SqliteStore.open(tmp_path / "web", create=True)
     crawler = start(store, HOME)
     for url, targets in ((HOME, (A, A, B)), (A, (B,)), (B, ())):
@@ -42,15 +42,15 @@ def test_another_process_finds_the_same(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weighted: bool
 ) -> None:
     expected = hits(graph.pages, weighted=weighted)
-    monkeypatch.setattr(aside, "hits", None)  # here it is not called
-    with aside.hits_later(graph, tmp_path, weighted=weighted, tell=lambda _: None) as later:
+    monkeypatch.setattr(hits_process, "hits", None)  # here it is not called
+    with hits_process.start_hits(graph, tmp_path, weighted=weighted, on_progress=lambda _: None) as later:
         found = later()
     assert [values.tolist() for values in found] == [values.tolist() for values in expected]
 
 
 def test_where_a_newer_graph_is_in_place_they_are_found_here(graph: Graph, tmp_path: Path) -> None:
     graph.stamp += 1
-    with aside.hits_later(graph, tmp_path, weighted=False, tell=lambda _: None) as later:
+    with hits_process.start_hits(graph, tmp_path, weighted=False, on_progress=lambda _: None) as later:
         found = later()
     assert found.authorities.tolist() == hits(graph.pages).authorities.tolist()
 
@@ -58,6 +58,9 @@ def test_where_a_newer_graph_is_in_place_they_are_found_here(graph: Graph, tmp_p
 def test_who_does_not_wait_for_them_leaves_no_process(
     graph: Graph, tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    with pytest.raises(KeyboardInterrupt), aside.hits_later(graph, tmp_path, weighted=False, tell=lambda _: None):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        hits_process.start_hits(graph, tmp_path, weighted=False, on_progress=lambda _: None),
+    ):
         raise KeyboardInterrupt
     assert started[0].returncode is not None

@@ -16,23 +16,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.graph.commoncrawl import write_common_crawl
-from gossamer.graph.export import (
+from gossamer.graph.export.common_crawl import write_common_crawl
+from gossamer.graph.export.xml_formats import (
     PAGE_ATTRIBUTES,
-    Level,
-    Node,
-    edge_rows,
-    host_level,
-    page_level,
+    ExportGraph,
+    ExportNode,
+    host_export_graph,
+    labelled_edges,
+    page_export_graph,
     write_gexf,
     write_graphml,
     xml_text,
 )
-from gossamer.graph.ranking import RankOptions, rank
-from gossamer.graph.snapshot import Links, open_graph
+from gossamer.graph.ranking.rank_web import RankOptions, rank_web
+from gossamer.graph.snapshot import LinkMatrix, open_graph
 from gossamer.model import Admission, State
 from gossamer.store.sqlite import SqliteStore
-from storing import Bond, Site, fetched, lease_all, leases, start, visit_all
+from helpers.store.crawl_steps import Bond, Site, fetched, lease_all, leases, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from gossamer.graph.snapshot import Graph
     from gossamer.model import Candidate
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 WRITERS = {"gexf": (write_gexf, nx.read_gexf), "graphml": (write_graphml, nx.read_graphml)}
 A, B, C, D, E = (
@@ -69,11 +69,11 @@ def admitted(asked: Sequence[Candidate]) -> list[Admission]:
 
 
 def ranked(web: Store, tmp_path: Path, *, include_unvisited: bool = False) -> Graph:
-    rank(web, tmp_path / "graph", RankOptions(include_unvisited=include_unvisited))
+    rank_web(web, tmp_path / "graph", RankOptions(include_unvisited=include_unvisited))
     return open_graph(web, tmp_path / "graph", include_unvisited=include_unvisited)
 
 
-def read(form: str, level: Level) -> nx.DiGraph:
+def read(form: str, level: ExportGraph) -> nx.DiGraph:
     write, read_back = WRITERS[form]
     out = io.BytesIO()
     write(level, out, "Gossamer <test>")
@@ -83,7 +83,7 @@ def read(form: str, level: Level) -> nx.DiGraph:
 
 @pytest.mark.parametrize("form", WRITERS)
 def test_the_graph_is_exactly_the_ranked_one(web: Store, tmp_path: Path, form: str) -> None:
-    found = read(form, page_level(web, ranked(web, tmp_path)))
+    found = read(form, page_export_graph(web, ranked(web, tmp_path)))
     assert set(found.nodes) == {A, B, C, D}
     assert {(source, target, data["weight"]) for source, target, data in found.edges(data=True)} == {
         (A, B, 2), (A, C, 1), (A, D, 1), (B, A, 1), (B, C, 1), (C, A, 1), (D, A, 1),
@@ -93,7 +93,7 @@ def test_the_graph_is_exactly_the_ranked_one(web: Store, tmp_path: Path, form: s
 @pytest.mark.parametrize("form", WRITERS)
 def test_networkx_finds_the_same_ranks(web: Store, tmp_path: Path, form: str) -> None:
     graph = ranked(web, tmp_path)
-    found = read(form, page_level(web, graph))
+    found = read(form, page_export_graph(web, graph))
     hubs, authorities = nx.hits(nx.DiGraph(found.edges()), max_iter=1000, tol=1e-12)
     expected = nx.pagerank(found, weight=None, tol=1e-12)
     components = {frozenset(part) for part in nx.strongly_connected_components(found)}
@@ -111,7 +111,7 @@ def test_networkx_finds_the_same_ranks(web: Store, tmp_path: Path, form: str) ->
 
 @pytest.mark.parametrize("form", WRITERS)
 def test_the_numbers_are_those_of_the_store_to_the_last_digit(web: Store, tmp_path: Path, form: str) -> None:
-    found = read(form, page_level(web, ranked(web, tmp_path)))
+    found = read(form, page_export_graph(web, ranked(web, tmp_path)))
     for row in web.every_page():
         ranks = web.ranks(row.id)
         assert ranks is not None
@@ -124,14 +124,14 @@ def test_the_numbers_are_those_of_the_store_to_the_last_digit(web: Store, tmp_pa
 @pytest.mark.parametrize("form", WRITERS)
 def test_what_was_only_linked_to_comes_when_asked_for(web: Store, tmp_path: Path, form: str) -> None:
     graph = ranked(web, tmp_path, include_unvisited=True)
-    found = read(form, page_level(web, graph))
+    found = read(form, page_export_graph(web, graph))
     assert set(found.nodes) == {A, B, C, D, E}
     assert found.has_edge(C, E)
 
 
 @pytest.mark.parametrize("form", WRITERS)
 def test_hosts_have_their_own_graph(web: Store, tmp_path: Path, form: str) -> None:
-    found = read(form, host_level(web, ranked(web, tmp_path)))
+    found = read(form, host_export_graph(web, ranked(web, tmp_path)))
     assert {(source, target, data["weight"]) for source, target, data in found.edges(data=True)} == {
         ("a.example", "d.example", 1), ("d.example", "a.example", 1),
     }  # fmt: skip
@@ -141,7 +141,7 @@ def test_hosts_have_their_own_graph(web: Store, tmp_path: Path, form: str) -> No
 
 @pytest.mark.parametrize("form", WRITERS)
 def test_without_ranks_there_is_a_graph_all_the_same(web: Store, tmp_path: Path, form: str) -> None:
-    found = read(form, page_level(web, open_graph(web, tmp_path / "graph")))
+    found = read(form, page_export_graph(web, open_graph(web, tmp_path / "graph")))
     assert set(found.nodes) == {A, B, C, D}
     assert all("pagerank" not in data and data["title"] == "A title" for _, data in found.nodes(data=True))
 
@@ -150,7 +150,7 @@ def test_without_ranks_there_is_a_graph_all_the_same(web: Store, tmp_path: Path,
 def test_an_empty_web_is_an_empty_graph(tmp_path: Path, form: str) -> None:
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         graph = open_graph(store, tmp_path / "graph")
-        assert len(read(form, page_level(store, graph))) == len(read(form, host_level(store, graph))) == 0
+        assert len(read(form, page_export_graph(store, graph))) == len(read(form, host_export_graph(store, graph))) == 0
 
 
 @pytest.mark.parametrize("form", WRITERS)
@@ -159,7 +159,7 @@ def test_a_hostile_title_cannot_break_the_file(tmp_path: Path, form: str) -> Non
         crawler = start(store, A)
         (lease,) = leases(lease_all(store, crawler)).values()
         store.submit(crawler, [fetched(lease, title=HOSTILE)], admitted, now=1.0)
-        found = read(form, page_level(store, open_graph(store, tmp_path / "graph")))
+        found = read(form, page_export_graph(store, open_graph(store, tmp_path / "graph")))
     illegal = "[\x00\x1b\ufffe\uffff]"
     assert found.nodes[A]["title"] == re.sub(illegal, "", HOSTILE)
 
@@ -178,7 +178,7 @@ def test_any_text_is_well_formed_xml_and_comes_back_without_what_xml_cannot_hold
 
 def test_gexf_is_of_version_1_3_with_declared_attributes_colours_and_sizes(web: Store, tmp_path: Path) -> None:
     out = io.BytesIO()
-    write_gexf(page_level(web, ranked(web, tmp_path)), out, "Gossamer")
+    write_gexf(page_export_graph(web, ranked(web, tmp_path)), out, "Gossamer")
     root = ET.fromstring(out.getvalue())
     ns = {"g": "http://gexf.net/1.3", "viz": "http://gexf.net/1.3/viz"}
     assert (root.tag, root.get("version")) == ("{http://gexf.net/1.3}gexf", "1.3")
@@ -193,18 +193,18 @@ def test_the_same_web_makes_the_same_bytes(web: Store, tmp_path: Path, form: str
     graph = ranked(web, tmp_path)
     outs = [io.BytesIO(), io.BytesIO()]
     for out in outs:
-        WRITERS[form][0](page_level(web, graph), out, "Gossamer")
+        WRITERS[form][0](page_export_graph(web, graph), out, "Gossamer")
     assert outs[0].getvalue() == outs[1].getvalue()
 
 
 def test_edges_can_be_rows(web: Store, tmp_path: Path) -> None:
-    rows = list(edge_rows(page_level(web, ranked(web, tmp_path))))
+    rows = list(labelled_edges(page_export_graph(web, ranked(web, tmp_path))))
     assert (A, B, 2) in rows
     assert len(rows) == 7
 
 
 @pytest.mark.parametrize("write", [write_gexf, write_graphml])
-def test_memory_does_not_grow_with_the_edges(write: Callable[[Level, io.BufferedIOBase, str], None]) -> None:
+def test_memory_does_not_grow_with_the_edges(write: Callable[[ExportGraph, io.BufferedIOBase, str], None]) -> None:
     class Nowhere(io.RawIOBase):
         def writable(self) -> bool:
             return True
@@ -214,9 +214,9 @@ def test_memory_does_not_grow_with_the_edges(write: Callable[[Level, io.Buffered
 
     def peak(edges: int) -> int:
         source, target = np.divmod(np.arange(edges), 1000)
-        links = Links.from_edges(1000, source, (target + source + 1) % 1000)
-        nodes = (Node(f"https://example.org/{n}", [None] * len(PAGE_ATTRIBUTES), None, None) for n in range(1000))
-        level = Level(links=links, attributes=PAGE_ATTRIBUTES, nodes=nodes, about="")
+        links = LinkMatrix.from_edges(1000, source, (target + source + 1) % 1000)
+        nodes = (ExportNode(f"https://example.org/{n}", [None] * len(PAGE_ATTRIBUTES), None, None) for n in range(1000))
+        level = ExportGraph(links=links, attributes=PAGE_ATTRIBUTES, nodes=nodes, description="")
         tracemalloc.start()
         write(level, io.BufferedWriter(Nowhere()), "")
         found = tracemalloc.get_traced_memory()[1]

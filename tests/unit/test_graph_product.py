@@ -9,19 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.graph import product
-from gossamer.graph.product import row_sums
-from graphs import any_graph, random_links
+from gossamer.graph.ranking.matrix import row_sums
+from helpers.graph.random_graphs import any_graph, random_links
 
 if TYPE_CHECKING:
-    from gossamer.graph.snapshot import Links
+    from gossamer.graph.snapshot import LinkMatrix
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @any_graph
 @given(graph=random_links(), at_once=st.integers(1, 5), weighted=st.booleans())
 def test_a_product_is_what_the_whole_matrix_makes_of_it(
-    dtype: type[np.floating], graph: Links, at_once: int, weighted: bool
+    dtype: type[np.floating], graph: LinkMatrix, at_once: int, weighted: bool
 ) -> None:
     """However few links are taken at a time, also fewer than a row has."""
     whole = np.zeros((graph.nodes, graph.nodes))
@@ -29,9 +28,9 @@ def test_a_product_is_what_the_whole_matrix_makes_of_it(
     whole[graph.targets, source] = graph.weights if weighted else 1
     vector = np.arange(1, graph.nodes + 1).astype(dtype)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(product, "LINKS_AT_ONCE", at_once)
-        matrix = graph.gets(weighted=weighted)
-        gets, gives, both = matrix @ vector, matrix.turned(vector), matrix.there_and_back(vector)
+        patch.setattr("gossamer.graph.ranking.matrix.LINKS_AT_ONCE", at_once)
+        matrix = graph.inlink_matrix(weighted=weighted)
+        gets, gives, both = matrix @ vector, matrix.transposed_product(vector), matrix.gram_product(vector)
     assert gets.dtype == gives.dtype == both.dtype == dtype
     assert gets.tolist() == (whole @ vector).tolist()
     assert gives.tolist() == (whole.T @ vector).tolist()

@@ -9,31 +9,31 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from gossamer.graph.rank import hits, load_pagerank, pagerank, save_pagerank, score
-from graphs import any_graph, links, power_iteration, random_links, to_networkx
+from gossamer.graph.ranking.algorithms import hits, load_pagerank, pagerank, save_pagerank, score
+from helpers.graph.random_graphs import any_graph, links, power_iteration, random_links, to_networkx
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.graph.snapshot import Links
+    from gossamer.graph.snapshot import LinkMatrix
 
 
 @any_graph
 @given(random_links())
-def test_pagerank_is_what_the_textbook_says(graph: Links) -> None:
+def test_pagerank_is_what_the_textbook_says(graph: LinkMatrix) -> None:
     assert pagerank(graph).values == pytest.approx(power_iteration(graph, rounds=150), abs=1e-7)
 
 
 @any_graph
 @given(random_links())
-def test_weighted_pagerank_is_what_networkx_says(graph: Links) -> None:
+def test_weighted_pagerank_is_what_networkx_says(graph: LinkMatrix) -> None:
     expected = nx.pagerank(to_networkx(graph), tol=1e-12, max_iter=1000)
     assert pagerank(graph, weighted=True).values == pytest.approx(list(expected.values()), abs=1e-7)
 
 
 @any_graph
 @given(random_links())
-def test_personalised_pagerank_is_what_networkx_says(graph: Links) -> None:
+def test_personalised_pagerank_is_what_networkx_says(graph: LinkMatrix) -> None:
     start = np.zeros(graph.nodes)
     start[0] = 2.0
     expected = nx.pagerank(
@@ -107,12 +107,12 @@ def test_authorities_are_found_where_that_takes_many_products() -> None:
 
 @any_graph
 @given(random_links())
-def test_authorities_solve_their_equation(graph: Links) -> None:
+def test_authorities_solve_their_equation(graph: LinkMatrix) -> None:
     """They are an eigenvector of A^T A (its dominant one, which networkx may give with parts of others mixed in)."""
     found = hits(graph)
     if not graph.edges:
         return
-    matrix = np.column_stack([graph.gets(weighted=False) @ column for column in np.eye(graph.nodes)])
+    matrix = np.column_stack([graph.inlink_matrix(weighted=False) @ column for column in np.eye(graph.nodes)])
     square = matrix @ matrix.T
     values = np.linalg.eigvalsh(square)
     image = square @ found.authorities

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from gossamer.graph.bonds import open_bonds
-from gossamer.graph.expectation import expected
-from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.ranking.expectation import expected_backlinks
+from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
-from storing import Policy, candidate, digest, fetched, lease_all, leases, redirected, start
+from helpers.store.crawl_steps import Policy, candidate, digest, fetched, lease_all, leases, redirected, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def crawl_half(store: SqliteStore, settings: str) -> int:
     others = [f"http://a.test/{n}" for n in range(20)]
     lists = fetched(leases(lease_all(store, crawler))[LIST], HOME, POOR, *others)
     store.submit(crawler, [lists], Policy(), now=time.time())
-    (lease,) = store.claim(crawler, [candidate(HOME)], time.time())
+    (lease,) = store.lease_urls(crawler, [candidate(HOME)], time.time())
     assert lease is not None
     store.submit(crawler, [fetched(lease, LIST, RICH)], Policy(), now=time.time())
     return crawler
@@ -52,16 +52,16 @@ def priority(store: SqliteStore, url: str) -> float:
 
 def test_in_the_order_best_a_link_counts_by_the_rank_it_hands_over(store: SqliteStore, tmp_path: Path) -> None:
     crawler = crawl_half(store, BEST)
-    rank(store, tmp_path / "graph", PLAIN)
+    rank_web(store, tmp_path / "graph", PLAIN)
     assert priority(store, RICH) > priority(store, POOR) + 1
     assert next(iter(leases(lease_all(store, crawler, urls=1)))) == RICH
 
 
 def test_ranking_twice_changes_the_order_once(store: SqliteStore, tmp_path: Path) -> None:
     crawl_half(store, BEST)
-    rank(store, tmp_path / "graph", PLAIN)
+    rank_web(store, tmp_path / "graph", PLAIN)
     before = priority(store, RICH)
-    rank(store, tmp_path / "graph", RankOptions(measures=("hits",)))
+    rank_web(store, tmp_path / "graph", RankOptions(measures=("hits",)))
     assert priority(store, RICH) == before
 
 
@@ -69,14 +69,14 @@ def test_ranking_twice_changes_the_order_once(store: SqliteStore, tmp_path: Path
 def test_other_orders_stay_as_they_are(store: SqliteStore, tmp_path: Path, settings: str) -> None:
     crawl_half(store, settings)
     before = [(row.url, row.priority) for row in store.resources()]
-    rank(store, tmp_path / "graph", PLAIN)
+    rank_web(store, tmp_path / "graph", PLAIN)
     assert [(row.url, row.priority) for row in store.resources()] == before
 
 
 def test_the_average_link_counts_one(store: SqliteStore, tmp_path: Path) -> None:
     crawl_half(store, BEST)
     graph, bonds = open_graph(store, tmp_path / "graph"), open_bonds(store, tmp_path / "graph")
-    found = expected(bonds, graph.docs, np.array([0.5, 0.5]))
+    found = expected_backlinks(bonds, graph.docs, np.array([0.5, 0.5]))
     by_url = {row.id: row.url for row in store.resources()}
     told = {by_url[doc]: value for doc, value in zip(found.docs.tolist(), found.backlinks.tolist(), strict=True)}
     # home hands 1/2 over 2 links, list 1/2 over 22: on average 1/24 a link
@@ -89,12 +89,12 @@ def test_a_redirect_hands_on_what_it_gets(store: SqliteStore, tmp_path: Path) ->
     crawler = start(store, HOME, settings=BEST)
     store.submit(crawler, [fetched(leases(lease_all(store, crawler))[HOME], MOVED)], Policy(), now=time.time())
     store.submit(crawler, [redirected(leases(lease_all(store, crawler))[MOVED], RICH)], Policy(), now=time.time())
-    rank(store, tmp_path / "graph", PLAIN)
+    rank_web(store, tmp_path / "graph", PLAIN)
     assert priority(store, RICH) == pytest.approx(1 - 1)
 
 
 def test_an_empty_web_has_an_empty_ranking(store: SqliteStore, tmp_path: Path) -> None:
-    made = rank(store, tmp_path / "graph", RankOptions())
+    made = rank_web(store, tmp_path / "graph", RankOptions())
     assert (made.pages, made.links, made.hosts, made.known, made.visited_share) == (0, 0, 0, 0, 1.0)
 
 

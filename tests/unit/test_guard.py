@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.guard import networks, refusal
 from gossamer.errors import SettingsError
+from gossamer.fetch.guard import parse_networks, refusal
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_is_not_an_address_is_refused(text: str) -> None:
 
 
 def test_an_allowed_range_is_let_through_and_nothing_beside_it() -> None:
-    allowed = networks(["10.1.0.0/16", "fd00::/8", "127.0.0.1"])
+    allowed = parse_networks(["10.1.0.0/16", "fd00::/8", "127.0.0.1"])
     assert refusal("10.1.2.3", allowed) == ""
     assert refusal("::ffff:10.1.2.3", allowed) == ""
     assert refusal("fd00::1", allowed) == ""
@@ -98,12 +98,12 @@ def test_an_allowed_range_is_let_through_and_nothing_beside_it() -> None:
 
 
 def test_a_range_with_host_bits_is_understood() -> None:
-    assert refusal("10.1.2.200", networks(["10.1.2.3/24"])) == ""
+    assert refusal("10.1.2.200", parse_networks(["10.1.2.3/24"])) == ""
 
 
 def test_a_bad_range_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match=r"'10\.0\.0\.0/99' is not an address range"):
-        networks(["10.0.0.0/99"])
+        parse_networks(["10.0.0.0/99"])
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6))

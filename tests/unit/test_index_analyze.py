@@ -12,15 +12,15 @@ from gossamer.index.analyze import (
     LANGUAGES,
     LONGEST_TERM,
     STEMMERS,
-    analysis,
-    cut_runs,
-    in_runs,
-    language_of,
+    detect_language,
+    get_analyzer,
+    split_runs,
+    split_terms_by_run,
 )
-from gossamer.index.base import STOPS, stop_code
+from gossamer.index.protocol import FIRST_STOP_CODE, stop_code
 
-ENGLISH = analysis("english")
-NONE = analysis("")
+ENGLISH = get_analyzer("english")
+NONE = get_analyzer("")
 GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund und läuft dann schnell davon."
 PROSE = "The page that you are looking for is not here, but it has been moved to where the others are."
 
@@ -51,24 +51,24 @@ def test_english_words_and_their_terms(text: str, terms: str) -> None:
 
 
 def test_elided_words_of_other_languages_are_two() -> None:
-    assert analysis("french").terms("l'homme d’État").split() == ["l", "homm", "d", "etat"]
+    assert get_analyzer("french").terms("l'homme d’État").split() == ["l", "homm", "d", "etat"]
 
 
 def test_each_language_stems_in_its_way() -> None:
-    assert analysis("german").terms("Häuser").split() == analysis("german").terms("Haus").split()
-    assert analysis("spanish").terms("corriendo") != NONE.terms("corriendo")
+    assert get_analyzer("german").terms("Häuser").split() == get_analyzer("german").terms("Haus").split()
+    assert get_analyzer("spanish").terms("corriendo") != NONE.terms("corriendo")
     assert NONE.terms("Eggs") == "eggs"
-    assert analysis("cjk").terms("Eggs") == "eggs"
+    assert get_analyzer("cjk").terms("Eggs") == "eggs"
 
 
 @pytest.mark.parametrize("language", sorted(STEMMERS))
 def test_every_stemmer_is_there(language: str) -> None:
-    assert analysis(language).terms("example") != ""
+    assert get_analyzer(language).terms("example") != ""
 
 
 def test_accents_do_not_matter() -> None:
     for language in sorted(STEMMERS):
-        assert analysis(language).terms("résumés") == analysis(language).terms("resumes")
+        assert get_analyzer(language).terms("résumés") == get_analyzer(language).terms("resumes")
 
 
 def test_very_long_words_are_cut() -> None:
@@ -80,7 +80,7 @@ def test_stop_words_stay_and_are_marked() -> None:
     assert [(token.term, token.stop) for token in tokens] == [
         ("the", True), ("egg", False), ("of", True), ("the", True), ("day", False),
     ]  # fmt: skip
-    assert [token.stop for token in analysis("german").tokens("das Ei")] == [True, False]
+    assert [token.stop for token in get_analyzer("german").tokens("das Ei")] == [True, False]
     assert not any(token.stop for token in NONE.tokens("the egg"))
 
 
@@ -101,7 +101,7 @@ TEXTS = st.text(st.sampled_from("abzEÉé'’_-. \u0301\u00ad\u200b\u02bc東京�
 
 @given(TEXTS, st.sampled_from(["english", "french", "", "cjk"]))
 def test_the_quick_way_finds_the_same_words_as_the_one_with_places(text: str, language: str) -> None:
-    how = analysis(language)
+    how = get_analyzer(language)
     shown = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
     tokens = how.tokens(shown)
     assert how.terms(text).split() == [token.term for token in tokens]
@@ -110,7 +110,7 @@ def test_the_quick_way_finds_the_same_words_as_the_one_with_places(text: str, la
 
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_a_page_cut_at_once_has_the_words_of_its_runs(texts: list[str]) -> None:
-    runs = in_runs(ENGLISH.joined(cut_runs(texts)))
+    runs = split_terms_by_run(ENGLISH.terms_of_pieces(split_runs(texts)))
     assert [run.split() for run in runs] == [ENGLISH.terms(text).split() for text in texts]
 
 
@@ -127,7 +127,7 @@ def test_terms_hold_no_blanks_and_come_out_the_same_again(text: str) -> None:
      ("eng", "english"), (" fr ", "french")],
 )  # fmt: skip
 def test_the_declared_language_counts(declared: str, language: str) -> None:
-    assert language_of(declared, [GERMAN]) == language
+    assert detect_language(declared, [GERMAN]) == language
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_the_declared_language_counts(declared: str, language: str) -> None:
     ],
 )
 def test_without_a_declared_language_it_is_told_from_the_longest_text(text: str, language: str) -> None:
-    assert language_of("", ["Menu", text]) == language
-    assert language_of("x-default", [text]) == language
+    assert detect_language("", ["Menu", text]) == language
+    assert detect_language("x-default", [text]) == language
 
 
 def test_every_language_has_an_analysis() -> None:
@@ -154,5 +154,5 @@ def test_every_language_has_an_analysis() -> None:
 def test_the_codes_of_stop_words_differ() -> None:
     codes = {stop_code(word) for word in ENGLISH_STOPS}
     assert len(codes) == len(ENGLISH_STOPS)
-    assert min(codes) >= STOPS
+    assert min(codes) >= FIRST_STOP_CODE
     assert max(codes) < 1 << 32

@@ -11,19 +11,19 @@ import pytest
 
 from gossamer.errors import IndexBroken, IndexFault
 from gossamer.index import build, documents
-from gossamer.index.build import Builder, bring_up_to_date
-from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
-from gossamer.index.words import WordTable
+from gossamer.index.build import IndexBuilder, update_index
+from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
+from gossamer.index.word_table import WordTable
 from gossamer.store.sqlite import SqliteStore
-from indexes import WEIGHTS, words
-from storing import Bond, admit_all, digest, fetched, lease_all, leases, start, visit_all
+from helpers.index.small_index import WEIGHTS, words
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, lease_all, leases, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.index.base import Document
-    from gossamer.index.progress import Progress
+    from gossamer.index.progress import IndexProgress
+    from gossamer.index.protocol import Document
 
 HOME = "http://a.test/"
 
@@ -41,23 +41,23 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> IndexPlace:
-    return IndexPlace(tmp_path / "index")
+def place(tmp_path: Path) -> TantivyLocation:
+    return TantivyLocation(tmp_path / "index")
 
 
-def catch_up(store: SqliteStore, place: IndexPlace, *, rebuild: bool = False) -> Progress:
-    return bring_up_to_date(store, lambda: TantivyWriter(place, rebuild=rebuild))
+def catch_up(store: SqliteStore, place: TantivyLocation, *, rebuild: bool = False) -> IndexProgress:
+    return update_index(store, lambda: TantivyWriter(place, rebuild=rebuild))
 
 
-def held(place: IndexPlace) -> list[int]:
+def held(place: TantivyLocation) -> list[int]:
     with closing(TantivyReader(place)) as reader:
         return sorted(reader.ids())
 
 
-def killed(place: IndexPlace) -> None:
+def killed(place: TantivyLocation) -> None:
     """Leave what a writer leaves that is killed before its first commit."""
     writer = TantivyWriter(place)
-    note = place.must() / "attempt"
+    note = place.require_current() / "attempt"
     left = note.read_bytes()
     writer.close()
     note.write_bytes(left)
@@ -69,7 +69,7 @@ def id_of(store: SqliteStore, url: str) -> int:
     return row.id
 
 
-def test_what_is_stored_comes_in_and_nothing_is_done_twice(store: SqliteStore, place: IndexPlace) -> None:
+def test_what_is_stored_comes_in_and_nothing_is_done_twice(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
     first = catch_up(store, place)
@@ -80,18 +80,18 @@ def test_what_is_stored_comes_in_and_nothing_is_done_twice(store: SqliteStore, p
         assert reader.version == reader.anchors_version == store.version()
 
 
-def test_a_rebuild_makes_the_same(store: SqliteStore, place: IndexPlace) -> None:
+def test_a_rebuild_makes_the_same(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
     catch_up(store, place)
-    numbers = store.known_words(["bodi", "titl"])
+    numbers = store.known_word_ids(["bodi", "titl"])
     before = held(place)
     assert catch_up(store, place, rebuild=True).put == 21
     assert held(place) == before
-    assert store.known_words(["bodi", "titl"]) == numbers, "a word keeps its number"
+    assert store.known_word_ids(["bodi", "titl"]) == numbers, "a word keeps its number"
 
 
-def test_a_forgotten_page_leaves(store: SqliteStore, place: IndexPlace) -> None:
+def test_a_forgotten_page_leaves(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
     catch_up(store, place)
@@ -102,7 +102,7 @@ def test_a_forgotten_page_leaves(store: SqliteStore, place: IndexPlace) -> None:
 
 
 def test_a_text_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
-    store: SqliteStore, place: IndexPlace, tmp_path: Path
+    store: SqliteStore, place: TantivyLocation, tmp_path: Path
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(5))
@@ -113,7 +113,7 @@ def test_a_text_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
     assert (done.put, done.set_aside) == (5, 1)
     assert bad not in held(place)
     with closing(TantivyReader(place)) as reader:
-        assert "cannot be decompressed" in reader.set_aside()[bad]
+        assert "cannot be decompressed" in reader.set_aside_documents()[bad]
 
 
 class Fragile(TantivyWriter):
@@ -137,7 +137,7 @@ class Fragile(TantivyWriter):
 
 @pytest.mark.parametrize("late", [False, True])
 def test_documents_that_break_the_writer_are_found_and_set_aside(
-    store: SqliteStore, place: IndexPlace, late: bool
+    store: SqliteStore, place: TantivyLocation, late: bool
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(300))
@@ -148,16 +148,16 @@ def test_documents_that_break_the_writer_are_found_and_set_aside(
         writer.bad, writer.late = bad, late
         return writer
 
-    bring_up_to_date(store, fragile)
+    update_index(store, fragile)
     everything = {row.id for row in store.resources() if row.state == "visited"}
     assert set(held(place)) == everything - bad
     with closing(TantivyReader(place)) as reader:
-        assert reader.set_aside().keys() == bad
+        assert reader.set_aside_documents().keys() == bad
         assert reader.version == store.version()
-        assert all("broke" in reason for reason in reader.set_aside().values())
+        assert all("broke" in reason for reason in reader.set_aside_documents().values())
 
 
-def test_a_document_that_kills_every_writer_is_set_aside_in_the_end(store: SqliteStore, place: IndexPlace) -> None:
+def test_a_document_that_kills_every_writer_is_set_aside_in_the_end(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
     for _ in range(build.MOST_ATTEMPTS):
@@ -165,10 +165,10 @@ def test_a_document_that_kills_every_writer_is_set_aside_in_the_end(store: Sqlit
     done = catch_up(store, place)
     assert (done.put, done.set_aside) == (3, 1)
     with closing(TantivyReader(place)) as reader:
-        assert list(reader.set_aside().values()) == [build.KILLED]
+        assert list(reader.set_aside_documents().values()) == [build.KILLED_REASON]
 
 
-def test_one_killed_writer_means_nothing(store: SqliteStore, place: IndexPlace) -> None:
+def test_one_killed_writer_means_nothing(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
     killed(place)
@@ -176,12 +176,12 @@ def test_one_killed_writer_means_nothing(store: SqliteStore, place: IndexPlace) 
 
 
 def test_new_anchor_texts_of_a_thousand_pages_arrive_without_putting_a_document_again(
-    store: SqliteStore, place: IndexPlace
+    store: SqliteStore, place: TantivyLocation
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(1_000), urls=2_000)
     catch_up(store, place)
-    documents = place.state()[1]
+    documents = place.commit_state()[1]
     store.requeue(time.time())
     found = leases(lease_all(store, crawler, urls=1))
     calls = [Bond(f"{HOME}{one}", anchor=f"calling {one} zebra") for one in range(1_000)]
@@ -191,13 +191,13 @@ def test_new_anchor_texts_of_a_thousand_pages_arrive_without_putting_a_document_
     assert done.put == 0
     assert done.anchors >= 1_000
     with closing(TantivyReader(place)) as reader:
-        assert len(reader.best_called(words("zebra"), 2_000)) == 1_000
-        assert reader.best_called(words("77"), 10) == [id_of(store, f"{HOME}77")]
+        assert len(reader.best_by_anchor(words("zebra"), 2_000)) == 1_000
+        assert reader.best_by_anchor(words("77"), 10) == [id_of(store, f"{HOME}77")]
         assert reader.match(words("zebra"), WEIGHTS, limit=5).total == 0
-    assert documents != place.state()[1], "only the version in it is new"
+    assert documents != place.commit_state()[1], "only the version in it is new"
 
 
-def test_lost_anchor_texts_are_lost(store: SqliteStore, place: IndexPlace) -> None:
+def test_lost_anchor_texts_are_lost(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     target = f"{HOME}0"
     visit_all(store, crawler, {HOME: [Bond(target, anchor="zebra")], target: []})
@@ -207,10 +207,10 @@ def test_lost_anchor_texts_are_lost(store: SqliteStore, place: IndexPlace) -> No
     store.submit(crawler, [fetched(found[HOME], body="changed")], admit_all, now=time.time())
     catch_up(store, place)
     with closing(TantivyReader(place)) as reader:
-        assert reader.best_called(words("zebra"), 10) == []
+        assert reader.best_by_anchor(words("zebra"), 10) == []
 
 
-def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: IndexPlace) -> None:
+def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     found = leases(lease_all(store, crawler, urls=9))
     store.submit(crawler, [fetched(found[HOME], body="Boil two eggs, or an EGG.")], admit_all, now=time.time())
@@ -224,7 +224,7 @@ def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: IndexPl
 
 
 def test_words_that_make_room_for_others_are_told_and_counted_all_the_same(
-    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told() -> list[tuple[str, int]]:
         with closing(TantivyReader(place)) as reader:
@@ -235,18 +235,18 @@ def test_words_that_make_room_for_others_are_told_and_counted_all_the_same(
     catch_up(store, place)
     at_once = told()
     assert ("body", 21) in at_once
-    monkeypatch.setattr(documents, "MOST_WORDS", 8)
-    monkeypatch.setattr(build, "BATCH", 2)
+    monkeypatch.setattr(documents, "MOST_CACHED_WORDS", 8)
+    monkeypatch.setattr(build, "BATCH_SIZE", 2)
     catch_up(store, place, rebuild=True)
     assert told() == at_once
 
 
 def test_a_builder_commits_on_a_rhythm_while_it_follows(
-    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(10))
-    builder = Builder(store, lambda: TantivyWriter(place))
+    builder = IndexBuilder(store, lambda: TantivyWriter(place))
     assert builder.step()
     with closing(TantivyReader(place)) as reader:
         assert reader.count() == 0, "not yet"
@@ -258,7 +258,7 @@ def test_a_builder_commits_on_a_rhythm_while_it_follows(
 
 
 def test_what_a_builder_forgets_at_rest_is_committed_and_counted(
-    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told() -> list[tuple[str, int]]:
         with closing(TantivyReader(place)) as reader:
@@ -268,18 +268,18 @@ def test_what_a_builder_forgets_at_rest_is_committed_and_counted(
     visit_all(store, crawler, pages(20))
     catch_up(store, place)
     at_once = told()
-    monkeypatch.setattr(build, "BATCH", 7)
-    with closing(Builder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
+    monkeypatch.setattr(build, "BATCH_SIZE", 7)
+    with closing(IndexBuilder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
         while not builder.step():
-            builder.rest()
-        builder.rest()
+            builder.go_idle()
+        builder.go_idle()
         builder.complete()
     assert told() == at_once
     assert held(place) == list(range(1, 22))
 
 
 def test_counts_are_not_lost_when_a_builder_rests_before_it_is_up_to_date(
-    store: SqliteStore, place: IndexPlace, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told() -> list[tuple[str, int]]:
         with closing(TantivyReader(place)) as reader:
@@ -288,35 +288,35 @@ def test_counts_are_not_lost_when_a_builder_rests_before_it_is_up_to_date(
     visit_all(store, start(store, HOME), pages(20))
     catch_up(store, place)
     at_once = told()
-    monkeypatch.setattr(build, "BATCH", 5)
+    monkeypatch.setattr(build, "BATCH_SIZE", 5)
     monkeypatch.setattr(build, "COMMIT_SECONDS", 0.0)  # words are not new any more when they come again
     monkeypatch.setattr(build, "COMMIT_SHARE", float("inf"))
-    with closing(Builder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
+    with closing(IndexBuilder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
         builder.step()
         builder.step()
         monkeypatch.setattr(build, "COMMIT_SECONDS", 60.0)
         builder.step()
         builder.step()
-        builder.rest()
+        builder.go_idle()
         builder.catch_up()
         builder.complete()
     assert told() == at_once
 
 
-def test_text_without_blanks_is_not_remembered_but_its_words_are(store: SqliteStore, place: IndexPlace) -> None:
+def test_text_without_blanks_is_not_remembered_but_its_words_are(store: SqliteStore, place: TantivyLocation) -> None:
     crawler = start(store, HOME)
     found = leases(lease_all(store, crawler, urls=9))
     store.submit(crawler, [fetched(found[HOME], body="東京都の天気、" * 20)], admit_all, now=time.time())
     catch_up(store, place)
     with closing(TantivyReader(place)) as reader:
         assert reader.forms("東京") == ["東京"]
-        assert reader.documents("天気", by_frequency=True, offset=0, limit=1)[0].frequency == 20
+        assert reader.postings("天気", by_frequency=True, offset=0, limit=1)[0].frequency == 20
         entry = WordTable(store, reader).entry("京都")
         assert entry.documents[0].tf == 20
 
 
 def test_an_index_of_another_web_that_was_here_before_is_not_gone_on_with(
-    store: SqliteStore, place: IndexPlace, tmp_path: Path
+    store: SqliteStore, place: TantivyLocation, tmp_path: Path
 ) -> None:
     visit_all(store, start(store, HOME), pages(3), urls=1)
     catch_up(store, place)

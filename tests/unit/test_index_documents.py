@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import StoreCorrupt, StoreFull
-from gossamer.index.documents import DocumentMaker, LazyRuns, as_indexed
+from gossamer.index.documents import DocumentMaker, LazyRuns, indexed_runs
 from gossamer.model import Field
-from indexes import Lexicon, documents, page, standing
+from helpers.index.small_index import Lexicon, documents, page, standing
 
 runs = st.lists(st.tuples(st.sampled_from(Field), st.text(max_size=20)), max_size=12)
 
@@ -24,12 +24,12 @@ def stored(text: object) -> bytes:
 def test_titles_come_first_and_descriptions_do_not_count(text: list[tuple[Field, str]]) -> None:
     titles = [run for run in text if run[0] is Field.TITLE]
     others = [run for run in text if run[0] not in {Field.TITLE, Field.DESCRIPTION}]
-    assert as_indexed(stored(text)) == titles + others
+    assert indexed_runs(stored(text)) == titles + others
 
 
 @given(runs)
 def test_runs_that_are_read_when_looked_at_are_the_same(text: list[tuple[Field, str]]) -> None:
-    whole, lazy = as_indexed(stored(text)), LazyRuns(stored(text))
+    whole, lazy = indexed_runs(stored(text)), LazyRuns(stored(text))
     assert len(lazy) == len(whole)
     assert list(lazy) == whole
     assert lazy[1:4] == whole[1:4]

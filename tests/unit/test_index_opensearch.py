@@ -6,21 +6,21 @@ import pytest
 
 from gossamer.config import load
 from gossamer.errors import SettingsError, UsageError
-from gossamer.index.base import AnyOf, Query, Twin
-from gossamer.index.opensearch import Address, Cluster
-from gossamer.index.opensearch.lease import _is_dead, _machine
-from gossamer.index.opensearch.mapping import signed
+from gossamer.index.opensearch import Cluster, ClusterAddress
+from gossamer.index.opensearch.lease import _is_dead, _machine_id
+from gossamer.index.opensearch.mapping import to_signed
 from gossamer.index.opensearch.queries import Translator
-from indexes import WEIGHTS
+from gossamer.index.protocol import AnyOf, Query, TwinFilter
+from helpers.index.small_index import WEIGHTS
 
 SECRETS = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
 
 
 def test_an_address_is_its_nodes_and_a_name() -> None:
-    assert Address.of("https://one:9200,https://two/web") == Address(
+    assert ClusterAddress.parse("https://one:9200,https://two/web") == ClusterAddress(
         nodes=("https://one:9200", "https://two"), name="web"
     )
-    assert str(Address.of("https://one:9200/web/")) == "https://one:9200/web"
+    assert str(ClusterAddress.parse("https://one:9200/web/")) == "https://one:9200/web"
 
 
 @pytest.mark.parametrize(
@@ -32,25 +32,25 @@ def test_an_address_is_its_nodes_and_a_name() -> None:
 )  # fmt: skip
 def test_what_is_no_address_is_said_to_be_none(url: str) -> None:
     with pytest.raises(UsageError, match="is no index URL such as"):
-        Address.of(url)
+        ClusterAddress.parse(url)
 
 
 def test_a_password_in_the_address_is_refused_and_not_repeated() -> None:
     with pytest.raises(UsageError, match="GOSSAMER_INDEX_PASSWORD") as told:
-        Address.of("https://somebody:secret@one/web")
+        ClusterAddress.parse("https://somebody:secret@one/web")
     assert "secret" not in str(told.value)
 
 
 def test_a_password_is_sent_encrypted_or_to_this_machine_only() -> None:
-    Cluster(Address.of("http://127.0.0.1:9200/web"), SECRETS).close()
-    Cluster(Address.of("https://search.example/web"), SECRETS).close()
+    Cluster(ClusterAddress.parse("http://127.0.0.1:9200/web"), SECRETS).close()
+    Cluster(ClusterAddress.parse("https://search.example/web"), SECRETS).close()
     with pytest.raises(UsageError, match="unencrypted"):
-        Cluster(Address.of("https://search.example,http://other.example/web"), SECRETS)
+        Cluster(ClusterAddress.parse("https://search.example,http://other.example/web"), SECRETS)
 
 
 def test_a_user_name_without_a_password_is_a_mistake() -> None:
     with pytest.raises(UsageError, match="go together"):
-        Cluster(Address.of("https://search.example/web"), {"GOSSAMER_INDEX_USER": "somebody"})
+        Cluster(ClusterAddress.parse("https://search.example/web"), {"GOSSAMER_INDEX_USER": "somebody"})
 
 
 def test_secrets_are_no_settings_and_have_no_place_in_one() -> None:
@@ -63,17 +63,17 @@ def test_secrets_are_no_settings_and_have_no_place_in_one() -> None:
 
 
 def test_numbers_of_texts_keep_their_bits() -> None:
-    assert [signed(number) for number in (0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)] == [
+    assert [to_signed(number) for number in (0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)] == [
         0, 1, (1 << 63) - 1, -(1 << 63), -1,
     ]  # fmt: skip
 
 
 def test_many_texts_are_one_condition() -> None:
-    query = Query(required=(AnyOf(children=tuple(Twin(value=number) for number in range(2_000))),))
-    (texts, _) = Translator(WEIGHTS).whole(query)["bool"]["must"]
+    query = Query(required=(AnyOf(children=tuple(TwinFilter(value=number) for number in range(2_000))),))
+    (texts, _) = Translator(WEIGHTS).first_pass(query)["bool"]["must"]
     assert len(texts["constant_score"]["filter"]["terms"]["twin"]) == 2_000
 
 
 def test_only_processes_of_this_machine_are_known_to_be_dead() -> None:
-    assert _is_dead(f"{_machine()} 1 0 x"), "there is a process 1, but it did not start then"
+    assert _is_dead(f"{_machine_id()} 1 0 x"), "there is a process 1, but it did not start then"
     assert not _is_dead("another-machine/pid:[1] 1 0 x")

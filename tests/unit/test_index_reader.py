@@ -7,9 +7,9 @@ import tempfile
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from gossamer.index.tantivy import IndexPlace, TantivyReader, TantivyWriter
+from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.model import Field
-from indexes import fill, standing
+from helpers.index.small_index import fill, standing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_an_index_that_cannot_be_written_is_read_though_tantivy_locks_what_it_was_shown_while_that_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = IndexPlace(tmp_path / "index")
+    place = TantivyLocation(tmp_path / "index")
     with closing(TantivyWriter(place)) as writer:
         fill(writer, standing(1, [(Field.TEXT, "amber")]), standing(2, [(Field.TEXT, "basin")]))
     temporary = tmp_path / "temporary"

@@ -12,11 +12,11 @@ import pytest
 from gossamer import indexing
 from gossamer.graph.arrays import load_manifest
 from gossamer.graph.bonds import open_bonds
-from gossamer.index.build import Builder
-from gossamer.index.progress import Progress
-from gossamer.index.tantivy import IndexPlace, TantivyWriter
+from gossamer.index.build import IndexBuilder
+from gossamer.index.progress import IndexProgress
+from gossamer.index.tantivy import TantivyLocation, TantivyWriter
 from gossamer.store.sqlite import SqliteStore
-from storing import start, visit_all
+from helpers.store.crawl_steps import start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +28,15 @@ HOME, NEXT = "http://a.test/", "http://a.test/next"
 def test_the_links_of_a_graph_that_is_used_follow_before_the_crawl_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexing, "ANCHORS_SECONDS", 0.0)
+    monkeypatch.setattr(indexing, "ANCHORS_DELAY_SECONDS", 0.0)
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         visit_all(store, start(store, HOME), {HOME: []})
         open_bonds(store, tmp_path / "web" / "graph")
         visit_all(store, start(store, NEXT), {NEXT: [HOME]})
         looks = iter([False, True])
-        with closing(Builder(store, partial(TantivyWriter, IndexPlace(tmp_path / "index")))) as builder:
-            keep = partial(indexing._keep_graph, str(tmp_path / "web"), store)
-            indexing.follow(builder, lambda _: next(looks), keep)
+        with closing(IndexBuilder(store, partial(TantivyWriter, TantivyLocation(tmp_path / "index")))) as builder:
+            keep = partial(indexing._update_graph, str(tmp_path / "web"), store)
+            indexing.follow_changes(builder, lambda _: next(looks), keep)
         kept = load_manifest(tmp_path / "web" / "graph" / "bonds.json")
         assert kept is not None
         assert kept.version == store.version()
@@ -48,7 +48,7 @@ class Scripted:
     def __init__(self, news: Callable[[int], int | None]) -> None:
         self._news = news
         self.second = 0
-        self.progress = Progress()
+        self.progress = IndexProgress()
         self.rested: list[int] = []  # in which seconds
 
     def step(self) -> bool:
@@ -56,13 +56,13 @@ class Scripted:
         put = self._news(self.second)
         if put is not None:
             before = self.progress
-            self.progress = Progress(version=before.version + 1, put=before.put + put)
+            self.progress = IndexProgress(version=before.version + 1, put=before.put + put)
         return True
 
-    def rest(self) -> None:
+    def go_idle(self) -> None:
         self.rested.append(self.second)
 
-    def catch_up_with_anchors(self) -> None:
+    def catch_up_anchors(self) -> None:
         pass
 
 
@@ -81,5 +81,5 @@ def test_an_index_with_little_to_do_gives_its_memory_back(
 ) -> None:
     builder = Scripted(news)
     monkeypatch.setattr(time, "monotonic", lambda: float(builder.second))
-    indexing.follow(builder, lambda _: builder.second >= 200)  # type: ignore[arg-type] # what it needs of one
+    indexing.follow_changes(builder, lambda _: builder.second >= 200)  # type: ignore[arg-type] # what it needs of one
     assert builder.rested == rested

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from gossamer.cli.live import LiveDisplay, PlainDisplay, frame, plain_line
-from gossamer.cli.output import cells_of
-from gossamer.crawl.progress import Progress
+from gossamer.cli.output import cell_width
+from gossamer.crawl.progress import CrawlProgress
 
-PROGRESS = Progress(
+PROGRESS = CrawlProgress(
     name="Naiad", state="running", note="", seconds=83.0, pages=12_345, failed=12, refused=3, bytes=251_000_000,
     known=45_678, queued=33_321, transfers=12, hosts=5, pages_per_second=82.3, bytes_per_second=1_200_000,
     mean_pages_per_second=79.1, limit="politeness", eta_seconds=405.0,
@@ -21,7 +21,7 @@ PROGRESS = Progress(
 )  # fmt: skip
 
 
-def later(seconds: float, **changes: object) -> Progress:
+def later(seconds: float, **changes: object) -> CrawlProgress:
     return msgspec.structs.replace(PROGRESS, seconds=seconds, **changes)
 
 
@@ -67,7 +67,7 @@ def test_a_quiet_display_shows_messages_only() -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_frame_fits_its_terminal(width: int) -> None:
     text = frame(later(83, note="a reason that goes on " * 8, state="paused"), width).plain
-    assert max(cells_of(line) for line in text.splitlines()) <= max(width, 60)
+    assert max(cell_width(line) for line in text.splitlines()) <= max(width, 60)
     assert "\x1b" not in text
 
 

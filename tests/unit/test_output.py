@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.cli.output import (
-    Column,
-    ago,
-    aligned,
-    cells_of,
+    TerminalColumn,
+    align_rows,
+    cell_width,
+    escape_hidden,
+    escape_hidden_lines,
     fair_widths,
-    human_bytes,
-    human_duration,
-    json_rows,
+    format_age,
+    format_bytes,
+    format_duration,
     json_text,
-    printable,
-    printable_lines,
-    shortened,
-    styled,
+    shorten,
+    with_style,
+    write_json_rows,
 )
 
 # Of category Cf, but seen: signs that stand over or around digits (Unicode §9.2, prepended concatenation marks).
@@ -34,12 +34,12 @@ ACTS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 def test_every_control_and_format_character_of_unicode_is_made_visible() -> None:
     hidden = (chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ACTS)
-    assert [hex(ord(one)) for one in hidden if one not in SEEN and one in printable(one)] == []
+    assert [hex(ord(one)) for one in hidden if one not in SEEN and one in escape_hidden(one)] == []
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp", "Cn", "Mn", "Lo"])))
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
-    assert printable(text) == text
+    assert escape_hidden(text) == text
 
 
 @pytest.mark.parametrize(
@@ -58,16 +58,16 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_what_acts_is_shown_as_an_escape(text: str, shown: str) -> None:
-    assert printable(text) == shown
+    assert escape_hidden(text) == shown
 
 
 @pytest.mark.parametrize("text", ["می‌خواهم", "👩‍👩‍👧", "क्‍ष"])
 def test_joiners_stay_where_a_script_needs_them(text: str) -> None:
-    assert printable(text) == text
+    assert escape_hidden(text) == text
 
 
 def test_lines_stay_lines_in_longer_texts() -> None:
-    assert printable_lines("C:\\temp\n\ta\x1b\r") == "C:\\temp\n\ta\\x1b\\r"
+    assert escape_hidden_lines("C:\\temp\n\ta\x1b\r") == "C:\\temp\n\ta\\x1b\\r"
 
 
 @given(st.recursive(st.none() | st.booleans() | st.text() | st.integers(-(2**53), 2**53), st.lists))
@@ -84,12 +84,12 @@ def test_json_of_half_a_character_can_be_written() -> None:
 @pytest.mark.parametrize("rows", [[], [{"a": 1}], [{"a": 1}, {"a": 2}, {"a": 3}]])
 def test_rows_written_one_by_one_are_one_json_value(rows: list[object]) -> None:
     out = io.StringIO()
-    json_rows("rows", iter(rows), out)
+    write_json_rows("rows", iter(rows), out)
     assert json.loads(out.getvalue()) == {"rows": rows}
 
 
 def test_styles_are_left_out_where_nobody_sees_them() -> None:
-    assert styled("bold", "1", io.StringIO()) == "bold"
+    assert with_style("bold", "1", io.StringIO()) == "bold"
 
 
 class Terminal(io.StringIO):
@@ -100,24 +100,28 @@ class Terminal(io.StringIO):
 def test_styles_are_left_out_where_the_user_wants_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert styled("bold", "1", Terminal()) == "\x1b[1mbold\x1b[0m"
+    assert with_style("bold", "1", Terminal()) == "\x1b[1mbold\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert styled("bold", "1", Terminal()) == "bold"
+    assert with_style("bold", "1", Terminal()) == "bold"
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------
 
-TABLE = [Column("url", cut="middle"), Column("anchor", cut="end"), Column("times", align="right")]
+TABLE = [
+    TerminalColumn("url", cut="middle"),
+    TerminalColumn("anchor", cut="end"),
+    TerminalColumn("times", align="right"),
+]
 
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.integers(0, 99)), max_size=6), st.integers(40, 120))
 def test_a_table_is_never_wider_than_its_terminal(rows: list[tuple[str, str, int]], width: int) -> None:
-    cells = [["url", "anchor", "times"], *([printable(url), printable(text), str(n)] for url, text, n in rows)]
-    assert max(cells_of(line) for line in aligned(TABLE, cells, width)) <= width
+    cells = [["url", "anchor", "times"], *([escape_hidden(url), escape_hidden(text), str(n)] for url, text, n in rows)]
+    assert max(cell_width(line) for line in align_rows(TABLE, cells, width)) <= width
 
 
 def test_columns_stand_below_each_other_though_characters_are_wide() -> None:
-    lines = aligned(TABLE, [["a", "日本", "1"], ["bb", "x", "22"]], 40)
+    lines = align_rows(TABLE, [["a", "日本", "1"], ["bb", "x", "22"]], 40)
     assert lines == ["a   日本   1", "bb  x     22"]
 
 
@@ -128,18 +132,16 @@ def test_narrow_columns_keep_their_width_and_wide_ones_share_the_rest() -> None:
 
 
 def test_a_url_loses_its_middle() -> None:
-    assert (
-        shortened("https://example.org/a/very/long/way/to/page.html", 30, "middle") == "https://example…y/to/page.html"
-    )
+    assert shorten("https://example.org/a/very/long/way/to/page.html", 30, "middle") == "https://example…y/to/page.html"
 
 
 def test_a_text_loses_its_end() -> None:
-    assert shortened("a long anchor text", 10) == "a long an…"
+    assert shorten("a long anchor text", 10) == "a long an…"
 
 
 @given(st.text(), st.integers(1, 30), st.sampled_from(["end", "middle"]))
 def test_a_shortened_text_fits(text: str, width: int, where: str) -> None:
-    assert cells_of(shortened(printable(text), width, where)) <= width  # type: ignore[arg-type]
+    assert cell_width(shorten(escape_hidden(text), width, where)) <= width  # type: ignore[arg-type]
 
 
 # -- amounts and times -----------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def test_a_shortened_text_fits(text: str, width: int, where: str) -> None:
     ],
 )
 def test_bytes_are_told_in_the_unit_that_suits(amount: float, told: str) -> None:
-    assert human_bytes(amount) == told
+    assert format_bytes(amount) == told
 
 
 @pytest.mark.parametrize(
@@ -169,12 +171,12 @@ def test_bytes_are_told_in_the_unit_that_suits(amount: float, told: str) -> None
     ],
 )  # fmt: skip
 def test_durations_are_told_in_two_units(seconds: float, told: str) -> None:
-    assert human_duration(seconds) == told
+    assert format_duration(seconds) == told
 
 
 def test_a_moment_is_told_by_how_long_ago_it_was() -> None:
-    assert ago(100.0, now=112.4) == "12 s ago"
-    assert ago(100.0, now=101.2) == "1 s ago"
-    assert ago(100.0, now=300.0) == "3 min 20 s ago"
-    assert ago(100.0, now=99.0) == "just now"
-    assert ago(None) == "never"
+    assert format_age(100.0, now=112.4) == "12 s ago"
+    assert format_age(100.0, now=101.2) == "1 s ago"
+    assert format_age(100.0, now=300.0) == "3 min 20 s ago"
+    assert format_age(100.0, now=99.0) == "just now"
+    assert format_age(None) == "never"

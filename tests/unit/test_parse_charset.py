@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.charset import _BY_LABEL, as_utf8, by_label
-from parsing import page, runs
+from gossamer.parse.charset import _BY_LABEL, charset_by_label, convert_to_utf8
+from helpers.parse.jobs import page, runs
 
 RUSSIAN = "Привет, мир! Это обычный русский текст, в котором достаточно слов. "
 
@@ -34,14 +34,14 @@ RUSSIAN = "Привет, мир! Это обычный русский текст
     ],
 )
 def test_labels_mean_what_browsers_take_them_to_mean(label: str, codec: str) -> None:
-    charset = by_label(label)
+    charset = charset_by_label(label)
     assert charset is not None
     assert charset.codec == codec
 
 
 @pytest.mark.parametrize("label", ["", "klingon", "utf-7", "base64", "rot13", "idna", "replacement", "undefined"])
 def test_labels_of_nothing_readable_are_unknown(label: str) -> None:
-    assert by_label(label) is None
+    assert charset_by_label(label) is None
 
 
 def test_every_encoding_in_the_table_exists() -> None:
@@ -51,20 +51,23 @@ def test_every_encoding_in_the_table_exists() -> None:
 
 @given(st.text(max_size=30), st.binary(max_size=300))
 def test_no_label_and_no_bytes_raise(label: str, body: bytes) -> None:
-    utf8, _ = as_utf8(body, f"text/html; charset={label}")
+    utf8, _ = convert_to_utf8(body, f"text/html; charset={label}")
     assert isinstance(utf8.decode("utf-8", "replace"), str)
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
 def test_a_byte_order_mark_beats_the_header(codec: str) -> None:
-    utf8, name = as_utf8(RUSSIAN.encode(codec), "text/html; charset=koi8-r")
+    utf8, name = convert_to_utf8(RUSSIAN.encode(codec), "text/html; charset=koi8-r")
     assert utf8.decode() == RUSSIAN
     assert name.startswith("utf-")
 
 
 def test_the_header_beats_the_document() -> None:
     body = b'<meta charset="utf-8">' + RUSSIAN.encode("koi8-r")
-    assert as_utf8(body, "text/html; charset=KOI8-R") == (b'<meta charset="utf-8">' + RUSSIAN.encode(), "koi8-r")
+    assert convert_to_utf8(body, "text/html; charset=KOI8-R") == (
+        b'<meta charset="utf-8">' + RUSSIAN.encode(),
+        "koi8-r",
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +85,7 @@ def test_the_header_beats_the_document() -> None:
 )
 def test_a_document_may_declare_its_encoding(declaration: str) -> None:
     short = "Щ"  # too little to guess from
-    utf8, name = as_utf8((declaration + short).encode("cp1251"), "text/html")
+    utf8, name = convert_to_utf8((declaration + short).encode("cp1251"), "text/html")
     assert (utf8.decode(), name) == (declaration + short, "windows-1251")
 
 
@@ -96,25 +99,25 @@ def test_a_document_may_declare_its_encoding(declaration: str) -> None:
     ],
 )
 def test_what_only_looks_like_a_declaration_is_none(declaration: str) -> None:
-    assert as_utf8((declaration + "é").encode(), "text/html")[1] == "utf-8"
+    assert convert_to_utf8((declaration + "é").encode(), "text/html")[1] == "utf-8"
 
 
 @pytest.mark.parametrize("label", ["utf-16", "unicode", "UTF-16BE", "utf-32"])
 def test_a_declaration_readable_as_ascii_cannot_mean_utf_16(label: str) -> None:
-    assert as_utf8(f'<meta charset="{label}">é'.encode(), "text/html")[1] == "utf-8"
+    assert convert_to_utf8(f'<meta charset="{label}">é'.encode(), "text/html")[1] == "utf-8"
 
 
 def test_an_unknown_label_in_the_header_is_ignored() -> None:
-    assert as_utf8("é".encode(), "text/html; charset=klingon") == ("é".encode(), "utf-8")
+    assert convert_to_utf8("é".encode(), "text/html; charset=klingon") == ("é".encode(), "utf-8")
 
 
 def test_valid_utf_8_is_not_guessed_at() -> None:
     body = "Ã©tÃ©".encode()  # what mojibake looks like, yet valid
-    assert as_utf8(body, "") == (body, "utf-8")
+    assert convert_to_utf8(body, "") == (body, "utf-8")
 
 
 def test_a_character_cut_off_at_the_end_leaves_utf_8_valid() -> None:
-    assert as_utf8("größer".encode()[:4], "")[1] == "utf-8"
+    assert convert_to_utf8("größer".encode()[:4], "")[1] == "utf-8"
 
 
 @pytest.mark.parametrize("codec", ["cp1251", "koi8-r", "shift_jis", "euc_kr", "iso2022_jp", "utf-16-le"])
@@ -123,7 +126,7 @@ def test_undeclared_encodings_are_detected(codec: str) -> None:
     text = text or {
         "euc_kr": "안녕하세요. 이것은 한국어로 쓰인 평범한 문장입니다. " * 5,
     }.get(codec, "これは日本語で書かれた普通の文章です。文字コードは宣言されていません。" * 5)
-    assert as_utf8(text.encode(codec), "")[0].decode() == text
+    assert convert_to_utf8(text.encode(codec), "")[0].decode() == text
 
 
 def test_international_text_is_kept_exactly() -> None:

@@ -11,8 +11,8 @@ import brotli
 import pytest
 import zstandard
 
-from gossamer.crawl.decode import decoded
 from gossamer.model import Outcome
+from gossamer.parse.content_encoding import decode_body
 
 TEXT = b"The quick brown fox jumps over the lazy dog. " * 5000
 LIMIT = 1 << 20
@@ -34,45 +34,45 @@ CODINGS = {
 
 @pytest.mark.parametrize("name", CODINGS)
 def test_each_coding_is_undone(name: str) -> None:
-    assert decoded(CODINGS[name](TEXT), name, LIMIT) == (TEXT, Outcome.FETCHED, "")
+    assert decode_body(CODINGS[name](TEXT), name, LIMIT) == (TEXT, Outcome.FETCHED, "")
 
 
 def test_deflate_without_its_wrapper_is_undone() -> None:
-    assert decoded(raw_deflate(TEXT), "deflate", LIMIT).body == TEXT
+    assert decode_body(raw_deflate(TEXT), "deflate", LIMIT).body == TEXT
 
 
 @pytest.mark.parametrize("header", ["", "identity", "none", "utf-8", " Identity ,"])
 def test_a_body_without_coding_stays_as_it_is(header: str) -> None:
-    assert decoded(TEXT, header, LIMIT) == (TEXT, Outcome.FETCHED, "")
+    assert decode_body(TEXT, header, LIMIT) == (TEXT, Outcome.FETCHED, "")
 
 
 def test_codings_are_undone_last_applied_first() -> None:
-    assert decoded(brotli.compress(gzip.compress(TEXT)), "GZIP, br", LIMIT).body == TEXT
+    assert decode_body(brotli.compress(gzip.compress(TEXT)), "GZIP, br", LIMIT).body == TEXT
 
 
 def test_an_empty_body_needs_no_coding() -> None:
-    assert decoded(b"", "gzip", LIMIT) == (b"", Outcome.FETCHED, "")
+    assert decode_body(b"", "gzip", LIMIT) == (b"", Outcome.FETCHED, "")
 
 
 def test_all_members_of_a_gzip_body_count() -> None:
-    assert decoded(gzip.compress(b"one ") + gzip.compress(b"two"), "gzip", LIMIT).body == b"one two"
+    assert decode_body(gzip.compress(b"one ") + gzip.compress(b"two"), "gzip", LIMIT).body == b"one two"
 
 
 def test_all_frames_of_a_zstd_body_count() -> None:
     compress = zstandard.ZstdCompressor().compress
-    assert decoded(compress(b"one ") + compress(b"two"), "zstd", LIMIT).body == b"one two"
+    assert decode_body(compress(b"one ") + compress(b"two"), "zstd", LIMIT).body == b"one two"
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate"])
 def test_bytes_behind_the_end_are_ignored(name: str) -> None:
-    assert decoded(CODINGS[name](TEXT) + b"\n<!-- cached -->", name, LIMIT) == (TEXT, Outcome.FETCHED, "")
+    assert decode_body(CODINGS[name](TEXT) + b"\n<!-- cached -->", name, LIMIT) == (TEXT, Outcome.FETCHED, "")
 
 
 @pytest.mark.parametrize("name", CODINGS)
 def test_of_a_body_that_ends_early_what_came_is_kept(name: str) -> None:
     text = os.urandom(300_000)  # does not compress, so that half of the stream is half of the text
     whole = CODINGS[name](text)
-    body, outcome, reason = decoded(whole[: len(whole) // 2], name, LIMIT)
+    body, outcome, reason = decode_body(whole[: len(whole) // 2], name, LIMIT)
     assert (outcome, reason) == (Outcome.FETCHED, "compressed body cut short")
     assert text.startswith(body)
     assert len(body) > 10_000
@@ -80,18 +80,20 @@ def test_of_a_body_that_ends_early_what_came_is_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", CODINGS)
 def test_a_body_that_makes_no_sense_is_a_bad_encoding(name: str) -> None:
-    assert decoded(b"\x1f<html>this is no compressed stream</html>" * 9, name, LIMIT).outcome is Outcome.BAD_ENCODING
+    assert (
+        decode_body(b"\x1f<html>this is no compressed stream</html>" * 9, name, LIMIT).outcome is Outcome.BAD_ENCODING
+    )
 
 
 def test_a_wrong_checksum_is_a_bad_encoding() -> None:
     body = bytearray(gzip.compress(TEXT))
     body[-8] ^= 1
-    assert decoded(bytes(body), "gzip", LIMIT).outcome is Outcome.BAD_ENCODING
+    assert decode_body(bytes(body), "gzip", LIMIT).outcome is Outcome.BAD_ENCODING
 
 
 @pytest.mark.parametrize("header", ["compress", "br, x-compress"])
 def test_a_coding_nobody_uses_any_more_is_a_bad_encoding_not_text(header: str) -> None:
-    assert decoded(b"\x1f\x9d\x90", header, LIMIT).outcome is Outcome.BAD_ENCODING
+    assert decode_body(b"\x1f\x9d\x90", header, LIMIT).outcome is Outcome.BAD_ENCODING
 
 
 @pytest.mark.parametrize("name", CODINGS)
@@ -99,7 +101,7 @@ def test_growing_past_the_limit_is_noticed_while_decompressing(name: str) -> Non
     bomb = CODINGS[name](bytes(100 << 20))
     tracemalloc.start()
     try:
-        body, outcome, _ = decoded(bomb, name, LIMIT)
+        body, outcome, _ = decode_body(bomb, name, LIMIT)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -108,22 +110,22 @@ def test_growing_past_the_limit_is_noticed_while_decompressing(name: str) -> Non
 
 
 def test_a_bomb_within_a_bomb_is_noticed() -> None:
-    assert decoded(gzip.compress(gzip.compress(bytes(50 << 20))), "gzip, gzip", LIMIT).outcome is Outcome.TOO_BIG
+    assert decode_body(gzip.compress(gzip.compress(bytes(50 << 20))), "gzip, gzip", LIMIT).outcome is Outcome.TOO_BIG
 
 
 def test_a_plain_body_has_a_limit_too() -> None:
-    assert decoded(TEXT, "", 100) == (TEXT[:100], Outcome.TOO_BIG, "more than 100 bytes")
+    assert decode_body(TEXT, "", 100) == (TEXT[:100], Outcome.TOO_BIG, "more than 100 bytes")
 
 
 def test_codings_on_codings_are_refused() -> None:
-    assert decoded(TEXT, ",".join(["gzip"] * 6), LIMIT).outcome is Outcome.BAD_ENCODING
+    assert decode_body(TEXT, ",".join(["gzip"] * 6), LIMIT).outcome is Outcome.BAD_ENCODING
 
 
 def test_a_body_of_nothing_but_members_is_refused() -> None:
-    assert decoded(gzip.compress(b"") * 20_000, "gzip", LIMIT).outcome is Outcome.BAD_ENCODING
+    assert decode_body(gzip.compress(b"") * 20_000, "gzip", LIMIT).outcome is Outcome.BAD_ENCODING
 
 
 def test_a_zstd_window_beyond_the_standard_is_refused() -> None:
     parameters = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
     stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    assert decoded(stream.compress(TEXT) + stream.flush(), "zstd", LIMIT).outcome is Outcome.BAD_ENCODING
+    assert decode_body(stream.compress(TEXT) + stream.flush(), "zstd", LIMIT).outcome is Outcome.BAD_ENCODING

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.urls import digest
 from gossamer.model import Hints, ParseJob, Role
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse_page
+from gossamer.urls.canonical import url_digest
 
 SITE = "http://site.test"
 MOMENT = 784111777.0  # 1994-11-06T08:49:37Z
@@ -13,11 +13,11 @@ MOMENT = 784111777.0  # 1994-11-06T08:49:37Z
 
 def hints(body: str, *, role: Role = Role.PAGE, content_type: str = "application/xml") -> Hints:
     job = ParseJob(1, role, f"{SITE}/list.xml", body.encode(), content_type, "", "", "", "", "")
-    return parse(job, ParseOptions()).hints
+    return parse_page(job, ParseOptions()).hints
 
 
 def by_path(found: Hints) -> dict[str, tuple[float, float]]:
-    known = {digest(f"{SITE}/{name}"): name for name in "abcdefghijklm"}
+    known = {url_digest(f"{SITE}/{name}"): name for name in "abcdefghijklm"}
     columns = zip(found.digests, found.modified, found.periods, strict=True)
     return {known[each]: (modified, period) for each, modified, period in columns}
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from examples import usually
-from gossamer.crawl.parse import PageParser
-from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Outcome, Page, Role
-from parsing import job, page, rows, runs
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import PageParser
+from helpers.examples import usually
+from helpers.parse.jobs import job, page, rows, runs
 
 TYPES = ("text/html", "application/xhtml+xml", "text/xml", "text/plain", "application/pdf", "")
 MARKUP = st.sampled_from(

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.reading.elements import BATCH
-from gossamer.crawl.reading.links import Bonds, kind_of_rel, link_header, refresh_target, srcset_urls
-from gossamer.crawl.urls import canonical, digest
 from gossamer.model import Kind, Position
-from parsing import URL, job, links, page, rows
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse_page
+from gossamer.parse.readers.elements import LINK_BATCH
+from gossamer.parse.readers.links import LinkCollector, parse_link_header, refresh_target, rel_kind, srcset_urls
+from gossamer.urls.canonical import canonicalize, url_digest
+from helpers.parse.jobs import URL, job, links, page, rows
 
 HERE = "http://example.org/dir/"
 
@@ -67,7 +67,7 @@ def test_a_bond_stands_where_it_occurs_first_even_if_that_is_around_the_others()
 
 
 def test_links_that_are_counted_in_batches_are_counted_as_one_page() -> None:
-    numbers = range(BATCH + 10)
+    numbers = range(LINK_BATCH + 10)
     found = rows(page("".join(f"<a href={number}>x <b>y</b></a><img src={number}>" for number in numbers) * 2))
     hrefs = [HERE + str(number) for number in numbers for _ in ("anchor", "image")]
     assert [(row.url, row.weight) for row in found] == [(href, 2) for href in hrefs]
@@ -262,14 +262,14 @@ def test_the_same_bond_is_counted() -> None:
 
 def test_links_beyond_the_most_are_left_out_and_counted() -> None:
     html = "".join(f"<a href={number}>x</a>" for number in range(10)) + "<a href=0>x</a>"
-    found = parse(job(html), ParseOptions(max_links=4))
+    found = parse_page(job(html), ParseOptions(max_links=4))
     assert [(row.url[-1], row.weight) for row in rows(found)] == [("0", 2), ("1", 1), ("2", 1), ("3", 1)]
     assert found.reason == "6 more links left out"
 
 
 def test_without_links_to_keep_each_target_comes_once_and_as_the_strongest() -> None:
     html = "<img src=x><a href=x rel=nofollow>a</a><a href=x>b</a><nav><a href=y>c</a></nav><a href=y>d</a>"
-    found = parse(job(html), ParseOptions(keep_links=False))
+    found = parse_page(job(html), ParseOptions(keep_links=False))
     assert [(row.url[-1], row.kind, row.follow, row.anchor, row.weight) for row in rows(found)] == [
         ("x", Kind.HYPERLINK, True, "", 3),
         ("y", Kind.HYPERLINK, True, "", 2),
@@ -278,7 +278,7 @@ def test_without_links_to_keep_each_target_comes_once_and_as_the_strongest() -> 
 
 def test_digests_are_those_of_the_urls() -> None:
     columns = page("<a href=x>1</a><a href='http://other.example/'>2</a>").links
-    assert columns.digests == [digest(url) for url in columns.urls]
+    assert columns.digests == [url_digest(url) for url in columns.urls]
 
 
 def test_a_url_of_a_megabyte_is_left_out_and_counted() -> None:
@@ -298,13 +298,13 @@ SEGMENT = st.text("abcXYZ019._-~%:;?#@ \t\\é", max_size=6)
 @given(st.lists(SEGMENT | st.sampled_from(["..", "."]), max_size=6).map("/".join))
 def test_the_short_way_to_resolve_an_href_leads_where_the_parser_of_urls_does(href: str) -> None:
     for base in (URL, "https://example.org/", "http://example.org:81/a/b/c/d?q=/x/y", "http://example.org/a//b/"):
-        assert Bonds(base, 10).target(href) == canonical(href, base)
+        assert LinkCollector(base, 10).resolve_href(href) == canonicalize(href, base)
 
 
 @pytest.mark.parametrize("hrefs", [("x ", "x #part"), ("x #part", "x "), ("x", "x #part", "x#part", "x ")])
 def test_a_blank_before_a_fragment_belongs_to_the_url_and_one_at_the_end_does_not(hrefs: tuple[str, ...]) -> None:
-    bonds = Bonds(URL, 10)
-    assert [bonds.target(href) for href in hrefs * 2] == [canonical(href, URL) for href in hrefs * 2]
+    bonds = LinkCollector(URL, 10)
+    assert [bonds.resolve_href(href) for href in hrefs * 2] == [canonicalize(href, URL) for href in hrefs * 2]
 
 
 # Small languages
@@ -363,10 +363,10 @@ def test_refresh(value: str, target: str | None) -> None:
     ],
 )
 def test_link_headers(value: str, found: list[tuple[str, str, str]]) -> None:
-    assert list(link_header(value)) == found
+    assert list(parse_link_header(value)) == found
 
 
 def test_of_several_rels_the_one_that_tells_most_counts() -> None:
-    assert kind_of_rel("nofollow alternate") is Kind.ALTERNATE
-    assert kind_of_rel("icon next") is Kind.RELATED
-    assert kind_of_rel("dns-prefetch preconnect") is None
+    assert rel_kind("nofollow alternate") is Kind.ALTERNATE
+    assert rel_kind("icon next") is Kind.RELATED
+    assert rel_kind("dns-prefetch preconnect") is None

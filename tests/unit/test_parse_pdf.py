@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.crawl.reading import pdf
 from gossamer.model import Field, Kind, Outcome
-from parsing import page, rows, runs
+from gossamer.parse.readers import pdf
+from helpers.parse.jobs import page, rows, runs
 
 if TYPE_CHECKING:
     import pytest

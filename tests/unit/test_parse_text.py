@@ -6,12 +6,12 @@ from hashlib import sha256
 
 import pytest
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
-from gossamer.crawl.reading import html as reading
-from gossamer.crawl.reading.text import all_collapsed, clean
 from gossamer.model import Field
-from parsing import job, page, runs
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse_page
+from gossamer.parse.readers import html as reading
+from gossamer.parse.readers.text import clean, clean_all
+from helpers.parse.jobs import job, page, runs
 
 TITLE, H1, H2, H3 = (int(field) for field in (Field.TITLE, Field.H1, Field.H2, Field.H3))
 PARAGRAPH, TEXT, DESCRIPTION = (int(field) for field in (Field.PARAGRAPH, Field.TEXT, Field.DESCRIPTION))
@@ -135,7 +135,7 @@ def test_noindex(html: str, header: str, noindex: bool) -> None:
 
 def test_topic_is_the_share_of_its_words_that_occur() -> None:
     options = ParseOptions(topic=frozenset({"silk", "spiders", "über", "absent"}))
-    assert parse(job("<title>Über Spiders</title><p>... and SILK"), options).topic == 0.75
+    assert parse_page(job("<title>Über Spiders</title><p>... and SILK"), options).topic == 0.75
 
 
 def test_digests_tell_whether_source_and_text_changed() -> None:
@@ -148,7 +148,7 @@ def test_digests_tell_whether_source_and_text_changed() -> None:
 
 def test_the_source_is_kept_only_when_asked_for() -> None:
     assert page("<p>x").source
-    assert parse(job("<p>x"), ParseOptions(keep_source=False)).source == b""
+    assert parse_page(job("<p>x"), ParseOptions(keep_source=False)).source == b""
 
 
 @pytest.mark.parametrize(
@@ -162,12 +162,12 @@ def test_the_source_is_kept_only_when_asked_for() -> None:
     ],
 )
 def test_many_texts_at_once_are_cleaned_as_each_by_itself(texts: list[str]) -> None:
-    assert all_collapsed(texts, 500) == [clean(text, 500) for text in texts]
+    assert clean_all(texts, 500) == [clean(text, 500) for text in texts]
 
 
 def test_a_long_text_cut_into_words_bit_by_bit_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     source = "<h1>On  silk</h1>\n<p>one\ttwo <b>three</b>\u3000four</p><ul><li>f ive</li> <li>six</li></ul>"
     whole = runs(page(source))
     for at_once in range(1, 40):
-        monkeypatch.setattr(reading, "_AT_ONCE", at_once)
+        monkeypatch.setattr(reading, "_SPLIT_BYTES", at_once)
         assert runs(page(source)) == whole

@@ -7,10 +7,10 @@ import gzip
 import pytest
 import zstandard
 
-from gossamer.crawl.parse import parse
-from gossamer.crawl.parse_options import ParseOptions
 from gossamer.model import Field, Kind, Outcome, Role
-from parsing import job, page, rows, runs
+from gossamer.parse.options import ParseOptions
+from gossamer.parse.page_parser import parse_page
+from helpers.parse.jobs import job, page, rows, runs
 
 TITLE, H2, PARAGRAPH, TEXT = (int(field) for field in (Field.TITLE, Field.H2, Field.PARAGRAPH, Field.TEXT))
 HERE = "http://example.org/dir/"
@@ -160,7 +160,7 @@ def test_of_other_xml_the_text_is_read() -> None:
 @pytest.mark.parametrize("role", [Role.PAGE, Role.SITEMAP])
 def test_a_sitemap_is_a_list_of_links_and_no_page(role: Role) -> None:
     body = "<urlset><url><loc>http://example.org/a</loc></url><url><loc>http://example.org/b</loc></url></urlset>"
-    found = parse(job(body, "application/xml", role=role), ParseOptions())
+    found = parse_page(job(body, "application/xml", role=role), ParseOptions())
     assert [(row.url, row.kind) for row in rows(found)] == [
         ("http://example.org/a", Kind.SITEMAP),
         ("http://example.org/b", Kind.SITEMAP),
@@ -171,7 +171,7 @@ def test_a_sitemap_is_a_list_of_links_and_no_page(role: Role) -> None:
 
 def test_a_sitemap_index_leads_to_sitemaps() -> None:
     body = "<sitemapindex><sitemap><loc>http://example.org/s.xml.gz</loc></sitemap></sitemapindex>"
-    found = parse(job(gzip.compress(body.encode()), "application/gzip", role=Role.SITEMAP), ParseOptions())
+    found = parse_page(job(gzip.compress(body.encode()), "application/gzip", role=Role.SITEMAP), ParseOptions())
     assert [row.kind for row in rows(found)] == [Kind.SITEMAP_FILE]
 
 
@@ -180,7 +180,7 @@ def test_a_sitemap_index_leads_to_sitemaps() -> None:
 
 def test_a_robots_txt_is_plain_text() -> None:
     body = "\ufeffUser-agent: *\nDisallow: /é\n".encode()
-    found = parse(job(gzip.compress(body), "text/html", role=Role.ROBOTS, encoding="gzip"), ParseOptions())
+    found = parse_page(job(gzip.compress(body), "text/html", role=Role.ROBOTS, encoding="gzip"), ParseOptions())
     assert (found.outcome, found.text.decode()) == (Outcome.FETCHED, "User-agent: *\nDisallow: /é\n")
     assert found.source == b""
 
@@ -189,7 +189,7 @@ def test_a_robots_txt_is_plain_text() -> None:
 def test_of_a_giant_robots_txt_the_first_500_kib_are_read(encoding: str) -> None:
     body = b"User-agent: *\n" + b"Disallow: /x\n" * (1 << 21)
     body = gzip.compress(body) if encoding else body
-    found = parse(job(body, "text/plain", role=Role.ROBOTS, encoding=encoding), ParseOptions())
+    found = parse_page(job(body, "text/plain", role=Role.ROBOTS, encoding=encoding), ParseOptions())
     assert found.outcome is Outcome.FETCHED
     assert 500 * 1024 - 20 < len(found.text) <= 500 * 1024
 
@@ -198,7 +198,7 @@ def test_of_a_giant_robots_txt_the_first_500_kib_are_read(encoding: str) -> None
 
 
 def test_a_page_too_big_after_decompression_is_answered_as_such() -> None:
-    found = parse(job(gzip.compress(bytes(1 << 20)), encoding="gzip"), ParseOptions(max_bytes=1000))
+    found = parse_page(job(gzip.compress(bytes(1 << 20)), encoding="gzip"), ParseOptions(max_bytes=1000))
     assert (found.outcome, found.reason) == (Outcome.TOO_BIG, "gzip: more than 1,000 bytes after decompression")
     assert (found.text, found.source) == (b"", b"")
 

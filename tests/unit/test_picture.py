@@ -13,29 +13,29 @@ import numpy as np
 import pytest
 
 from gossamer.errors import UsageError
-from gossamer.graph import draw, plots
-from gossamer.graph.layout import apart, evened, force_layout
-from gossamer.graph.picture import (
-    NAME_LENGTH,
+from gossamer.graph.pictures import draw, plots
+from gossamer.graph.pictures.layout import even_out, force_layout, separate_discs
+from gossamer.graph.pictures.selection import (
+    MAX_LABEL_LENGTH,
     Picture,
-    best_level,
-    clicks_of,
-    picture_of,
-    place_in,
-    readable,
-    shortened,
-    telling_parts,
+    click_depth_counts,
+    default_level,
+    distinctive_titles,
+    last_url_part,
+    printable_line,
+    select_picture,
+    shorten_label,
 )
-from gossamer.graph.ranking import RankOptions, rank
+from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import SqliteStore
-from storing import start, visit_all
+from helpers.store.crawl_steps import start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 HOSTILE = [
     "$\\frac{1}{0}$",
@@ -65,9 +65,9 @@ def picture(names: list[str], scores: list[float] | None = None) -> Picture:
     count = len(names)
     source = np.arange(count, dtype=np.int32)
     return Picture(
-        names=[(name, f"fallback {number}") for number, name in enumerate(names)],
+        labels=[(name, f"fallback {number}") for number, name in enumerate(names)],
         scores=np.array(scores or range(count), float), groups=(source % 3).astype(np.int32), source=source,
-        target=np.roll(source, 1), strength=np.ones(count), drawn=np.ones(count, bool), level="pages", known=count,
+        target=np.roll(source, 1), strength=np.ones(count), is_drawn=np.ones(count, bool), level="pages", total_nodes=count,
     )  # fmt: skip
 
 
@@ -116,14 +116,14 @@ def test_small_graphs_have_places_too(nodes: int) -> None:
 def test_discs_that_are_moved_apart_do_not_overlap() -> None:
     chance = np.random.default_rng(1)
     places, radii = chance.normal(size=(80, 2)).astype(np.float32) * 20, chance.uniform(1, 5, 80).astype(np.float32)
-    moved = apart(places, radii, rounds=500)
+    moved = separate_discs(places, radii, rounds=500)
     distance = np.linalg.norm(moved[:, None] - moved[None], axis=2) + np.eye(80) * 100
     assert (distance > radii[:, None] + radii[None] - 0.2).all()
 
 
 def test_crowds_are_thinned_out_and_the_order_stays() -> None:
     places = np.array([[0, 0], [1, 0], [2, 0], [100, 0]], np.float32)
-    across = evened(places)[:, 0]
+    across = even_out(places)[:, 0]
     assert (np.diff(across) > 0).all()
     assert across[1] - across[0] > 10
 
@@ -133,18 +133,18 @@ def test_crowds_are_thinned_out_and_the_order_stays() -> None:
 
 def test_titles_lose_what_they_share() -> None:
     titles = [f"{name} — Python 3.11 documentation" for name in ("os", "sys", "json", "csv")]
-    assert telling_parts(titles) == ["os", "sys", "json", "csv"]
-    assert telling_parts(["Site: a", "Site: b", "Site: c", "Site: d"]) == ["a", "b", "c", "d"]
-    assert telling_parts(["A (v1)", "B (v1)", "C (v1)", "D (v1)"]) == ["A", "B", "C", "D"]
-    assert telling_parts(["same", "same", "same"]) == ["same", "same", "same"]
-    assert telling_parts(["one - two", "", "three"]) == ["one", "", "three"]
+    assert distinctive_titles(titles) == ["os", "sys", "json", "csv"]
+    assert distinctive_titles(["Site: a", "Site: b", "Site: c", "Site: d"]) == ["a", "b", "c", "d"]
+    assert distinctive_titles(["A (v1)", "B (v1)", "C (v1)", "D (v1)"]) == ["A", "B", "C", "D"]
+    assert distinctive_titles(["same", "same", "same"]) == ["same", "same", "same"]
+    assert distinctive_titles(["one - two", "", "three"]) == ["one", "", "three"]
 
 
 def test_names_are_short_and_on_one_line() -> None:
-    assert readable(" a\n\tb\x00c\u202e ") == "a b c"
-    assert shortened("x" * 100) == "x" * (NAME_LENGTH - 1) + "…"
-    assert place_in("https://example.org/docs/os.html?x=1") == "os.html?x=1"
-    assert place_in("https://example.org/") == "example.org"
+    assert printable_line(" a\n\tb\x00c\u202e ") == "a b c"
+    assert shorten_label("x" * 100) == "x" * (MAX_LABEL_LENGTH - 1) + "…"
+    assert last_url_part("https://example.org/docs/os.html?x=1") == "os.html?x=1"
+    assert last_url_part("https://example.org/") == "example.org"
 
 
 # -- choice ------------------------------------------------------------------------------------------------------------
@@ -164,41 +164,41 @@ def web(tmp_path: Path) -> Iterator[Store]:
 @pytest.mark.parametrize("with_ranks", [False, True])
 def test_the_best_nodes_are_shown(web: Store, tmp_path: Path, with_ranks: bool) -> None:
     if with_ranks:
-        rank(web, tmp_path / "graph", RankOptions())
+        rank_web(web, tmp_path / "graph", RankOptions())
     graph = open_graph(web, tmp_path / "graph")
-    made = picture_of(web, graph, "pages", 10)
-    assert len(made.names) <= 10
-    assert made.known == graph.pages.nodes
+    made = select_picture(web, graph, "pages", 10)
+    assert len(made.labels) <= 10
+    assert made.total_nodes == graph.pages.nodes
     assert made.scores.max() == 100
     assert set(made.groups) == set(range(made.groups.max() + 1))
     assert len(made.source) == len(made.target) == len(made.strength)
-    assert ((made.source >= 0) & (made.source < len(made.names))).all()
-    assert set(made.source) | set(made.target) == set(range(len(made.names)))  # nothing hangs in the air
+    assert ((made.source >= 0) & (made.source < len(made.labels))).all()
+    assert set(made.source) | set(made.target) == set(range(len(made.labels)))  # nothing hangs in the air
 
 
 def test_pages_of_the_same_title_are_named_by_their_urls(web: Store, tmp_path: Path) -> None:
-    made = picture_of(web, open_graph(web, tmp_path / "graph"), "pages", 10)
-    assert all(names[0].isdecimal() and names[1] == "A title" for names in made.names)
+    made = select_picture(web, open_graph(web, tmp_path / "graph"), "pages", 10)
+    assert all(names[0].isdecimal() and names[1] == "A title" for names in made.labels)
 
 
 def test_hosts_are_shown_where_there_are_many(web: Store, tmp_path: Path) -> None:
     graph = open_graph(web, tmp_path / "graph")
-    assert best_level(graph) == "hosts"
-    made = picture_of(web, graph, "hosts")
-    assert ("h0.example",) in made.names
+    assert default_level(graph) == "hosts"
+    made = select_picture(web, graph, "hosts")
+    assert ("h0.example",) in made.labels
 
 
 def test_a_web_without_links_is_no_picture(tmp_path: Path) -> None:
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         graph = open_graph(store, tmp_path / "graph")
         with pytest.raises(UsageError, match="nothing to draw"):
-            picture_of(store, graph, "pages")
+            select_picture(store, graph, "pages")
         with pytest.raises(UsageError, match="no seed"):
-            clicks_of(store, graph)
+            click_depth_counts(store, graph)
 
 
 def test_clicks_are_counted_from_the_seeds(web: Store, tmp_path: Path) -> None:
-    clicks = clicks_of(web, open_graph(web, tmp_path / "graph"))
+    clicks = click_depth_counts(web, open_graph(web, tmp_path / "graph"))
     assert clicks[0] == 1
     assert clicks[1] == 3
     assert clicks.sum() == 60
@@ -237,7 +237,7 @@ def test_labels_do_not_cover_one_another() -> None:
     made = picture(names, chance.uniform(0, 100, 300).tolist())
     boxes = label_boxes(made)
     assert len(boxes) > 20
-    assert not any(one.meets(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
 def label_boxes(made: Picture) -> list[draw.Box]:
@@ -270,7 +270,8 @@ def test_degrees_and_depths_are_drawn() -> None:
 def test_without_matplotlib_one_sentence_says_what_to_install() -> None:
     code = (
         "import sys, io; sys.modules['matplotlib'] = None\n"
-        "import numpy as np\nfrom gossamer.errors import UsageError\nfrom gossamer.graph.plots import draw_depths\n"
+        "import numpy as np\nfrom gossamer.errors import UsageError\n"
+        "from gossamer.graph.pictures.plots import draw_depths\n"
         "try: draw_depths(np.array([1]), 0, '', io.BytesIO(), 'svg')\n"
         "except UsageError as error: print(error)"
     )

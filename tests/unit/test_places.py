@@ -8,10 +8,10 @@ from urllib.parse import quote
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from gossamer.basics.locations import UNREADABLE_URL, is_shared, local_directory, parse_location
 from gossamer.cli.main import run
 from gossamer.errors import UsageError
-from gossamer.places import UNREADABLE, is_shared, local_directory, taken_apart
-from gossamer.store.postgres.place import postgres_place
+from gossamer.store.postgres.location import parse_postgres_location
 
 UNCLEAR = (
     "postgresql://ann:s3/s3cret@h/db",
@@ -36,9 +36,9 @@ UNCLEAR = (
     ],
 )
 def test_a_place_is_shown_without_its_password(place: str, shown: str, password: str | None) -> None:
-    url = taken_apart(place)
+    url = parse_location(place)
     assert url is not None
-    assert (url.shown, url.password) == (shown, password)
+    assert (url.without_password, url.password) == (shown, password)
 
 
 def test_a_directory_is_where_everything_of_its_web_is() -> None:
@@ -96,12 +96,12 @@ def test_no_name_leads_out_of_the_directory() -> None:
 
 
 def test_the_schema_is_not_told_to_the_database() -> None:
-    place = postgres_place("postgresql://ann:x@db/webs?schema=mine&sslmode=require")
+    place = parse_postgres_location("postgresql://ann:x@db/webs?schema=mine&sslmode=require")
     assert place.schema == "mine"
     assert conninfo_to_dict(place.connection) == {
         "user": "ann", "password": "x", "host": "db", "dbname": "webs", "sslmode": "require",
     }  # fmt: skip
-    assert place.shown == "postgresql://ann@db/webs?schema=mine&sslmode=require"
+    assert place.display_name == "postgresql://ann@db/webs?schema=mine&sslmode=require"
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_the_schema_is_not_told_to_the_database() -> None:
 )
 def test_what_is_no_place_is_refused_without_showing_a_password(url: str) -> None:
     with pytest.raises(UsageError) as refused:
-        postgres_place(url)
+        parse_postgres_location(url)
     assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("password", ["p@ss", "[x", "se%zzcret", "a b'c\\", "ü"])
 def test_a_password_reaches_the_database_as_it_is(password: str) -> None:
     for url in (f"postgresql://ann:{password}@db/webs", f"postgresql://ann:{quote(password, safe='')}@db/webs"):
-        assert conninfo_to_dict(postgres_place(url).connection)["password"] == password
+        assert conninfo_to_dict(parse_postgres_location(url).connection)["password"] == password
 
 
 @pytest.mark.parametrize(
@@ -145,4 +145,4 @@ def test_no_command_repeats_a_password(arguments: list[str], capsys: pytest.Capt
     with pytest.raises(SystemExit) as ended:
         run(arguments)
     said = capsys.readouterr()
-    assert (ended.value.code, said.out, said.err) == (2, "", f"gossamer: {UNREADABLE}\n")
+    assert (ended.value.code, said.out, said.err) == (2, "", f"gossamer: {UNREADABLE_URL}\n")

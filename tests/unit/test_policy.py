@@ -6,10 +6,10 @@ import pytest
 
 from gossamer.config import CrawlSettings, PolitenessSettings
 from gossamer.crawl import policy
-from gossamer.crawl.policy import Admissions
-from gossamer.crawl.scope import Scope
-from gossamer.crawl.urls import digest
+from gossamer.crawl.policy import AdmissionPolicy
 from gossamer.model import Admission, Candidate, Kind, Outcome, Role, State
+from gossamer.urls.canonical import url_digest
+from gossamer.urls.scope import Scope
 
 SEED = "https://example.org/"
 POLITE = PolitenessSettings()
@@ -18,11 +18,11 @@ POLITE = PolitenessSettings()
 def candidate(
     url: str, kind: Kind = Kind.HYPERLINK, *, follow: bool = True, depth: int = 1, anchor: str = ""
 ) -> Candidate:
-    return Candidate(url=url, digest=digest(url), kind=kind, follow=follow, depth=depth, anchor=anchor)
+    return Candidate(url=url, digest=url_digest(url), kind=kind, follow=follow, depth=depth, anchor=anchor)
 
 
 def admit(settings: CrawlSettings, *candidates: Candidate) -> list[Admission]:
-    return Admissions(settings, Scope(settings, [SEED]))(candidates)
+    return AdmissionPolicy(settings, Scope(settings, [SEED]))(candidates)
 
 
 def test_a_page_of_the_seeds_host_is_queued() -> None:
@@ -81,7 +81,7 @@ def test_depth_limit() -> None:
 
 
 def sitemap(url: str, hops: int) -> Candidate:
-    return Candidate(url=url, digest=digest(url), kind=Kind.SITEMAP_FILE, follow=True, depth=0, hops=hops)
+    return Candidate(url=url, digest=url_digest(url), kind=Kind.SITEMAP_FILE, follow=True, depth=0, hops=hops)
 
 
 def test_a_sitemap_named_in_robots_txt_is_read_wherever_it_is() -> None:
@@ -126,20 +126,20 @@ def test_words_of_the_url_count_for_the_topic() -> None:
 
 
 def test_copies_are_counted_by_host_and_content() -> None:
-    copies = policy.Copies(most=2)
-    seen = [copies.beyond(1, b"same") for _ in range(5)]
+    copies = policy.CopyCounter(max_copies=2)
+    seen = [copies.count_excess(1, b"same") for _ in range(5)]
     assert seen == [0, 0, 0, 3, 4]
-    assert copies.beyond(2, b"same") == 0
-    assert copies.beyond(1, b"other") == 0
+    assert copies.count_excess(2, b"same") == 0
+    assert copies.count_excess(1, b"other") == 0
 
 
 def test_the_memory_of_contents_is_bounded() -> None:
-    copies = policy.Copies(most=2)
+    copies = policy.CopyCounter(max_copies=2)
     for _ in range(3):
-        copies.beyond(1, b"often")
-    for number in range(policy.REMEMBERED_CONTENTS + 10):
-        copies.beyond(1, str(number).encode())
-    assert copies.beyond(1, b"often") == 3, "what was seen often is kept"
+        copies.count_excess(1, b"often")
+    for number in range(policy.MAX_CACHED_CONTENTS + 10):
+        copies.count_excess(1, str(number).encode())
+    assert copies.count_excess(1, b"often") == 3, "what was seen often is kept"
 
 
 @pytest.mark.parametrize(
@@ -170,18 +170,24 @@ def test_every_outcome_has_a_meaning() -> None:
 
 
 def test_the_default_pause_is_as_long_as_the_answer_took() -> None:
-    assert policy.pause_after(POLITE, own=None, crawl_delay=None, took=2.0, local=False) == 2.0
+    assert policy.pause_after(POLITE, own_delay=None, crawl_delay=None, transfer_seconds=2.0, is_local=False) == 2.0
 
 
 def test_the_default_pause_has_a_floor_on_public_hosts_only() -> None:
-    assert policy.pause_after(POLITE, own=None, crawl_delay=None, took=0.001, local=False) == POLITE.min_delay
-    assert policy.pause_after(POLITE, own=None, crawl_delay=None, took=0.001, local=True) == 0.0
+    assert (
+        policy.pause_after(POLITE, own_delay=None, crawl_delay=None, transfer_seconds=0.001, is_local=False)
+        == POLITE.min_delay
+    )
+    assert policy.pause_after(POLITE, own_delay=None, crawl_delay=None, transfer_seconds=0.001, is_local=True) == 0.0
 
 
 def test_a_crawl_delay_lengthens_the_users_pause_up_to_the_cap() -> None:
-    assert policy.pause_after(POLITE, own=0.0, crawl_delay=5.0, took=0.1, local=True) == 5.0
-    assert policy.pause_after(POLITE, own=9.0, crawl_delay=5.0, took=0.1, local=True) == 9.0
-    assert policy.pause_after(POLITE, own=0.0, crawl_delay=1e9, took=0.1, local=True) == POLITE.max_crawl_delay
+    assert policy.pause_after(POLITE, own_delay=0.0, crawl_delay=5.0, transfer_seconds=0.1, is_local=True) == 5.0
+    assert policy.pause_after(POLITE, own_delay=9.0, crawl_delay=5.0, transfer_seconds=0.1, is_local=True) == 9.0
+    assert (
+        policy.pause_after(POLITE, own_delay=0.0, crawl_delay=1e9, transfer_seconds=0.1, is_local=True)
+        == POLITE.max_crawl_delay
+    )
 
 
 def test_back_off_doubles_up_to_its_limit() -> None:
@@ -203,6 +209,6 @@ def test_retry_after(header: str, seconds: float) -> None:
 
 def test_nobody_is_there_only_where_no_connection_was_made() -> None:
     for outcome in (Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT):
-        assert policy.is_nobody_there(outcome, "")
-        assert not policy.is_nobody_there(outcome, "192.0.2.1"), "it broke, or said nothing: perhaps for this URL"
-    assert not policy.is_nobody_there(Outcome.ADDRESS, "")
+        assert policy.is_unconnected(outcome, "")
+        assert not policy.is_unconnected(outcome, "192.0.2.1"), "it broke, or said nothing: perhaps for this URL"
+    assert not policy.is_unconnected(Outcome.ADDRESS, "")

@@ -8,19 +8,19 @@ import pytest
 import zstandard
 
 from gossamer.graph.reports import inspection, inspector
-from gossamer.graph.reports.alternates import alternates_in
-from gossamer.graph.reports.inspection import inspected
-from gossamer.graph.reports.inspector import Found, Job
-from gossamer.graph.reports.languages import fault_of
-from gossamer.graph.reports.markup import faults_in
+from gossamer.graph.reports.hreflang import hreflang_annotations
+from gossamer.graph.reports.inspection import inspect_pages
+from gossamer.graph.reports.inspector import InspectionJob, InspectionResult
+from gossamer.graph.reports.languages import hreflang_fault
+from gossamer.graph.reports.markup import markup_faults
 
 URL = "https://example.org/dir/page"
 START = '<!DOCTYPE html>\n<html lang="en"><head><title>T</title></head><body>\n'
 END = "\n</body></html>"
 
 
-def job(html: str, what: str = "markup", charset: str = "utf-8", number: int = 1) -> Job:
-    return Job(number, what, URL, charset, zstandard.compress(html.encode(charset)))  # type: ignore[arg-type]
+def job(html: str, what: str = "markup", charset: str = "utf-8", number: int = 1) -> InspectionJob:
+    return InspectionJob(number, what, URL, charset, zstandard.compress(html.encode(charset)))  # type: ignore[arg-type]
 
 
 # -- markup ------------------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ def job(html: str, what: str = "markup", charset: str = "utf-8", number: int = 1
 
 def test_a_page_without_fault_has_none() -> None:
     body = '<p id="a">One<p id="b">Two<ul><li>x<li>y</ul><img src="i" alt=""><br><svg><path d=""/></svg>&amp;'
-    assert list(faults_in(job(START + body + END))) == []
+    assert list(markup_faults(job(START + body + END))) == []
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_a_page_without_fault_has_none() -> None:
     ],
 )
 def test_a_fault_is_told_with_its_line(body: str, fault: str, line: int) -> None:
-    found = {kind: at for kind, _, at, _ in faults_in(job(START + body + END))}
+    found = {kind: at for kind, _, at, _ in markup_faults(job(START + body + END))}
     assert found == {fault: line}
 
 
 def test_a_page_that_ends_within_a_tag_is_told() -> None:
-    assert [fault for fault, *_ in faults_in(job(START + "x\n<a hr"))] == ["cut short"]
+    assert [fault for fault, *_ in markup_faults(job(START + "x\n<a hr"))] == ["cut short"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_page_that_ends_within_a_tag_is_told() -> None:
 )
 def test_a_page_that_browsers_show_in_quirks_mode_is_told(doctype: str) -> None:
     html = doctype + "<html><head><title>T</title></head><body>x</body></html>"
-    assert list(faults_in(job(html))) == [("no doctype, or an outdated one", 1, 1, "")]
+    assert list(markup_faults(job(html))) == [("no doctype, or an outdated one", 1, 1, "")]
 
 
 @pytest.mark.parametrize(
@@ -75,17 +75,17 @@ def test_a_page_that_browsers_show_in_quirks_mode_is_told(doctype: str) -> None:
     [("<div>", "<div>"), ("<p><span>x</p>", "before </p>"), ("</br>", "</br>"), ("<col>", "<col>"), ("&no;", "&no;")],
 )
 def test_a_fault_names_what_it_is_about(body: str, detail: str) -> None:
-    ((_, _, _, told),) = faults_in(job(START + body + END))
+    ((_, _, _, told),) = markup_faults(job(START + body + END))
     assert told == detail
 
 
 def test_ids_used_twice_are_named() -> None:
     body = "".join(f'<p id="i{n}">x</p><p id="i{n}">y</p>' for n in range(7))
-    assert list(faults_in(job(START + body + END))) == [("id used twice", 7, None, "i0, i1, i2, i3, i4 and 2 more")]
+    assert list(markup_faults(job(START + body + END))) == [("id used twice", 7, None, "i0, i1, i2, i3, i4 and 2 more")]
 
 
 def test_a_page_is_read_in_its_own_charset() -> None:
-    assert list(faults_in(job(START + '<p id="é">x' + END, charset="utf-16"))) == []
+    assert list(markup_faults(job(START + '<p id="é">x' + END, charset="utf-16"))) == []
 
 
 # -- hreflang ----------------------------------------------------------------------------------------------------------
@@ -97,19 +97,19 @@ def test_annotations_are_read_as_browsers_would() -> None:
         '<link rel="alternate" hreflang="fr" href="https://fr.example/"><link rel="alternate" href="feed">'
         '<link rel="next" hreflang="it" href="it"><link rel="alternate" hreflang="es" href="javascript:x">'
     )
-    assert list(alternates_in(job(html, "hreflang"))) == [
+    assert list(hreflang_annotations(job(html, "hreflang"))) == [
         ("de", "https://example.org/other/de"), ("fr", "https://fr.example/"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("good", ["en", "en-US", "EN-us", "pt-br", "zh-Hant", "zh-hant-TW", "x-default", " de "])
 def test_languages_are_accepted(good: str) -> None:
-    assert fault_of(good) == ""
+    assert hreflang_fault(good) == ""
 
 
 @pytest.mark.parametrize("bad", ["", "en-UK", "jp", "en_US", "es-419", "english", "de-de-de", "x-DEFAULTS", "en-"])
 def test_what_is_no_language_is_not(bad: str) -> None:
-    assert fault_of(bad) != ""
+    assert hreflang_fault(bad) != ""
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
@@ -117,17 +117,17 @@ def test_what_is_no_language_is_not(bad: str) -> None:
 
 def test_pages_come_back_in_their_order() -> None:
     jobs = (job(START + "</b>" * (number % 7) + END, number=number) for number in range(100))
-    found = list(inspected(jobs, processes=2))
+    found = list(inspect_pages(jobs, processes=2))
     assert [each.page for each in found] == list(range(100))
     assert [bool(each.rows) for each in found] == [number % 7 > 0 for number in range(100)]
 
 
 def test_a_page_that_ends_its_process_is_told_and_the_others_are_looked_into() -> None:
-    jobs = [job(START + END, number=1), Job(2, "markup", URL, "", b"not zstd"), job("<p>", number=3)]
-    good, bad, other = inspected(jobs, processes=1)
-    assert good == Found(1, ())
+    jobs = [job(START + END, number=1), InspectionJob(2, "markup", URL, "", b"not zstd"), job("<p>", number=3)]
+    good, bad, other = inspect_pages(jobs, processes=1)
+    assert good == InspectionResult(1, ())
     assert (bad.page, bad.rows) == (2, ())
-    assert "ended with 1" in bad.why_not
+    assert "ended with 1" in bad.failure
     assert other.rows
 
 
@@ -138,13 +138,13 @@ def test_a_page_that_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         process.wait()
         return process
 
-    start = inspection._start
-    monkeypatch.setattr(inspection, "_start", killed)
-    (found,) = inspected([job(START + END)], processes=1)
-    assert found.why_not == f"it takes longer than {inspector.SECONDS:.0f} s"
+    start = inspection._start_process
+    monkeypatch.setattr(inspection, "_start_process", killed)
+    (found,) = inspect_pages([job(START + END)], processes=1)
+    assert found.failure == f"it takes longer than {inspector.MAX_SECONDS:.0f} s"
 
 
 def test_looking_can_be_given_up_at_any_time() -> None:
-    looking = inspected((job(START + END, number=number) for number in range(10_000)), processes=2)
+    looking = inspect_pages((job(START + END, number=number) for number in range(10_000)), processes=2)
     assert next(looking).page == 0
     looking.close()  # type: ignore[attr-defined]

@@ -10,34 +10,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.model import Field
-from gossamer.revisit.dates import http_time, listed_time
-from gossamer.revisit.evidence import DAY, FREQUENCIES, Evidence, after, at_first, believed, rate
-from gossamer.revisit.pace import (
-    DOUBTFUL,
-    LISTING,
-    NEWER,
-    RESTING,
-    UNCHANGED,
-    UNREACHABLE,
-    UNTOLD,
-    Limits,
-    Schedule,
-    changes_for,
-    out_of_date,
-    pace_of,
-    rate_of,
-    schedule_for,
-    told_of,
-    worth,
+from gossamer.revisit.dates import parse_http_date, parse_listed_date
+from gossamer.revisit.evidence import (
+    DAY,
+    FREQUENCIES,
+    Evidence,
+    change_rate,
+    initial_evidence,
+    prior_evidence,
+    with_visit,
 )
-from gossamer.revisit.sameness import LONGEST, matter, says_the_same
+from gossamer.revisit.pace import (
+    GONE_OR_REFUSED,
+    HINT_NEWER,
+    HINT_UNCHANGED,
+    LISTING,
+    MISSING_ONCE,
+    NO_HINT,
+    UNREACHABLE,
+    PaceLimits,
+    Schedule,
+    changes_at_share,
+    listing_hint,
+    pace_rate,
+    page_pace,
+    schedule_within_budget,
+    stale_probability,
+    visit_worth,
+)
+from gossamer.revisit.sameness import MAX_COMPARED, is_same_content, without_volatile
 
 PERIODS = st.floats(min_value=3600.0, max_value=500 * DAY)
 AGES = st.floats(min_value=1.0, max_value=400 * DAY)
 
 
-def pace(period: float, *, backlinks: int = 0, seed: bool = False, told: int = UNTOLD) -> int:
-    return pace_of(Evidence(dated=1.0, quiet=period), backlinks=backlinks, seed=seed, told=told)
+def pace(period: float, *, backlinks: int = 0, seed: bool = False, told: int = NO_HINT) -> int:
+    return page_pace(Evidence(dated=1.0, quiet=period), backlinks=backlinks, seed=seed, hint=told)
 
 
 # -- the estimator -----------------------------------------------------------------------------------------------------
@@ -50,9 +58,9 @@ def test_at_regular_times_it_is_the_estimator_of_cho_and_garcia_molina(
     changes = data.draw(st.integers(0, visits))
     evidence = Evidence()
     for number in range(visits):
-        evidence = after(evidence, interval, changed=number < changes, fade=1.0)
+        evidence = with_visit(evidence, interval, changed=number < changes, fade=1.0)
     theirs = -math.log((visits - changes + 0.5) / (visits + 0.5)) / interval
-    assert rate(evidence) == pytest.approx(theirs, rel=1e-6, abs=1e-15)
+    assert change_rate(evidence) == pytest.approx(theirs, rel=1e-6, abs=1e-15)
 
 
 def visited(period: float, waits: tuple[float, ...], visits: int, *, dated: bool, seed: int) -> Evidence:
@@ -63,7 +71,7 @@ def visited(period: float, waits: tuple[float, ...], visits: int, *, dated: bool
         wait = chance.choice(waits)
         # The process looks the same backwards: the last change was so long ago.
         ago = chance.expovariate(1 / period)
-        evidence = after(evidence, wait, changed=ago < wait, age=ago if dated and ago < wait else None, fade=1.0)
+        evidence = with_visit(evidence, wait, changed=ago < wait, age=ago if dated and ago < wait else None, fade=1.0)
     return evidence
 
 
@@ -73,48 +81,48 @@ def test_the_rate_of_a_poisson_process_is_found(waits: tuple[float, ...], dated:
     evidence = visited(3 * DAY, waits, 3_000, dated=dated, seed=7)
     # Of irregular waits only the mean is kept, which leaves an error that does not go away.
     near = 0.05 if dated or len(set(waits)) == 1 else 0.25
-    assert 1 / rate(evidence) == pytest.approx(3 * DAY, rel=near)
+    assert 1 / change_rate(evidence) == pytest.approx(3 * DAY, rel=near)
 
 
 @given(PERIODS, st.lists(st.tuples(AGES, st.booleans(), st.none() | AGES), max_size=30))
 def test_the_estimate_is_always_a_number(period: float, visits: list[tuple[float, bool, float | None]]) -> None:
-    evidence = believed(period)
+    evidence = prior_evidence(period)
     for wait, changed, age in visits:
-        evidence = after(evidence, wait, changed=changed, age=age)
-    assert 0 < rate(evidence) < math.inf
-    assert 0 <= pace_of(evidence, backlinks=0, seed=False) < LISTING
+        evidence = with_visit(evidence, wait, changed=changed, age=age)
+    assert 0 < change_rate(evidence) < math.inf
+    assert 0 <= page_pace(evidence, backlinks=0, seed=False) < LISTING
 
 
 @given(PERIODS, AGES)
 def test_a_visit_without_a_change_never_makes_a_page_faster_and_one_with_a_change_never_much_slower(
     period: float, wait: float
 ) -> None:
-    before = believed(period)
-    assert rate(after(before, wait, changed=False, fade=1.0)) <= rate(before) * (1 + 1e-9)
-    assert rate(after(before, wait, changed=True, fade=1.0)) >= rate(before) * 0.25, (
+    before = prior_evidence(period)
+    assert change_rate(with_visit(before, wait, changed=False, fade=1.0)) <= change_rate(before) * (1 + 1e-9)
+    assert change_rate(with_visit(before, wait, changed=True, fade=1.0)) >= change_rate(before) * 0.25, (
         "the correction for bias weighs as much as little evidence"
     )
 
 
 def test_a_page_that_begins_to_change_is_soon_believed() -> None:
-    evidence = believed(14 * DAY)
+    evidence = prior_evidence(14 * DAY)
     for _ in range(30):
-        evidence = after(evidence, 10 * DAY, changed=False)
-    assert 1 / rate(evidence) > 100 * DAY
+        evidence = with_visit(evidence, 10 * DAY, changed=False)
+    assert 1 / change_rate(evidence) > 100 * DAY
     for _ in range(20):
-        evidence = after(evidence, DAY, changed=True)
-    assert 1 / rate(evidence) < 3 * DAY
+        evidence = with_visit(evidence, DAY, changed=True)
+    assert 1 / change_rate(evidence) < 3 * DAY
 
 
 @pytest.mark.parametrize(("word", "period"), FREQUENCIES.items())
 def test_a_sitemaps_changefreq_is_believed_at_first(word: str, period: float) -> None:
-    assert 1 / rate(at_first(None, believed(period))) == pytest.approx(period), word
+    assert 1 / change_rate(initial_evidence(None, prior_evidence(period))) == pytest.approx(period), word
 
 
 def test_an_old_page_is_taken_to_change_more_seldom_than_a_new_one() -> None:
-    old, new, unknown = (rate(at_first(age)) for age in (1000 * DAY, DAY, None))
+    old, new, unknown = (change_rate(initial_evidence(age)) for age in (1000 * DAY, DAY, None))
     assert old < unknown < new
-    assert rate(at_first(5.0)) == unknown, "the time of the answer says nothing"
+    assert change_rate(initial_evidence(5.0)) == unknown, "the time of the answer says nothing"
 
 
 # -- worth and schedule ------------------------------------------------------------------------------------------------
@@ -125,41 +133,43 @@ def test_the_longer_ago_the_more_a_visit_is_worth_and_never_more_than_the_time_b
     period: float, one: float, other: float
 ) -> None:
     number = pace(period)
-    assert worth(number, min(one, other)) <= worth(number, max(one, other)) <= 1.0000001 / rate_of(number)
-    assert 0 <= out_of_date(number, one) <= 1
+    assert visit_worth(number, min(one, other)) <= visit_worth(number, max(one, other)) <= 1.0000001 / pace_rate(number)
+    assert 0 <= stale_probability(number, one) <= 1
 
 
 def test_a_page_that_changes_too_fast_is_worth_less_than_one_that_changes_now_and_then() -> None:
-    assert worth(pace(3600.0), 7 * DAY) < worth(pace(7 * DAY), 7 * DAY) > worth(pace(400 * DAY), 7 * DAY)
+    assert (
+        visit_worth(pace(3600.0), 7 * DAY) < visit_worth(pace(7 * DAY), 7 * DAY) > visit_worth(pace(400 * DAY), 7 * DAY)
+    )
 
 
 def test_what_a_sitemap_says_to_be_newer_comes_first_and_what_it_says_to_be_the_same_last() -> None:
-    newer, untold, same = (worth(pace(7 * DAY, told=told), DAY) for told in (NEWER, UNTOLD, UNCHANGED))
+    newer, untold, same = (visit_worth(pace(7 * DAY, told=told), DAY) for told in (HINT_NEWER, NO_HINT, HINT_UNCHANGED))
     assert newer > untold > same
 
 
 def test_important_pages_come_sooner() -> None:
-    by_links = [worth(pace(7 * DAY, backlinks=number), DAY) for number in (0, 10, 100, 1_000)]
+    by_links = [visit_worth(pace(7 * DAY, backlinks=number), DAY) for number in (0, 10, 100, 1_000)]
     assert by_links == sorted(set(by_links))
-    assert worth(pace(7 * DAY, seed=True), DAY) == by_links[-1]
+    assert visit_worth(pace(7 * DAY, seed=True), DAY) == by_links[-1]
 
 
 @given(st.floats(0, 0.999))
 def test_the_worth_can_be_turned_round(share: float) -> None:
-    x = changes_for(share)
+    x = changes_at_share(share)
     assert 1 - math.exp(-x) * (1 + x) == pytest.approx(share, abs=1e-9)
 
 
 @given(st.integers(0, 1023), st.floats(0, 1e9), st.floats(60, DAY), st.floats(2 * DAY, 300 * DAY))
 def test_every_interval_lies_between_the_limits(number: int, price: float, shortest: float, longest: float) -> None:
-    schedule = Schedule(limits=Limits(shortest=shortest, longest=longest), price=price)
+    schedule = Schedule(limits=PaceLimits(shortest=shortest, longest=longest), price=price)
     assert shortest <= schedule.interval(number) <= longest
 
 
 def test_fixed_paces_have_their_own_times() -> None:
-    limits = Limits(longest=9 * DAY, listings=100.0, confirm=200.0)
+    limits = PaceLimits(longest=9 * DAY, listings=100.0, confirm=200.0)
     schedule = Schedule(limits=limits, price=1e9)
-    assert [schedule.interval(number) for number in (LISTING, DOUBTFUL, UNREACHABLE, RESTING)] == [
+    assert [schedule.interval(number) for number in (LISTING, MISSING_ONCE, UNREACHABLE, GONE_OR_REFUSED)] == [
         100,
         200,
         DAY,
@@ -169,24 +179,24 @@ def test_fixed_paces_have_their_own_times() -> None:
 
 @given(st.dictionaries(st.integers(0, 255), st.integers(1, 10_000), min_size=1, max_size=20), st.floats(1e-5, 10.0))
 def test_a_schedule_asks_for_no_more_visits_than_there_may_be(paces: dict[int, int], visits: float) -> None:
-    limits = Limits()
-    schedule = schedule_for(paces, limits, visits)
+    limits = PaceLimits()
+    schedule = schedule_within_budget(paces, limits, visits)
     least = sum(paces.values()) / limits.longest  # every page once in the longest time, whatever it costs
     assert schedule.expected_visits(paces) <= max(visits, least) * 1.01
 
 
 def test_no_schedule_with_the_same_visits_keeps_more_pages_up_to_date() -> None:
     paces = {pace(DAY): 400, pace(7 * DAY): 600, pace(30 * DAY): 600, pace(300 * DAY): 400}
-    limits = Limits(shortest=60.0, longest=200 * DAY)
+    limits = PaceLimits(shortest=60.0, longest=200 * DAY)
     visits = 300 / DAY
 
     def up_to_date(intervals: dict[int, float]) -> float:
         return sum(
-            number * -math.expm1(-rate_of(each) * intervals[each]) / (rate_of(each) * intervals[each])
+            number * -math.expm1(-pace_rate(each) * intervals[each]) / (pace_rate(each) * intervals[each])
             for each, number in paces.items()
         )
 
-    schedule = schedule_for(paces, limits, visits)
+    schedule = schedule_within_budget(paces, limits, visits)
     ours = {each: schedule.interval(each) for each in paces}
     best = up_to_date(ours)
     chance = random.Random(3)
@@ -206,7 +216,7 @@ def test_a_schedule_that_is_told_nothing_cannot_gain_much_where_visits_are_few()
     site: list[tuple[float | None, int]] = [(DAY, 400), (7 * DAY, 600), (30 * DAY, 600), (None, 400)]
     pages, visits = 2_000, 300 / DAY
     paces = {pace(period or 1_000 * DAY): number for period, number in site}
-    schedule = schedule_for(paces, Limits(shortest=60.0, longest=30 * DAY), visits)
+    schedule = schedule_within_budget(paces, PaceLimits(shortest=60.0, longest=30 * DAY), visits)
     intervals = [schedule.interval(pace(period or 1_000 * DAY)) for period, _ in site]
     best = sum(n * share_up_to_date(period, t) for (period, n), t in zip(site, intervals, strict=True)) / pages
     in_turn = sum(n * share_up_to_date(period, pages / visits) for period, n in site) / pages
@@ -215,9 +225,9 @@ def test_a_schedule_that_is_told_nothing_cannot_gain_much_where_visits_are_few()
 
 
 def test_dates_that_were_wrong_twice_are_not_believed_any_more() -> None:
-    assert [told_of(20.0, 10.0, misled) for misled in range(3)] == [NEWER, NEWER, UNTOLD]
-    assert told_of(5.0, 10.0, 0) == UNCHANGED
-    assert told_of(None, 10.0, 0) == UNTOLD
+    assert [listing_hint(20.0, 10.0, misled) for misled in range(3)] == [HINT_NEWER, HINT_NEWER, NO_HINT]
+    assert listing_hint(5.0, 10.0, 0) == HINT_UNCHANGED
+    assert listing_hint(None, 10.0, 0) == NO_HINT
 
 
 # -- what counts as a change -------------------------------------------------------------------------------------------
@@ -236,7 +246,7 @@ def test_dates_that_were_wrong_twice_are_not_believed_any_more() -> None:
     ],
 )
 def test_what_every_answer_says_anew_is_no_change(before: str, now: str) -> None:
-    assert says_the_same([(Field.TEXT, before)], [(Field.TEXT, now)])
+    assert is_same_content([(Field.TEXT, before)], [(Field.TEXT, now)])
 
 
 @pytest.mark.parametrize(
@@ -251,25 +261,27 @@ def test_what_every_answer_says_anew_is_no_change(before: str, now: str) -> None
     ],
 )
 def test_what_a_reader_would_see_changed_is_a_change(before: str, now: str) -> None:
-    assert not says_the_same([(Field.TEXT, before)], [(Field.TEXT, now)])
+    assert not is_same_content([(Field.TEXT, before)], [(Field.TEXT, now)])
 
 
 def test_the_same_words_in_another_field_are_a_change() -> None:
-    assert not says_the_same([(Field.H1, "Spiders")], [(Field.PARAGRAPH, "Spiders")])
-    assert not says_the_same([(Field.TEXT, "a")], [(Field.TEXT, "a"), (Field.TEXT, "b")])
+    assert not is_same_content([(Field.H1, "Spiders")], [(Field.PARAGRAPH, "Spiders")])
+    assert not is_same_content([(Field.TEXT, "a")], [(Field.TEXT, "a"), (Field.TEXT, "b")])
 
 
 @pytest.mark.parametrize(
     "piece", ["a-", "1:11", "12 may ", "1", "a1", "generated 1.1.1.", "_", "2024-05-12 ", "1 s ", "12:00:00+"]
 )
 def test_no_text_takes_long_to_compare(piece: str) -> None:
-    assert len(matter(piece * (LONGEST // len(piece)))) <= LONGEST  # the limit of the test's time is the claim
+    assert (
+        len(without_volatile(piece * (MAX_COMPARED // len(piece)))) <= MAX_COMPARED
+    )  # the limit of the test's time is the claim
 
 
 @given(st.text(max_size=200))
 def test_text_that_is_the_same_says_the_same(text: str) -> None:
-    assert matter(text) == matter(text)
-    assert says_the_same([(Field.TEXT, text)], [(Field.TEXT, text)])
+    assert without_volatile(text) == without_volatile(text)
+    assert is_same_content([(Field.TEXT, text)], [(Field.TEXT, text)])
 
 
 # -- dates -------------------------------------------------------------------------------------------------------------
@@ -287,7 +299,7 @@ def test_text_that_is_the_same_says_the_same(text: str) -> None:
     ],
 )
 def test_last_modified_is_read(written: str, at: float | None) -> None:
-    read = http_time(written)
+    read = parse_http_date(written)
     assert read == at or (at is None and read in {784111777.0, None})
 
 
@@ -305,10 +317,10 @@ def test_last_modified_is_read(written: str, at: float | None) -> None:
     ],
 )
 def test_dates_of_sitemaps_and_feeds_are_read(written: str, at: float | None) -> None:
-    assert listed_time(written) == at
+    assert parse_listed_date(written) == at
 
 
 @given(st.text(max_size=80))
 def test_no_date_is_a_fault(written: str) -> None:
-    http_time(written)
-    listed_time(written)
+    parse_http_date(written)
+    parse_listed_date(written)

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from examples import usually
-from gossamer.crawl.robots import ALLOW_ALL, MAX_BYTES, RobotsRules, meaning_of, robots_directives, robots_text
 from gossamer.model import Outcome
+from gossamer.urls.robots import (
+    ALLOW_ALL,
+    MAX_BYTES,
+    RobotsRules,
+    classify_robots_response,
+    decode_robots,
+    parse_directives,
+)
+from helpers.examples import usually
 
 # -- matching --------------------------------------------------------------------------------------------------------
 
@@ -35,7 +42,7 @@ def matches_by_regex(pattern: str, path: str) -> bool:
 @example("*$", "/")
 def test_a_pattern_matches_where_a_regular_expression_does(pattern: str, path: str) -> None:
     rules = RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}")
-    assert rules.allowed(path, "bot") is not matches_by_regex(pattern, path)
+    assert rules.allows(path, "bot") is not matches_by_regex(pattern, path)
 
 
 @settings(max_examples=usually(1000))
@@ -46,7 +53,7 @@ def test_the_longest_match_wins_and_allow_at_a_tie(rules: list[tuple[str, bool]]
     lines = [f"{'Allow' if allow else 'Disallow'}: {pattern}" for pattern, allow in rules]
     matching = [(len(pattern), allow) for pattern, allow in rules if matches_by_regex(pattern, path)]
     expected = max(matching, default=(0, True))[1]
-    assert RobotsRules.parse("\n".join(["User-agent: *", *lines])).allowed(path, "bot") is expected
+    assert RobotsRules.parse("\n".join(["User-agent: *", *lines])).allows(path, "bot") is expected
 
 
 @pytest.mark.parametrize(
@@ -73,27 +80,27 @@ def test_the_longest_match_wins_and_allow_at_a_tie(rules: list[tuple[str, bool]]
     ],
 )
 def test_octets_are_compared_as_the_rfc_says(pattern: str, url: str, matched: bool) -> None:
-    assert RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}").allowed(url, "bot") is not matched
+    assert RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}").allows(url, "bot") is not matched
 
 
 def test_a_character_counts_by_its_octets_however_it_is_written() -> None:
     plain, encoded = "Allow: /ツ", "Disallow: /%E3%83%84"
-    assert RobotsRules.parse(f"User-agent: *\n{plain}\n{encoded}").allowed("/%E3%83%84", "bot")
+    assert RobotsRules.parse(f"User-agent: *\n{plain}\n{encoded}").allows("/%E3%83%84", "bot")
     longer = f"User-agent: *\n{encoded}\nAllow: /*abcd"  # 4 octets against 6
-    assert RobotsRules.parse(longer).allowed("/%E3%83%84abcd", "bot")
+    assert RobotsRules.parse(longer).allows("/%E3%83%84abcd", "bot")
 
 
 def test_robots_txt_itself_is_always_allowed() -> None:
     rules = RobotsRules.parse("User-agent: *\nDisallow: /")
-    assert rules.allowed("https://h/robots.txt", "bot")
-    assert not rules.allowed("https://h/robots.txt/x", "bot")
+    assert rules.allows("https://h/robots.txt", "bot")
+    assert not rules.allows("https://h/robots.txt/x", "bot")
 
 
 @pytest.mark.parametrize("pattern", ["/*a*a*a*a*a*a*a*a*a*a*a*b", "/" + "*a" * 900 + "*b", "/" + "*" * 2000 + "b$"])
 def test_matching_takes_no_exponential_time(pattern: str) -> None:
     rules = RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}").for_product("bot")
     began = time.process_time()
-    assert rules.allowed("/" + "a" * 1990)
+    assert rules.allows("/" + "a" * 1990)
     assert time.process_time() - began < 0.5  # 1 ms; backtracking would not come to an end
 
 
@@ -102,34 +109,34 @@ def test_matching_takes_no_exponential_time(pattern: str) -> None:
 
 def test_our_own_group_counts_and_only_else_the_group_for_all() -> None:
     rules = RobotsRules.parse("User-agent: *\nDisallow: /all\n\nUser-agent: Gossamer\nDisallow: /ours\n")
-    assert [rules.allowed(path, "gossamer") for path in ("/all", "/ours")] == [True, False]
-    assert [rules.allowed(path, "other") for path in ("/all", "/ours")] == [False, True]
+    assert [rules.allows(path, "gossamer") for path in ("/all", "/ours")] == [True, False]
+    assert [rules.allows(path, "other") for path in ("/all", "/ours")] == [False, True]
 
 
 def test_groups_of_one_agent_are_combined() -> None:
     rules = RobotsRules.parse("User-agent: g\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent: G\nDisallow: /c\n")
-    assert [rules.allowed(path, "g") for path in ("/a", "/b", "/c")] == [False, True, False]
+    assert [rules.allows(path, "g") for path in ("/a", "/b", "/c")] == [False, True, False]
 
 
 @pytest.mark.parametrize("line", ["Gossamer", "gossamer/1.0", "GOSSAMER (+https://h/)", "gossamer bot"])
 def test_a_user_agent_line_names_us_by_our_product_token(line: str) -> None:
-    assert not RobotsRules.parse(f"User-agent: {line}\nDisallow: /").allowed("/", "gossamer")
+    assert not RobotsRules.parse(f"User-agent: {line}\nDisallow: /").allows("/", "gossamer")
 
 
 @pytest.mark.parametrize("line", ["gossamers", "gossamer2", "goss", "my-gossamer", ""])
 def test_another_product_token_is_not_ours(line: str) -> None:
-    assert RobotsRules.parse(f"User-agent: {line}\nDisallow: /").allowed("/", "gossamer")
+    assert RobotsRules.parse(f"User-agent: {line}\nDisallow: /").allows("/", "gossamer")
 
 
 def test_a_group_without_rules_allows_its_agent_everything() -> None:
     rules = RobotsRules.parse("User-agent: *\nDisallow: /\nUser-agent: gossamer\nDisallow:\n")
-    assert rules.allowed("/x", "gossamer")
+    assert rules.allows("/x", "gossamer")
 
 
 def test_other_records_do_not_end_a_list_of_agents() -> None:
     rules = RobotsRules.parse("User-agent: g\nSitemap: https://h/s\nFoo: bar\nUser-agent: h\nDisallow: /x")
-    assert not rules.allowed("/x", "g")
-    assert not rules.allowed("/x", "h")
+    assert not rules.allows("/x", "g")
+    assert not rules.allows("/x", "h")
 
 
 def test_a_file_of_many_agents_sharing_many_rules_stays_small() -> None:
@@ -139,7 +146,7 @@ def test_a_file_of_many_agents_sharing_many_rules_stays_small() -> None:
     rules = "".join(f"Disallow:/{number}\n" for number in range(14_000))
     began = time.process_time()
     read = RobotsRules.parse((agents + rules).encode())
-    assert not read.allowed("/13999", "zzt")
+    assert not read.allows("/13999", "zzt")
     assert time.process_time() - began < 2  # 0.1 s; a copy for each of 13,520 agents would take minutes and gigabytes
 
 
@@ -148,29 +155,29 @@ def test_a_file_of_many_agents_sharing_many_rules_stays_small() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"<!doctype html><p>404", b"::::\n#\n:", b"\r\r\n\n"])
 def test_nonsense_allows_everything(body: bytes) -> None:
-    assert RobotsRules.parse(body).allowed("/x", "bot")
+    assert RobotsRules.parse(body).allows("/x", "bot")
 
 
 def test_what_is_beyond_500_kib_is_not_read_and_no_rule_is_cut_in_two() -> None:
     head = b"User-agent: *\nDisallow: /private\n"
     body = head + b"#" * (MAX_BYTES - len(head) - len(b"\nDisallow: /")) + b"\nDisallow: /open\n"
     rules = RobotsRules.parse(body)
-    assert not rules.allowed("/private", "bot")
-    assert rules.allowed("/x", "bot")  # "Disallow: /" is what is left of the last line within the limit
-    assert len(robots_text(body)) <= MAX_BYTES
+    assert not rules.allows("/private", "bot")
+    assert rules.allows("/x", "bot")  # "Disallow: /" is what is left of the last line within the limit
+    assert len(decode_robots(body)) <= MAX_BYTES
 
 
 def test_octets_that_are_not_utf8_match_their_percent_encoding() -> None:
-    text = robots_text(b"User-agent: *\nDisallow: /caf\xe9\n")
+    text = decode_robots(b"User-agent: *\nDisallow: /caf\xe9\n")
     assert text == "User-agent: *\nDisallow: /caf%E9\n"
-    assert not RobotsRules.parse(text).allowed("http://h/caf%e9", "bot")
+    assert not RobotsRules.parse(text).allows("http://h/caf%e9", "bot")
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_and_give_text_that_can_be_stored(body: bytes) -> None:
-    text = robots_text(body)
+    text = decode_robots(body)
     assert text.encode("utf-8").decode("utf-8") == text
-    assert RobotsRules.parse(body).allowed("/robots.txt", "bot")
+    assert RobotsRules.parse(body).allows("/robots.txt", "bot")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +192,7 @@ def test_a_crawl_delay_is_a_finite_number_of_seconds(value: str, seconds: float 
 def test_a_crawl_delay_is_for_the_agents_named_before_it() -> None:
     rules = RobotsRules.parse("User-agent: slow\nCrawl-delay: 9\nUser-agent: *\nDisallow: /x\n")
     assert [rules.for_product(product).crawl_delay for product in ("slow", "bot")] == [9.0, None]
-    assert not rules.allowed("/x", "slow")
+    assert not rules.allows("/x", "slow")
 
 
 def test_of_several_crawl_delays_the_longest_counts() -> None:
@@ -202,7 +209,7 @@ def test_sitemaps_are_absolute_distinct_and_of_every_group() -> None:
 
 def test_no_robots_txt_allows_everything() -> None:
     rules = ALLOW_ALL.for_product("bot")
-    assert rules.allowed("https://h/x")
+    assert rules.allows("https://h/x")
     assert rules.crawl_delay is None
 
 
@@ -226,12 +233,12 @@ def test_no_robots_txt_allows_everything() -> None:
     ],
 )
 def test_an_answer_means_rules_or_everything_or_nothing(outcome: Outcome, status: int, meaning: str) -> None:
-    assert meaning_of(outcome, status) == meaning
+    assert classify_robots_response(outcome, status) == meaning
 
 
 @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.FETCHED])
 def test_only_a_robots_txt_that_was_read_gives_rules(outcome: Outcome) -> None:
-    assert meaning_of(outcome, 200) in {"unavailable", "unreachable"}
+    assert classify_robots_response(outcome, 200) in {"unavailable", "unreachable"}
 
 
 # -- X-Robots-Tag and meta robots --------------------------------------------------------------------------------------
@@ -262,7 +269,7 @@ def test_only_a_robots_txt_that_was_read_gives_rules(outcome: Outcome) -> None:
     ],
 )
 def test_x_robots_tag_is_obeyed_where_it_is_meant_for_us(header: str, noindex: bool, nofollow: bool) -> None:
-    asked = robots_directives(header, [], "Gossamer")
+    asked = parse_directives(header, [], "Gossamer")
     assert (asked.noindex, asked.nofollow) == (noindex, nofollow)
 
 
@@ -281,10 +288,10 @@ def test_x_robots_tag_is_obeyed_where_it_is_meant_for_us(header: str, noindex: b
     ],
 )
 def test_meta_robots_is_obeyed_where_it_is_meant_for_us(name: str, content: str, noindex: bool, nofollow: bool) -> None:
-    asked = robots_directives("", [(name, content)], "Gossamer")
+    asked = parse_directives("", [(name, content)], "Gossamer")
     assert (asked.noindex, asked.nofollow) == (noindex, nofollow)
 
 
 def test_header_and_metas_add_up() -> None:
-    asked = robots_directives("nofollow", [("robots", "index, follow"), ("gossamer", "noindex")], "gossamer")
+    asked = parse_directives("nofollow", [("robots", "index, follow"), ("gossamer", "noindex")], "gossamer")
     assert (asked.noindex, asked.nofollow) == (True, True)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gossamer.config import CrawlSettings
-from gossamer.crawl.scope import REMEMBERED_HOSTS, Scope
 from gossamer.errors import UsageError
+from gossamer.urls.scope import MAX_CACHED_HOSTS, Scope
 
 SEED = "https://docs.example.co.uk/guide/start.html"
 
@@ -165,15 +165,15 @@ def test_the_target_of_a_seeds_redirect_joins(mode: str) -> None:
 
 def test_elsewhere_means_refused_for_the_place_alone() -> None:
     some = scope("https://h/", exclude=("ads",), max_url_length=60)
-    assert some.is_elsewhere("https://neighbour/x")
-    assert not some.is_elsewhere("https://h/x")
-    assert not some.is_elsewhere("https://ads.neighbour/x")
-    assert not some.is_elsewhere("https://neighbour/" + "x" * 60)
+    assert some.is_outside("https://neighbour/x")
+    assert not some.is_outside("https://h/x")
+    assert not some.is_outside("https://ads.neighbour/x")
+    assert not some.is_outside("https://neighbour/" + "x" * 60)
 
 
 def test_a_web_of_endless_host_names_is_judged_in_bounded_memory() -> None:
     some = scope("https://h/")
-    for number in range(REMEMBERED_HOSTS + 10):
+    for number in range(MAX_CACHED_HOSTS + 10):
         assert some.refusal(f"https://{number}.example/") == "other host"
     assert some.refusal("https://h/") == ""
-    assert len(some._remembered) <= REMEMBERED_HOSTS
+    assert len(some._prefix_cache) <= MAX_CACHED_HOSTS

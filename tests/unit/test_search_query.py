@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.index.base import (
+from gossamer.index.protocol import (
     AnyOf,
-    Changed,
+    ChangeDateFilter,
     InTitle,
     InUrl,
-    Language,
+    LanguageFilter,
+    MediaTypeFilter,
     Phrase,
     Query,
-    Site,
-    Type,
+    SiteFilter,
     Word,
 )
-from gossamer.search.query import MOST_CHARACTERS, MOST_WORDS, parse
+from gossamer.search.query import MOST_CHARACTERS, MOST_WORDS, parse_query
 
 ENGLISH = {"english": 100}
 
 
 def query(text: str) -> Query:
-    return parse(text, ENGLISH).query
+    return parse_query(text, ENGLISH).query
 
 
 def word(text: str, term: str | None = None, *, stop: bool = False) -> Word:
@@ -41,15 +41,15 @@ def test_words_are_wanted_by_their_terms() -> None:
 
 
 def test_a_word_has_a_term_for_each_language_of_the_web() -> None:
-    (node,) = parse("continues", {"english": 5, "german": 9}).query.wanted
+    (node,) = parse_query("continues", {"english": 5, "german": 9}).query.wanted
     assert isinstance(node, Word)
     assert set(node.terms) == {"continu", "continus"}
 
 
 def test_lang_asks_for_that_languages_terms_only() -> None:
-    asked = parse("nationale lang:fr", {"english": 5, "french": 9}).query
+    asked = parse_query("nationale lang:fr", {"english": 5, "french": 9}).query
     assert asked.wanted == (word("nationale", "national"),)
-    assert asked.required == (Language(name="french"),)
+    assert asked.required == (LanguageFilter(name="french"),)
 
 
 def test_stop_words_are_marked() -> None:
@@ -57,7 +57,7 @@ def test_stop_words_are_marked() -> None:
 
 
 def test_a_word_that_is_a_stop_word_on_few_pages_only_is_none() -> None:
-    (node,) = parse("die", {"english": 90, "german": 10}).query.wanted
+    (node,) = parse_query("die", {"english": 90, "german": 10}).query.wanted
     assert isinstance(node, Word)
     assert not node.stop
 
@@ -88,7 +88,7 @@ def test_what_is_typed_without_a_blank_belongs_together_or_stands_in_the_url() -
 
 
 def test_words_without_blanks_between_them_are_pairs_of_characters() -> None:
-    (node,) = parse("東京都", {"cjk": 1}).query.wanted
+    (node,) = parse_query("東京都", {"cjk": 1}).query.wanted
     assert isinstance(node, AnyOf)
     assert node.children[0] == Phrase(text="東京都", alternatives=(("東京", "京都"),))
 
@@ -100,7 +100,7 @@ def test_a_minus_excludes_a_word_a_phrase_or_what_an_operator_says() -> None:
     assert query('egg -ham -"green eggs" -site:example.org').excluded == (
         word("ham"),
         Phrase(text="green eggs", alternatives=(("green", "egg"),)),
-        Site(host="example.org"),
+        SiteFilter(host="example.org"),
     )
 
 
@@ -117,7 +117,9 @@ def test_or_joins_its_neighbours() -> None:
 
 
 def test_or_joins_operators_too() -> None:
-    assert query("site:a.org | site:b.org").required == (AnyOf(children=(Site(host="a.org"), Site(host="b.org"))),)
+    assert query("site:a.org | site:b.org").required == (
+        AnyOf(children=(SiteFilter(host="a.org"), SiteFilter(host="b.org"))),
+    )
 
 
 @pytest.mark.parametrize("text", ["OR cats", "cats OR", "OR", "cats OR -dogs"])
@@ -141,7 +143,7 @@ def test_or_that_joins_nothing_is_a_word(text: str) -> None:
     ],
 )
 def test_site(text: str, host: str, path: str) -> None:
-    assert query(text).required == (Site(host=host, path=path),)
+    assert query(text).required == (SiteFilter(host=host, path=path),)
 
 
 def test_intitle_takes_a_word_or_a_phrase() -> None:
@@ -157,14 +159,16 @@ def test_inurl_takes_words() -> None:
 
 @pytest.mark.parametrize("tag", ["en", "EN-gb", "english"])
 def test_lang_takes_tags_and_names(tag: str) -> None:
-    assert query(f"lang:{tag}").required == (Language(name="english"),)
+    assert query(f"lang:{tag}").required == (LanguageFilter(name="english"),)
 
 
 def test_type_takes_short_names_and_media_types() -> None:
-    html = AnyOf(children=(Type(media_type="text/html"), Type(media_type="application/xhtml+xml")))
-    assert query("type:pdf").required == (Type(media_type="application/pdf"),)
+    html = AnyOf(
+        children=(MediaTypeFilter(media_type="text/html"), MediaTypeFilter(media_type="application/xhtml+xml"))
+    )
+    assert query("type:pdf").required == (MediaTypeFilter(media_type="application/pdf"),)
     assert query("type:html").required == (html,)
-    assert query("type:text/markdown").required == (Type(media_type="text/markdown"),)
+    assert query("type:text/markdown").required == (MediaTypeFilter(media_type="text/markdown"),)
 
 
 def test_dates_are_days_months_or_years() -> None:
@@ -172,10 +176,10 @@ def test_dates_are_days_months_or_years() -> None:
         return datetime(year, month, day_, tzinfo=UTC).timestamp()
 
     assert query("after:2024-05-17 before:2025").required == (
-        Changed(since=day(2024, 5, 17)),
-        Changed(until=day(2025, 1, 1)),
+        ChangeDateFilter(since=day(2024, 5, 17)),
+        ChangeDateFilter(until=day(2025, 1, 1)),
     )
-    assert query("after:2024-05").required == (Changed(since=day(2024, 5, 1)),)
+    assert query("after:2024-05").required == (ChangeDateFilter(since=day(2024, 5, 1)),)
 
 
 @pytest.mark.parametrize("text", ["colour:red", "site:%%%", "lang:xx", "type:??", "after:tomorrow", "before:2024-99"])
@@ -194,19 +198,19 @@ PIECES = st.sampled_from(
 
 @given(st.lists(st.one_of(PIECES, st.text(st.characters(), max_size=8)), max_size=12).map(" ".join))
 def test_nothing_typed_is_an_error(text: str) -> None:
-    asked = parse(text, {"english": 3, "german": 2, "cjk": 1, "": 1})
+    asked = parse_query(text, {"english": 3, "german": 2, "cjk": 1, "": 1})
     for typed in asked.words:
         assert asked.text[typed.start : typed.end] == typed.text
 
 
 def test_a_very_long_question_is_cut_with_a_note() -> None:
-    asked = parse("egg " * MOST_CHARACTERS, ENGLISH)
+    asked = parse_query("egg " * MOST_CHARACTERS, ENGLISH)
     assert len(asked.text) <= MOST_CHARACTERS
     assert any("characters" in note for note in asked.notes)
 
 
 def test_very_many_words_are_cut_with_a_note() -> None:
-    asked = parse(" ".join(f"w{number}" for number in range(MOST_WORDS + 9)), ENGLISH)
+    asked = parse_query(" ".join(f"w{number}" for number in range(MOST_WORDS + 9)), ENGLISH)
     assert len(asked.query.wanted) == MOST_WORDS
     assert asked.notes == (f"Only the first {MOST_WORDS} words were looked for.",)
 

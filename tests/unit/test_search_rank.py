@@ -11,24 +11,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.index.base import STOPS, AnyOf, InTitle, Matches, Phrase, Query, Site, Word, WordSequence, term_code
+from gossamer.index.protocol import (
+    FIRST_STOP_CODE,
+    AnyOf,
+    InTitle,
+    Matches,
+    Phrase,
+    Query,
+    SiteFilter,
+    Word,
+    WordSequence,
+    term_code,
+)
 from gossamer.model import Field
 from gossamer.search.rank import (
     PARTS,
-    Outside,
-    Slot,
-    Words,
+    CandidateWords,
+    PageSignals,
+    QuerySlot,
     anchor_score,
-    first_of_twins,
-    in_order,
-    judge,
+    first_twin_positions,
+    order_candidates,
     part_weights,
     proximity_score,
-    slots,
+    query_slots,
+    score_candidates,
     text_score,
     title_score,
 )
-from gossamer.search.weights import SECOND
+from gossamer.search.weights import SECOND_PASS_WEIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +49,7 @@ if TYPE_CHECKING:
 Run = tuple[Field, list[int]]
 Page = list[Run]
 
-ASKED = [Slot(terms=("a",), words=(1,), idf=2.0), Slot(terms=("b", "c"), words=(2, 3), idf=0.5)]
+ASKED = [QuerySlot(terms=("a",), words=(1,), idf=2.0), QuerySlot(terms=("b", "c"), words=(2, 3), idf=0.5)]
 IDF = np.array([slot.idf for slot in ASKED])
 SLOT = {1: 0, 2: 1, 3: 1}
 AVERAGE = 5.0  # words of a page
@@ -55,12 +66,12 @@ pages = st.lists(
 )
 
 
-def words_of(made: list[Page]) -> Words:
-    return Words([sequence(page) for page in made], ASKED)
+def words_of(made: list[Page]) -> CandidateWords:
+    return CandidateWords([sequence(page) for page in made], ASKED)
 
 
 def sequence(page: Page) -> WordSequence:
-    words = np.array([word or STOPS for _, run in page for word in run], np.uint32)  # 0 is a stop word here
+    words = np.array([word or FIRST_STOP_CODE for _, run in page for word in run], np.uint32)  # 0 is a stop word here
     return WordSequence("", words, np.array([len(run) * 16 + field for field, run in page], np.uint32))
 
 
@@ -69,22 +80,26 @@ def sequence(page: Page) -> WordSequence:
 
 def plain_text_score(page: Page) -> float:
     long = sum(len(run) for _, run in page) / AVERAGE
-    norm = 1 - SECOND.length + SECOND.length * long
+    norm = 1 - SECOND_PASS_WEIGHTS.length + SECOND_PASS_WEIGHTS.length * long
     frequency = [0.0, 0.0]
     for field, run in page:
-        weight = SECOND.title if field is Field.TITLE else (SECOND.heading if field <= Field.H6 else 1.0) / norm
+        weight = (
+            SECOND_PASS_WEIGHTS.title
+            if field is Field.TITLE
+            else (SECOND_PASS_WEIGHTS.heading if field <= Field.H6 else 1.0) / norm
+        )
         for word in run:
             if word in SLOT:
                 frequency[SLOT[word]] += weight
-    return sum(float(idf) * f / (SECOND.saturation + f) for idf, f in zip(IDF, frequency, strict=True)) / float(
-        IDF.sum()
-    )
+    return sum(
+        float(idf) * f / (SECOND_PASS_WEIGHTS.saturation + f) for idf, f in zip(IDF, frequency, strict=True)
+    ) / float(IDF.sum())
 
 
 @given(pages)
 def test_a_word_counts_once_over_all_fields(made: list[Page]) -> None:
     expected = [plain_text_score(page) for page in made]
-    assert text_score(words_of(made), IDF, AVERAGE, SECOND) == pytest.approx(expected)
+    assert text_score(words_of(made), IDF, AVERAGE, SECOND_PASS_WEIGHTS) == pytest.approx(expected)
 
 
 def plain_proximity(page: Page) -> float:
@@ -94,12 +109,16 @@ def plain_proximity(page: Page) -> float:
         if one != other:
             for slot in (one, other):
                 pull[slot] += 1 / (there - here) ** 2
-    return sum(float(idf) * p / (SECOND.nearness + p) for idf, p in zip(IDF, pull, strict=True)) / float(IDF.sum())
+    return sum(float(idf) * p / (SECOND_PASS_WEIGHTS.nearness + p) for idf, p in zip(IDF, pull, strict=True)) / float(
+        IDF.sum()
+    )
 
 
 @given(pages)
 def test_words_pull_by_how_near_they_stand_to_others(made: list[Page]) -> None:
-    assert proximity_score(words_of(made), IDF, SECOND) == pytest.approx([plain_proximity(page) for page in made])
+    assert proximity_score(words_of(made), IDF, SECOND_PASS_WEIGHTS) == pytest.approx(
+        [plain_proximity(page) for page in made]
+    )
 
 
 def plain_title_score(page: Page) -> float:
@@ -127,46 +146,50 @@ def codes(terms: Sequence[str]) -> NDArray[np.uint32]:
 
 
 def plain_anchor_score(called: list[str]) -> float:
-    norm = 1 - SECOND.length + SECOND.length * len(called) / SECOND.called
+    norm = 1 - SECOND_PASS_WEIGHTS.length + SECOND_PASS_WEIGHTS.length * len(called) / SECOND_PASS_WEIGHTS.anchor_length
     frequency = [called.count("a") / norm, (called.count("b") + called.count("c")) / norm]
-    return sum(float(idf) * f / (SECOND.calls + f) for idf, f in zip(IDF, frequency, strict=True)) / float(IDF.sum())
+    return sum(
+        float(idf) * f / (SECOND_PASS_WEIGHTS.anchor_saturation + f) for idf, f in zip(IDF, frequency, strict=True)
+    ) / float(IDF.sum())
 
 
 @given(st.lists(callings, max_size=6))
 def test_what_others_call_a_page_counts_by_how_much_of_it_is_asked_for(called: list[list[str]]) -> None:
     expected = [plain_anchor_score(each) for each in called]
-    assert anchor_score([codes(each) for each in called], ASKED, IDF, SECOND) == pytest.approx(expected)
+    assert anchor_score([codes(each) for each in called], ASKED, IDF, SECOND_PASS_WEIGHTS) == pytest.approx(expected)
 
 
-def outside(count: int, *called: str, **columns: list[float]) -> Outside:
+def outside(count: int, *called: str, **columns: list[float]) -> PageSignals:
     plain = ("first", "pagerank", "steps", "changed")
     given_ = {name: np.array(columns.get(name, [0.0] * count)) for name in plain}
     lead = [codes(text) for text in called] or [codes("")] * count
-    return Outside(average_length=AVERAGE, callings=lead, **given_)
+    return PageSignals(average_length=AVERAGE, anchor_terms=lead, **given_)
 
 
 @given(pages)
 def test_every_part_lies_between_0_and_1_and_the_score_is_their_weighted_sum(made: list[Page]) -> None:
     count = len(made)
-    judged = judge(words_of(made), ASKED, outside(count, *["abba"] * count, pagerank=[0.7] * count), SECOND, now=1e9)
+    judged = score_candidates(
+        words_of(made), ASKED, outside(count, *["abba"] * count, pagerank=[0.7] * count), SECOND_PASS_WEIGHTS, now=1e9
+    )
     assert set(judged.parts) == set(PARTS)
     assert all(np.all((part >= 0) & (part <= 1)) for part in judged.parts.values())
-    weights = part_weights(SECOND)
+    weights = part_weights(SECOND_PASS_WEIGHTS)
     assert judged.scores == pytest.approx(sum(weights[name] * part for name, part in judged.parts.items()))
 
 
 def test_without_words_to_judge_by_the_first_pass_decides() -> None:
-    words = Words([sequence([(Field.TEXT, [0, 0])])] * 2, [])
-    judged = judge(words, [], outside(2, first=[3.0, 6.0]), SECOND, now=0)
+    words = CandidateWords([sequence([(Field.TEXT, [0, 0])])] * 2, [])
+    judged = score_candidates(words, [], outside(2, first=[3.0, 6.0]), SECOND_PASS_WEIGHTS, now=0)
     assert judged.parts["text"].tolist() == [0.5, 1.0]
 
 
 def test_home_pages_new_pages_and_important_pages_are_worth_more() -> None:
     page: list[Page] = [[(Field.PARAGRAPH, [1, 2])]] * 2
     for better in ({"steps": [0.0, 3.0]}, {"changed": [9e8, 1e8]}, {"pagerank": [0.9, 0.1]}):
-        scores = judge(words_of(page), ASKED, outside(2, **better), SECOND, now=1e9).scores
+        scores = score_candidates(words_of(page), ASKED, outside(2, **better), SECOND_PASS_WEIGHTS, now=1e9).scores
         assert scores[0] > scores[1]
-    scores = judge(words_of(page), ASKED, outside(2, "ab", "xy"), SECOND, now=1e9).scores
+    scores = score_candidates(words_of(page), ASKED, outside(2, "ab", "xy"), SECOND_PASS_WEIGHTS, now=1e9).scores
     assert scores[0] > scores[1]
 
 
@@ -178,14 +201,14 @@ def test_words_of_phrases_titles_and_choices_are_judged_by_but_neither_stop_word
         wanted=(Word(text="the", terms=("the",), stop=True), Word(text="eggs", terms=("egg",))),
         required=(
             Phrase(text="of war", alternatives=(("of", "war"), ("of", "warre"))),
-            AnyOf(children=(InTitle(text="x", terms=("x",)), Site(host="h"))),
+            AnyOf(children=(InTitle(text="x", terms=("x",)), SiteFilter(host="h"))),
             Word(text="unknown", terms=("unknown",)),
             Word(text="eggs", terms=("egg",)),
         ),
     )
     known = {"the": 0, "of": 0, "egg": 4, "war": 5, "warre": 6, "x": 7}
     frequency = {"egg": 10, "war": 3, "warre": 1, "x": 99}
-    found = slots(
+    found = query_slots(
         asked, 100, lambda term: frequency.get(term, 0), lambda terms: {t: known[t] for t in terms if t in known}
     )
     assert [(slot.terms, slot.words) for slot in found] == [
@@ -209,25 +232,25 @@ def matches(count: int, **columns: list[int]) -> Matches:
 
 def test_pages_with_all_that_is_wanted_come_first_then_the_score_decides() -> None:
     found = matches(4, whole=[0, 1, 0, 1])
-    assert in_order(found, np.array([0.9, 0.2, 0.5, 0.3]), spread=1.0)[0].tolist() == [3, 1, 0, 2]
+    assert order_candidates(found, np.array([0.9, 0.2, 0.5, 0.3]), spread=1.0)[0].tolist() == [3, 1, 0, 2]
 
 
 @given(st.lists(st.integers(0, 9).map(lambda tenths: tenths / 10), min_size=1, max_size=30))
 def test_hits_of_one_host_alone_stay_in_the_order_of_their_scores(values: list[float]) -> None:
     scores = np.array(values)
     assert (
-        in_order(matches(len(values)), scores, spread=0.9)[0].tolist()
-        == in_order(matches(len(values)), scores, spread=1.0)[0].tolist()
+        order_candidates(matches(len(values)), scores, spread=0.9)[0].tolist()
+        == order_candidates(matches(len(values)), scores, spread=1.0)[0].tolist()
     )
 
 
 def test_hits_of_one_host_are_spread_but_none_is_lost() -> None:
     found = matches(5, hosts=[1, 1, 1, 1, 2])
-    order = in_order(found, np.array([1.0, 0.99, 0.98, 0.97, 0.9]), spread=0.9)[0].tolist()
+    order = order_candidates(found, np.array([1.0, 0.99, 0.98, 0.97, 0.9]), spread=0.9)[0].tolist()
     assert order == [0, 4, 1, 2, 3]
 
 
 @given(st.lists(st.integers(0, 5), max_size=40))
 def test_exact_duplicates_fold_into_the_first_of_them(twins: list[int]) -> None:
-    kept = first_of_twins(np.array(twins, np.uint64)).tolist()
+    kept = first_twin_positions(np.array(twins, np.uint64)).tolist()
     assert kept == [at for at, twin in enumerate(twins) if twin not in twins[:at]]

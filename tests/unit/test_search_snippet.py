@@ -12,35 +12,35 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gossamer.index.analyze import analysis
-from gossamer.index.base import WordSequence
+from gossamer.basics.display import HIDDEN
+from gossamer.index.analyze import get_analyzer
+from gossamer.index.protocol import WordSequence
 from gossamer.model import Field
-from gossamer.search.rank import Slot, Words
-from gossamer.search.snippet import LENGTH, Finder, harmless, snippet
-from gossamer.search.stretch import stretches
-from gossamer.shown import HIDDEN
+from gossamer.search.rank import CandidateWords, QuerySlot
+from gossamer.search.snippet import SNIPPET_LENGTH, MatchFinder, render_snippet, without_hidden_characters
+from gossamer.search.window import find_windows
 
 Runs = list[tuple[Field, str]]
 
 
-def made(runs: Runs, look: Finder, language: str, description: str = "") -> str:
+def made(runs: Runs, look: MatchFinder, language: str, description: str = "") -> str:
     """A snippet by way of the words' numbers, as a search makes it."""
     numbers: dict[str, int] = {}
-    terms = [analysis(language).terms(text).split() for _, text in runs]
+    terms = [get_analyzer(language).terms(text).split() for _, text in runs]
     words = [numbers.setdefault(term, len(numbers) + 1) for run in terms for term in run]
     packed = [len(run) * 16 + field for (field, _), run in zip(runs, terms, strict=True)]
     sequence = WordSequence(language, np.array(words, np.uint32), np.array(packed, np.uint32))
     slots = [
-        Slot(terms=tuple(of), words=tuple(numbers.get(term, 0) for term in of), idf=1.0)
+        QuerySlot(terms=tuple(of), words=tuple(numbers.get(term, 0) for term in of), idf=1.0)
         for of in look.slots
         if any(term in numbers for term in of)
     ]
-    (stretch,) = stretches(Words([sequence], slots))
-    return snippet(runs, stretch, look, language, description)
+    (stretch,) = find_windows(CandidateWords([sequence], slots))
+    return render_snippet(runs, stretch, look, language, description)
 
 
-def finder(*words: str, language: str = "english") -> Finder:
-    return Finder([tuple(analysis(language).terms(word).split()) for word in words])
+def finder(*words: str, language: str = "english") -> MatchFinder:
+    return MatchFinder([tuple(get_analyzer(language).terms(word).split()) for word in words])
 
 
 def shown(text: str, *words: str, language: str = "english") -> str:
@@ -101,10 +101,10 @@ def test_the_quick_way_finds_what_analysing_every_word_finds(language: str, data
     look = finder(*words.split(), language=language)
     texts = data if isinstance(data, list) else [data.draw(st.text(st.sampled_from(letters), max_size=80))]
     for text in texts:
-        quick = {(place.start, place.slot) for place in look.places(text, language)}
+        quick = {(place.start, place.slot) for place in look.find(text, language)}
         slow = {
             (token.start, place)
-            for token in analysis(language).tokens(text)
+            for token in get_analyzer(language).tokens(text)
             for place, terms in enumerate(look.slots)
             if token.term in terms
         }
@@ -126,7 +126,7 @@ def test_text_that_is_made_to_take_long_does_not(word: str, text: str) -> None:
     started = time.process_time()
     look = finder(word)
     runs = [(Field.TITLE, "title"), (Field.PARAGRAPH, text), (Field.PARAGRAPH, f"The {word} stands here.")]
-    assert len(look.places(text[:2000], "english")) <= 500
+    assert len(look.find(text[:2000], "english")) <= 500
     assert marked(made(runs, look, "english"))
     assert time.process_time() - started < 1
 
@@ -200,7 +200,7 @@ def test_nothing_in_a_snippet_acts_on_who_reads_it() -> None:
 
 @given(st.text())
 def test_harmless_text_has_nothing_hidden_in_it(text: str) -> None:
-    assert all(match[1] is None for match in HIDDEN.finditer(harmless(text)))
+    assert all(match[1] is None for match in HIDDEN.finditer(without_hidden_characters(text)))
 
 
 CLUSTERS = ["egg ", "e\u0301", "👩\u200d👩\u200d👧", "🇩🇪", "क्षि", "東", "a", " ", ". ", "&", "<"]
@@ -224,4 +224,4 @@ def test_no_character_and_no_entity_is_cut(clusters: list[str]) -> None:
 @given(st.lists(st.sampled_from(["egg", "ham", "x", "a long word here", "and so on.", "東京都"]), max_size=300))
 def test_a_snippet_is_never_much_longer_than_wanted(words: list[str]) -> None:
     plain = html.unescape(re.sub("</?mark>", "", shown(" ".join(words), "egg", "ham")))
-    assert len(plain) <= LENGTH + 2
+    assert len(plain) <= SNIPPET_LENGTH + 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.search.query import parse
-from gossamer.search.suggest import completions, nearest, suggestion
+from gossamer.search.query import parse_query
+from gossamer.search.suggest import completions, nearest_word, suggestion
 
 WORDS = {"crawler": 900, "crawlers": 300, "crawled": 100, "search": 700, "searching": 30, "spider": 60, "café": 3}
 
@@ -25,7 +25,7 @@ class Words:
 
 
 def suggested(text: str, **documents: int) -> str | None:
-    asked = parse(text, {"english": 1000})
+    asked = parse_query(text, {"english": 1000})
     return suggestion(asked, [documents.get(word.text, 0) for word in asked.words], Words())
 
 
@@ -55,7 +55,7 @@ def test_a_word_that_pages_have_is_put_in_question_only_by_a_far_more_common_one
 
 
 def test_among_equally_near_words_the_most_common_wins() -> None:
-    assert nearest("crawlerz", [("crawler", 1), ("crawlers", 5)], 1) == "crawlers"
+    assert nearest_word("crawlerz", [("crawler", 1), ("crawlers", 5)], 1) == "crawlers"
 
 
 def test_completion_goes_on_with_the_last_word() -> None:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from fetching import Loop
 from gossamer.config import Settings
-from gossamer.crawl.crawler import Plan
+from gossamer.crawl.loop import CrawlPlan
 from gossamer.crawl.outbox import Outbox
+from gossamer.crawl.round_settings import RoundSettings
 from gossamer.crawl.seeds import Seeds
-from gossamer.crawl.terms import Terms
 from gossamer.model import State
 from gossamer.store.values import Round
-from storing import candidate
+from helpers.fetch.fetch_loop import Loop
+from helpers.store.crawl_steps import candidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,8 +41,8 @@ def seeds_of(loop: Loop, number: int) -> tuple[Seeds, Round, Outbox]:
         max_pages=None, max_pages_per_host=None, pages=0,
     )  # fmt: skip
     outbox = Outbox(settings.store)
-    plan = Plan(settings=settings, round=round_, product="gossamer")
-    return Seeds(plan, Terms(settings), loop.fetcher, outbox), round_, outbox
+    plan = CrawlPlan(settings=settings, round=round_, product="gossamer")
+    return Seeds(plan, RoundSettings(settings), loop.fetcher, outbox), round_, outbox
 
 
 def is_admitted(seeds: Seeds, url: str) -> bool:
@@ -75,12 +75,12 @@ def test_one_more_costs_the_same_however_many_there_are(loop: Loop) -> None:
 
 def test_a_round_in_which_nothing_is_new_costs_the_same_however_many_there_are(loop: Loop) -> None:
     (few, of_few, _), (many, of_many, _) = (seeds_of(loop, number) for number in (10, 500))
-    assert calls(lambda: few.join(of_few)) == calls(lambda: many.join(of_many))
+    assert calls(lambda: few.apply_round(of_few)) == calls(lambda: many.apply_round(of_many))
 
 
 def test_what_another_crawl_starts_from_is_a_seed_here_and_what_was_found_is_judged_by_it(loop: Loop) -> None:
     seeds, round_, outbox = seeds_of(loop, 2)
-    seeds.join(msgspec.structs.replace(round_, seeds=(*round_.seeds, NEW)))
+    seeds.apply_round(msgspec.structs.replace(round_, seeds=(*round_.seeds, NEW)))
     assert is_admitted(seeds, f"{NEW}a")
     assert outbox.readmit
     assert [*seeds.urls] == [*round_.seeds, NEW]
@@ -88,6 +88,6 @@ def test_what_another_crawl_starts_from_is_a_seed_here_and_what_was_found_is_jud
 
 def test_by_what_a_seed_led_another_crawl_to_nothing_is_judged_anew(loop: Loop) -> None:
     seeds, round_, outbox = seeds_of(loop, 2)
-    seeds.join(msgspec.structs.replace(round_, joined=(NEW,)))
+    seeds.apply_round(msgspec.structs.replace(round_, joined=(NEW,)))
     assert is_admitted(seeds, f"{NEW}a")
     assert not outbox.readmit

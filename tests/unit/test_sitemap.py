@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.sitemap import Sitemap, SitemapEntry, parse_sitemap
+from gossamer.urls.sitemap import Sitemap, SitemapEntry, parse_sitemap
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.base import LEASE_SECONDS
-from gossamer.store.naming import names
+from gossamer.store.protocol import LEASE_SECONDS
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.crawlers import NameLock
-from gossamer.store.values import Report
-from storing import lease_all, start, state
+from gossamer.store.sqlite.work.crawlers import NameLock
+from gossamer.store.values import CrawlerReport
+from gossamer.store.work.crawler_names import crawler_names
+from helpers.store.crawl_steps import lease_all, start, state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 A = "http://a.test/"
-AT_WORK = Report(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")
+AT_WORK = CrawlerReport(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def two(web: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
 
 
 def test_names_never_end() -> None:
-    given = names()
+    given = crawler_names()
     many = [next(given) for _ in range(50)]
     assert len(set(many)) == 50
     assert many[28] == "Naiad 3"
@@ -50,11 +50,11 @@ def test_names_never_end() -> None:
 
 def test_a_name_is_held_until_it_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "crawlers" / "Naiad.lock"
-    lock = NameLock.take(path)
+    lock = NameLock.acquire(path)
     assert lock is not None
-    assert NameLock.take(path) is None
+    assert NameLock.acquire(path) is None
     lock.close()
-    again = NameLock.take(path)
+    again = NameLock.acquire(path)
     assert again is not None
     again.close()
 
@@ -82,10 +82,10 @@ def test_a_crawler_puts_its_deleted_lock_file_back(two: tuple[SqliteStore, Sqlit
     crawler = start(living, A)
     lease_all(living, crawler)
     shutil.rmtree(web / "crawlers")
-    living.beat(crawler, AT_WORK, time.time())
+    living.heartbeat(crawler, AT_WORK, time.time())
     assert (web / "crawlers" / "Naiad.lock").exists()
     watcher = other.join("here", 2).id
-    other.beat(watcher, AT_WORK, time.time() + 2 * LEASE_SECONDS)
+    other.heartbeat(watcher, AT_WORK, time.time() + 2 * LEASE_SECONDS)
     assert state(other, A) == "leased", "its lock counts again, so no heartbeat is asked"
 
 
@@ -95,7 +95,7 @@ def test_a_web_copied_while_a_crawler_was_at_work_is_free_after_a_while(web: Pat
     shutil.copytree(web, tmp_path / "copy")
     copied = SqliteStore.open(tmp_path / "copy", create=False)
     crawler = copied.join("here", 2)
-    copied.beat(crawler.id, AT_WORK, time.time() + LEASE_SECONDS + 1)
+    copied.heartbeat(crawler.id, AT_WORK, time.time() + LEASE_SECONDS + 1)
     assert state(copied, A) == "queued"
     assert state(store, A) == "leased"
     copied.close()
@@ -105,7 +105,7 @@ def test_a_web_copied_while_a_crawler_was_at_work_is_free_after_a_while(web: Pat
 CHILD = """
 import sys, time
 from pathlib import Path
-from storing import lease_all, start
+from helpers.store.crawl_steps import lease_all, start
 from gossamer.store.sqlite import SqliteStore
 store = SqliteStore.open(Path(sys.argv[1]), create=True)
 lease_all(store, start(store, sys.argv[2]))

@@ -26,7 +26,7 @@ from gossamer.errors import (
 )
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.database import current_schema
-from storing import admit_all, digest, fetched, lease_all, leases, seed, start, state, visit_all
+from helpers.store.crawl_steps import admit_all, digest, fetched, lease_all, leases, seed, start, state, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

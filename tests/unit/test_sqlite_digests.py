@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.store.claims import Finder
-from gossamer.store.sqlite import SqliteStore, digests, lease
-from storing import admit_all, candidate, digest, start, visit_all
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.work import digests, lease
+from gossamer.store.work.claims import Discovery
+from helpers.store.crawl_steps import admit_all, candidate, digest, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ def other(store: SqliteStore, tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def soon_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digests, "MOST_FRESH", 3)
+    monkeypatch.setattr(digests, "MAX_FRESH", 3)
 
 
 def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -118,8 +119,8 @@ def test_an_id_of_a_transaction_that_failed_is_not_remembered(store: SqliteStore
     add(store, URLS[0])
 
     def fail() -> None:
-        with store._database.writing() as tx:
-            lease.add(tx, [candidate(url) for url in URLS[1:8]], Finder(admit_all, 1.0, None))
+        with store._database.transaction() as tx:
+            lease.add(tx, [candidate(url) for url in URLS[1:8]], Discovery(admit_all, 1.0, None))
             raise ArithmeticError
 
     with pytest.raises(ArithmeticError):

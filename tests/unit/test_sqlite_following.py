@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import SqliteStore, following
-from storing import Bond, start, visit_all
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.follow import changes
+from helpers.store.crawl_steps import Bond, start, visit_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,16 +24,16 @@ def said(at: int) -> list[Bond]:
 
 
 @pytest.mark.parametrize(
-    ("constant", "number"), [("MANY", 4), ("MANY", 0), ("MOST_CALLS", 2)]
+    ("constant", "number"), [("SCAN_RATIO", 4), ("SCAN_RATIO", 0), ("MAX_ANCHOR_COUNTS", 2)]
 )  # all read; all looked up; begun to be read, and looked up in the end
 def test_each_of_many_targets_is_called_what_pages_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, constant: str, number: int
 ) -> None:
-    monkeypatch.setattr(following, constant, number)
+    monkeypatch.setattr(changes, constant, number)
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         visit_all(store, start(store, URLS[0]), {url: said(at) for at, url in enumerate(URLS)})
         urls = {row.id: row.url for row in store.resources()}
-        found = store.anchors(list(urls), most_links=100, most_texts=10)
+        found = store.anchor_texts(list(urls), max_links=100, max_texts=10)
     for one in found:
         links = [link for at, url in enumerate(URLS) if url != urls[one.target] for link in said(at)]
         assert Counter(dict(one.texts)) == Counter(link.anchor for link in links if link.url == urls[one.target])

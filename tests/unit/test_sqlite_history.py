@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.history import OLDEST_SOURCES
-from storing import Bond, Policy, candidate, digest, fetched, gone, lease_all, leases, start, visit_all
+from gossamer.store.sqlite.work.revisits import OLDEST_SOURCES
+from helpers.store.crawl_steps import (
+    Bond,
+    Policy,
+    candidate,
+    digest,
+    fetched,
+    gone,
+    lease_all,
+    leases,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +47,7 @@ def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def again(store: SqliteStore, crawler: int, url: str) -> Lease:
-    (lease,) = store.claim(crawler, [candidate(url)], 1.0)
+    (lease,) = store.lease_urls(crawler, [candidate(url)], 1.0)
     assert lease is not None
     return lease
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import SqliteStore, link_changes
-from storing import digest, start, visit_all
+from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite.follow import link_changes
+from helpers.store.crawl_steps import digest, start, visit_all
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.store.graph import LinkChanges
+    from gossamer.store.follow.graph import LinkChanges
     from gossamer.store.sqlite.database import Database
 
 URLS = [f"http://a.test/{number}" for number in range(7)]
@@ -26,8 +27,8 @@ URLS = [f"http://a.test/{number}" for number in range(7)]
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
     """A ring of pages, one of them forgotten; read one page at a time, and every web counts as big."""
     monkeypatch.setattr(link_changes, "SOURCES_AT_ONCE", 1)
-    monkeypatch.setattr(link_changes, "BIG", 0)
-    monkeypatch.setattr(link_changes, "cores", lambda: 2)
+    monkeypatch.setattr(link_changes, "MIN_PARALLEL_PAGES", 0)
+    monkeypatch.setattr(link_changes, "available_cores", lambda: 2)
     store = SqliteStore.open(tmp_path / "wéb", create=True)
     pages = URLS[: request.param]
     links = dict(zip(pages, ([following] for following in (*pages[1:], pages[0])), strict=True))
@@ -39,7 +40,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 def by_one(store: SqliteStore) -> list[LinkChanges]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(link_changes, "cores", lambda: 1)
+        patch.setattr(link_changes, "available_cores", lambda: 1)
         return list(store.link_changes(0))
 
 
@@ -50,13 +51,13 @@ def test_two_processes_tell_what_one_does(
     expected = by_one(store)
     assert sum(len(piece.ids) for piece in expected) == len(expected) - 1
     read_here: list[Sequence[int]] = []
-    here = link_changes._changes_of
+    here = link_changes._read_changes
 
     def noted(database: Database, piece: Sequence[int]) -> LinkChanges:
         read_here.append(piece)
         return here(database, piece)
 
-    monkeypatch.setattr(link_changes, "_changes_of", noted)
+    monkeypatch.setattr(link_changes, "_read_changes", noted)
     assert list(store.link_changes(0)) == expected
     assert len(read_here) == len(expected) - len(expected) // 2
     (process,) = started

@@ -9,21 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import (
-    admission,
-    crawlers,
-    depth,
-    digests,
-    forget,
-    graph,
-    history,
-    lease,
-    link_changes,
-    read,
-    schedule,
-    submit,
-)
 from gossamer.store.sqlite.database import current_schema, migrate
+from gossamer.store.sqlite.follow import graph, link_changes
+from gossamer.store.sqlite.read import resources
+from gossamer.store.sqlite.work import admission, crawlers, depth, digests, forget, lease, revisits, schedule, submit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,20 +34,20 @@ def plan(db: sqlite3.Connection, sql: str) -> str:
 @pytest.mark.parametrize(
     ("sql", "index"),
     [
-        (lease.FREE, "hosts_free"),
+        (lease.SELECT_FREE_HOSTS, "hosts_free"),
         (lease.NEXT_PAGES, "resources_queued_pages"),
         (lease.NEXT_OTHERS, "resources_queued_others"),
         (lease.LEASED_PAGES, "resources_leased"),
-        (lease.WAITING, "hosts_free"),
+        (lease.SELECT_WAITING_HOSTS, "hosts_free"),
         (crawlers.LEASED_BY_HOST, "resources_leased"),
         (crawlers.UNLEASE, "resources_leased"),
-        (read.ERRORS, "resources_errors"),
-        (schedule.PACES_THERE, "resources_pace"),
+        (resources.ERRORS, "resources_errors"),
+        (schedule.SELECT_WAITING_PACES, "resources_pace"),
         (schedule.OLDEST, "resources_pace"),
         (schedule.QUEUE_DUE, "resources_pace"),
-        (schedule.STANDINGS_DUE, "resources_pace"),
-        (history.SINCE, "history_found"),
-        (history.OF_RESOURCE, "history_resource"),
+        (schedule.COUNT_DUE_STATES, "resources_pace"),
+        (revisits.SELECT_SINCE, "history_found"),
+        (revisits.SELECT_BY_RESOURCE, "history_resource"),
         (link_changes.CHANGED, "resources_version"),
         (link_changes.CHANGED, "forgotten_version"),
         ("SELECT id FROM resources WHERE version > ? ORDER BY version", "resources_version"),
@@ -71,13 +60,13 @@ def test_open_work_and_changes_are_found_by_indexes_that_hold_nothing_else(
     assert index in plan(db, sql)
 
 
-@pytest.mark.parametrize("sql", [lease.FREE, lease.NEXT_PAGES, lease.NEXT_OTHERS, schedule.OLDEST])
+@pytest.mark.parametrize("sql", [lease.SELECT_FREE_HOSTS, lease.NEXT_PAGES, lease.NEXT_OTHERS, schedule.OLDEST])
 def test_the_next_work_comes_sorted_from_its_index(db: sqlite3.Connection, sql: str) -> None:
     assert "TEMP B-TREE" not in plan(db, sql)
 
 
 MODULES = (
-    admission, crawlers, depth, digests, forget, graph, history, lease, link_changes, read, schedule, submit,
+    admission, crawlers, depth, digests, forget, graph, revisits, lease, link_changes, resources, schedule, submit,
 )  # fmt: skip
 STATEMENTS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": sql
@@ -91,7 +80,7 @@ STATEMENTS = {
 # Whole tables that are meant to be read: hosts for a list of them, crawlers (a few rows), depths after a change of
 # scope, the resources of a host that is forgotten; and partial indexes, which are as short as the work at hand.
 READ_AS_A_WHOLE = {
-    "read.HOSTS", "crawlers.AT_WORK", "crawlers.LATEST", "crawlers.HOSTS_AND_CRAWLERS",
+    "resources.HOSTS", "crawlers.AT_WORK", "crawlers.LATEST", "crawlers.HOSTS_AND_CRAWLERS",
     "crawlers.OTHERS_WITHOUT_HOSTS", "depth.NEARER_BY_LINK", "depth.NEARER_BY_REDIRECT", "graph.RANKED_HOSTS",
 }  # fmt: skip
 

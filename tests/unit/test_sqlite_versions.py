@@ -21,7 +21,7 @@ import pytest
 from gossamer.errors import StoreError
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.database import Schema, current_schema, migrate
-from storing import admit_all, digest, recount, seed, start, visit_all
+from helpers.store.crawl_steps import admit_all, digest, recount, seed, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable

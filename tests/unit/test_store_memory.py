@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from gossamer.store.memory import REMEMBERED_URLS, Memory, Remembered
+from gossamer.store.work.url_cache import MAX_CACHED_URLS, KnownResource, UrlCache
 
-ENTRY = Remembered(1, 0, 0)
+ENTRY = KnownResource(1, 0, 0)
 
 
-def fill(memory: Memory, name: bytes) -> None:
+def fill(memory: UrlCache, name: bytes) -> None:
     """Remember so much else that a generation passes."""
-    memory.remember({b"%s %d" % (name, number): ENTRY for number in range(REMEMBERED_URLS + 1)})
+    memory.put({b"%s %d" % (name, number): ENTRY for number in range(MAX_CACHED_URLS + 1)})
 
 
 def test_what_is_asked_for_outlives_generations_and_what_is_not_is_dropped() -> None:
-    memory = Memory()
-    memory.remember({b"asked for": ENTRY, b"not asked for": ENTRY})
+    memory = UrlCache()
+    memory.put({b"asked for": ENTRY, b"not asked for": ENTRY})
     fill(memory, b"first")
-    assert memory.recall({b"asked for", b"never seen"}) == {b"asked for": ENTRY}
+    assert memory.lookup({b"asked for", b"never seen"}) == {b"asked for": ENTRY}
     fill(memory, b"second")
-    assert memory.recall({b"asked for", b"not asked for"}) == {b"asked for": ENTRY}
+    assert memory.lookup({b"asked for", b"not asked for"}) == {b"asked for": ENTRY}

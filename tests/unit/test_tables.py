@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.files.tables import (
-    CHUNK,
+    CHUNK_ROWS,
     CHUNKS_IN_GROUP,
     WRITERS,
     Column,
@@ -151,7 +151,7 @@ def test_memory_does_not_grow_with_the_rows(form: str) -> None:
         return found
 
     peak(10)  # what is imported on first use
-    many = CHUNK * 2 * (CHUNKS_IN_GROUP if form == "parquet" else 1)
+    many = CHUNK_ROWS * 2 * (CHUNKS_IN_GROUP if form == "parquet" else 1)
     assert peak(3 * many) < 1.2 * peak(many) + 500_000
 
 

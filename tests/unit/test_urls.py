@@ -9,9 +9,19 @@ from ada_url import join_url
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from examples import usually
-from gossamer.crawl.urls import KEEP, UrlRules, authority, canonical, digest, from_input, key, origin, scheme
 from gossamer.errors import UsageError
+from gossamer.urls.canonical import (
+    DEFAULT_RULES,
+    UrlRules,
+    authority,
+    canonicalize,
+    origin,
+    scheme,
+    url_digest,
+    url_key,
+    urls_from_input,
+)
+from helpers.examples import usually
 
 BASE = "https://example.org/docs/guide/index.html?page=2"
 
@@ -37,7 +47,7 @@ BASE = "https://example.org/docs/guide/index.html?page=2"
     ],
 )
 def test_hrefs_resolve_as_in_a_browser_without_their_fragment(href: str, url: str) -> None:
-    assert canonical(href, BASE) == url
+    assert canonicalize(href, BASE) == url
 
 
 @pytest.mark.parametrize(
@@ -57,11 +67,11 @@ def test_hrefs_resolve_as_in_a_browser_without_their_fragment(href: str, url: st
     ],
 )
 def test_what_is_not_to_be_visited_is_none(href: str) -> None:
-    assert canonical(href, BASE) is None
+    assert canonicalize(href, BASE) is None
 
 
 def test_a_relative_href_without_a_base_is_none() -> None:
-    assert canonical("intro.html") is None
+    assert canonicalize("intro.html") is None
 
 
 @pytest.mark.parametrize(
@@ -75,7 +85,7 @@ def test_a_relative_href_without_a_base_is_none() -> None:
     ],
 )
 def test_credentials_never_get_into_the_canonical_form(href: str, url: str) -> None:
-    assert canonical(href) == url
+    assert canonicalize(href) == url
 
 
 @pytest.mark.parametrize(
@@ -94,9 +104,9 @@ def test_the_cache_by_directory_changes_no_result(base: str, href: str) -> None:
     except ValueError:
         expected = ""
     if not expected.startswith(("http://", "https://")):
-        assert canonical(href, base) is None
+        assert canonicalize(href, base) is None
     elif "@" not in expected:
-        assert canonical(href, base) == expected
+        assert canonicalize(href, base) == expected
 
 
 URLS = st.builds(
@@ -116,23 +126,23 @@ RULES = st.builds(
 @given(URLS)
 @example("http://h/%%341%4%31")
 def test_the_canonical_form_is_its_own_canonical_form(text: str) -> None:
-    url = canonical(text)
-    assert url is None or canonical(url) == url
+    url = canonicalize(text)
+    assert url is None or canonicalize(url) == url
 
 
 @settings(max_examples=usually(500))
 @given(URLS, RULES)
-@example("http://h/%%341%4%31", KEEP)
+@example("http://h/%%341%4%31", DEFAULT_RULES)
 def test_a_key_is_its_own_key(text: str, rules: UrlRules) -> None:
-    url = canonical(text)
-    assert url is None or key(key(url, rules), rules) == key(url, rules)
+    url = canonicalize(text)
+    assert url is None or url_key(url_key(url, rules), rules) == url_key(url, rules)
 
 
 @settings(max_examples=usually(500))
 @given(URLS)
 def test_a_key_is_a_canonical_url(text: str) -> None:
-    url = canonical(text)
-    assert url is None or canonical(key(url)) == key(url)
+    url = canonicalize(text)
+    assert url is None or canonicalize(url_key(url)) == url_key(url)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +155,7 @@ def test_a_key_is_a_canonical_url(text: str) -> None:
     ],
 )
 def test_spellings_of_one_url_share_a_key(one: str, other: str) -> None:
-    assert key(one) == key(other)
+    assert url_key(one) == url_key(other)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +170,7 @@ def test_spellings_of_one_url_share_a_key(one: str, other: str) -> None:
     ],
 )
 def test_different_urls_have_different_keys(one: str, other: str) -> None:
-    assert key(one) != key(other)
+    assert url_key(one) != url_key(other)
 
 
 @pytest.mark.parametrize(
@@ -174,22 +184,22 @@ def test_different_urls_have_different_keys(one: str, other: str) -> None:
     ],
 )
 def test_rules_shape_the_key(rules: UrlRules, expected: str) -> None:
-    assert key("http://h/p;sid=1/q?b=2&sid=x&&b=1&a=9", rules) == expected
+    assert url_key("http://h/p;sid=1/q?b=2&sid=x&&b=1&a=9", rules) == expected
 
 
 def test_a_parameter_is_dropped_however_its_name_is_encoded() -> None:
     rules = UrlRules(drop_parameters=frozenset({"s:id é"}))
-    assert key("http://h/?s%3aid+%C3%A9=1&%73:id%20%c3%A9&x", rules) == "http://h/?x"
+    assert url_key("http://h/?s%3aid+%C3%A9=1&%73:id%20%c3%A9&x", rules) == "http://h/?x"
 
 
 def test_the_digest_is_128_bits_of_blake2b_of_the_key() -> None:
     expected = hashlib.blake2b(b"http://h/~a", digest_size=16).digest()
-    assert digest("http://h/%7ea") == digest("http://h/~a") == expected
+    assert url_digest("http://h/%7ea") == url_digest("http://h/~a") == expected
 
 
 def test_the_digest_follows_the_rules() -> None:
     rules = UrlRules(query="strip")
-    assert digest("http://h/?a", rules) == digest("http://h/?b", rules) != digest("http://h/?a")
+    assert url_digest("http://h/?a", rules) == url_digest("http://h/?b", rules) != url_digest("http://h/?a")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +231,7 @@ def test_a_url_has_a_scheme_an_authority_and_an_origin(url: str, parts: tuple[st
     ],
 )
 def test_what_people_type_becomes_the_urls_to_try(typed: str, urls: tuple[str, ...]) -> None:
-    assert from_input(typed) == urls
+    assert urls_from_input(typed) == urls
 
 
 @pytest.mark.parametrize(
@@ -248,7 +258,7 @@ def test_what_people_type_becomes_the_urls_to_try(typed: str, urls: tuple[str, .
 )
 def test_nonsense_is_told_in_one_printable_sentence_with_a_next_step(typed: str) -> None:
     with pytest.raises(UsageError) as told:
-        from_input(typed)
+        urls_from_input(typed)
     sentence = str(told.value)
     assert sentence.isprintable()
     assert sentence.endswith(".")
@@ -258,5 +268,5 @@ def test_nonsense_is_told_in_one_printable_sentence_with_a_next_step(typed: str)
 @pytest.mark.parametrize("typed", ["https://me:secret@example.org/", "me:secret@example.org", "secret@example.org"])
 def test_credentials_typed_in_a_url_are_refused_and_not_repeated(typed: str) -> None:
     with pytest.raises(UsageError) as told:
-        from_input(typed)
+        urls_from_input(typed)
     assert "secret" not in str(told.value)

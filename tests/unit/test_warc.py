@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from gossamer.files.export import Exported
-from gossamer.files.warc import export_warc
+from gossamer.files.export_files import ExportedPage
+from gossamer.files.export_warc import export_warc
 from gossamer.model import Outcome, State
 from gossamer.store.sqlite import SqliteStore
-from storing import admit_none, ended, fetched, lease_all, leases, start
+from helpers.store.crawl_steps import admit_none, ended, fetched, lease_all, leases, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 URL = "https://example.org/"
 
@@ -99,4 +99,4 @@ def test_pages_without_a_source_are_told(store: Store) -> None:
     assert visit.page is not None
     page = msgspec.structs.replace(visit.page, source=b"")
     store.submit(crawler, [msgspec.structs.replace(visit, page=page)], admit_none, now=time.time())
-    assert list(export_warc(store, io.BytesIO(), "")) == [Exported(url=URL, why_not="no source stored")]
+    assert list(export_warc(store, io.BytesIO(), "")) == [ExportedPage(url=URL, skip_reason="no source stored")]

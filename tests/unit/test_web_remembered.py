@@ -14,15 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.crawl.urls import digest
-from gossamer.index.build import bring_up_to_date
-from gossamer.web import answers, desk, remembered, shortcut
-from gossamer.web.answers import Question, SearchAnswer
+from gossamer.index.build import update_index
+from gossamer.urls.canonical import url_digest
+from gossamer.web import answers
+from gossamer.web.answers import SearchAnswer, SearchQuestion
 from gossamer.web.app import create_app
-from gossamer.web.remembered import Lane, encoded
-from gossamer.web.security import access
+from gossamer.web.http import sessions
+from gossamer.web.http.security import access_rules
+from gossamer.web.search import fast_path, search_cache
+from gossamer.web.search.search_cache import SearchQueue, encode_answer
 from gossamer.wiring import open_index_writer
-from smallweb import SEED, build
+from helpers.store.small_web import SEED, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from gossamer.store.sqlite import SqliteStore
 
-HOME = Question(q="home")
+HOME = SearchQuestion(q="home")
 
 
 class Web(NamedTuple):
@@ -38,26 +40,26 @@ class Web(NamedTuple):
 
     place: Path
     store: SqliteStore
-    lane: Lane
+    lane: SearchQueue
 
     def indexed(self) -> None:
         """Bring the index up to date."""
-        bring_up_to_date(self.store, lambda: open_index_writer(str(self.place)))
+        update_index(self.store, lambda: open_index_writer(str(self.place)))
 
     def forget(self, url: str) -> None:
         """Remove a page from the store only."""
-        self.store.forget(url_digest=digest(url))
+        self.store.forget(url_digest=url_digest(url))
 
-    async def urls(self, asked: Question = HOME) -> list[str]:
+    async def urls(self, asked: SearchQuestion = HOME) -> list[str]:
         """The pages found."""
         return [hit.url for hit in (await self.lane.search(asked)).answer.hits]
 
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    monkeypatch.setattr(desk, "LOOK_SECONDS", -1.0)
-    monkeypatch.setattr(remembered, "LOOKED_SECONDS", 60.0)
-    with closing(build(tmp_path / "web")) as store, closing(Lane(str(tmp_path / "web"))) as lane:
+    monkeypatch.setattr(sessions, "CHECK_SECONDS", -1.0)
+    monkeypatch.setattr(search_cache, "CHECK_SECONDS", 60.0)
+    with closing(build(tmp_path / "web")) as store, closing(SearchQueue(str(tmp_path / "web"))) as lane:
         made = Web(tmp_path / "web", store, lane)
         made.indexed()
         yield made
@@ -66,20 +68,20 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 def test_what_is_remembered_is_what_a_search_finds(web: Web) -> None:
     async def asked() -> None:
         first, second = await web.lane.search(HOME), await web.lane.search(HOME)
-        with closing(desk.Desk(str(web.place))) as other:
+        with closing(sessions.ReadSession(str(web.place))) as other:
             searched = answers.search(other, HOME)
         assert searched.hits
         for each in (first, second):
             assert msgspec.structs.replace(each.answer, took_ms=0.0) == msgspec.structs.replace(searched, took_ms=0.0)
-        assert second.tag == first.tag != (await web.lane.search(Question(q="elsewhere"))).tag
+        assert second.tag == first.tag != (await web.lane.search(SearchQuestion(q="elsewhere"))).tag
 
     asyncio.run(asked())
 
 
 def test_who_asks_the_same_at_once_waits_for_one_search(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    searches: list[answers.Question] = []
+    searches: list[answers.SearchQuestion] = []
 
-    def counted(desk_: desk.Desk, asked: answers.Question, *, with_facets: bool) -> SearchAnswer:
+    def counted(desk_: sessions.ReadSession, asked: answers.SearchQuestion, *, with_facets: bool) -> SearchAnswer:
         searches.append(asked)
         return search(desk_, asked, with_facets=with_facets)
 
@@ -99,7 +101,7 @@ def test_a_remembered_answer_does_not_wait_for_searches(web: Web) -> None:
         before = await web.lane.search(HOME)
         go_on = threading.Event()
         web.lane._thread.submit(go_on.wait)  # a search that takes long
-        new = asyncio.ensure_future(web.lane.search(Question(q="elsewhere")))
+        new = asyncio.ensure_future(web.lane.search(SearchQuestion(q="elsewhere")))
         again = await asyncio.wait_for(web.lane.search(HOME), 10)
         assert not new.done()
         go_on.set()
@@ -109,7 +111,7 @@ def test_a_remembered_answer_does_not_wait_for_searches(web: Web) -> None:
 
 
 def test_in_a_crowd_a_remembered_answer_waits_its_turn(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "CROWD", 2)
+    monkeypatch.setattr(search_cache, "LONG_QUEUE", 2)
 
     async def asked() -> None:
         await web.lane.search(HOME)
@@ -118,7 +120,7 @@ def test_in_a_crowd_a_remembered_answer_waits_its_turn(web: Web, monkeypatch: py
         order: list[str] = []
 
         async def told(words: str) -> None:
-            await web.lane.search(Question(q=words))
+            await web.lane.search(SearchQuestion(q=words))
             order.append(words)
 
         asking = [asyncio.ensure_future(told(words)) for words in ("elsewhere", "home")]
@@ -146,7 +148,7 @@ def test_one_who_goes_away_does_not_end_the_search_of_others(web: Web) -> None:
 
 
 def test_another_commit_of_the_index_is_seen(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "LOOKED_SECONDS", -1.0)
+    monkeypatch.setattr(search_cache, "CHECK_SECONDS", -1.0)
 
     async def asked() -> None:
         assert SEED in await web.urls()
@@ -158,13 +160,13 @@ def test_another_commit_of_the_index_is_seen(web: Web, monkeypatch: pytest.Monke
 
 
 def test_an_answer_of_a_store_that_was_written_holds_for_seconds(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "LOOKED_SECONDS", -1.0)
+    monkeypatch.setattr(search_cache, "CHECK_SECONDS", -1.0)
 
     async def asked() -> None:
         assert SEED in await web.urls()
         web.forget(SEED)
         assert SEED in await web.urls()
-        monkeypatch.setattr(remembered, "HOLD_SECONDS", -1.0)
+        monkeypatch.setattr(search_cache, "MAX_STALE_SECONDS", -1.0)
         assert SEED not in await web.urls()
 
     asyncio.run(asked())
@@ -174,28 +176,28 @@ def test_what_was_forgotten_through_the_server_is_not_remembered(web: Web) -> No
     async def asked() -> None:
         assert SEED in await web.urls()
         web.forget(SEED)
-        web.lane.forget()
+        web.lane.clear()
         assert SEED not in await web.urls()
 
     asyncio.run(asked())
 
 
 def test_no_more_is_remembered_than_was_said(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "MOST_BYTES", 8_000)
-    web.lane.forget()
+    monkeypatch.setattr(search_cache, "MAX_CACHE_BYTES", 8_000)
+    web.lane.clear()
 
     async def asked() -> None:
         for number in range(20):
-            await web.lane.search(Question(q=f"home {number}"))
-        assert web.lane.recall((Question(q="home 19"), False))
-        assert not web.lane.recall((Question(q="home 0"), False))
+            await web.lane.search(SearchQuestion(q=f"home {number}"))
+        assert web.lane.cached_answer((SearchQuestion(q="home 19"), False))
+        assert not web.lane.cached_answer((SearchQuestion(q="home 0"), False))
 
     asyncio.run(asked())
 
 
 def test_a_web_without_an_index_is_told_as_a_problem_by_the_short_way_too(tmp_path: Path) -> None:
     build(tmp_path / "web").close()
-    app = create_app(str(tmp_path / "web"), access("127.0.0.1", None, frozenset(), 0.0))
+    app = create_app(str(tmp_path / "web"), access_rules("127.0.0.1", None, frozenset(), 0.0))
 
     async def asked() -> list[httpx.Response]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
@@ -212,7 +214,7 @@ def test_an_answer_is_the_same_json_but_for_its_time(text: str, took: float) -> 
     answer = SearchAnswer(
         query=text, total=1, page=1, limit=10, took_ms=3.0, suggestion=f'"took_ms":{text}', hits=(), notes=(text,)
     )
-    told = encoded(answer, 1, 0.0)._replace(took_ms=took)
+    told = encode_answer(answer, 1, 0.0)._replace(took_ms=took)
     assert told.answer == msgspec.structs.replace(answer, took_ms=json.loads(f"{took:.3f}"))
     assert json.loads(told.body) == {**json.loads(msgspec.json.encode(answer)), "took_ms": told.answer.took_ms}
 
@@ -223,16 +225,16 @@ def test_an_answer_is_the_same_json_but_for_its_time(text: str, took: float) -> 
 @pytest.mark.parametrize(
     ("query", "question"),
     [
-        (b"q=link+graph", Question(q="link graph")),
-        (b"q=%E2%82%AC%FF&page=2", Question(q="\u20ac\ufffd", page=2)),
-        (b"limit=100&q=a%26b", Question(q="a&b", limit=100)),
-        (b"q=", Question(q="")),
-        (b"", Question(q="")),
-        (b"q=" + b"a" * 2_000, Question(q="a" * 2_000)),
+        (b"q=link+graph", SearchQuestion(q="link graph")),
+        (b"q=%E2%82%AC%FF&page=2", SearchQuestion(q="\u20ac\ufffd", page=2)),
+        (b"limit=100&q=a%26b", SearchQuestion(q="a&b", limit=100)),
+        (b"q=", SearchQuestion(q="")),
+        (b"", SearchQuestion(q="")),
+        (b"q=" + b"a" * 2_000, SearchQuestion(q="a" * 2_000)),
     ],
 )
-def test_a_plain_question_is_understood(query: bytes, question: Question) -> None:
-    assert shortcut.plain_question(query) == question
+def test_a_plain_question_is_understood(query: bytes, question: SearchQuestion) -> None:
+    assert fast_path.plain_question(query) == question
 
 
 @pytest.mark.parametrize(
@@ -244,4 +246,4 @@ def test_a_plain_question_is_understood(query: bytes, question: Question) -> Non
     ],
 )  # fmt: skip
 def test_any_other_question_is_left_to_the_framework(query: bytes) -> None:
-    assert shortcut.plain_question(query) is None
+    assert fast_path.plain_question(query) is None

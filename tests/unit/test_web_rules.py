@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.answers import pace
-from gossamer.web.facets import Filters, with_filters
-from gossamer.web.look import Scripts, href, link, marked, place
-from gossamer.web.marks import asked_terms, marked_runs
-from gossamer.web.security import BURST_SECONDS, Access, Rates, access, answers_to
-from gossamer.web.wire import best_encoding, is_known
+from gossamer.web.answers import rate_history
+from gossamer.web.http.compression import best_encoding, has_matching_tag
+from gossamer.web.http.security import BURST_SECONDS, AccessRules, RateLimiter, access_rules, is_own_name
+from gossamer.web.http.templates import FrontendAssets, breadcrumb, href, link, snippet_html
+from gossamer.web.search.facets import Filters, with_filters
+from gossamer.web.search.marks import mark_runs, question_terms
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
 
 @pytest.mark.parametrize(
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     ],
 )
 def test_only_names_of_ours_are_answered_to(host: str, listening: str, answered: bool) -> None:
-    assert answers_to(host, Access(host=listening, names=frozenset({"search.example"}))) is answered
+    assert is_own_name(host, AccessRules(host=listening, names=frozenset({"search.example"}))) is answered
 
 
 def test_a_token_is_made_up_on_loopback_only() -> None:
-    made = [access(host, None, frozenset(), 0).token for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0")]
+    made = [access_rules(host, None, frozenset(), 0).token for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0")]
     assert [len(token) > 20 for token in made] == [True, True, True, False]
     assert made[0] != made[1]
-    assert access("0.0.0.0", "chosen", frozenset(), 0).token == "chosen"
+    assert access_rules("0.0.0.0", "chosen", frozenset(), 0).token == "chosen"
 
 
 def test_an_address_beyond_loopback_has_a_rate_that_refills() -> None:
-    rates = Rates(10)
+    rates = RateLimiter(10)
     burst = int(10 * BURST_SECONDS)
     assert [rates.allow("192.0.2.1", 0.0) for _ in range(burst + 1)] == [True] * burst + [False]
     assert rates.allow("192.0.2.2", 0.0)
@@ -67,27 +67,27 @@ def test_the_quickest_encoding_that_is_accepted_is_taken(accepted: str, chosen: 
 
 
 def test_tags_are_compared_weakly() -> None:
-    assert is_known('W/"a"', '"b", "a"')
-    assert is_known('"a"', "*")
-    assert not is_known('W/"a"', 'W/"b"')
-    assert not is_known('W/"a"', "")
+    assert has_matching_tag('W/"a"', '"b", "a"')
+    assert has_matching_tag('"a"', "*")
+    assert not has_matching_tag('W/"a"', 'W/"b"')
+    assert not has_matching_tag('W/"a"', "")
 
 
 @given(st.text())
 def test_a_snippet_lets_nothing_but_marks_through(text: str) -> None:
-    shown = str(marked(text))
+    shown = str(snippet_html(text))
     assert "<" not in shown.replace("<mark>", "").replace("</mark>", "")
-    assert shown == str(marked(shown.replace("&#39;", "'").replace("&#34;", '"')))
+    assert shown == str(snippet_html(shown.replace("&#39;", "'").replace("&#34;", '"')))
 
 
 @given(st.text(), st.text())
 def test_marked_text_is_escaped_and_whole(text: str, question: str) -> None:
-    [(_, shown)] = marked_runs([("text", text)], asked_terms(question, {"english": 1}))
+    [(_, shown)] = mark_runs([("text", text)], question_terms(question, {"english": 1}))
     assert "<" not in str(shown).replace("<mark>", "").replace("</mark>", "")
 
 
 def test_words_of_a_question_are_marked_in_all_their_forms() -> None:
-    [(field, shown)] = marked_runs([("h1", "Spiders & a <b>spider's</b> web")], asked_terms("spider", {"english": 1}))
+    [(field, shown)] = mark_runs([("h1", "Spiders & a <b>spider's</b> web")], question_terms("spider", {"english": 1}))
     assert field == "h1"
     assert str(shown) == ("<mark>Spiders</mark> &amp; a &lt;b&gt;<mark>spider&#39;s</mark>&lt;/b&gt; web")
 
@@ -99,7 +99,7 @@ def test_hrefs_lead_to_http_only() -> None:
 
 
 def test_places_and_links_are_escaped() -> None:
-    assert "<b>" not in str(place("https://example.org/<b>/\u202ex"))
+    assert "<b>" not in str(breadcrumb("https://example.org/<b>/\u202ex"))
     assert link("/search", q="a&b", page=2, host="", explain=False) == "/search?q=a%26b&page=2"
 
 
@@ -115,20 +115,20 @@ def test_scripts_come_from_the_manifest_with_their_styles(tmp_path: Path) -> Non
         "_shared.js": {"file": "shared-2.js", "css": ["shared-2.css"]},
     }
     manifest.write_text(json.dumps(entries))
-    scripts = Scripts(manifest)
-    assert scripts.of("src/graph.ts") == "/static/dist/graph-1.js"
-    assert scripts.styles("src/graph.ts") == ["/static/dist/graph-1.css", "/static/dist/shared-2.css"]
-    assert Scripts(tmp_path / "none.json").missing
+    scripts = FrontendAssets(manifest)
+    assert scripts.script_url("src/graph.ts") == "/static/dist/graph-1.js"
+    assert scripts.style_urls("src/graph.ts") == ["/static/dist/graph-1.css", "/static/dist/shared-2.css"]
+    assert FrontendAssets(tmp_path / "none.json").missing_hint
 
 
 class Visited:
     """A store that was visited in two seconds."""
 
-    def by_second(self, since: float) -> list[tuple[int, int, int]]:
+    def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
         return [row for row in ((103, 7, 700), (105, 2, 50)) if row[0] >= since]
 
 
 def test_the_pace_has_every_second_also_those_without_visits() -> None:
     store: Store = Visited()  # type: ignore[assignment]
-    told = pace(store, 4, 106.5)
+    told = rate_history(store, 4, 106.5)
     assert (told.seconds, told.pages, told.bytes) == ([102, 103, 104, 105], [0, 7, 0, 2], [0, 700, 0, 50])

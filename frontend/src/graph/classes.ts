@@ -11,7 +11,7 @@ export interface Class {
   count: number;
 }
 
-// Paul Tol's "bright" and "muted" schemes, told apart by people who see colours differently; as in `graph/palette.py`.
+// Paul Tol's "bright" and "muted" schemes, told apart by people who see colours differently; as in `graph/pictures/palette.py`.
 // biome-ignore format: twelve in two rows
 const ON_LIGHT = [
   "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377",

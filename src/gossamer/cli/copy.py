@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.options import check_place, json_option
-from gossamer.cli.output import human_duration, json_text, many, say, show
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.options import check_location, json_option
+from gossamer.cli.output import format_duration, json_text, pluralize, print_line, print_message
+from gossamer.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from gossamer.store.copying import Copied
+    from gossamer.store.copy import CopyResult
 
 
 @click.command()
-@click.argument("from_", metavar="FROM", callback=check_place)  # passwords stay in: there may be two
-@click.argument("to", metavar="TO", callback=check_place)
+@click.argument("from_", metavar="FROM", callback=check_location)  # passwords stay in: there may be two
+@click.argument("to", metavar="TO", callback=check_location)
 @json_option
 def copy(from_: str, to: str, as_json: bool) -> None:
     """Copy a web to another place, where there is none yet.
@@ -36,18 +36,22 @@ def copy(from_: str, to: str, as_json: bool) -> None:
     """
     from gossamer.wiring import copy_web
 
-    started, ticker = time.monotonic(), Ticker()
-    done = copy_web(from_, to, ticker.tell)
-    ticker.close()
+    started, progress_line = time.monotonic(), ProgressLine()
+    done = copy_web(from_, to, progress_line.update)
+    progress_line.close()
     seconds = time.monotonic() - started
     if as_json:
-        show(json_text({"from": done.origin, "to": done.place, **_told(done), "seconds": round(seconds, 3)}))
-    gone_on = ", going on with a copy that was begun before" if done.resumed else ""
-    say(f"Copied {done.origin} to {done.place} in {human_duration(seconds)}{gone_on}.")
-    say(f"Read again and compared: {many(done.rows, 'row')} of {len(done.tables)} tables; counts and digests agree.")
-    say(f"The index is not copied; make it with: gossamer index --store {shlex.quote(done.place)}")
+        print_line(
+            json_text({"from": done.origin, "to": done.destination, **_json_fields(done), "seconds": round(seconds, 3)})
+        )
+    resumed_note = ", going on with a copy that was begun before" if done.resumed else ""
+    print_message(f"Copied {done.origin} to {done.destination} in {format_duration(seconds)}{resumed_note}.")
+    print_message(
+        f"Read again and compared: {pluralize(done.rows, 'row')} of {len(done.tables)} tables; counts and digests agree."
+    )
+    print_message(f"The index is not copied; make it with: gossamer index --store {shlex.quote(done.destination)}")
 
 
-def _told(done: Copied) -> dict[str, object]:
+def _json_fields(done: CopyResult) -> dict[str, object]:
     tables = {name: {"rows": note.rows, "digest": note.digest.hex()} for name, note in done.tables.items()}
     return {"resumed": done.resumed, "rows": done.rows, "tables": tables}

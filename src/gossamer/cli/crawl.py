@@ -16,41 +16,41 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gossamer.cli.index import followed_by_the_index
+from gossamer.basics.locations import display_location
+from gossamer.cli.index import indexing_alongside
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
-from gossamer.cli.output import human_bytes, human_duration, many, printable
+from gossamer.cli.output import escape_hidden, format_bytes, format_duration, pluralize
 from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
-from gossamer.places import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from gossamer.crawl.crawler import CrawlLoop
-    from gossamer.start import Ask, Complete
-    from gossamer.store.values import Waiting
+    from gossamer.crawl.loop import CrawlLoop
+    from gossamer.start import AlreadyComplete, CrawlRequest
+    from gossamer.store.values import WaitingHost
 
 HARD_STOP = 2  # the second Ctrl-C
 STOPPED = "stopped"  # `CrawlLoop.ending` after Ctrl-C
-LOOK_SECONDS = 0.1
-VALUES_MADE = 10_000  # between looks for cycles: a page is a hundred values, and none of them is in a cycle
+DISPLAY_SECONDS = 0.1
+GC_THRESHOLD = 10_000  # between looks for cycles: a page is a hundred values, and none of them is in a cycle
 SEEDS_SHOWN = 3  # at the start
-SEEDS_TOLD = 20  # of those that could not be visited, at the end
+MAX_UNVISITED_SHOWN = 20  # of those that could not be visited, at the end
 
 
-def read_seeds(place: str | None) -> tuple[str, ...]:
+def read_seeds(path: str | None) -> tuple[str, ...]:
     """The URLs of a list, as they are written there: one a line, without blank lines and those that begin with #."""
-    if place is None:
+    if path is None:
         return ()
-    from gossamer.crawl.urls import from_input
+    from gossamer.urls.canonical import urls_from_input
 
-    name = "stdin" if place == "-" else place
-    content = sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
+    name = "stdin" if path == "-" else path
+    content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     urls = []
     for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).splitlines(), 1):
         try:
             text = line.decode().strip()
             if text and not text.startswith("#"):
-                from_input(text)
+                urls_from_input(text)
                 urls.append(text)
         except UnicodeDecodeError as error:
             raise UsageError(f"{name}, line {number}: this is not UTF-8.") from error
@@ -111,7 +111,7 @@ def watch(**options: Any) -> None:
 
     The visits that bring most come first, as many as --pages-per-hour allow. New pages are visited too, and count.
     """
-    run_crawl((), words=None, revisit=False, everything=False, watch=True, go_on="watch", **options)
+    run_crawl((), words=None, revisit=False, everything=False, watch=True, resume_command="watch", **options)
 
 
 def _first_few(urls: tuple[str, ...]) -> list[str]:
@@ -122,8 +122,8 @@ def _first_few(urls: tuple[str, ...]) -> list[str]:
 
 def run_crawl(
     urls: tuple[str, ...], *, store: str, config: Path | None, as_json: bool, words: str | None, revisit: bool,
-    everything: bool, log_file: Path | None, quiet: bool, flags: Mapping[str, object], go_on: str = "crawl",
-    watch: bool = False, begin: Callable[[], None] = lambda: None,
+    everything: bool, log_file: Path | None, quiet: bool, flags: Mapping[str, object], resume_command: str = "crawl",
+    watch: bool = False, on_ready: Callable[[], None] = lambda: None,
 ) -> bool:  # fmt: skip
     """Crawl and say how it went; `begin` is called when the web is there. Returns whether somebody stopped it."""
     if everything and not revisit:
@@ -132,88 +132,88 @@ def run_crawl(
         "Keeping fresh what is" if watch else "Going on where the last crawl stopped"
     )  # fmt: skip
     starts = [*_first_few(urls), *([f"what is found for {words}"] if words else [])]
-    place = named(store)
-    _say(f"Crawling {', '.join(starts)} into {place} ..." if starts else f"{again} in {place} ...")
-    from gossamer.start import Ask, Complete, prepare
+    location = display_location(store)
+    _print_message(f"Crawling {', '.join(starts)} into {location} ..." if starts else f"{again} in {location} ...")
+    from gossamer.start import AlreadyComplete, CrawlRequest, prepare_crawl
 
-    ask = Ask(
+    request = CrawlRequest(
         store=store, urls=urls, query=words or "", revisit="all" if everything else "due" if revisit else "",
         watch=watch, flags=flags, config_file=config, log_file=log_file, environ=os.environ,
     )  # fmt: skip
-    loop = prepare(ask)
-    begin()
-    if isinstance(loop, Complete):
-        with followed_by_the_index(store, loop.index):
-            _already_complete(loop, ask, as_json=as_json)
+    loop = prepare_crawl(request)
+    on_ready()
+    if isinstance(loop, AlreadyComplete):
+        with indexing_alongside(store, loop.index):
+            _print_complete(loop, request, as_json=as_json)
         return False
     started = time.monotonic()
-    with followed_by_the_index(store, loop.index, hurried=lambda: loop.is_dropping):
+    with indexing_alongside(store, loop.index_settings, is_hurried=lambda: loop.is_stopping_at_once):
         _run(loop, quiet=quiet)
         seconds = time.monotonic() - started
-        if loop.failure and not loop.progress().pages:
-            _tell_what_is_left(loop.leftovers)
-            raise SeedUnreachable(loop.failure)
-        _summarise(loop, seconds, f"gossamer {go_on} --store {quote(store)}", as_json=as_json)
+        if loop.failure_message and not loop.progress().pages:
+            _print_leftovers(loop.leftover_hosts)
+            raise SeedUnreachable(loop.failure_message)
+        _print_summary(loop, seconds, f"gossamer {resume_command} --store {quote(store)}", as_json=as_json)
         if loop.progress().failed or loop.progress().refused:
-            _say(f"What went wrong and why: gossamer errors --store {quote(store)}")
-        if loop.failure:
-            raise SeedUnreachable(loop.failure)
-        _tell_unvisited(loop.unvisited)
-        if loop.lost:
-            raise CrawlerLost(loop.lost)
-    return loop.ending == STOPPED
+            _print_message(f"What went wrong and why: gossamer errors --store {quote(store)}")
+        if loop.failure_message:
+            raise SeedUnreachable(loop.failure_message)
+        _print_unvisited_seeds(loop.unvisited_seeds)
+        if loop.lost_message:
+            raise CrawlerLost(loop.lost_message)
+    return loop.end_reason == STOPPED
 
 
 def _run(loop: CrawlLoop, *, quiet: bool) -> None:
     from gossamer.cli.live import display
 
-    shown = display(quiet=quiet)
-    told: list[str] = []  # by signals, which may come in the middle of drawing, or of importing what draws
+    screen = display(quiet=quiet)
+    messages: list[str] = []  # by signals, which may come in the middle of drawing, or of importing what draws
 
-    def pass_on() -> None:
-        while told:
-            shown.message(told.pop(0))
+    def print_pending() -> None:
+        while messages:
+            screen.message(messages.pop(0))
 
-    def show() -> None:
-        pass_on()
-        shown.update(loop.progress())
+    def refresh() -> None:
+        print_pending()
+        screen.update(loop.progress())
 
     gc.freeze()  # what is loaded by now stays
-    gc.set_threshold(VALUES_MADE)
-    with _stop_on_signals(loop, told.append):
+    gc.set_threshold(GC_THRESHOLD)
+    with _stop_on_signals(loop, messages.append):
         try:
-            for _ in loop.run(on_wait=_several_times_a_second(show)):
+            for _ in loop.run(on_wait=_limit_rate(refresh)):
                 pass
         finally:
-            pass_on()  # a crawl may end before its next look
-            shown.close()
+            print_pending()  # a crawl may end before its next look
+            screen.close()
 
 
-def _several_times_a_second(show: Callable[[], None]) -> Callable[[], None]:
+def _limit_rate(callback: Callable[[], None]) -> Callable[[], None]:
     """The loop turns thousands of times a second; nobody can look that often, and each look costs."""
     last = float("-inf")
 
-    def now_and_then() -> None:
+    def call_if_due() -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= LOOK_SECONDS:
+        if now - last >= DISPLAY_SECONDS:
             last = now
-            show()
+            callback()
 
-    return now_and_then
+    return call_if_due
 
 
 @contextlib.contextmanager
-def _stop_on_signals(loop: CrawlLoop, tell: Callable[[str], None]) -> Iterator[None]:
+def _stop_on_signals(loop: CrawlLoop, on_message: Callable[[str], None]) -> Iterator[None]:
     """Ctrl-C once: finish what is in flight; twice: stop now. What is committed is kept either way."""
-    asked = 0
+    signals_received = 0
 
     def stop(_signal: int, _frame: object) -> None:
-        nonlocal asked
-        asked += 1
-        loop.stop(at_once=asked >= HARD_STOP)
-        if asked == 1:
-            tell("Stopping: finishing what is in flight. Once more to stop at once.")
+        nonlocal signals_received
+        signals_received += 1
+        loop.stop(at_once=signals_received >= HARD_STOP)
+        if signals_received == 1:
+            on_message("Stopping: finishing what is in flight. Once more to stop at once.")
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -223,7 +223,7 @@ def _stop_on_signals(loop: CrawlLoop, tell: Callable[[str], None]) -> Iterator[N
             signal.signal(number, handler)
 
 
-def _summarise(loop: CrawlLoop, seconds: float, go_on: str, *, as_json: bool) -> None:
+def _print_summary(loop: CrawlLoop, seconds: float, resume_command: str, *, as_json: bool) -> None:
     from gossamer.crawl.policy import PAGE_LIMIT
 
     progress = loop.progress()
@@ -234,48 +234,50 @@ def _summarise(loop: CrawlLoop, seconds: float, go_on: str, *, as_json: bool) ->
             pages_per_second=round(progress.pages / seconds, 1),
         )  # fmt: skip
     rate = progress.pages / seconds if seconds else 0.0
-    _say(
-        f"{progress.name}: {loop.ending}. {many(progress.pages, 'page')}, {human_bytes(progress.bytes)} in "
-        f"{human_duration(seconds)} ({rate:,.1f} pages/s)."
+    _print_message(
+        f"{progress.name}: {loop.end_reason}. {pluralize(progress.pages, 'page')}, {format_bytes(progress.bytes)} in "
+        f"{format_duration(seconds)} ({rate:,.1f} pages/s)."
     )
-    _say(
-        f"{many(progress.known, 'URL')} known, {progress.failed:,} failed, {progress.refused:,} refused, "
+    _print_message(
+        f"{pluralize(progress.known, 'URL')} known, {progress.failed:,} failed, {progress.refused:,} refused, "
         f"{progress.queued:,} queued."
     )
     if progress.queued:
-        limit = " --max-pages N (or none)" if loop.ending == PAGE_LIMIT else ""
-        _say(f"Go on with: {go_on}{limit}")
-    _tell_what_is_left(loop.leftovers)
+        limit = " --max-pages N (or none)" if loop.end_reason == PAGE_LIMIT else ""
+        _print_message(f"Go on with: {resume_command}{limit}")
+    _print_leftovers(loop.leftover_hosts)
 
 
-def _tell_what_is_left(waiting: Iterable[Waiting]) -> None:
+def _print_leftovers(waiting: Iterable[WaitingHost]) -> None:
     for each in waiting:
         later = each.ready_at - time.time()
-        again = f"; it will be tried again in {human_duration(later)} at the earliest" if later > 1 else ""
-        _say(f"{each.host}: {many(each.queued, 'URL')} left: {each.reason}{again}.")
+        again = f"; it will be tried again in {format_duration(later)} at the earliest" if later > 1 else ""
+        _print_message(f"{each.host}: {pluralize(each.queued, 'URL')} left: {each.reason}{again}.")
 
 
-def _tell_unvisited(seeds: Mapping[str, str]) -> None:
-    for url, why in islice(seeds.items(), SEEDS_TOLD):
-        _say(f"{url} could not be visited: {why}.")
-    if len(seeds) > SEEDS_TOLD:
-        _say(f"{many(len(seeds) - SEEDS_TOLD, 'more seed')} could not be visited.")
+def _print_unvisited_seeds(seeds: Mapping[str, str]) -> None:
+    for url, why in islice(seeds.items(), MAX_UNVISITED_SHOWN):
+        _print_message(f"{url} could not be visited: {why}.")
+    if len(seeds) > MAX_UNVISITED_SHOWN:
+        _print_message(f"{pluralize(len(seeds) - MAX_UNVISITED_SHOWN, 'more seed')} could not be visited.")
 
 
-def _already_complete(complete: Complete, ask: Ask, *, as_json: bool) -> None:
+def _print_complete(complete: AlreadyComplete, request: CrawlRequest, *, as_json: bool) -> None:
     if as_json:
         _print_json(
             pages=0, bytes=0, failed=0, refused=0, known=complete.known, queued=0, seconds=0.0, pages_per_second=0.0
         )
-    if ask.revisit:
-        _say(f"Nothing is due{_when(complete.next_at)}. Visit everything: --revisit --all.")
+    if request.revisit:
+        _print_message(f"Nothing is due{_next_visit_text(complete.next_at)}. Visit everything: --revisit --all.")
         return
-    _say(f"This web is complete: {many(complete.pages, 'page')} visited, nothing queued.")
-    _say(f"Visit it again: gossamer crawl --revisit --all --store {quote(ask.store)}. Extend it: give another URL.")
+    _print_message(f"This web is complete: {pluralize(complete.pages, 'page')} visited, nothing queued.")
+    _print_message(
+        f"Visit it again: gossamer crawl --revisit --all --store {quote(request.store)}. Extend it: give another URL."
+    )
 
 
-def _when(next_at: float | None) -> str:
-    return f"; the next visit is, in {human_duration(max(0.0, next_at - time.time()))}" if next_at else ""
+def _next_visit_text(next_at: float | None) -> str:
+    return f"; the next visit is, in {format_duration(max(0.0, next_at - time.time()))}" if next_at else ""
 
 
 def _print_json(**values: float) -> None:
@@ -284,6 +286,6 @@ def _print_json(**values: float) -> None:
     sys.stdout.write(msgspec.json.encode(values).decode() + "\n")
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(printable(text) + "\n")
+def _print_message(text: str) -> None:
+    sys.stderr.write(escape_hidden(text) + "\n")
     sys.stderr.flush()

@@ -10,18 +10,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import is_at_work, opened
+from gossamer.cli.open_web import is_at_work, open_web
 from gossamer.cli.options import json_option, store_option
-from gossamer.cli.output import Column, ago, human_bytes, json_rows, say, show, write_table
+from gossamer.cli.output import (
+    TerminalColumn,
+    format_age,
+    format_bytes,
+    print_line,
+    print_message,
+    write_json_rows,
+    write_table,
+)
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
-    from gossamer.store.values import Crawler
+    from gossamer.store.protocol import Store
+    from gossamer.store.values import CrawlerRow
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 all_option = click.option("--all", "everybody", is_flag=True, help="All crawlers at work.")
-WILL = {"pause": "will pause", "run": "will go on", "stop": "will stop"}
+REPLIES = {"pause": "will pause", "run": "will go on", "stop": "will stop"}
 
 
 @click.command()
@@ -35,33 +43,33 @@ def crawlers(store: str, as_json: bool) -> None:
                          "pages_per_second", "limit", "waiting_for", "parsers",
                          "most_parsers", "wanted_parsers", ...}]}
     """
-    with opened(store) as web:
-        found = web.crawlers()
+    with open_web(store) as web:
+        known_crawlers = web.crawlers()
     if as_json:
-        json_rows("crawlers", found, sys.stdout)
-    elif found:
-        _show(found)
+        write_json_rows("crawlers", known_crawlers, sys.stdout)
+    elif known_crawlers:
+        _print_crawlers(known_crawlers)
     else:
-        show("No crawler was ever at work here.")
+        print_line("No crawler was ever at work here.")
 
 
-def _show(found: list[Crawler]) -> None:
+def _print_crawlers(known_crawlers: list[CrawlerRow]) -> None:
     columns = [
-        Column("name"), Column("state"), Column("pages", align="right"), Column("pages/s", align="right"),
-        Column("bytes/s", align="right"), Column("parsers", align="right"), Column("limit"), Column("seen"),
-        Column("where", cut="end"), Column("waits for", cut="end"),
+        TerminalColumn("name"), TerminalColumn("state"), TerminalColumn("pages", align="right"), TerminalColumn("pages/s", align="right"),
+        TerminalColumn("bytes/s", align="right"), TerminalColumn("parsers", align="right"), TerminalColumn("limit"), TerminalColumn("seen"),
+        TerminalColumn("where", cut="end"), TerminalColumn("waits for", cut="end"),
     ]  # fmt: skip
     rows = (
         (
-            one.name, _state(one), f"{one.pages:,}", f"{one.pages_per_second:.1f}", human_bytes(one.bytes_per_second),
-            _parsers(one), one.limit, ago(one.heartbeat_at), f"{one.machine} ({one.pid})", one.waiting_for,
+            one.name, _state(one), f"{one.pages:,}", f"{one.pages_per_second:.1f}", format_bytes(one.bytes_per_second),
+            _parsers(one), one.limit, format_age(one.heartbeat_at), f"{one.machine} ({one.pid})", one.waiting_for,
         )
-        for one in found
+        for one in known_crawlers
     )  # fmt: skip
     write_table(columns, rows)
 
 
-def _state(one: Crawler) -> str:
+def _state(one: CrawlerRow) -> str:
     """The state, and the one asked for where it is on its way."""
     if not is_at_work(one):
         return one.state
@@ -69,7 +77,7 @@ def _state(one: Crawler) -> str:
     return one.state if on_the_way == one.state else f"{one.state}, shall {one.wanted}"
 
 
-def _parsers(one: Crawler) -> str:
+def _parsers(one: CrawlerRow) -> str:
     """How many it has, and shall have where that is on its way."""
     if not is_at_work(one) or not one.parsers:
         return ""
@@ -88,7 +96,7 @@ def pause(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) ->
     \b
     JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
     """
-    _ask(store, names, everybody=everybody, wanted="pause", as_json=as_json)
+    _request_state(store, names, everybody=everybody, wanted="pause", as_json=as_json)
 
 
 @click.command()
@@ -102,7 +110,7 @@ def resume(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -
     \b
     JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
     """
-    _ask(store, names, everybody=everybody, wanted="run", as_json=as_json)
+    _request_state(store, names, everybody=everybody, wanted="run", as_json=as_json)
 
 
 @click.command()
@@ -116,7 +124,7 @@ def stop(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> 
     \b
     JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
     """
-    _ask(store, names, everybody=everybody, wanted="stop", as_json=as_json)
+    _request_state(store, names, everybody=everybody, wanted="stop", as_json=as_json)
 
 
 @click.command()
@@ -133,39 +141,43 @@ def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str, as
     \b
     JSON: {"asked": [{"name", "wanted_parsers", "at_work"}]}; not at work: it ended meanwhile
     """
-    _check(names, everybody=everybody)
-    with opened(store, write=True) as web:
-        chosen = _chosen(web, names)
-        for one in chosen:
+    _check_names(names, everybody=everybody)
+    with open_web(store, write=True) as web:
+        targets = _choose_crawlers(web, names)
+        for one in targets:
             if not one.most_parsers:
                 raise UsageError(f"The parsers of {one.name} cannot be changed.")
             if number > one.most_parsers:
                 raise UsageError(f"{one.name} may have {one.most_parsers} parsers at most.")
-        asked = {one.name: web.want_parsers(one.name, number) for one in chosen}
-    _tell(asked, f"will have {number} parser{'s'[: number > 1]}", {"wanted_parsers": number}, as_json=as_json)
+        results = {one.name: web.set_wanted_parsers(one.name, number) for one in targets}
+    _report_requests(
+        results, f"will have {number} parser{'s'[: number > 1]}", {"wanted_parsers": number}, as_json=as_json
+    )
 
 
-def _ask(store: str, names: tuple[str, ...], *, everybody: bool, wanted: str, as_json: bool) -> None:
-    _check(names, everybody=everybody)
-    with opened(store, write=True) as web:
-        asked = {one.name: web.want(one.name, wanted) for one in _chosen(web, names)}
-    _tell(asked, WILL[wanted], {"wanted": wanted}, as_json=as_json)
+def _request_state(store: str, names: tuple[str, ...], *, everybody: bool, wanted: str, as_json: bool) -> None:
+    _check_names(names, everybody=everybody)
+    with open_web(store, write=True) as web:
+        results = {one.name: web.set_wanted_state(one.name, wanted) for one in _choose_crawlers(web, names)}
+    _report_requests(results, REPLIES[wanted], {"wanted": wanted}, as_json=as_json)
 
 
-def _tell(asked: dict[str, bool], told: str, wanted: dict[str, object], *, as_json: bool) -> None:
+def _report_requests(results: dict[str, bool], promise: str, wanted: dict[str, object], *, as_json: bool) -> None:
     """Who was asked, and whether they were at work to hear it."""
     if as_json:
-        json_rows("asked", ({"name": name, **wanted, "at_work": heard} for name, heard in asked.items()), sys.stdout)
-    for name, heard in asked.items():
-        say(f"{name} {told} within a few seconds." if heard else f"{name} has ended meanwhile.")
+        write_json_rows(
+            "asked", ({"name": name, **wanted, "at_work": heard} for name, heard in results.items()), sys.stdout
+        )
+    for name, was_at_work in results.items():
+        print_message(f"{name} {promise} within a few seconds." if was_at_work else f"{name} has ended meanwhile.")
 
 
-def _check(names: tuple[str, ...], *, everybody: bool) -> None:
+def _check_names(names: tuple[str, ...], *, everybody: bool) -> None:
     if bool(names) == everybody:
         raise UsageError("Name the crawlers, or give --all for all of them; `gossamer crawlers` lists them.")
 
 
-def _chosen(web: Store, names: tuple[str, ...]) -> list[Crawler]:
+def _choose_crawlers(web: Store, names: tuple[str, ...]) -> list[CrawlerRow]:
     """The crawlers at work that were named, or all of them."""
     at_work = {one.name.casefold(): one for one in web.crawlers() if is_at_work(one)}
     if not at_work:

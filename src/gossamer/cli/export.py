@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.destination import STDOUT, ExportSummary, choose_format, open_output, out_option
 from gossamer.cli.export_graph import graph, picture
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import open_web
 from gossamer.cli.options import json_option, store_option
-from gossamer.cli.out import STDOUT, Told, ending, out_option, place_for
-from gossamer.cli.output import human_bytes, human_duration, json_text, many, say, show
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.output import format_bytes, format_duration, json_text, pluralize, print_line, print_message
+from gossamer.cli.progress import ProgressLine
 from gossamer.files.tables import WRITERS
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gossamer.files.tables import Table
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
-    MakeTable = Callable[[Store, str], Table]
+    TableMaker = Callable[[Store, str], Table]
 
 FORMATS = tuple(WRITERS)
 
@@ -34,93 +34,93 @@ FORMATS = tuple(WRITERS)
 def export(ctx: click.Context) -> None:
     """Write the web out in other forms."""
     if ctx.invoked_subcommand is None:
-        show(ctx.get_help())
+        print_line(ctx.get_help())
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def _everything(name: str) -> MakeTable:
-    def make(web: Store, _place: str) -> Table:
-        from gossamer.files import everything
+def _table_maker(name: str) -> TableMaker:
+    def make(web: Store, _location: str) -> Table:
+        from gossamer.files import export_tables
 
-        table: Table = getattr(everything, name)(web)
+        table: Table = getattr(export_tables, name)(web)
         return table
 
     return make
 
 
-def _words(web: Store, place: str) -> Table:
+def _words_table(web: Store, location: str) -> Table:
     from gossamer.files.tables import Column, Table
-    from gossamer.index.dictionary import Row, rows
+    from gossamer.index.dictionary import DictionaryRow, dictionary_rows
     from gossamer.wiring import open_index
 
     numbers = {"word_id", "df", "doc_id", "tf"}
-    columns = [Column(name, "integer" if name in numbers else "text") for name in Row._fields]
+    columns = [Column(name, "integer" if name in numbers else "text") for name in DictionaryRow._fields]
 
-    def found() -> Iterator[Row]:
-        reader = open_index(place)
+    def read_rows() -> Iterator[DictionaryRow]:
+        reader = open_index(location)
         try:
-            yield from rows(web, reader)
+            yield from dictionary_rows(web, reader)
         finally:
             reader.close()
 
-    return Table(columns=columns, rows=found())
+    return Table(columns=columns, rows=read_rows())
 
 
 # name -> (what it is, how it is made of an open web and its place)
-TABLES: dict[str, tuple[str, MakeTable]] = {
+TABLES: dict[str, tuple[str, TableMaker]] = {
     "links": (
         """Every link with its source, destination, anchor and status.
 
 The 15 columns are those of Screaming Frog's all_inlinks. Target, Path Type and Link Path stay empty: they are not kept.
 """,
-        _everything("links"),
+        _table_maker("links"),
     ),
-    "resources": ("Every URL known, with all that is known of it.", _everything("resources")),
-    "hosts": ("Every host, and how far it is.", _everything("hosts")),
-    "visits": ("Every visit: when, by whom, how it ended, how long it took.", _everything("visits")),
+    "resources": ("Every URL known, with all that is known of it.", _table_maker("resources")),
+    "hosts": ("Every host, and how far it is.", _table_maker("hosts")),
+    "visits": ("Every visit: when, by whom, how it ended, how long it took.", _table_maker("visits")),
     "words": (
         """The whole dictionary: every word with every document that holds it, and where.
 
 Positions count the words of a document from 0, the title first; fields says of each position what it stands in (title,
 h1 to h6, text). Both are lists with blanks between.
 """,
-        _words,
+        _words_table,
     ),
-    "ranks": ("Every page with its ranks, as the last `gossamer rank` found them.", _everything("ranks")),
+    "ranks": ("Every page with its ranks, as the last `gossamer rank` found them.", _table_maker("ranks")),
 }
 
 
-def _table_command(name: str, text: str, make: MakeTable) -> click.Command:
+def _table_command(name: str, text: str, make: TableMaker) -> click.Command:
     @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: as FILE ends, else csv.")
     @out_option
     @store_option
     @json_option
     def command(form: str | None, out: Path, store: str, as_json: bool) -> None:
-        told, form = Told(out, as_json=as_json), form or ending(out, FORMATS)
-        with opened(store) as web, place_for(out, binary=form == "parquet") as stream:
+        summary, form = ExportSummary(out, as_json=as_json), form or choose_format(out, FORMATS)
+        with open_web(store) as web, open_output(out, binary=form == "parquet") as stream:
             table = make(web, store)
-            rows = WRITERS[form](_ticking(table, name), stream)
-        told.tell(many(rows, name.removesuffix("s")), format=form, rows=rows)
+            rows = WRITERS[form](_with_progress(table, name), stream)
+        summary.report(pluralize(rows, name.removesuffix("s")), format=form, rows=rows)
 
     shape = '\n\n\b\nJSON: {"out", "format", "rows", "bytes", "seconds"}'
     return click.command(name=name, help=text + shape)(command)
 
 
-def _ticking(table: Table, name: str) -> Table:
+def _with_progress(table: Table, name: str) -> Table:
     from msgspec.structs import replace
 
-    return replace(table, rows=_counted(table.rows, name))
+    return replace(table, rows=_count_rows(table.rows, name))
 
 
-def _counted(rows: Iterable[Sequence[Any]], name: str) -> Iterator[Sequence[Any]]:
-    ticker = Ticker()
+def _count_rows(rows: Iterable[Sequence[Any]], name: str) -> Iterator[Sequence[Any]]:
+    progress_line = ProgressLine()
     for number, row in enumerate(rows, 1):
         if not number % 10_000:
-            ticker.tell(f"{number:,} {name}")
+            progress_line.update(f"{number:,} {name}")
         yield row
-    ticker.close()
+    progress_line.close()
 
 
 for _name, (_text, _make) in TABLES.items():
@@ -145,25 +145,25 @@ def files(out: Path, store: str, as_json: bool) -> None:
     \b
     JSON: {"pages", "bytes", "skipped": {reason: count}, "seconds"}
     """
-    from gossamer.files.export import export_files
+    from gossamer.files.export_files import export_files
 
-    started, ticker = time.monotonic(), Ticker()
+    started, progress_line = time.monotonic(), ProgressLine()
     pages = size = 0
     skipped: Counter[str] = Counter()
-    with opened(store) as web:
+    with open_web(store) as web:
         for one in export_files(web, out):
-            if one.why_not:
-                skipped[one.why_not] += 1
+            if one.skip_reason:
+                skipped[one.skip_reason] += 1
             else:
                 pages, size = pages + 1, size + one.bytes
-            ticker.tell(f"{pages:,} pages, {human_bytes(size)}: {one.url}")
-    ticker.close()
+            progress_line.update(f"{pages:,} pages, {format_bytes(size)}: {one.url}")
+    progress_line.close()
     seconds = time.monotonic() - started
     if as_json:
-        show(json_text({"pages": pages, "bytes": size, "skipped": skipped, "seconds": round(seconds, 3)}))
-    say(f"Wrote {many(pages, 'page')} ({human_bytes(size)}) to {out} in {human_duration(seconds)}.")
+        print_line(json_text({"pages": pages, "bytes": size, "skipped": skipped, "seconds": round(seconds, 3)}))
+    print_message(f"Wrote {pluralize(pages, 'page')} ({format_bytes(size)}) to {out} in {format_duration(seconds)}.")
     for reason, count in skipped.items():
-        say(f"{count:,} visited resources are not there: {reason}.")
+        print_message(f"{count:,} visited resources are not there: {reason}.")
 
 
 @export.command()
@@ -181,18 +181,18 @@ def warc(out: Path, store: str, as_json: bool) -> None:
     """
     from importlib.metadata import version
 
-    from gossamer.files.warc import export_warc
+    from gossamer.files.export_warc import export_warc
 
-    told, ticker = Told(out, as_json=as_json), Ticker()
+    summary, progress_line = ExportSummary(out, as_json=as_json), ProgressLine()
     pages, skipped = 0, Counter[str]()
-    with opened(store) as web, place_for(out, binary=True) as stream:
+    with open_web(store) as web, open_output(out, binary=True) as stream:
         for one in export_warc(web, stream, f"gossamer/{version('gossamer')}", "" if out == STDOUT else out.name):
-            if one.why_not:
-                skipped[one.why_not] += 1
+            if one.skip_reason:
+                skipped[one.skip_reason] += 1
             else:
                 pages += 1
-            ticker.tell(f"{pages:,} pages: {one.url}")
-    ticker.close()
-    told.tell(many(pages, "page"), pages=pages, skipped=skipped)
+            progress_line.update(f"{pages:,} pages: {one.url}")
+    progress_line.close()
+    summary.report(pluralize(pages, "page"), pages=pages, skipped=skipped)
     for reason, count in skipped.items():
-        say(f"{count:,} visited resources are not there: {reason}.")
+        print_message(f"{count:,} visited resources are not there: {reason}.")

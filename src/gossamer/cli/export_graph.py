@@ -7,19 +7,19 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.destination import STDOUT, ExportSummary, choose_format, open_output, out_option
+from gossamer.cli.open_web import open_web
 from gossamer.cli.options import json_option, store_option
-from gossamer.cli.out import STDOUT, Told, ending, out_option, place_for
-from gossamer.cli.output import many, say
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.output import pluralize, print_message
+from gossamer.cli.progress import ProgressLine
 from gossamer.errors import UsageError
 from gossamer.files.tables import WRITERS, Column, Table
 
 if TYPE_CHECKING:
-    from gossamer.graph.export import Level
+    from gossamer.graph.export.xml_formats import ExportGraph
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.base import Store
-    from gossamer.store.graph import Ranking
+    from gossamer.store.follow.graph import Ranking
+    from gossamer.store.protocol import Store
 
 GRAPH_FORMATS = ("gexf", "graphml", "commoncrawl", "csv", "jsonl", "parquet")
 level_option = click.option(
@@ -49,39 +49,41 @@ def graph(form: str | None, level: str, include_unvisited: bool, out: Path, stor
     JSON: {"out", "format", "level", "nodes", "edges", "ranked", "bytes", "seconds"}
     """
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.export import host_level, page_level
+    from gossamer.graph.export.xml_formats import host_export_graph, page_export_graph
     from gossamer.graph.snapshot import open_graph
 
-    form = form or ending(out, GRAPH_FORMATS)
-    told, ticker = Told(out, as_json=as_json), Ticker()
-    with opened(store) as web, graph_directory(store) as directory:
-        found = open_graph(web, directory, include_unvisited=include_unvisited, tell=ticker.tell)
+    form = form or choose_format(out, GRAPH_FORMATS)
+    summary, progress_line = ExportSummary(out, as_json=as_json), ProgressLine()
+    with open_web(store) as web, graph_directory(store) as directory:
+        link_graph = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=progress_line.update)
         ranking = web.ranking()
         ranked = ranking is not None
         if form == "commoncrawl":
-            ranked = _common_crawl(web, found, out, hosts=level == "hosts")
+            ranked = _write_common_crawl(web, link_graph, out, hosts=level == "hosts")
         else:
-            with place_for(out, binary=form == "parquet") as stream:
-                _write_graph((host_level if level == "hosts" else page_level)(web, found), form, stream)
-    ticker.close()
-    links = found.hosts if level == "hosts" else found.pages
-    sentence = f"{many(links.nodes, level.removesuffix('s'))} and {many(links.edges, 'edge')}"
-    told.tell(sentence, format=form, level=level, nodes=links.nodes, edges=links.edges, ranked=ranked)
+            with open_output(out, binary=form == "parquet") as stream:
+                _write_graph(
+                    (host_export_graph if level == "hosts" else page_export_graph)(web, link_graph), form, stream
+                )
+    progress_line.close()
+    links = link_graph.hosts if level == "hosts" else link_graph.pages
+    sentence = f"{pluralize(links.nodes, level.removesuffix('s'))} and {pluralize(links.edges, 'edge')}"
+    summary.report(sentence, format=form, level=level, nodes=links.nodes, edges=links.edges, ranked=ranked)
     if form in {"gexf", "graphml", "commoncrawl"}:
-        _tell_of_ranks(ranking, ranked=ranked, version=found.version)
+        _print_rank_hints(ranking, ranked=ranked, version=link_graph.version)
 
 
-def _tell_of_ranks(ranking: Ranking | None, *, ranked: bool, version: int) -> None:
+def _print_rank_hints(ranking: Ranking | None, *, ranked: bool, version: int) -> None:
     if not ranked:
-        say("There are no ranks in it: `gossamer rank` computes them.")
+        print_message("There are no ranks in it: `gossamer rank` computes them.")
     elif ranking is not None and ranking.version != version:
-        say("The web changed after it was ranked: `gossamer rank` brings the ranks up to date.")
+        print_message("The web changed after it was ranked: `gossamer rank` brings the ranks up to date.")
 
 
-def _write_graph(level: Level, form: str, stream: IO[bytes]) -> None:
+def _write_graph(level: ExportGraph, form: str, stream: IO[bytes]) -> None:
     from importlib.metadata import version
 
-    from gossamer.graph.export import edge_rows, write_gexf, write_graphml
+    from gossamer.graph.export.xml_formats import labelled_edges, write_gexf, write_graphml
 
     creator = f"Gossamer {version('gossamer')}"
     if form == "gexf":
@@ -90,21 +92,21 @@ def _write_graph(level: Level, form: str, stream: IO[bytes]) -> None:
         write_graphml(level, stream, creator)
     else:
         columns = (Column("source"), Column("target"), Column("weight", "integer"))
-        WRITERS[form](Table(columns=columns, rows=edge_rows(level)), stream)
+        WRITERS[form](Table(columns=columns, rows=labelled_edges(level)), stream)
 
 
-def _common_crawl(web: Store, found: Graph, out: Path, *, hosts: bool) -> bool:
-    from gossamer.graph.commoncrawl import write_common_crawl
+def _write_common_crawl(web: Store, link_graph: Graph, out: Path, *, hosts: bool) -> bool:
+    from gossamer.graph.export.common_crawl import write_common_crawl
 
     if out == STDOUT or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         raise UsageError("The files of Common Crawl's layout need a new or empty directory: --out DIR.")
     out.mkdir(parents=True, exist_ok=True)
-    return write_common_crawl(web, found, out, hosts=hosts)
+    return write_common_crawl(web, link_graph, out, hosts=hosts)
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
-PICTURES = ("svg", "png")
+PICTURE_FORMATS = ("svg", "png")
 
 
 @click.command()
@@ -134,36 +136,38 @@ def picture(
     from gossamer.graph.arrays import graph_directory
     from gossamer.graph.snapshot import open_graph
 
-    form = ending(out, PICTURES)
+    form = choose_format(out, PICTURE_FORMATS)
     if out.suffix.lower() not in {".svg", ".png"}:
         raise UsageError(f"{out} is neither .svg nor .png; those can be drawn.")
-    told, ticker = Told(out, as_json=as_json), Ticker()
-    with opened(store) as web, graph_directory(store) as directory:
-        found = open_graph(web, directory, include_unvisited=include_unvisited, tell=ticker.tell)
-        with place_for(out) as stream:
-            _draw(web, found, what, level, nodes, title or _title(found), stream, form)
-    ticker.close()
-    told.tell("a picture", show=what)
+    summary, progress_line = ExportSummary(out, as_json=as_json), ProgressLine()
+    with open_web(store) as web, graph_directory(store) as directory:
+        link_graph = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=progress_line.update)
+        with open_output(out) as stream:
+            _draw(web, link_graph, what, level, nodes, title or _title(link_graph), stream, form)
+    progress_line.close()
+    summary.report("a picture", show=what)
 
 
-def _title(found: Graph) -> str:
-    if found.hosts.nodes > 3:
-        return f"{found.hosts.nodes:,} hosts"
-    return ", ".join(found.host(number).removeprefix("www.") for number in range(found.hosts.nodes))
+def _title(link_graph: Graph) -> str:
+    if link_graph.hosts.nodes > 3:
+        return f"{link_graph.hosts.nodes:,} hosts"
+    return ", ".join(link_graph.host(number).removeprefix("www.") for number in range(link_graph.hosts.nodes))
 
 
 def _draw(
-    web: Store, found: Graph, what: str, level: str | None, nodes: int, title: str, stream: IO[bytes], form: str
+    web: Store, link_graph: Graph, what: str, level: str | None, nodes: int, title: str, stream: IO[bytes], form: str
 ) -> None:
     from numpy import diff
 
-    from gossamer.graph import draw, plots
-    from gossamer.graph.picture import best_level, clicks_of, picture_of
+    from gossamer.graph.pictures import draw, plots
+    from gossamer.graph.pictures.selection import click_depth_counts, default_level, select_picture
 
     if what == "graph":
-        draw.draw_graph(picture_of(web, found, level or best_level(found), nodes), title, stream, form)
+        draw.draw_graph(select_picture(web, link_graph, level or default_level(link_graph), nodes), title, stream, form)
     elif what == "degrees":
-        plots.draw_degrees(diff(found.pages.in_starts), diff(found.pages.starts), f"{title}: links", stream, form)
+        plots.draw_degrees(
+            diff(link_graph.pages.in_starts), diff(link_graph.pages.starts), f"{title}: links", stream, form
+        )
     else:
-        clicks = clicks_of(web, found)
-        plots.draw_depths(clicks, found.pages.nodes - int(clicks.sum()), f"{title}: click depth", stream, form)
+        clicks = click_depth_counts(web, link_graph)
+        plots.draw_depths(clicks, link_graph.pages.nodes - int(clicks.sum()), f"{title}: click depth", stream, form)

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.index import followed_by_the_index
+from gossamer.cli.index import indexing_alongside
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import (
-    human_bytes,
-    human_duration,
+    format_bytes,
+    format_duration,
     json_text,
-    many,
-    say,
-    show,
+    pluralize,
+    print_line,
+    print_message,
 )
-from gossamer.cli.ticker import Ticker
+from gossamer.cli.progress import ProgressLine
 from gossamer.errors import UsageError
-from gossamer.lookup import crawl_settings
+from gossamer.lookup import stored_crawl_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gossamer.config import Settings
-    from gossamer.files.page import FilePage, Skipped
-    from gossamer.files.take import Taken
-    from gossamer.store.base import Store
+    from gossamer.files.file_page import FilePage, SkippedItem
+    from gossamer.files.import_pages import ImportResult
+    from gossamer.store.protocol import Store
 
 REASONS_SHOWN = 20  # skipped files told one by one; the rest is counted
 REASONS_COUNTED = 100  # kinds of them: a hostile archive may have a media type of its own in each record
@@ -59,69 +59,69 @@ def import_(places: tuple[Path, ...], base: str | None, store: str, config: Path
     from gossamer.wiring import open_store
 
     settings = load_settings(store, config, {}).settings
-    for place in places:
-        _pages(place, base, settings)  # what holds no pages is seen before a store is made for them
+    for path in places:
+        _read_pages(path, base, settings)  # what holds no pages is seen before a store is made for them
     web = open_store(store, create=True, settings=settings.store)
     try:
-        stored = load_settings(store, config, {}, crawl_settings(web)).settings
-        with followed_by_the_index(store, stored.index if stored.crawl.index else None):
-            pages = chain.from_iterable(_pages(place, base, stored) for place in places)
-            _report(_take(web, stored, pages), as_json=as_json)
+        stored = load_settings(store, config, {}, stored_crawl_settings(web)).settings
+        with indexing_alongside(store, stored.index if stored.crawl.index else None):
+            pages = chain.from_iterable(_read_pages(place, base, stored) for place in places)
+            _print_summary(_import_pages(web, stored, pages), as_json=as_json)
     finally:
         web.close()
 
 
-def _pages(place: Path, base: str | None, settings: Settings) -> Iterator[FilePage | Skipped]:
+def _read_pages(path: Path, base: str | None, settings: Settings) -> Iterator[FilePage | SkippedItem]:
     """The pages at a place; whether there can be any is seen at once."""
-    if place.is_dir():
-        from gossamer.crawl.urls import from_input
-        from gossamer.files.folder import pages_in
+    if path.is_dir():
+        from gossamer.files.folder import read_folder
+        from gossamer.urls.canonical import urls_from_input
 
-        return pages_in(place, from_input(base)[0] if base else None, settings.fetch.max_bytes)
-    from gossamer.files.archive import Taking, pages_in_archive
+        return read_folder(path, urls_from_input(base)[0] if base else None, settings.fetch.max_bytes)
+    from gossamer.files.archive import ImportLimits, read_archive
 
     if base:
-        raise UsageError(f"--base is for folders: the records of {place} have URLs of their own.")
-    taking = Taking(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
-    return pages_in_archive(place, taking)
+        raise UsageError(f"--base is for folders: the records of {path} have URLs of their own.")
+    taking = ImportLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    return read_archive(path, taking)
 
 
-def _take(web: Store, settings: Settings, pages: Iterable[FilePage | Skipped]) -> Iterator[Taken]:
+def _import_pages(web: Store, settings: Settings, pages: Iterable[FilePage | SkippedItem]) -> Iterator[ImportResult]:
     import selectors
 
-    from gossamer.cores import cores
-    from gossamer.crawl.parsers import ParserPool
-    from gossamer.crawl.terms import parse_options
-    from gossamer.files.take import Parts, take
+    from gossamer.basics.cores import available_cores
+    from gossamer.crawl.round_settings import parse_options
+    from gossamer.files.import_pages import ImportParts, import_pages
+    from gossamer.parse.pool import ParserPool
 
     selector = selectors.DefaultSelector()
-    pool = ParserPool(parse_options(settings), settings.parse.processes or cores(), selector)
+    pool = ParserPool(parse_options(settings), settings.parse.processes or available_cores(), selector)
     try:
-        parts = Parts(store=web, pool=pool, selector=selector, crawl=settings.crawl)
-        yield from take(pages, parts)
+        parts = ImportParts(store=web, pool=pool, selector=selector, crawl=settings.crawl)
+        yield from import_pages(pages, parts)
     finally:
         pool.close()
         selector.close()
 
 
-class Sum:
+class ImportTotals:
     """What became of all that was there."""
 
     def __init__(self) -> None:
         self.pages = self.bytes = self.redirects = self.errors = self.failed = 0
         self.skipped: Counter[str] = Counter()
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
-    def add(self, one: Taken) -> None:
+    def add(self, one: ImportResult) -> None:
         """Count one."""
         from gossamer.model import Outcome
 
         match one.outcome:
             case None:
-                known = one.skipped in self.skipped or len(self.skipped) < REASONS_COUNTED
-                self.skipped[one.skipped if known else "other reasons"] += 1
-                if len(self.told) < REASONS_SHOWN:
-                    self.told.append(f"Skipped {one.name}: {one.skipped}")
+                known = one.skip_reason in self.skipped or len(self.skipped) < REASONS_COUNTED
+                self.skipped[one.skip_reason if known else "other reasons"] += 1
+                if len(self.messages) < REASONS_SHOWN:
+                    self.messages.append(f"Skipped {one.name}: {one.skip_reason}")
             case Outcome.FETCHED:
                 self.pages, self.bytes = self.pages + 1, self.bytes + one.bytes
             case Outcome.REDIRECTED:
@@ -132,24 +132,24 @@ class Sum:
                 self.errors += 1
 
 
-def _report(taken: Iterator[Taken], *, as_json: bool) -> None:
-    started, ticker, total = time.monotonic(), Ticker(), Sum()
-    for one in taken:
+def _print_summary(results: Iterator[ImportResult], *, as_json: bool) -> None:
+    started, progress_line, total = time.monotonic(), ProgressLine(), ImportTotals()
+    for one in results:
         total.add(one)
-        ticker.tell(f"{total.pages:,} pages, {human_bytes(total.bytes)}: {one.name}")
-    ticker.close()
+        progress_line.update(f"{total.pages:,} pages, {format_bytes(total.bytes)}: {one.name}")
+    progress_line.close()
     seconds = time.monotonic() - started
     if as_json:
         names = ("pages", "bytes", "redirects", "errors", "failed", "skipped")
-        show(json_text({name: getattr(total, name) for name in names} | {"seconds": round(seconds, 3)}))
-    for line in total.told:
-        say(line)
-    if total.skipped.total() > len(total.told):
-        say(f"... and {total.skipped.total() - len(total.told):,} more. By reason:")
+        print_line(json_text({name: getattr(total, name) for name in names} | {"seconds": round(seconds, 3)}))
+    for line in total.messages:
+        print_message(line)
+    if total.skipped.total() > len(total.messages):
+        print_message(f"... and {total.skipped.total() - len(total.messages):,} more. By reason:")
         for reason, count in total.skipped.most_common():
-            say(f"{count:>9,} {reason}")
-    besides = [many(total.redirects, "redirect")] if total.redirects else []
-    besides += [many(total.errors, "error")] if total.errors else []
+            print_message(f"{count:>9,} {reason}")
+    besides = [pluralize(total.redirects, "redirect")] if total.redirects else []
+    besides += [pluralize(total.errors, "error")] if total.errors else []
     more = f" and {' and '.join(besides)}" if besides else ""
-    took = f"Took {many(total.pages, 'page')} ({human_bytes(total.bytes)}){more} in {human_duration(seconds)}"
-    say(f"{took}; {total.failed:,} could not be parsed.")
+    took = f"Took {pluralize(total.pages, 'page')} ({format_bytes(total.bytes)}){more} in {format_duration(seconds)}"
+    print_message(f"{took}; {total.failed:,} could not be parsed.")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import is_at_work, opened
+from gossamer.cli.open_web import is_at_work, open_web
 from gossamer.cli.options import index_option, json_option, store_option
-from gossamer.cli.output import json_text, printable, say, show
+from gossamer.cli.output import escape_hidden, json_text, print_line, print_message
 from gossamer.errors import IndexBusy, UsageError
-from gossamer.lookup import find, url_rules
+from gossamer.lookup import find_resource, stored_url_rules
 
 if TYPE_CHECKING:
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
     from gossamer.store.values import HostRow
 
 
@@ -34,62 +34,62 @@ def forget(what: str, yes: bool, store: str, as_json: bool) -> None:
     \b
     JSON: {"forgotten": URL-OR-HOST, "resources"}
     """
-    with opened(store, write=True) as web:
+    with open_web(store, write=True) as web:
         forgotten, resources = (_forget_page if "/" in what else _forget_host)(web, what, yes=yes)
-        _leave_the_index(web, store)
+        _remove_from_index(web, store)
     if as_json:
-        show(json_text({"forgotten": forgotten, "resources": resources}))
+        print_line(json_text({"forgotten": forgotten, "resources": resources}))
 
 
-def _leave_the_index(web: Store, place: str) -> None:
+def _remove_from_index(web: Store, location: str) -> None:
     from gossamer.wiring import has_index, open_index_writer
 
-    if not has_index(place):
+    if not has_index(location):
         return
-    from gossamer.index.build import bring_up_to_date
+    from gossamer.index.build import update_index
 
     try:
-        bring_up_to_date(web, lambda: open_index_writer(place))
+        update_index(web, lambda: open_index_writer(location))
     except IndexBusy:
-        say("The index is being written just now, and will drop it too.")
+        print_message("The index is being written just now, and will drop it too.")
 
 
 def _forget_page(web: Store, text: str, *, yes: bool) -> tuple[str, int]:
-    from gossamer.crawl.urls import digest
+    from gossamer.urls.canonical import url_digest
 
-    row = find(web, text)
-    _make_sure(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
-    count = web.forget(url_digest=digest(row.url, url_rules(web)))
-    say(f"Forgot {row.url}.")
+    row = find_resource(web, text)
+    _confirm(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
+    count = web.forget(url_digest=url_digest(row.url, stored_url_rules(web)))
+    print_message(f"Forgot {row.url}.")
     return row.url, count
 
 
 def _forget_host(web: Store, name: str, *, yes: bool) -> tuple[str, int]:
-    host = _host(web, name)
+    host = _find_host(web, name)
     at_work = {crawler.name for crawler in web.crawlers() if is_at_work(crawler)}
     if host.holder in at_work:
         raise UsageError(f"{host.name} is being visited by {host.holder}; first: gossamer stop {host.holder}")
-    _make_sure(f"{host.name} will be removed with {host.known:,} resources, {host.pages:,} of them visited.", yes=yes)
+    _confirm(f"{host.name} will be removed with {host.known:,} resources, {host.pages:,} of them visited.", yes=yes)
     count = web.forget(host=host.name)
-    say(f"Forgot {host.name} and {count:,} resources.")
+    print_message(f"Forgot {host.name} and {count:,} resources.")
     return host.name, count
 
 
-def _host(web: Store, name: str) -> HostRow:
-    from gossamer.crawl.urls import authority, from_input
+def _find_host(web: Store, name: str) -> HostRow:
+    from gossamer.urls.canonical import authority, urls_from_input
 
-    wanted = {authority(url) for url in from_input(name)}
+    wanted = {authority(url) for url in urls_from_input(name)}
     found = next((host for host in web.hosts() if host.name in wanted), None)
     if found is None:
         raise UsageError(f"{name} is no host of this web; `gossamer hosts` lists them.")
     return found
 
 
-def _make_sure(sentence: str, *, yes: bool) -> None:
+def _confirm(sentence: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{sentence} Give --yes to do it.")
-    say(sentence)
-    if not click.confirm(printable("Go on?"), err=True):
+    print_message(sentence)
+    if not click.confirm(escape_hidden("Go on?"), err=True):
         raise click.Abort

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, read_seeds, run_crawl, with_options
-from gossamer.cli.output import many, say
-from gossamer.cli.serve import MISSING, PORT, address_of
+from gossamer.cli.output import pluralize, print_message
+from gossamer.cli.serve import DEFAULT_PORT, MISSING_EXTRA, server_url
 
 if TYPE_CHECKING:
     import socket
@@ -33,7 +33,9 @@ END_SECONDS = 10.0  # for the web app to end
 @with_options(
     *START_OPTIONS,
     click.option("--serve/--no-serve", "serving", default=True, show_default=True, help="Serve the web app meanwhile."),
-    click.option("--port", type=click.IntRange(0, 65535), metavar="N", help=f"Of the web app; {PORT} if it is free."),
+    click.option(
+        "--port", type=click.IntRange(0, 65535), metavar="N", help=f"Of the web app; {DEFAULT_PORT} if it is free."
+    ),
     *RUN_OPTIONS,
 )
 def go(urls: tuple[str, ...], seeds: str | None, serving: bool, port: int | None, **options: Any) -> None:
@@ -43,29 +45,29 @@ def go(urls: tuple[str, ...], seeds: str | None, serving: bool, port: int | None
     """
     urls = (*urls, *read_seeds(seeds))
     store, index_url = options["store"], options["flags"]["index.url"]
-    with _demo_or(urls) as start, contextlib.ExitStack() as stack:
-        shown: list[subprocess.Popen[bytes]] = []
+    with _start_urls(urls) as start_urls, contextlib.ExitStack() as stack:
+        app_processes: list[subprocess.Popen[bytes]] = []
 
-        def begin() -> None:
-            if serving and (app := _web_app(store, index_url, port)):
-                shown.append(stack.enter_context(app))
+        def start_app() -> None:
+            if serving and (app := _start_web_app(store, index_url, port)):
+                app_processes.append(stack.enter_context(app))
 
-        stopped = run_crawl(start, go_on="crawl" if urls else "go", begin=begin, **options)
+        stopped = run_crawl(start_urls, resume_command="crawl" if urls else "go", on_ready=start_app, **options)
         if stopped:
             return
         _rank(store)
-        if not shown:
-            _what_next(store)
+        if not app_processes:
+            _print_next_steps(store)
             return
-        _wait(shown[0])
+        _wait_for_end(app_processes[0])
 
 
 @contextlib.contextmanager
-def _demo_or(urls: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _start_urls(urls: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     if urls:
         yield urls
         return
-    say("Serving Python's own documentation as a demo web on this machine ...")
+    print_message("Serving Python's own documentation as a demo web on this machine ...")
     from gossamer.demo import DemoWeb
 
     with DemoWeb() as demo:
@@ -78,26 +80,26 @@ def _rank(store: str) -> None:
     with open_web(store) as web:
         if web.counts().links:
             ranking = web.rank()
-            say(f"Ranked {many(ranking.pages, 'page')} by {many(ranking.links, 'link')}.")
+            print_message(f"Ranked {pluralize(ranking.pages, 'page')} by {pluralize(ranking.links, 'link')}.")
 
 
 # -- the web app -------------------------------------------------------------------------------------------------------
 
 
-def _web_app(
+def _start_web_app(
     store: str, index_url: str | None, port: int | None
 ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]] | None:
     """The web app in a process of its own, if it can be; says where it is, or what is missing."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
-        say(MISSING)
+        print_message(MISSING_EXTRA)
         return None
     listener = _listen(port)
-    url = address_of(HOST, listener.getsockname()[1])
+    url = server_url(HOST, listener.getsockname()[1])
     token = os.environ.get("GOSSAMER_TOKEN") or secrets.token_urlsafe(18)
-    say(f"See what is found: {url}")
+    print_message(f"See what is found: {url}")
     if "GOSSAMER_TOKEN" not in os.environ:
-        say(f"With control of the crawl: {url}control?token={token}")
-    return _running(["--store", store, *(["--index-url", index_url] if index_url else [])], listener, token)
+        print_message(f"With control of the crawl: {url}control?token={token}")
+    return _web_app_process(["--store", store, *(["--index-url", index_url] if index_url else [])], listener, token)
 
 
 def _listen(port: int | None) -> socket.socket:
@@ -105,7 +107,7 @@ def _listen(port: int | None) -> socket.socket:
     from gossamer.errors import UsageError
 
     try:
-        return listen(HOST, PORT if port is None else port)
+        return listen(HOST, DEFAULT_PORT if port is None else port)
     except UsageError:
         if port is not None:
             raise
@@ -113,7 +115,7 @@ def _listen(port: int | None) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _running(arguments: list[str], listener: socket.socket, token: str) -> Iterator[subprocess.Popen[bytes]]:
+def _web_app_process(arguments: list[str], listener: socket.socket, token: str) -> Iterator[subprocess.Popen[bytes]]:
     with listener:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
             [sys.executable, "-P", "-m", "gossamer", "serve", *arguments, "--socket", str(listener.fileno())],
@@ -135,7 +137,7 @@ def _running(arguments: list[str], listener: socket.socket, token: str) -> Itera
             process.wait()
 
 
-def _wait(app: subprocess.Popen[bytes]) -> None:
+def _wait_for_end(app: subprocess.Popen[bytes]) -> None:
     """Until Ctrl-C, or until somebody asks this process to end."""
 
     def end(_signal: int, _frame: object) -> None:
@@ -144,14 +146,14 @@ def _wait(app: subprocess.Popen[bytes]) -> None:
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        say("Ctrl-C ends the web app; `gossamer serve` starts it again.")
+        print_message("Ctrl-C ends the web app; `gossamer serve` starts it again.")
         app.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _what_next(store: str) -> None:
+def _print_next_steps(store: str) -> None:
     commands = (
         ("search WORDS", "find pages by their words"),
         ("serve", "search, look and watch in a browser"),
@@ -162,4 +164,4 @@ def _what_next(store: str) -> None:
     )
     width = max(len(command) for command, _ in commands)
     for command, what in commands:
-        say(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {what}")
+        print_message(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {what}")

@@ -11,23 +11,23 @@ import textwrap
 import time
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from gossamer.cli.output import human_bytes, human_duration, is_terminal, many, printable, shortened
+from gossamer.cli.output import escape_hidden, format_bytes, format_duration, is_terminal, pluralize, shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
-    from gossamer.crawl.progress import Progress
+    from gossamer.crawl.progress import CrawlProgress
 
 FRAME_SECONDS = 0.25  # between two frames: faster cannot be read, and each one costs a few milliseconds
-LABEL = 9  # cells of the labels on the left
-NARROW = 60  # no use drawing for less (cells)
+LABEL_WIDTH = 9  # cells of the labels on the left
+MIN_WIDTH = 60  # no use drawing for less (cells)
 HOSTS_SHOWN = 3
 
-GOOD = frozenset({"fetched", "not modified", "redirected", "checked"})
+SUCCESSFUL_OUTCOMES = frozenset({"fetched", "not modified", "redirected", "checked"})
 STATE_STYLE = {"running": "green", "waiting": "yellow", "paused": "yellow", "stopping": "yellow"}
-LIMIT_MEANS = {
+LIMIT_TEXTS = {
     "politeness": "politeness (pauses between requests to a host)",
     "network": "the network",
     "parsing": "parsing",
@@ -39,7 +39,7 @@ LIMIT_MEANS = {
 class Display(Protocol):
     """Shows a crawl."""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: CrawlProgress) -> None:
         """Take the newest state; call as often as you like."""
         ...
 
@@ -65,33 +65,33 @@ class PlainDisplay:
     def __init__(self, stream: TextIO, *, lines: bool = True) -> None:
         self._stream = stream
         self._lines = lines
-        self._next = 0.0
+        self._next_at = 0.0
         self._note = ""
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: CrawlProgress) -> None:
         """Write a line when it is time for one, or when the crawl has something to say."""
         if progress.note != self._note:
             self._note = progress.note
             if progress.note:
                 self.message(f"{progress.name}: {progress.state}: {progress.note}")
-        if self._lines and progress.seconds >= self._next:
-            self._next = progress.seconds + min(max(progress.seconds / 12, 5.0), 60.0)
+        if self._lines and progress.seconds >= self._next_at:
+            self._next_at = progress.seconds + min(max(progress.seconds / 12, 5.0), 60.0)
             self.message(plain_line(progress))
 
     def message(self, text: str) -> None:
         """Write a line."""
-        self._stream.write(printable(text) + "\n")
+        self._stream.write(escape_hidden(text) + "\n")
         self._stream.flush()
 
     def close(self) -> None:
         """Nothing to put right."""
 
 
-def plain_line(progress: Progress) -> str:
+def plain_line(progress: CrawlProgress) -> str:
     """A crawl's state in one line."""
     parts = [
-        f"{many(progress.pages, 'page')} ({progress.pages_per_second:,.1f}/s)",
-        f"{human_bytes(progress.bytes)} ({human_bytes(progress.bytes_per_second)}/s)",
+        f"{pluralize(progress.pages, 'page')} ({progress.pages_per_second:,.1f}/s)",
+        f"{format_bytes(progress.bytes)} ({format_bytes(progress.bytes_per_second)}/s)",
         f"{progress.queued:,} queued of {progress.known:,} known",
     ]
     if progress.failed or progress.refused:
@@ -99,8 +99,8 @@ def plain_line(progress: Progress) -> str:
     if progress.limit:
         parts.append(f"limit: {progress.limit}")
     if progress.eta_seconds is not None:
-        parts.append(f"about {human_duration(progress.eta_seconds)} left")
-    return f"{progress.name}: {human_duration(progress.seconds)}: {', '.join(parts)}"
+        parts.append(f"about {format_duration(progress.eta_seconds)} left")
+    return f"{progress.name}: {format_duration(progress.seconds)}: {', '.join(parts)}"
 
 
 class LiveDisplay:
@@ -109,22 +109,22 @@ class LiveDisplay:
     def __init__(self, console: Console | None = None) -> None:
         self._console = console
         self._live: Live | None = None
-        self._drawn = float("-inf")
+        self._drawn_at = float("-inf")
 
-    def update(self, progress: Progress) -> None:
+    def update(self, progress: CrawlProgress) -> None:
         """Draw a frame, unless the last one is too young."""
         now = time.monotonic()
-        if now - self._drawn < FRAME_SECONDS:
+        if now - self._drawn_at < FRAME_SECONDS:
             return
-        self._drawn = now
-        live = self._started()
+        self._drawn_at = now
+        live = self._start_live()
         live.update(frame(progress, live.console.width), refresh=True)
 
     def message(self, text: str) -> None:
         """Tell something above the frame."""
         from rich.text import Text
 
-        self._started().console.print(Text(printable(text)))
+        self._start_live().console.print(Text(escape_hidden(text)))
 
     def close(self) -> None:
         """Take the frame away and show the cursor again."""
@@ -132,7 +132,7 @@ class LiveDisplay:
             self._live.stop()
             self._live = None
 
-    def _started(self) -> Live:
+    def _start_live(self) -> Live:
         if self._live is None:
             from rich.console import Console
             from rich.live import Live
@@ -146,62 +146,65 @@ class LiveDisplay:
         return self._live
 
 
-def frame(progress: Progress, width: int) -> Text:
+def frame(progress: CrawlProgress, width: int) -> Text:
     """A crawl's state as a few lines of at most `width` cells."""
     from rich.text import Text
 
-    lines = [_title(progress), *_note(progress, width), *_numbers(progress), *_waits(progress)]
+    lines = [_title(progress), *_note_lines(progress, width), *_number_rows(progress), *_waiting_rows(progress)]
     for url, outcome in progress.latest:
-        mark, style = ("  ", "") if outcome in GOOD else ("! ", "red")
-        told = "" if outcome in GOOD else f"{printable(outcome)}: "
-        room = max(width, NARROW) - len(mark) - len(told)
-        lines.append(Text(f"{mark}{told}{shortened(printable(url), room, 'middle')}", style=style))
+        mark, style = ("  ", "") if outcome in SUCCESSFUL_OUTCOMES else ("! ", "red")
+        prefix = "" if outcome in SUCCESSFUL_OUTCOMES else f"{escape_hidden(outcome)}: "
+        room = max(width, MIN_WIDTH) - len(mark) - len(prefix)
+        lines.append(Text(f"{mark}{prefix}{shorten(escape_hidden(url), room, 'middle')}", style=style))
     for line in lines:
         line.truncate(max(width, 1), overflow="ellipsis")
     return Text("\n").join(lines)
 
 
-def _title(progress: Progress) -> Text:
+def _title(progress: CrawlProgress) -> Text:
     from rich.text import Text
 
     line = Text(no_wrap=True)
-    line.append(printable(progress.name), "bold")
-    line.append(" is ").append(printable(progress.state), STATE_STYLE.get(progress.state, ""))
-    line.append(f", {human_duration(progress.seconds)}")
+    line.append(escape_hidden(progress.name), "bold")
+    line.append(" is ").append(escape_hidden(progress.state), STATE_STYLE.get(progress.state, ""))
+    line.append(f", {format_duration(progress.seconds)}")
     if progress.eta_seconds is not None:
-        line.append(f", about {human_duration(progress.eta_seconds)} left")
+        line.append(f", about {format_duration(progress.eta_seconds)} left")
     return line
 
 
-def _note(progress: Progress, width: int) -> list[Text]:
+def _note_lines(progress: CrawlProgress, width: int) -> list[Text]:
     """Why it is not running, as many lines as that takes: it asks people to do something."""
     from rich.text import Text
 
-    told = textwrap.wrap(printable(progress.note), max(width, NARROW) - 2)
-    return [Text(f"  {line}", style="yellow") for line in told]
+    lines = textwrap.wrap(escape_hidden(progress.note), max(width, MIN_WIDTH) - 2)
+    return [Text(f"  {line}", style="yellow") for line in lines]
 
 
-def _numbers(progress: Progress) -> list[Text]:
+def _number_rows(progress: CrawlProgress) -> list[Text]:
     pages = f"{progress.pages:,}  {progress.pages_per_second:,.1f}/s  (mean {progress.mean_pages_per_second:,.1f}/s)"
-    sizes = f"{human_bytes(progress.bytes)}  {human_bytes(progress.bytes_per_second)}/s"
+    sizes = f"{format_bytes(progress.bytes)}  {format_bytes(progress.bytes_per_second)}/s"
     queue = f"{progress.queued:,} of {progress.known:,} known"
     errors = f"{progress.failed:,} failed, {progress.refused:,} refused"
-    active = f"{many(progress.transfers, 'transfer')}, {many(progress.hosts, 'host')} held"
+    active = f"{pluralize(progress.transfers, 'transfer')}, {pluralize(progress.hosts, 'host')} held"
     rows = [_row("pages", pages), _row("bytes", sizes), _row("queue", queue)]
     rows.append(_row("errors", errors, "red" if progress.failed else ""))
     rows.append(_row("active", active))
     if progress.limit:
-        rows.append(_row("limit", LIMIT_MEANS.get(progress.limit, printable(progress.limit))))
+        rows.append(_row("limit", LIMIT_TEXTS.get(progress.limit, escape_hidden(progress.limit))))
     return rows
 
 
-def _waits(progress: Progress) -> list[Text]:
+def _waiting_rows(progress: CrawlProgress) -> list[Text]:
     """The hosts waiting, one a line: which, how long, why."""
     shown = progress.waiting[:HOSTS_SHOWN]
     rows = []
     for i, (host, seconds, why) in enumerate(shown):
         rows.append(
-            _row("waiting" if i == 0 else "", f"{printable(host)} for {human_duration(seconds)}: {printable(why)}")
+            _row(
+                "waiting" if i == 0 else "",
+                f"{escape_hidden(host)} for {format_duration(seconds)}: {escape_hidden(why)}",
+            )
         )
     if more := len(progress.waiting) - len(shown):
         rows.append(_row("", f"and {more:,} more"))
@@ -211,4 +214,4 @@ def _waits(progress: Progress) -> list[Text]:
 def _row(label: str, value: str, style: str = "") -> Text:
     from rich.text import Text
 
-    return Text(no_wrap=True).append(f"  {label:<{LABEL}}", "dim").append(value, style)
+    return Text(no_wrap=True).append(f"  {label:<{LABEL_WIDTH}}", "dim").append(value, style)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 
 # What the commands are, where each of them stands, and what it does.
-INDEX = {
+COMMANDS = {
     "Make a web": (
         ("crawl", "gossamer.cli.crawl", "Crawl from URLs, or go on where the last crawl stopped."),
         ("go", "gossamer.cli.go", "Crawl, rank and serve at once; without a URL, a demo web."),
@@ -60,21 +60,21 @@ INDEX = {
     ),
 }
 
-WRONG = 2  # wrong usage or a fault; 1 is for reports that found something
-INTERRUPTED = 128 + signal.SIGINT  # as shells count a process ended by Ctrl-C
-READER_GONE = 128 + signal.SIGPIPE  # ... and one whose reader went away, as in `gossamer errors | head`
+EXIT_FAULT = 2  # wrong usage or a fault; 1 is for reports that found something
+EXIT_INTERRUPTED = 128 + signal.SIGINT  # as shells count a process ended by Ctrl-C
+EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE  # ... and one whose reader went away, as in `gossamer errors | head`
 
 
-class Index(click.Group):
+class CommandGroup(click.Group):
     """The commands of `INDEX`, each imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Their names, in order."""
-        return [name for commands in INDEX.values() for name, _, _ in commands]
+        return [name for commands in COMMANDS.values() for name, _, _ in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """The command of that name."""
-        modules = {name: module for commands in INDEX.values() for name, module, _ in commands}
+        modules = {name: module for commands in COMMANDS.values() for name, module, _ in commands}
         if cmd_name not in modules:
             return None
         # `import` is a reserved word, so the function may be called import_
@@ -84,7 +84,7 @@ class Index(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The index itself, without importing what it lists."""
-        for title, commands in INDEX.items():
+        for title, commands in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, text) for name, _, text in commands], col_max=12)
 
@@ -97,7 +97,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
         ctx.exit()
 
 
-@click.group(cls=Index, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
@@ -127,21 +127,23 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as fault:
-        return _explain(_usage_sentence(fault))
+        return _print_fault(_usage_sentence(fault))
     except GossamerError as fault:
-        return _explain(str(fault))
+        return _print_fault(str(fault))
     except BrokenPipeError:
         # Nothing can be written any more, not even what Python flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
+        return EXIT_BROKEN_PIPE
     except OSError as fault:
         if fault.filename is not None:
-            return _explain(f"{fault.filename}: {fault.strerror}.")
+            return _print_fault(f"{fault.filename}: {fault.strerror}.")
         if fault.errno not in EXHAUSTED:
             raise
-        return _explain(f"{fault.strerror}: this machine, or a limit set on it, allows no more (ulimit -a shows them).")
+        return _print_fault(
+            f"{fault.strerror}: this machine, or a limit set on it, allows no more (ulimit -a shows them)."
+        )
     except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     return 0
 
 
@@ -151,8 +153,8 @@ def _usage_sentence(fault: click.ClickException) -> str:
     return f"{message}. See {context.command_path} --help." if context else f"{message}."
 
 
-def _explain(sentence: str) -> int:
-    from gossamer.cli.output import RED, printable, styled
+def _print_fault(sentence: str) -> int:
+    from gossamer.cli.output import RED, escape_hidden, with_style
 
-    sys.stderr.write(f"{styled('gossamer:', RED, sys.stderr)} {printable(sentence)}\n")
-    return WRONG
+    sys.stderr.write(f"{with_style('gossamer:', RED, sys.stderr)} {escape_hidden(sentence)}\n")
+    return EXIT_FAULT

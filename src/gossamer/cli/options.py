@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.basics.locations import UNREADABLE_URL, is_shared, local_directory, parse_location
 from gossamer.errors import UsageError
-from gossamer.places import UNREADABLE, is_shared, local_directory, taken_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gossamer.config import Loaded
+    from gossamer.basics.locations import DatabaseUrl
+    from gossamer.config import LoadedSettings
     from gossamer.config.describe import Setting
-    from gossamer.places import Url
 
 
-def _url(place: str) -> Url | None:
+def _parse_url(location: str) -> DatabaseUrl | None:
     """The parts of a URL, None of a directory; refused if nobody can say which of them is the password."""
-    if not is_shared(place):
+    if not is_shared(location):
         return None
-    if (url := taken_apart(place)) is None:
-        raise UsageError(UNREADABLE)
+    if (url := parse_location(location)) is None:
+        raise UsageError(UNREADABLE_URL)
     return url
 
 
-def check_place(_context: click.Context, _option: click.Parameter, place: str) -> str:
+def check_location(_context: click.Context, _option: click.Parameter, place: str) -> str:
     """Refuse what cannot be taken apart before anything is said of it."""
-    _url(place)
+    _parse_url(place)
     return place
 
 
@@ -40,13 +40,13 @@ def _without_password(_context: click.Context, _option: click.Parameter, place: 
 
     If it was given as an argument, the list of processes has it all the same: that cannot be undone from here.
     """
-    if (url := _url(place)) is None:
+    if (url := _parse_url(place)) is None:
         return place
     if url.password is not None:
         os.environ["PGPASSWORD"] = url.password
         if os.environ.get("GOSSAMER_STORE") == place:
-            os.environ["GOSSAMER_STORE"] = url.shown
-    return url.shown
+            os.environ["GOSSAMER_STORE"] = url.without_password
+    return url.without_password
 
 
 store_option = click.option(
@@ -67,7 +67,7 @@ config_option = click.option(
 )
 
 
-def _at_this_index(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
+def _set_index_url(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
     """A flag that is the variable, for this process and those it starts: so whoever opens the index knows."""
     if url is not None:
         os.environ["GOSSAMER_INDEX_URL"] = url
@@ -76,7 +76,7 @@ def _at_this_index(_context: click.Context, _option: click.Parameter, url: str |
 index_option = click.option(
     "--index-url",
     expose_value=False,
-    callback=_at_this_index,
+    callback=_set_index_url,
     metavar="URL",
     help="The index: an OpenSearch cluster, with the name it has there. Also GOSSAMER_INDEX_URL, index.url.",
 )
@@ -107,18 +107,18 @@ def settings_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 def _option(name: str, setting: Setting) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     if isinstance(setting.default, bool):
         return click.option(setting.flags, name, default=None, help=setting.text)
-    return click.option(setting.flag, name, metavar=setting.metavar, multiple=setting.many, help=_help(setting))
+    return click.option(setting.flag, name, metavar=setting.metavar, multiple=setting.is_list, help=_help_text(setting))
 
 
-def _help(setting: Setting) -> str:
-    more = " Can be given again; none: empty." if setting.many else ""
-    default = "" if setting.many or setting.default in {None, ""} else f"  [default: {setting.default}]"
+def _help_text(setting: Setting) -> str:
+    more = " Can be given again; none: empty." if setting.is_list else ""
+    default = "" if setting.is_list or setting.default in {None, ""} else f"  [default: {setting.default}]"
     return setting.text + more + default
 
 
 def load_settings(
     store: str, config: Path | None, flags: Mapping[str, object], stored: Mapping[str, object] | None = None
-) -> Loaded:
+) -> LoadedSettings:
     """The settings that hold for a command on this web."""
     from gossamer.config import load
 

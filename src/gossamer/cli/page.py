@@ -8,36 +8,36 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from gossamer.cli.freshness import next_visit, next_visit_shown, show_history
-from gossamer.cli.lookup import opened
+from gossamer.cli.freshness import next_visit, next_visit_text, print_history
+from gossamer.cli.open_web import open_web
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
     DIM,
-    Column,
-    at,
-    heading,
-    human_bytes,
+    TerminalColumn,
+    escape_hidden,
+    escape_hidden_lines,
+    format_bytes,
+    format_time,
     is_terminal,
     json_text,
-    many,
-    printable,
-    printable_lines,
-    rows_wanted,
-    show,
-    styled,
+    pluralize,
+    print_heading,
+    print_line,
+    row_limit,
+    with_style,
     write_table,
 )
 from gossamer.errors import UsageError
-from gossamer.lookup import find
+from gossamer.lookup import find_resource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.store.base import Store
-    from gossamer.store.graph import Ranks
+    from gossamer.store.follow.graph import Ranks
+    from gossamer.store.protocol import Store
     from gossamer.store.values import LinkRow, ResourceRow
 
-LINKS_ON_A_TERMINAL = 20  # each way, when --limit is not given
+TERMINAL_LINKS = 20  # each way, when --limit is not given
 
 
 @click.command()
@@ -58,45 +58,45 @@ def page(url: str, what: str | None, limit: int | None, store: str, as_json: boo
           "outlinks": [...], "ranks", "visits": [...], "history": [...], "next_visit_at"}
     JSON with --text: {"url", "text": [{"field", "text"}]}
     """
-    with opened(store) as web:
-        row = find(web, url)
+    with open_web(store) as web:
+        row = find_resource(web, url)
         if what == "text":
-            _page_text(web, row, as_json=as_json)
+            _print_text(web, row, as_json=as_json)
         elif what == "source":
-            _page_source(web, row)
+            _print_source(web, row)
         elif as_json:
-            _page_json(web, row, limit or None, next_visit(web, store, row))
+            _print_json(web, row, limit or None, next_visit(web, store, row))
         else:
-            _page_shown(web, row, rows_wanted(limit, LINKS_ON_A_TERMINAL), next_visit(web, store, row))
+            _print_page(web, row, row_limit(limit, TERMINAL_LINKS), next_visit(web, store, row))
 
 
-def _page_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
+def _print_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
     runs = web.text(row.id)
     if runs is None:
         raise UsageError(f"{row.url} has no text: {row.reason or row.outcome or row.state}.")
     if as_json:
         text = [{"field": field.name.lower(), "text": run} for field, run in runs]
-        show(json_text({"url": row.url, "text": text}, indent=2))
+        print_line(json_text({"url": row.url, "text": text}, indent=2))
         return
     for field, run in runs:
-        show(f"{styled(f'{field.name.lower()}:', DIM, sys.stdout)} {printable_lines(run)}")
+        print_line(f"{with_style(f'{field.name.lower()}:', DIM, sys.stdout)} {escape_hidden_lines(run)}")
 
 
-def _page_source(web: Store, row: ResourceRow) -> None:
-    from gossamer.crawl.charset import UTF8, by_label
+def _print_source(web: Store, row: ResourceRow) -> None:
+    from gossamer.parse.charset import UTF8, charset_by_label
 
     source = web.source(row.id)
     if source is None:
         raise UsageError(f"The source of {row.url} was not kept.")
     if is_terminal(sys.stdout):  # the page must not talk to the terminal
-        charset = by_label(row.charset) or UTF8
-        show(printable_lines(source.decode(charset.codec, "replace")))
+        charset = charset_by_label(row.charset) or UTF8
+        print_line(escape_hidden_lines(source.decode(charset.codec, "replace")))
     else:
         sys.stdout.buffer.write(source)
 
 
-def _page_json(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
-    told = msgspec.to_builtins(row) | {
+def _print_json(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
+    fields = msgspec.to_builtins(row) | {
         "inlinks": web.inlinks(row.id, limit),
         "outlinks": web.outlinks(row.id, limit),
         "ranks": web.ranks(row.id),
@@ -104,32 +104,32 @@ def _page_json(web: Store, row: ResourceRow, limit: int | None, next_at: float |
         "history": web.history(row.id),
         "next_visit_at": next_at,
     }
-    show(json_text(told, indent=2))
+    print_line(json_text(fields, indent=2))
 
 
-def _page_shown(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
-    heading(printable(row.url))
-    soon = ("next visit", next_visit_shown(next_at))
-    told = [(name, value) for name, value in (*_facts(row), soon, *_rank_facts(web.ranks(row.id))) if value]
-    width = max(len(name) for name, _ in told)
-    for name, value in told:
-        show(f"  {styled(f'{name:<{width}}', DIM, sys.stdout)}  {printable(value)}")
-    _show_visits(web, row)
-    show_history(web, row)
-    _show_links("Links in", web.inlinks(row.id, limit and limit + 1), limit, row.url)
-    _show_links("Links out", web.outlinks(row.id, limit and limit + 1), limit, row.url)
+def _print_page(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
+    print_heading(escape_hidden(row.url))
+    soon = ("next visit", next_visit_text(next_at))
+    facts = [(name, value) for name, value in (*_facts(row), soon, *_rank_facts(web.ranks(row.id))) if value]
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        print_line(f"  {with_style(f'{name:<{width}}', DIM, sys.stdout)}  {escape_hidden(value)}")
+    _print_visits(web, row)
+    print_history(web, row)
+    _print_links("Links in", web.inlinks(row.id, limit and limit + 1), limit, row.url)
+    _print_links("Links out", web.outlinks(row.id, limit and limit + 1), limit, row.url)
 
 
 def _facts(row: ResourceRow) -> list[tuple[str, str]]:
     """What is worth telling; an empty value is left out."""
     status = " ".join(filter(None, [str(row.status or ""), row.outcome]))
-    visited = f"{at(row.visited_at)} by {row.visited_by}" if row.visited_at else ""
+    visited = f"{format_time(row.visited_at)} by {row.visited_by}" if row.visited_at else ""
     return [
         ("title", row.title),
         ("state", row.state + (f": {row.reason}" if row.reason else "")),
         ("answer", status),
         ("type", "; ".join(filter(None, [row.media_type, row.charset]))),
-        ("size", human_bytes(row.bytes) if row.bytes else ""),
+        ("size", format_bytes(row.bytes) if row.bytes else ""),
         ("language", row.language),
         ("description", row.description),
         ("canonical", row.canonical),
@@ -142,7 +142,7 @@ def _facts(row: ResourceRow) -> list[tuple[str, str]]:
         ("depth", str(row.depth)),
         ("backlinks", f"{row.backlinks:,}"),
         ("visited", visited),
-        ("found", f"{at(row.discovered_at)}" + (f" by {row.discovered_by}" if row.discovered_by else "")),
+        ("found", f"{format_time(row.discovered_at)}" + (f" by {row.discovered_by}" if row.discovered_by else "")),
         ("number", str(row.id)),
     ]
 
@@ -150,56 +150,70 @@ def _facts(row: ResourceRow) -> list[tuple[str, str]]:
 def _rank_facts(ranks: Ranks | None) -> list[tuple[str, str]]:
     if ranks is None:
         return []
-    linked = f"from {many(ranks.indegree, 'page')}, to {many(ranks.outdegree, 'page')}"
+    linked = f"from {pluralize(ranks.indegree, 'page')}, to {pluralize(ranks.outdegree, 'page')}"
     clicks = "" if ranks.depth is None else f"{ranks.depth} from the seeds"
     return [("rank", f"{ranks.score:.1f} of 100"), ("linked", linked), ("clicks", clicks)]
 
 
-def _show_visits(web: Store, row: ResourceRow) -> None:
+def _print_visits(web: Store, row: ResourceRow) -> None:
     visits = web.visits(row.id)
     if not visits:
         return
-    heading(f"\nVisits ({len(visits):,})")
+    print_heading(f"\nVisits ({len(visits):,})")
     columns = [
-        Column("when"), Column("outcome"), Column("status", align="right"), Column("size", align="right"),
-        Column("took", align="right"), Column("crawler"), Column("round", align="right"),
+        TerminalColumn("when"), TerminalColumn("outcome"), TerminalColumn("status", align="right"), TerminalColumn("size", align="right"),
+        TerminalColumn("took", align="right"), TerminalColumn("crawler"), TerminalColumn("round", align="right"),
     ]  # fmt: skip
     rows = (
-        (at(v.visited_at), v.outcome, v.status or "", human_bytes(v.bytes), f"{v.milliseconds} ms", v.crawler, v.round)
+        (
+            format_time(v.visited_at),
+            v.outcome,
+            v.status or "",
+            format_bytes(v.bytes),
+            f"{v.milliseconds} ms",
+            v.crawler,
+            v.round,
+        )
         for v in visits
     )
     write_table(columns, rows)
 
 
-def _show_links(title: str, links: Sequence[LinkRow], limit: int | None, page_url: str) -> None:
+def _print_links(title: str, links: Sequence[LinkRow], limit: int | None, page_url: str) -> None:
     more = limit is not None and len(links) > limit
     shown = links[:limit]
-    heading(f"\n{title} ({f'the first {limit}; --limit 0 shows all' if more else f'{len(links):,}'})")
+    print_heading(f"\n{title} ({f'the first {limit}; --limit 0 shows all' if more else f'{len(links):,}'})")
     if not shown:
         return
     columns = [
-        Column("url", cut="middle"), Column("anchor", cut="end"), Column("kind"), Column("times", align="right"),
-        Column("state"),
+        TerminalColumn("url", cut="middle"), TerminalColumn("anchor", cut="end"), TerminalColumn("kind"), TerminalColumn("times", align="right"),
+        TerminalColumn("state"),
     ]  # fmt: skip
     rows = (
-        (_near(link.url, page_url), link.anchor, link.kind + _nofollow(link), link.weight, _end_state(link))
+        (
+            _relative_url(link.url, page_url),
+            link.anchor,
+            link.kind + _nofollow_mark(link),
+            link.weight,
+            _target_state(link),
+        )
         for link in shown
     )
     write_table(columns, rows)
 
 
-def _near(url: str, page_url: str) -> str:
+def _relative_url(url: str, page_url: str) -> str:
     """A URL on the page's own site without the site, where people read it in a narrow column."""
-    from gossamer.crawl.urls import origin
+    from gossamer.urls.canonical import origin
 
     site = origin(page_url)
     return url.removeprefix(site) if is_terminal(sys.stdout) and url.startswith(f"{site}/") else url
 
 
-def _nofollow(link: LinkRow) -> str:
+def _nofollow_mark(link: LinkRow) -> str:
     return "" if link.follow else " (nofollow)"
 
 
-def _end_state(link: LinkRow) -> str:
-    as_it_should_be = {0, 200, 304}  # 304: there is nothing new since the visit before
-    return link.state if link.status in as_it_should_be else f"{link.state} {link.status}"
+def _target_state(link: LinkRow) -> str:
+    expected_statuses = {0, 200, 304}  # 304: there is nothing new since the visit before
+    return link.state if link.status in expected_statuses else f"{link.state} {link.status}"

@@ -8,47 +8,47 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import open_web
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
     DIM,
-    Column,
-    heading,
+    TerminalColumn,
+    escape_hidden,
     json_text,
-    many,
-    printable,
-    rows_wanted,
-    say,
-    show,
-    styled,
+    pluralize,
+    print_heading,
+    print_line,
+    print_message,
+    row_limit,
+    with_style,
     write_table,
 )
 from gossamer.errors import UsageError
-from gossamer.lookup import find
+from gossamer.lookup import find_resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gossamer.graph.ranking import Nearness, RankOptions
+    from gossamer.graph.ranking.rank_web import Nearness, RankOptions
     from gossamer.graph.shape import Shape, Site
-    from gossamer.store.base import Store
-    from gossamer.store.graph import RankedHost, RankedPage, Ranking
+    from gossamer.store.follow.graph import RankedHost, RankedPage, Ranking
+    from gossamer.store.protocol import Store
 
-SHOWN = 20  # pages, when --limit is not given
+DEFAULT_ROWS = 20  # pages, when --limit is not given
 MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")
-NEEDED = {"authority": "hits", "hub": "hits", "core": "cores"}  # what is ordered by -> what computes it
+REQUIRED_MEASURES = {"authority": "hits", "hub": "hits", "core": "cores"}  # what is ordered by -> what computes it
 ORDERS = ("pagerank", "authority", "hub", "harmonic", "indegree", "outdegree", "in_weight", "core")
 
 
 @contextmanager
-def _ticking() -> Iterator[Callable[[str], None]]:
-    from gossamer.cli.ticker import Ticker
+def _show_progress() -> Iterator[Callable[[str], None]]:
+    from gossamer.cli.progress import ProgressLine
 
-    ticker = Ticker()
+    progress_line = ProgressLine()
     try:
-        yield ticker.tell
+        yield progress_line.update
     finally:
-        ticker.close()
+        progress_line.close()
 
 
 # -- rank --------------------------------------------------------------------------------------------------------------
@@ -86,70 +86,73 @@ def rank(
     JSON with --near: {"near": [url], "pages": [{"url", "pagerank", "score"}]}
     """
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.ranking import RankOptions
-    from gossamer.graph.ranking import rank as rank_web
+    from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 
     options = RankOptions(
         measures=tuple(name for name in MEASURES if not only or name in only), weighted=weighted, alpha=alpha,
         include_unvisited=include_unvisited,
     )  # fmt: skip
-    if NEEDED.get(by, by) in {*MEASURES} - {*options.measures}:
-        raise UsageError(f"--by {by} needs --only {NEEDED.get(by, by)} as well.")
-    most = SHOWN if limit is None else limit or sys.maxsize
+    if REQUIRED_MEASURES.get(by, by) in {*MEASURES} - {*options.measures}:
+        raise UsageError(f"--by {by} needs --only {REQUIRED_MEASURES.get(by, by)} as well.")
+    most = DEFAULT_ROWS if limit is None else limit or sys.maxsize
     if near:
-        _near(store, near, options, most, as_json=as_json)
+        _rank_near(store, near, options, most, as_json=as_json)
         return
-    with opened(store, write=True) as web, graph_directory(store) as directory:
-        with _ticking() as tell:
-            ranking = rank_web(web, directory, options, tell)
-        pages = [] if by_host else web.ranked(by, most)
+    with open_web(store, write=True) as web, graph_directory(store) as directory:
+        with _show_progress() as on_progress:
+            ranking = rank_web(web, directory, options, on_progress)
+        pages = [] if by_host else web.ranked_pages(by, most)
         hosts = web.ranked_hosts(most) if by_host or as_json else []
     if as_json:
-        show(json_text(_told(ranking, pages, hosts), indent=2))
+        print_line(json_text(_json_fields(ranking, pages, hosts), indent=2))
         return
-    _show_hosts(hosts) if by_host else _show_pages(pages, by)
-    _say_ranking(ranking)
+    _print_hosts(hosts) if by_host else _print_pages(pages, by)
+    _print_ranking(ranking)
 
 
-def _told(ranking: Ranking, pages: Sequence[RankedPage], hosts: Sequence[RankedHost]) -> dict[str, object]:
+def _json_fields(ranking: Ranking, pages: Sequence[RankedPage], hosts: Sequence[RankedHost]) -> dict[str, object]:
     import msgspec
 
     facts = msgspec.to_builtins(ranking) | {"visited_share": round(ranking.visited_share, 4)}
     return {"ranking": facts, "pages": pages, "hosts": hosts}
 
 
-def _near(place: str, urls: Sequence[str], options: RankOptions, limit: int, *, as_json: bool) -> None:
+def _rank_near(location: str, urls: Sequence[str], options: RankOptions, limit: int, *, as_json: bool) -> None:
     from gossamer.graph.arrays import graph_directory
-    from gossamer.graph.ranking import near
+    from gossamer.graph.ranking.rank_web import pages_near
     from gossamer.graph.snapshot import open_graph
 
-    with opened(place) as web, graph_directory(place) as directory:
-        chosen = [find(web, url) for url in urls]
-        with _ticking() as tell:
-            graph = open_graph(web, directory, include_unvisited=options.include_unvisited, tell=tell)
-            found = near(graph, [row.id for row in chosen], options, limit)
+    with open_web(location) as web, graph_directory(location) as directory:
+        start_rows = [find_resource(web, url) for url in urls]
+        with _show_progress() as on_progress:
+            graph = open_graph(web, directory, include_unvisited=options.include_unvisited, on_progress=on_progress)
+            nearest = pages_near(graph, [row.id for row in start_rows], options, limit)
     if as_json:
-        show(json_text({"near": [row.url for row in chosen], "pages": found}, indent=2))
+        print_line(json_text({"near": [row.url for row in start_rows], "pages": nearest}, indent=2))
         return
-    _show_nearness(found)
+    _print_nearness(nearest)
 
 
-def _show_nearness(pages: Sequence[Nearness]) -> None:
-    columns = [Column("score", align="right"), Column("pagerank", align="right"), Column("url", cut="middle")]
+def _print_nearness(pages: Sequence[Nearness]) -> None:
+    columns = [
+        TerminalColumn("score", align="right"),
+        TerminalColumn("pagerank", align="right"),
+        TerminalColumn("url", cut="middle"),
+    ]
     write_table(columns, ((f"{page.score:.1f}", f"{page.pagerank:.6f}", page.url) for page in pages))
 
 
-def _show_pages(pages: Sequence[RankedPage], by: str) -> None:
+def _print_pages(pages: Sequence[RankedPage], by: str) -> None:
     columns = [
-        Column("score", align="right"), Column("pagerank", align="right"), Column("in", align="right"),
-        Column("out", align="right"), Column("depth", align="right"), *_extra(by), Column("url", cut="middle"),
-        Column("title", cut="end"),
+        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"), TerminalColumn("in", align="right"),
+        TerminalColumn("out", align="right"), TerminalColumn("depth", align="right"), *_extra_columns(by), TerminalColumn("url", cut="middle"),
+        TerminalColumn("title", cut="end"),
     ]  # fmt: skip
     rows = []
     for page in pages:
         ranks = page.ranks
         depth = "" if ranks.depth is None else ranks.depth
-        extra = [_number(getattr(ranks, by))] if _extra(by) else []
+        extra = [_format_number(getattr(ranks, by))] if _extra_columns(by) else []
         rows.append(
             (f"{ranks.score:.1f}", f"{ranks.pagerank:.6f}", ranks.indegree, ranks.outdegree, depth, *extra, page.url,
              page.title)
@@ -157,22 +160,22 @@ def _show_pages(pages: Sequence[RankedPage], by: str) -> None:
     write_table(columns, rows)
 
 
-def _extra(by: str) -> list[Column]:
+def _extra_columns(by: str) -> list[TerminalColumn]:
     """A column for what the rows are ordered by, if it is not shown in any case."""
-    return [] if by in {"pagerank", "indegree", "outdegree"} else [Column(by, align="right")]
+    return [] if by in {"pagerank", "indegree", "outdegree"} else [TerminalColumn(by, align="right")]
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,}" if isinstance(value, int) else f"{value:.6f}" if value < 1 else f"{value:,.1f}"
 
 
-def _show_hosts(hosts: Sequence[RankedHost]) -> None:
+def _print_hosts(hosts: Sequence[RankedHost]) -> None:
     columns = [
-        Column("score", align="right"), Column("pagerank", align="right"), Column("pages", align="right"),
-        Column("in", align="right"), Column("out", align="right"), Column("links in", align="right"),
-        Column("links out", align="right"), Column("host", cut="middle"),
+        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"), TerminalColumn("pages", align="right"),
+        TerminalColumn("in", align="right"), TerminalColumn("out", align="right"), TerminalColumn("links in", align="right"),
+        TerminalColumn("links out", align="right"), TerminalColumn("host", cut="middle"),
     ]  # fmt: skip
     rows = (
         (f"{r.score:.1f}", f"{r.pagerank:.6f}", f"{r.pages:,}", r.indegree, r.outdegree, r.in_weight, r.out_weight, h)
@@ -181,14 +184,18 @@ def _show_hosts(hosts: Sequence[RankedHost]) -> None:
     write_table(columns, rows)
 
 
-def _say_ranking(ranking: Ranking) -> None:
-    what = f"{many(ranking.pages, 'page')} on {many(ranking.hosts, 'host')}, {many(ranking.links, 'link')}"
-    say(f"Ranked {what}; PageRank took {many(ranking.iterations, 'round')}.")
+def _print_ranking(ranking: Ranking) -> None:
+    what = (
+        f"{pluralize(ranking.pages, 'page')} on {pluralize(ranking.hosts, 'host')}, {pluralize(ranking.links, 'link')}"
+    )
+    print_message(f"Ranked {what}; PageRank took {pluralize(ranking.iterations, 'round')}.")
     if ranking.harmonic not in {"", "exact"}:
-        say(f"Harmonic centrality is {ranking.harmonic}.")
+        print_message(f"Harmonic centrality is {ranking.harmonic}.")
     if ranking.visited < ranking.known:
         share = 100 * ranking.visited_share
-        say(f"{share:.0f} % of the {many(ranking.known, 'known page')} were visited: ranks are estimates.")
+        print_message(
+            f"{share:.0f} % of the {pluralize(ranking.known, 'known page')} were visited: ranks are estimates."
+        )
 
 
 # -- shape -------------------------------------------------------------------------------------------------------------
@@ -214,68 +221,72 @@ def shape(host: str | None, limit: int | None, store: str, as_json: bool) -> Non
     """
     from gossamer.graph.arrays import graph_directory
 
-    with opened(store) as web, graph_directory(store) as directory, _ticking() as tell:
+    with open_web(store) as web, graph_directory(store) as directory, _show_progress() as on_progress:
         if host is not None:
             from gossamer.graph.bonds import open_bonds
-            from gossamer.graph.shape import site as of_site
+            from gossamer.graph.shape import measure_site
 
             number = _host_number(web, host)
-            site = of_site(web, open_bonds(web, directory, tell), number)
+            site = measure_site(web, open_bonds(web, directory, on_progress), number)
         else:
-            from gossamer.graph.shape import shape as of_graph
+            from gossamer.graph.shape import measure_shape
             from gossamer.graph.snapshot import open_graph
 
-            graph = open_graph(web, directory, tell=tell)
-            found = of_graph(graph, web.seeds(), 10 if limit is None else limit or sys.maxsize, tell)
+            graph = open_graph(web, directory, on_progress=on_progress)
+            web_shape = measure_shape(graph, web.seed_ids(), 10 if limit is None else limit or sys.maxsize, on_progress)
     if as_json:
-        show(json_text(site if host is not None else found, indent=2))
+        print_line(json_text(site if host is not None else web_shape, indent=2))
     elif host is not None:
-        _show_site(site, rows_wanted(limit, SHOWN))
+        _print_site(site, row_limit(limit, DEFAULT_ROWS))
     else:
-        _show_shape(found)
+        _print_shape(web_shape)
 
 
 def _host_number(web: Store, text: str) -> int:
     name = text.split("/")[2] if "://" in text else text
-    number = web.host_number(name.lower())
+    number = web.host_id(name.lower())
     if number is None:
         raise UsageError(f"{name} is not known in this web; `gossamer hosts` lists its hosts.")
     return number
 
 
-def _show_shape(shape: Shape) -> None:
-    heading(f"{many(shape.pages, 'page')} on {many(shape.hosts, 'host')}, {many(shape.links, 'link')}")
+def _print_shape(shape: Shape) -> None:
+    print_heading(
+        f"{pluralize(shape.pages, 'page')} on {pluralize(shape.hosts, 'host')}, {pluralize(shape.links, 'link')}"
+    )
     parts = ", ".join(f"{name} {count:,}" for name, count in shape.bowtie.items() if count)
     facts = [
-        ("components", f"{shape.components:,}, the biggest of {many(shape.biggest_component, 'page')}"),
+        ("components", f"{shape.components:,}, the biggest of {pluralize(shape.biggest_component, 'page')}"),
         ("bow-tie", parts),
         ("clicks", ", ".join(f"{clicks}: {pages:,}" for clicks, pages in shape.depths.items())),
-        ("unreached", f"{many(shape.unreached, 'page')} without a way from the seeds" if shape.unreached else ""),
-        ("deepest core", f"{shape.deepest_core}, of {many(shape.deepest_core_pages, 'page')}"),
+        ("unreached", f"{pluralize(shape.unreached, 'page')} without a way from the seeds" if shape.unreached else ""),
+        ("deepest core", f"{shape.deepest_core}, of {pluralize(shape.deepest_core_pages, 'page')}"),
         ("communities", f"modularity {shape.modularity:.3f}"),
     ]
     for name, value in facts:
         if value:
-            show(f"  {styled(f'{name:<12}', DIM, sys.stdout)}  {value}")
+            print_line(f"  {with_style(f'{name:<12}', DIM, sys.stdout)}  {value}")
     columns = [
-        Column("pages", align="right"),
-        Column("the most linked of them", cut="middle"),
-        Column("", cut="middle"),
+        TerminalColumn("pages", align="right"),
+        TerminalColumn("the most linked of them", cut="middle"),
+        TerminalColumn("", cut="middle"),
     ]
     rows = ((community.pages, *(*community.examples, "")[:2]) for community in shape.communities)
     write_table(columns, rows)
 
 
-def _show_site(site: Site, limit: int | None) -> None:
-    heading(printable(f"{site.host}: {many(site.pages, 'page')} visited, {many(site.links, 'link')} within"))
+def _print_site(site: Site, limit: int | None) -> None:
+    print_heading(
+        escape_hidden(f"{site.host}: {pluralize(site.pages, 'page')} visited, {pluralize(site.links, 'link')} within")
+    )
     columns = [
-        Column("links out", align="right"), Column("times", align="right"), Column("links in", align="right"),
-        Column("times", align="right"), Column("host", cut="middle"),
+        TerminalColumn("links out", align="right"), TerminalColumn("times", align="right"), TerminalColumn("links in", align="right"),
+        TerminalColumn("times", align="right"), TerminalColumn("host", cut="middle"),
     ]  # fmt: skip
     rows = ((n.links_out, n.weight_out, n.links_in, n.weight_in, n.host) for n in site.neighbours[:limit])
     write_table(columns, rows)
     if limit is not None and len(site.neighbours) > limit:
-        say(f"{limit:,} of {len(site.neighbours):,} neighbours shown; --limit 0 shows all.")
+        print_message(f"{limit:,} of {len(site.neighbours):,} neighbours shown; --limit 0 shows all.")
 
 
 # -- related -----------------------------------------------------------------------------------------------------------
@@ -294,26 +305,28 @@ def related(url: str, limit: int | None, store: str, as_json: bool) -> None:
     """
     from gossamer.graph.arrays import graph_directory
     from gossamer.graph.snapshot import open_graph
-    from gossamer.graph.structure import related as related_to
+    from gossamer.graph.structure import related_pages
 
-    with opened(store) as web, graph_directory(store) as directory:
-        row = find(web, url)
-        with _ticking() as tell:
-            graph = open_graph(web, directory, tell=tell)
+    with open_web(store) as web, graph_directory(store) as directory:
+        row = find_resource(web, url)
+        with _show_progress() as on_progress:
+            graph = open_graph(web, directory, on_progress=on_progress)
         pages = graph.pages_of([row.id])
         if not len(pages):
             raise UsageError(f"{row.url} was not visited, so it is not in the graph.")
-        found = related_to(graph.pages, int(pages[0]), SHOWN if limit is None else limit or sys.maxsize)
+        related_nodes = related_pages(
+            graph.pages, int(pages[0]), DEFAULT_ROWS if limit is None else limit or sys.maxsize
+        )
         rows = [
             {"url": graph.url(one.page), "together": one.together, "similarity": round(one.similarity, 4)}
-            for one in found
+            for one in related_nodes
         ]
     if as_json:
-        show(json_text({"url": row.url, "related": rows}, indent=2))
+        print_line(json_text({"url": row.url, "related": rows}, indent=2))
         return
     columns = [
-        Column("similarity", align="right"),
-        Column("together", align="right"),
-        Column("url", cut="middle"),
+        TerminalColumn("similarity", align="right"),
+        TerminalColumn("together", align="right"),
+        TerminalColumn("url", cut="middle"),
     ]
     write_table(columns, ((f"{each['similarity']:.3f}", each["together"], each["url"]) for each in rows))

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from gossamer.cli.freshness import freshness, show_freshness
-from gossamer.cli.lookup import is_at_work, opened
+from gossamer.cli.freshness import freshness, print_freshness
+from gossamer.cli.open_web import is_at_work, open_web
 from gossamer.cli.options import json_option, limit_option, store_option
 from gossamer.cli.output import (
-    Column,
-    ago,
-    heading,
-    human_duration,
+    TerminalColumn,
+    escape_hidden,
+    format_age,
+    format_duration,
     is_terminal,
-    json_rows,
     json_text,
-    many,
-    printable,
-    rows_wanted,
-    say,
-    show,
+    pluralize,
+    print_heading,
+    print_line,
+    print_message,
+    row_limit,
+    write_json_rows,
     write_table,
 )
 from gossamer.errors import UsageError
@@ -34,9 +34,9 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gossamer.store.values import Counts, Crawler, ErrorRow, Round
+    from gossamer.store.values import Counts, CrawlerRow, ErrorRow, Round
 
-ROWS_ON_A_TERMINAL = 50  # when --limit is not given; a pipe gets all of them
+TERMINAL_ROWS = 50  # when --limit is not given; a pipe gets all of them
 
 
 # -- status ----------------------------------------------------------------------------------------------------------
@@ -53,66 +53,70 @@ def status(store: str, as_json: bool) -> None:
            "crawlers": [...], "rate", "round", "version",
            "freshness": {"pages", "ages": {percentile: seconds}, "out_of_date", "due", "next_at"}}
     """
-    with opened(store) as web:
+    with open_web(store) as web:
         counts, current, version, fresh = web.counts(), web.current_round(), web.version(), freshness(web, store)
         crawlers = [crawler for crawler in web.crawlers() if is_at_work(crawler)]
     rate = sum(crawler.pages_per_second for crawler in crawlers)
     if as_json:
-        told = {
-            "crawlers": crawlers, "rate": rate, "round": _round(current), "version": version, "freshness": fresh,
+        fields = {
+            "crawlers": crawlers, "rate": rate, "round": _round_fields(current), "version": version, "freshness": fresh,
         }  # fmt: skip
-        show(json_text(msgspec.to_builtins(counts) | told, indent=2))
+        print_line(json_text(msgspec.to_builtins(counts) | fields, indent=2))
         return
-    _show_counts(counts)
-    _show_round(current)
-    show_freshness(fresh)
-    show()
-    _show_crawlers(crawlers, rate)
+    _print_counts(counts)
+    _print_round(current)
+    print_freshness(fresh)
+    print_line()
+    _print_crawlers(crawlers, rate)
 
 
-def _round(current: Round | None) -> dict[str, object] | None:
+def _round_fields(current: Round | None) -> dict[str, object] | None:
     if current is None:
         return None
-    told: dict[str, object] = msgspec.to_builtins(current)
-    return told | {"settings": msgspec.json.decode(current.settings)}
+    fields: dict[str, object] = msgspec.to_builtins(current)
+    return fields | {"settings": msgspec.json.decode(current.settings)}
 
 
-def _show_counts(counts: Counts) -> None:
-    heading(
-        f"{many(sum(counts.resources.values()), 'resource')} on {many(counts.hosts, 'host')}, "
-        f"{many(counts.links, 'link')}, {many(counts.documents, 'document')}"
+def _print_counts(counts: Counts) -> None:
+    print_heading(
+        f"{pluralize(sum(counts.resources.values()), 'resource')} on {pluralize(counts.hosts, 'host')}, "
+        f"{pluralize(counts.links, 'link')}, {pluralize(counts.documents, 'document')}"
     )
-    there = [(state, f"{count:,}") for state, count in counts.resources.items() if count]
-    width = max((len(count) for _, count in there), default=0)
-    for state, count in there:
-        show(f"  {count:>{width}} {state}")
+    states = [(state, f"{count:,}") for state, count in counts.resources.items() if count]
+    width = max((len(count) for _, count in states), default=0)
+    for state, count in states:
+        print_line(f"  {count:>{width}} {state}")
 
 
-def _show_round(current: Round | None) -> None:
+def _print_round(current: Round | None) -> None:
     if current is None:
-        show("\nNothing was asked of this web yet.")
+        print_line("\nNothing was asked of this web yet.")
         return
-    ended = f"finished {ago(current.finished_at)}" if current.finished_at else "not finished"
-    show(f"\nRound {current.id}: started {ago(current.started_at)}, {ended}, {many(current.pages, 'page')} visited.")
+    ended = f"finished {format_age(current.finished_at)}" if current.finished_at else "not finished"
+    print_line(
+        f"\nRound {current.id}: started {format_age(current.started_at)}, {ended}, {pluralize(current.pages, 'page')} visited."
+    )
     starts = current.seeds or current.joined
     if not starts:
-        show("Seeds: none, its pages were taken from files. Crawl on from a URL: gossamer crawl URL")
+        print_line("Seeds: none, its pages were taken from files. Crawl on from a URL: gossamer crawl URL")
         return
-    seeds = ", ".join(printable(seed) for seed in starts[:3])
+    seeds = ", ".join(escape_hidden(seed) for seed in starts[:3])
     more = f" and {len(starts) - 3} more" if len(starts) > 3 else ""
-    show(f"Seeds: {seeds}{more}")
+    print_line(f"Seeds: {seeds}{more}")
 
 
-def _show_crawlers(crawlers: Sequence[Crawler], rate: float) -> None:
+def _print_crawlers(crawlers: Sequence[CrawlerRow], rate: float) -> None:
     if not crawlers:
-        show("No crawler is at work.")
+        print_line("No crawler is at work.")
         return
     for crawler in crawlers:
         limit = f", limited by {crawler.limit}" if crawler.limit else ""
         waits = f", waits for {crawler.waiting_for}" if crawler.waiting_for else ""
-        show(printable(f"{crawler.name} is {crawler.state}: {crawler.pages_per_second:.1f} pages/s{limit}{waits}"))
+        print_line(
+            escape_hidden(f"{crawler.name} is {crawler.state}: {crawler.pages_per_second:.1f} pages/s{limit}{waits}")
+        )
     if len(crawlers) > 1:
-        show(f"Together {rate:.1f} pages/s.")
+        print_line(f"Together {rate:.1f} pages/s.")
 
 
 # -- hosts -----------------------------------------------------------------------------------------------------------
@@ -130,28 +134,28 @@ def hosts(limit: int | None, store: str, as_json: bool) -> None:
     \b
     JSON: {"hosts": [{"name", "known", "queued", "pages", "failed", "delay", ...}]}
     """
-    with opened(store) as web:
-        wanted = (limit or None) if as_json else rows_wanted(limit, ROWS_ON_A_TERMINAL)
-        found = web.hosts(wanted)
+    with open_web(store) as web:
+        row_count = (limit or None) if as_json else row_limit(limit, TERMINAL_ROWS)
+        host_rows = web.hosts(row_count)
         total = web.counts().hosts
     if as_json:
-        json_rows("hosts", found, sys.stdout)
+        write_json_rows("hosts", host_rows, sys.stdout)
         return
     columns = [
-        Column("host", cut="middle"), Column("pages", align="right"), Column("queued", align="right"),
-        Column("known", align="right"), Column("failed", align="right"), Column("delay", align="right"),
-        Column("robots.txt"), Column("held by"), Column("waits", cut="end"),
+        TerminalColumn("host", cut="middle"), TerminalColumn("pages", align="right"), TerminalColumn("queued", align="right"),
+        TerminalColumn("known", align="right"), TerminalColumn("failed", align="right"), TerminalColumn("delay", align="right"),
+        TerminalColumn("robots.txt"), TerminalColumn("held by"), TerminalColumn("waits", cut="end"),
     ]  # fmt: skip
     rows = (
         (
             host.name, f"{host.pages:,}", f"{host.queued:,}", f"{host.known:,}", f"{host.failed:,}",
-            human_duration(host.delay) if host.delay else "", host.robots, host.holder, host.reason,
+            format_duration(host.delay) if host.delay else "", host.robots, host.holder, host.reason,
         )
-        for host in found
+        for host in host_rows
     )  # fmt: skip
     write_table(columns, rows)
-    if len(found) < total:
-        say(f"{len(found):,} of {total:,} hosts shown; --limit 0 shows all.")
+    if len(host_rows) < total:
+        print_message(f"{len(host_rows):,} of {total:,} hosts shown; --limit 0 shows all.")
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------
@@ -174,22 +178,22 @@ def errors(ctx: click.Context, outcome: str | None, fail: bool, limit: int | Non
     JSON: {"errors": [{"url", "outcome", "reason", "source", "anchor",
                        "state", "status", "inlinks"}]}
     """
-    wanted = _outcome(outcome) if outcome else None
-    with opened(store) as web:
-        found = (row for row in web.errors() if wanted in {None, row.outcome})
-        first = list(islice(found, 1))
-        rows = chain(first, found)
+    wanted_outcome = _parse_outcome(outcome) if outcome else None
+    with open_web(store) as web:
+        matching = (row for row in web.errors() if wanted_outcome in {None, row.outcome})
+        first = list(islice(matching, 1))
+        rows = chain(first, matching)
         if as_json:
-            json_rows("errors", islice(rows, limit or None), sys.stdout)
+            write_json_rows("errors", islice(rows, limit or None), sys.stdout)
         elif is_terminal(sys.stdout):
-            _errors_for_people(rows, rows_wanted(limit, ROWS_ON_A_TERMINAL))
+            _print_error_groups(rows, row_limit(limit, TERMINAL_ROWS))
         else:
-            _error_table(islice(rows, limit or None), with_outcome=True)
+            _print_error_table(islice(rows, limit or None), with_outcome=True)
     if fail and first:
         ctx.exit(1)
 
 
-def _outcome(text: str) -> str:
+def _parse_outcome(text: str) -> str:
     from gossamer.model import Outcome
 
     name = text.strip().lower().replace("-", " ")
@@ -201,30 +205,30 @@ def _outcome(text: str) -> str:
     return name
 
 
-def _errors_for_people(rows: Iterator[ErrorRow], limit: int | None) -> None:
+def _print_error_groups(rows: Iterator[ErrorRow], limit: int | None) -> None:
     counts: Counter[str] = Counter()
-    kept: list[ErrorRow] = []
+    shown_rows: list[ErrorRow] = []
     for row in rows:
         counts[row.outcome or row.state] += 1
-        if limit is None or len(kept) < limit:
-            kept.append(row)
+        if limit is None or len(shown_rows) < limit:
+            shown_rows.append(row)
     if not counts:
-        show("No errors.")
+        print_line("No errors.")
         return
     for name, count in counts.most_common():
-        group = [row for row in kept if (row.outcome or row.state) == name]
-        heading(f"{printable(name)}: {count:,}")
+        group = [row for row in shown_rows if (row.outcome or row.state) == name]
+        print_heading(f"{escape_hidden(name)}: {count:,}")
         if group:
-            _error_table(group, with_outcome=False)
-            show()
-    if len(kept) < counts.total():
-        say(f"{len(kept):,} of {counts.total():,} shown; --limit 0 shows all, --outcome one kind.")
+            _print_error_table(group, with_outcome=False)
+            print_line()
+    if len(shown_rows) < counts.total():
+        print_message(f"{len(shown_rows):,} of {counts.total():,} shown; --limit 0 shows all, --outcome one kind.")
 
 
-def _error_table(rows: Iterable[ErrorRow], *, with_outcome: bool) -> None:
+def _print_error_table(rows: Iterable[ErrorRow], *, with_outcome: bool) -> None:
     columns = [
-        Column("outcome"), Column("url", cut="middle"), Column("reason", cut="end"),
-        Column("linked from", cut="middle"), Column("anchor", cut="end"),
+        TerminalColumn("outcome"), TerminalColumn("url", cut="middle"), TerminalColumn("reason", cut="end"),
+        TerminalColumn("linked from", cut="middle"), TerminalColumn("anchor", cut="end"),
     ]  # fmt: skip
     cells = ((row.outcome or row.state, row.url, row.reason, row.source, row.anchor) for row in rows)
     first = 0 if with_outcome else 1

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.main import INDEX, app
+from gossamer.cli.main import COMMANDS, app
 from gossamer.config.describe import reference_text as settings_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HEAD = """\
+COMMANDS_HEAD = """\
 # Commands
 
 <!-- Written by `python -m gossamer.cli.reference docs/reference`; do not edit. -->
@@ -40,37 +40,37 @@ HEAD = """\
 
 def commands_text() -> str:
     """The page of all commands, in Markdown."""
-    parts = [HEAD]
+    parts = [COMMANDS_HEAD]
     context = click.Context(app, info_name="gossamer")
-    for title, commands in INDEX.items():
+    for title, commands in COMMANDS.items():
         parts.append(f"\n## {title}\n")
         for name, _, _ in commands:
             command = app.get_command(context, name)
             assert command is not None
-            parts += _described(command, click.Context(command, info_name=name, parent=context))
+            parts += _command_reference(command, click.Context(command, info_name=name, parent=context))
     return "".join(parts)
 
 
-def _described(command: click.Command, context: click.Context) -> Iterator[str]:
+def _command_reference(command: click.Command, context: click.Context) -> Iterator[str]:
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    yield f"\n### {context.command_path}\n\n    {usage}\n\n{_prose(command.help or '')}\n"
+    yield f"\n### {context.command_path}\n\n    {usage}\n\n{_help_markdown(command.help or '')}\n"
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     rows = [record for option in options if (record := option.get_help_record(context))]
     if rows:
         yield "\n| option | what it does |\n|---|---|\n"
-        yield from (f"| `{_cell(option)}` | {_cell(text)} |\n" for option, text in rows)
+        yield from (f"| `{_escape_cell(option)}` | {_escape_cell(text)} |\n" for option, text in rows)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
-            yield from _described(inner, click.Context(inner, info_name=name, parent=context))
+            yield from _command_reference(inner, click.Context(inner, info_name=name, parent=context))
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _prose(text: str) -> str:
+def _help_markdown(text: str) -> str:
     """A command's help as Markdown. What click is told (by a backspace) not to wrap becomes a block of code."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(
@@ -109,8 +109,8 @@ def reports_text() -> str:
     for theme, reports in THEMES.items():
         parts.append(f"\n## {theme}\n")
         parts += [
-            f"\n### {each.code} {each.name}\n\n*{each.severity}.* {_escaped(each.finds)}.\n\n"
-            f"- Why it matters: {_escaped(each.why)}\n- What to do: {_escaped(each.fix)}\n"
+            f"\n### {each.code} {each.name}\n\n*{each.severity}.* {_escape_markup(each.finds)}.\n\n"
+            f"- Why it matters: {_escape_markup(each.why)}\n- What to do: {_escape_markup(each.fix)}\n"
             f"- Columns: {', '.join(f'`{name}`' for name in each.columns)}\n"
             + (f"- Needs the stored {' and '.join(each.needs)}\n" if each.needs else "")
             for each in reports
@@ -118,7 +118,7 @@ def reports_text() -> str:
     return "".join(parts)
 
 
-def _escaped(text: str) -> str:
+def _escape_markup(text: str) -> str:
     """Markup that is talked about, not used."""
     return text.replace("<", "&lt;").replace(">", "&gt;")
 

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import open_web
 from gossamer.cli.options import index_option, json_option, store_option
 from gossamer.cli.output import (
     BOLD,
     DIM,
     YELLOW,
-    Column,
-    cells_of,
+    TerminalColumn,
+    cell_width,
+    escape_hidden,
     is_terminal,
     json_text,
-    many,
-    printable,
-    say,
-    shortened,
-    show,
-    styled,
+    pluralize,
+    print_line,
+    print_message,
+    shorten,
+    with_style,
     write_table,
 )
 from gossamer.errors import UsageError
@@ -37,18 +37,23 @@ if TYPE_CHECKING:
 
     from gossamer.search.service import Answer, Hit
 
-HITS = 10  # when --limit is not given
+DEFAULT_HITS = 10  # when --limit is not given
 INDENT = 4  # cells, below a title
-WIDEST = 100  # cells: longer lines are hard to read
+MAX_LINE_CELLS = 100  # cells: longer lines are hard to read
 UNTITLED = "(without a title)"
-MARKED = re.compile(r"<mark>(.*?)</mark>|([^<]+)", re.DOTALL)
+MARK_PATTERN = re.compile(r"<mark>(.*?)</mark>|([^<]+)", re.DOTALL)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="WORDS...")
 @click.option("--page", type=click.IntRange(min=1), default=1, metavar="N", help="The page of the answer, from 1 on.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1000), default=HITS, show_default=True, metavar="N", help="Hits on a page."
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=DEFAULT_HITS,
+    show_default=True,
+    metavar="N",
+    help="Hits on a page.",
 )
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @store_option
@@ -78,76 +83,80 @@ def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: 
     text = " ".join(words)
     if not text.strip():
         raise UsageError("Say what to search for: gossamer search WORDS.")
-    with opened(store) as web:
+    with open_web(store) as web:
         from gossamer.wiring import open_searcher
 
         with closing(open_searcher(web, store)) as searcher:
             answer = searcher.search(text, page=page, limit=limit, explain=explain)
     if as_json:
-        show(json_text(answer, indent=2))
+        print_line(json_text(answer, indent=2))
     elif is_terminal(sys.stdout):
-        _for_people(answer, store)
+        _print_hits(answer, store)
     else:
-        columns = [Column("url"), Column("title"), Column("score"), Column("snippet")]
-        write_table(columns, ((hit.url, hit.title, hit.score, _plain(hit.snippet)) for hit in answer.hits))
-        _notes(answer)
+        columns = [TerminalColumn("url"), TerminalColumn("title"), TerminalColumn("score"), TerminalColumn("snippet")]
+        write_table(columns, ((hit.url, hit.title, hit.score, _plain_snippet(hit.snippet)) for hit in answer.hits))
+        _print_notes(answer)
 
 
-def _for_people(answer: Answer, store: str) -> None:
+def _print_hits(answer: Answer, store: str) -> None:
     for number, hit in enumerate(answer.hits, (answer.page - 1) * answer.limit + 1):
-        _show_hit(number, hit, min(WIDEST, shutil.get_terminal_size().columns))
-    _notes(answer)
+        _print_hit(number, hit, min(MAX_LINE_CELLS, shutil.get_terminal_size().columns))
+    _print_notes(answer)
     first = (answer.page - 1) * answer.limit + 1
     if not answer.hits:
         past = f" on page {answer.page}" if answer.total else ""
-        say(f"Nothing found{past}; {many(answer.total, 'page')} match.")
+        print_message(f"Nothing found{past}; {pluralize(answer.total, 'page')} match.")
         return
     last = first + len(answer.hits) - 1
     span = f"{first:,}–{last:,}" if last > first else f"{first:,}"  # noqa: RUF001 - a span of numbers
-    say(f"{span} of {many(answer.total, 'page')}, in {answer.took_ms:.1f} ms.")
+    print_message(f"{span} of {pluralize(answer.total, 'page')}, in {answer.took_ms:.1f} ms.")
     if len(answer.hits) == answer.limit and last < answer.total:
-        at = [] if store == "web" else ["--store", store]
-        command = shlex.join(["gossamer", "search", answer.query, "--page", str(answer.page + 1), *at])
-        say(f"More: {command}")
+        store_arguments = [] if store == "web" else ["--store", store]
+        command = shlex.join(["gossamer", "search", answer.query, "--page", str(answer.page + 1), *store_arguments])
+        print_message(f"More: {command}")
 
 
-def _notes(answer: Answer) -> None:
+def _print_notes(answer: Answer) -> None:
     for note in answer.notes:
-        say(note)
+        print_message(note)
     if answer.suggestion is not None:
-        say(f"Did you mean: {answer.suggestion}?")
+        print_message(f"Did you mean: {answer.suggestion}?")
 
 
-def _show_hit(number: int, hit: Hit, width: int) -> None:
-    title = shortened(printable(hit.title) or UNTITLED, width - INDENT)
-    more = f"  (and {many(hit.duplicates, 'duplicate')})" if hit.duplicates else ""
-    show(f"{number:>2}. {styled(title, BOLD, sys.stdout)}{more}")
-    show(" " * INDENT + styled(printable(hit.url), DIM, sys.stdout))
-    for line in wrapped(hit.snippet, width - INDENT):
-        show(" " * INDENT + line)
+def _print_hit(number: int, hit: Hit, width: int) -> None:
+    title = shorten(escape_hidden(hit.title) or UNTITLED, width - INDENT)
+    more = f"  (and {pluralize(hit.duplicates, 'duplicate')})" if hit.duplicates else ""
+    print_line(f"{number:>2}. {with_style(title, BOLD, sys.stdout)}{more}")
+    print_line(" " * INDENT + with_style(escape_hidden(hit.url), DIM, sys.stdout))
+    for line in wrap_snippet(hit.snippet, width - INDENT):
+        print_line(" " * INDENT + line)
     if hit.explanation is not None:
-        show(" " * INDENT + _explained(hit))
-    show()
+        print_line(" " * INDENT + _explanation_text(hit))
+    print_line()
 
 
-def _explained(hit: Hit) -> str:
-    told = hit.explanation
-    assert told is not None
-    parts = " + ".join(f"{name} {value:.3f}·{told.weights[name]:g}" for name, value in told.parts.items() if value)
-    spread = f" · {told.spread:g} for earlier hits of {printable(hit.host)}" if told.spread < 1 else ""
+def _explanation_text(hit: Hit) -> str:
+    explanation = hit.explanation
+    assert explanation is not None
+    parts = " + ".join(
+        f"{name} {value:.3f}·{explanation.weights[name]:g}" for name, value in explanation.parts.items() if value
+    )
+    spread = (
+        f" · {explanation.spread:g} for earlier hits of {escape_hidden(hit.host)}" if explanation.spread < 1 else ""
+    )
     summed = f"({parts}){spread}" if parts and spread else parts or "first pass only"
-    whole = "all words" if told.has_all else "not all words"
-    return f"{hit.score:.4f} = {summed}; {whole}, first pass {told.first_pass:.3f}"
+    whole = "all words" if explanation.has_all else "not all words"
+    return f"{hit.score:.4f} = {summed}; {whole}, first pass {explanation.first_pass:.3f}"
 
 
 # -- snippets ----------------------------------------------------------------------------------------------------------
 
 
-def wrapped(snippet: str, width: int) -> Iterator[str]:
+def wrap_snippet(snippet: str, width: int) -> Iterator[str]:
     """A snippet as lines of at most `width` cells, its marked words in colour."""
     line, used = "", 0
-    for word, shown in _words(snippet):
-        size = cells_of(word)
+    for word, shown in _styled_words(snippet):
+        size = cell_width(word)
         if used and used + 1 + size > width:
             yield line
             line, used = "", 0
@@ -157,20 +166,20 @@ def wrapped(snippet: str, width: int) -> Iterator[str]:
         yield line
 
 
-def _words(snippet: str) -> Iterator[tuple[str, str]]:
+def _styled_words(snippet: str) -> Iterator[tuple[str, str]]:
     """What stands between blanks, bare and as it is shown: a marked part may be but a piece of it."""
     word, shown = "", ""
-    for marked, plain in MARKED.findall(snippet):
-        text = printable(unescape(marked or plain))
+    for marked, plain in MARK_PATTERN.findall(snippet):
+        text = escape_hidden(unescape(marked or plain))
         for i, piece in enumerate(text.split(" ")):
             if i and word:
                 yield word, shown
                 word, shown = "", ""
             word += piece
-            shown += styled(piece, f"{BOLD};{YELLOW}", sys.stdout) if marked and piece else piece
+            shown += with_style(piece, f"{BOLD};{YELLOW}", sys.stdout) if marked and piece else piece
     if word:
         yield word, shown
 
 
-def _plain(snippet: str) -> str:
+def _plain_snippet(snippet: str) -> str:
     return unescape(re.sub("</?mark>", "", snippet))

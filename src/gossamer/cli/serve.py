@@ -8,21 +8,26 @@ import sys
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.basics.locations import display_location
+from gossamer.cli.open_web import open_web
 from gossamer.cli.options import index_option, json_option, store_option
-from gossamer.cli.output import json_text, say, show
+from gossamer.cli.output import json_text, print_line, print_message
 from gossamer.errors import UsageError
-from gossamer.places import named
 
-PORT = 8080
+DEFAULT_PORT = 8080
 BACKLOG = 512  # connections that may wait
-MISSING = "The web app needs the extra `web`: pip install 'gossamer[web]'."
+MISSING_EXTRA = "The web app needs the extra `web`: pip install 'gossamer[web]'."
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, metavar="N", help="0: any that is free."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    metavar="N",
+    help="0: any that is free.",
 )
 @click.option("--name", "names", multiple=True, metavar="NAME", help="A host name to answer to. Can be given again.")
 @click.option(
@@ -46,30 +51,30 @@ def serve(
     JSON, a line when it is ready: {"url", "control"}; control: whether something can be changed
     """
     if inherited is None:
-        say(f"Serving {named(store)} ...")
-    with opened(store):  # says what is wrong, if anything is
+        print_message(f"Serving {display_location(store)} ...")
+    with open_web(store):  # says what is wrong, if anything is
         pass
     listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)
     # Requests are answered in several threads already; more for one layout only get in each other's way.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from gossamer.web.security import access
-        from gossamer.web.serving import serve as run
+        from gossamer.web.http.security import access_rules
+        from gossamer.web.server import serve as run
     except ModuleNotFoundError as error:
-        raise UsageError(f"{MISSING} ({error.name} is not there.)") from error
+        raise UsageError(f"{MISSING_EXTRA} ({error.name} is not there.)") from error
     token = os.environ.get("GOSSAMER_TOKEN")
-    rules = access(host, token, frozenset(name.lower() for name in names), rate)
+    rules = access_rules(host, token, frozenset(name.lower() for name in names), rate)
 
-    def started() -> None:
+    def on_started() -> None:
         if inherited is not None:
             return
-        url = address_of(host, listener.getsockname()[1])
+        url = server_url(host, listener.getsockname()[1])
         if as_json:
-            show(json_text({"url": url, "control": bool(rules.token)}))
+            print_line(json_text({"url": url, "control": bool(rules.token)}))
             sys.stdout.flush()
-        _tell(url, "" if token else rules.token, control=bool(rules.token))
+        _print_ready(url, "" if token else rules.token, control=bool(rules.token))
 
-    run(store, rules, listener, started, with_stdin=inherited is not None)
+    run(store, rules, listener, on_started, with_stdin=inherited is not None)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -81,15 +86,15 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"Cannot listen on {host} port {port}: {error.strerror}. `--port` chooses another.") from error
 
 
-def address_of(host: str, port: int) -> str:
+def server_url(host: str, port: int) -> str:
     """The URL to open."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def _tell(url: str, made_token: str, *, control: bool) -> None:
-    say(f"Ready: {url}")
+def _print_ready(url: str, generated_token: str, *, control: bool) -> None:
+    print_message(f"Ready: {url}")
     if not control:
-        say("Control is off: set GOSSAMER_TOKEN to switch it on.")
-    elif made_token:
-        say(f"With control of the crawl: {url}control?token={made_token}")
-    say("Ctrl-C ends it.")
+        print_message("Control is off: set GOSSAMER_TOKEN to switch it on.")
+    elif generated_token:
+        print_message(f"With control of the crawl: {url}control?token={generated_token}")
+    print_message("Ctrl-C ends it.")

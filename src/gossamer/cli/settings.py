@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
-from gossamer.cli.output import Column, json_text, say, show, write_table
+from gossamer.cli.output import TerminalColumn, json_text, print_line, print_message, write_table
 from gossamer.errors import SettingsError, StoreMissing, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.config import HostSettings, Loaded
+    from gossamer.config import HostSettings, LoadedSettings
 
 FILE_NAME = "gossamer.toml"
 
@@ -25,7 +25,7 @@ FILE_NAME = "gossamer.toml"
 def config(ctx: click.Context) -> None:
     """The settings: a file with all of them, and which hold."""
     if ctx.invoked_subcommand is None:
-        show(ctx.get_help())
+        print_line(ctx.get_help())
 
 
 @config.command()
@@ -44,7 +44,7 @@ def init(out: str | None, force: bool, store: str, as_json: bool) -> None:
     if out == "-":
         if as_json:
             raise UsageError("With --json the answer goes to stdout, where the file itself would go; give --out FILE.")
-        show(init_text().rstrip())
+        print_line(init_text().rstrip())
         return
     path = Path(out) if out else Path(store if Path(store).is_dir() else ".") / FILE_NAME
     try:
@@ -53,8 +53,8 @@ def init(out: str | None, force: bool, store: str, as_json: bool) -> None:
     except FileExistsError as error:
         raise SettingsError(f"{path} is there already; --force replaces it.") from error
     if as_json:
-        show(json_text({"out": str(path)}))
-    say(f"Wrote {path}.")
+        print_line(json_text({"out": str(path)}))
+    print_message(f"Wrote {path}.")
 
 
 @config.command(name="show")
@@ -68,40 +68,45 @@ def show_(changed: bool, store: str, config: Path | None, as_json: bool) -> None
     \b
     JSON: {"file", "settings": [{"key", "value", "from", "text"}]}
     """
-    loaded = load_settings(store, config, {}, _stored(store))
-    rows = [row for row in _rows(loaded) if row[2] != "default" or not changed]
+    loaded = load_settings(store, config, {}, _stored_settings(store))
+    rows = [row for row in _setting_rows(loaded) if row[2] != "default" or not changed]
     if as_json:
-        told = [{"key": key, "value": value, "from": origin, "text": text} for key, value, origin, text in rows]
-        show(json_text({"file": str(loaded.file) if loaded.file else None, "settings": told}, indent=2))
+        fields = [{"key": key, "value": value, "from": origin, "text": text} for key, value, origin, text in rows]
+        print_line(json_text({"file": str(loaded.file) if loaded.file else None, "settings": fields}, indent=2))
         return
-    columns = [Column("setting"), Column("value", cut="end"), Column("from", cut="middle")]
-    write_table(columns, [(key, _told(value), origin) for key, value, origin, _ in rows])
+    columns = [TerminalColumn("setting"), TerminalColumn("value", cut="end"), TerminalColumn("from", cut="middle")]
+    write_table(columns, [(key, _value_text(value), origin) for key, value, origin, _ in rows])
 
 
-def _stored(store: str) -> dict[str, object] | None:
+def _stored_settings(store: str) -> dict[str, object] | None:
     """What the web was crawled with, if there is one."""
-    from gossamer.cli.lookup import opened
-    from gossamer.lookup import crawl_settings
+    from gossamer.cli.open_web import open_web
+    from gossamer.lookup import stored_crawl_settings
 
     try:
-        with opened(store) as web:
-            return crawl_settings(web)
+        with open_web(store) as web:
+            return stored_crawl_settings(web)
     except StoreMissing:
         return None
 
 
-def _rows(loaded: Loaded) -> Iterator[tuple[str, object, str, str]]:
-    from gossamer.config.checks import masked
+def _setting_rows(loaded: LoadedSettings) -> Iterator[tuple[str, object, str, str]]:
+    from gossamer.config.checks import mask_credentials
     from gossamer.config.describe import all_settings
 
     for setting in all_settings():
         value = getattr(getattr(loaded.settings, setting.section), setting.name)
-        yield setting.key, masked(value) if isinstance(value, str) else value, loaded.origins[setting.key], setting.text
+        yield (
+            setting.key,
+            mask_credentials(value) if isinstance(value, str) else value,
+            loaded.origins[setting.key],
+            setting.text,
+        )
     for name, host in loaded.settings.hosts.items():
         yield from _host_rows(name, host, loaded)
 
 
-def _host_rows(name: str, host: HostSettings, loaded: Loaded) -> Iterator[tuple[str, object, str, str]]:
+def _host_rows(name: str, host: HostSettings, loaded: LoadedSettings) -> Iterator[tuple[str, object, str, str]]:
     from gossamer.config.describe import host_settings
 
     for setting in host_settings():
@@ -115,15 +120,15 @@ def _without_secrets(name: str, value: object) -> object:
     if name == "headers" and isinstance(value, dict):
         return dict.fromkeys(value, "***")
     if isinstance(value, dict):
-        return {key: _variable(variable) for key, variable in value.items()}
-    return _variable(str(value)) if name == "password_env" else value
+        return {key: _variable_text(variable) for key, variable in value.items()}
+    return _variable_text(str(value)) if name == "password_env" else value
 
 
-def _variable(name: str) -> str:
+def _variable_text(name: str) -> str:
     return f"{name} ({'set' if name in os.environ else 'not set'})"
 
 
-def _told(value: object) -> str:
+def _value_text(value: object) -> str:
     from gossamer.config.describe import toml_value
 
     return toml_value(value)

@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gossamer.cli.lookup import opened
+from gossamer.cli.open_web import open_web
 from gossamer.cli.options import index_option, json_option, store_option
-from gossamer.cli.output import DIM, Column, heading, json_text, many, printable, say, show, styled, write_table
+from gossamer.cli.output import (
+    DIM,
+    TerminalColumn,
+    escape_hidden,
+    json_text,
+    pluralize,
+    print_heading,
+    print_line,
+    print_message,
+    with_style,
+    write_table,
+)
 
 if TYPE_CHECKING:
-    from gossamer.index.words import WordEntry
+    from gossamer.index.word_table import WordEntry
 
-PLACES_SHOWN = 12  # positions of one document on a terminal
+POSITIONS_SHOWN = 12  # positions of one document on a terminal
 
 
 @click.command()
@@ -47,40 +58,44 @@ def word(
     JSON: {"word", "word_id", "df", "idf", "forms",
            "documents": [{"url", "doc_id", "tf", "positions", "fields"}], "next"}
     """
-    from gossamer.index.words import WordTable
+    from gossamer.index.word_table import WordTable
     from gossamer.wiring import open_index
 
-    with opened(store) as web:
+    with open_web(store) as web:
         reader = open_index(store)
         try:
             entry = WordTable(web, reader).entry(word, order=order, page=page, limit=limit)
         finally:
             reader.close()
     if as_json:
-        show(json_text(entry))
+        print_line(json_text(entry))
     else:
-        _show(entry, page)
+        _print_entry(entry, page)
 
 
-def _show(entry: WordEntry, page: int) -> None:
-    heading(printable(entry.word))
+def _print_entry(entry: WordEntry, page: int) -> None:
+    print_heading(escape_hidden(entry.word))
     number = {None: "none", 0: "0 (a stop word)"}.get(entry.word_id, f"{entry.word_id:,}" if entry.word_id else "")
-    told = [("number", number), ("documents", f"{entry.df:,}"), ("idf", f"{entry.idf:.3f}"),
+    facts = [("number", number), ("documents", f"{entry.df:,}"), ("idf", f"{entry.idf:.3f}"),
             ("forms", ", ".join(entry.forms))]  # fmt: skip
-    for name, value in told:
+    for name, value in facts:
         if value:
-            show(f"  {styled(f'{name:<9}', DIM, sys.stdout)}  {printable(value)}")
+            print_line(f"  {with_style(f'{name:<9}', DIM, sys.stdout)}  {escape_hidden(value)}")
     if entry.documents:
-        show()
-        columns = [Column("times", align="right"), Column("url", cut="middle"), Column("positions", cut="end")]
-        write_table(columns, ((one.tf, one.url, _places(one.positions, one.fields)) for one in entry.documents))
+        print_line()
+        columns = [
+            TerminalColumn("times", align="right"),
+            TerminalColumn("url", cut="middle"),
+            TerminalColumn("positions", cut="end"),
+        ]
+        write_table(columns, ((one.tf, one.url, _positions_text(one.positions, one.fields)) for one in entry.documents))
     if entry.next:
-        say(f"Page {page}; {many(entry.df, 'document')} in all. More: --page {entry.next}")
+        print_message(f"Page {page}; {pluralize(entry.df, 'document')} in all. More: --page {entry.next}")
 
 
-def _places(positions: list[int], fields: list[str]) -> str:
+def _positions_text(positions: list[int], fields: list[str]) -> str:
     """Positions with the field they stand in where that is not the text."""
     shown = [f"{at}" if field == "text" else f"{at} {field}" for at, field in zip(positions, fields, strict=True)]
-    more = len(shown) - PLACES_SHOWN
-    return ", ".join(shown[:PLACES_SHOWN]) + (f" and {more:,} more" if more > 0 and sys.stdout.isatty() else
-                                              "".join(f", {one}" for one in shown[PLACES_SHOWN:]))  # fmt: skip
+    more = len(shown) - POSITIONS_SHOWN
+    return ", ".join(shown[:POSITIONS_SHOWN]) + (f" and {more:,} more" if more > 0 and sys.stdout.isatty() else
+                                              "".join(f", {one}" for one in shown[POSITIONS_SHOWN:]))  # fmt: skip

@@ -8,7 +8,7 @@ that hold them.
 """
 
 from gossamer.config.describe import init_text
-from gossamer.config.layers import Loaded, load, of_web
+from gossamer.config.layers import LoadedSettings, decode_crawl_settings, load
 from gossamer.config.structs import (
     DEFAULT_ACCEPT,
     CrawlSettings,
@@ -30,13 +30,13 @@ __all__ = [
     "FreshnessSettings",
     "HostSettings",
     "IndexSettings",
-    "Loaded",
+    "LoadedSettings",
     "ParseSettings",
     "PolitenessSettings",
     "SearchServiceSettings",
     "Settings",
     "StoreSettings",
+    "decode_crawl_settings",
     "init_text",
     "load",
-    "of_web",
 ]

@@ -16,28 +16,28 @@ SECRET_HEADERS = {
     "cookie": "cookies_env (or headers_env)",
 }
 PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+HTTP_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def problem(key: str, value: object, *, file: bool) -> str:
+def find_problem(key: str, value: object, *, in_file: bool) -> str:
     """What is wrong with the value of a setting; "" when nothing is. `file`: it stands in a file."""
-    for text in _texts(value):
-        if CONTROL.search(text):  # it would end up in a request header, a command or a terminal
+    for text in _iterate_texts(value):
+        if CONTROL_CHARACTER.search(text):  # it would end up in a request header, a command or a terminal
             return f"{text!r} holds a control character"
     check = CHECKS.get(key)
-    found = check(value) if check and value else ""
-    if key == "fetch.proxy" and file and not found and urlsplit(str(value)).password is not None:
+    message = check(value) if check and value else ""
+    if key == "fetch.proxy" and in_file and not message and urlsplit(str(value)).password is not None:
         return "a password does not belong into a file: set the variable GOSSAMER_FETCH_PROXY instead"
-    return found
+    return message
 
 
-def masked(text: str) -> str:
+def mask_credentials(text: str) -> str:
     """A text without the user name and password of a URL in it."""
     return re.sub(r"//[^/?#]*@", "//***@", text)
 
 
-def _texts(value: object) -> Iterable[str]:
+def _iterate_texts(value: object) -> Iterable[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -47,7 +47,7 @@ def _texts(value: object) -> Iterable[str]:
         yield from value
 
 
-def _patterns(patterns: Iterable[str]) -> str:
+def _check_patterns(patterns: Iterable[str]) -> str:
     for pattern in patterns:
         try:
             re.compile(pattern)
@@ -56,7 +56,7 @@ def _patterns(patterns: Iterable[str]) -> str:
     return ""
 
 
-def _networks(ranges: Iterable[str]) -> str:
+def _check_networks(ranges: Iterable[str]) -> str:
     import ipaddress  # noqa: PLC0415 - 4 ms, and hardly ever needed
 
     for text in ranges:
@@ -67,81 +67,81 @@ def _networks(ranges: Iterable[str]) -> str:
     return ""
 
 
-def _domains(domains: Iterable[str]) -> str:
+def _check_domains(domains: Iterable[str]) -> str:
     wrong = next((text for text in domains if not text or re.search(r"[/:@*\s]", text)), None)
     return f'"{wrong}" is no domain such as example.org' if wrong is not None else ""
 
 
-def _media_types(types: Iterable[str]) -> str:
+def _check_media_types(types: Iterable[str]) -> str:
     wrong = next((text for text in types if not re.fullmatch(r"[\w.+-]+/[\w.+-]+", text)), None)
     return f'"{wrong}" is no media type such as text/html' if wrong is not None else ""
 
 
-def _product(name: str) -> str:
+def _check_product(name: str) -> str:
     # RFC 9309 §2.2.1: letters, hyphen and underscore; digits are seen in the wild.
     return "" if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}" is no product name such as Gossamer'
 
 
-def _proxy(url: str) -> str:
+def _check_proxy(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in PROXY_SCHEMES or not parts.hostname:
-        return f'"{masked(url)}" is no proxy such as http://proxy.example:3128; schemes: {", ".join(PROXY_SCHEMES)}'
+        return f'"{mask_credentials(url)}" is no proxy such as http://proxy.example:3128; schemes: {", ".join(PROXY_SCHEMES)}'
     return ""
 
 
-def _template(url: str) -> str:
+def _check_url_template(url: str) -> str:
     if urlsplit(url).scheme not in {"http", "https"} or "{query}" not in url:
-        return f'"{masked(url)}" is no URL template such as https://search.example/?q={{query}}'
+        return f'"{mask_credentials(url)}" is no URL template such as https://search.example/?q={{query}}'
     return ""
 
 
-def _index_url(urls: str) -> str:
+def _check_index_url(urls: str) -> str:
     if "@" in urls:
         return "a user name and a password do not belong here: set GOSSAMER_INDEX_USER and GOSSAMER_INDEX_PASSWORD"
     wrong = next((url for url in urls.split(",") if urlsplit(url).scheme not in {"http", "https"}), None)
     return f'"{wrong}" is no URL such as https://search.example:9200/name' if wrong is not None else ""
 
 
-def _pem(path: str) -> str:
+def _check_ca_file(path: str) -> str:
     return "" if Path(path).is_file() else f'there is no file "{path}"'
 
 
-def _headers(headers: Mapping[str, str]) -> str:
+def _check_headers(headers: Mapping[str, str]) -> str:
     for name in headers:
         if name.lower() in SECRET_HEADERS:
-            place = SECRET_HEADERS[name.lower()]
-            return f"{name} is a secret: it belongs into {place}, which names the environment variable that holds it"
-    return _names(headers)
+            proper_setting = SECRET_HEADERS[name.lower()]
+            return f"{name} is a secret: it belongs into {proper_setting}, which names the environment variable that holds it"
+    return _check_names(headers)
 
 
-def _names(table: Mapping[str, str]) -> str:
-    wrong = next((name for name in table if not TOKEN.fullmatch(name)), None)
+def _check_names(table: Mapping[str, str]) -> str:
+    wrong = next((name for name in table if not HTTP_TOKEN.fullmatch(name)), None)
     return f'"{wrong}" is no name of a header or a cookie' if wrong is not None else ""
 
 
-def _variables(table: Mapping[str, str]) -> str:
-    return _names(table) or next(filter(None, map(_variable, table.values())), "")
+def _check_variables(table: Mapping[str, str]) -> str:
+    return _check_names(table) or next(filter(None, map(_check_variable, table.values())), "")
 
 
-def _variable(name: str) -> str:
+def _check_variable(name: str) -> str:
     """A secret put where its variable's name belongs must not be repeated in the message."""
     return "" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "this is not the name of an environment variable"
 
 
 CHECKS: dict[str, Callable[[Any], str]] = {
-    "crawl.include": _patterns,
-    "crawl.exclude": _patterns,
-    "crawl.domains": _domains,
-    "crawl.accept": _media_types,
-    "fetch.allow_private": _networks,
-    "fetch.product": _product,
-    "fetch.proxy": _proxy,
-    "fetch.ca_file": _pem,
-    "index.ca_file": _pem,
-    "index.url": _index_url,
-    "search_service.url": _template,
-    "hosts.headers": _headers,
-    "hosts.headers_env": _variables,
-    "hosts.cookies_env": _variables,
-    "hosts.password_env": _variable,
+    "crawl.include": _check_patterns,
+    "crawl.exclude": _check_patterns,
+    "crawl.domains": _check_domains,
+    "crawl.accept": _check_media_types,
+    "fetch.allow_private": _check_networks,
+    "fetch.product": _check_product,
+    "fetch.proxy": _check_proxy,
+    "fetch.ca_file": _check_ca_file,
+    "index.ca_file": _check_ca_file,
+    "index.url": _check_index_url,
+    "search_service.url": _check_url_template,
+    "hosts.headers": _check_headers,
+    "hosts.headers_env": _check_variables,
+    "hosts.cookies_env": _check_variables,
+    "hosts.password_env": _check_variable,
 }

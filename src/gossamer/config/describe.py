@@ -14,7 +14,7 @@ from gossamer.config.structs import HostSettings, Section, Settings
 
 UNSET = "none"  # the word for "no value" where a setting may have none: TOML has no null, nor has a command line
 
-HEAD = """\
+INIT_HEAD = """\
 # Settings of one web, read by every gossamer command that is given this web.
 #
 # Each line that is commented out shows the default: remove the "#" to change it. What is set here gives way to
@@ -22,7 +22,7 @@ HEAD = """\
 # `gossamer config show` tells which value holds and where it came from.
 """
 
-WIDE = 80  # a list longer than this is written with one item a line (characters)
+MAX_INLINE_LENGTH = 80  # a list longer than this is written with one item a line (characters)
 
 HOST_EXAMPLE = {
     "delay": 1.0,
@@ -62,22 +62,22 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.flag}/--no-{self.flag[2:]}" if self.flag and isinstance(self.default, bool) else self.flag
 
     @property
-    def many(self) -> bool:
+    def is_list(self) -> bool:
         """Whether the value is a list."""
-        return isinstance(shape_of(self.type), shapes.VarTupleType)
+        return isinstance(type_shape(self.type), shapes.VarTupleType)
 
     @property
-    def optional(self) -> bool:
+    def is_optional(self) -> bool:
         """Whether there may be no value."""
-        return isinstance(shape_of(self.type), shapes.UnionType)
+        return isinstance(type_shape(self.type), shapes.UnionType)
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The words it may be, when only some are allowed."""
-        return literals(self.type)
+        return literal_choices(self.type)
 
 
-def shape_of(annotation: object) -> shapes.Type:
+def type_shape(annotation: object) -> shapes.Type:
     """A type's shape, without the metadata around it."""
     shape = shapes.type_info(annotation)
     return shape.type if isinstance(shape, shapes.Metadata) else shape
@@ -90,14 +90,14 @@ def sections() -> dict[str, type[Section]]:
 
 
 @functools.cache
-def settings_of(section: str, kind: type[Section]) -> tuple[Setting, ...]:
+def section_settings(section: str, kind: type[Section]) -> tuple[Setting, ...]:
     """The settings of one section, in order."""
     defaults = kind()
-    found = []
+    settings = []
     for field in msgspec.structs.fields(kind):
         *_, meta = field.type.__metadata__  # the bounds come first, says() last
         flag, _, metavar = meta.extra["flag"].partition(" ")
-        found.append(
+        settings.append(
             Setting(
                 section=section,
                 name=field.name,
@@ -105,41 +105,43 @@ def settings_of(section: str, kind: type[Section]) -> tuple[Setting, ...]:
                 default=getattr(defaults, field.name),
                 text=meta.description,
                 flag=flag,
-                metavar=metavar or "|".join(literals(field.type)),
+                metavar=metavar or "|".join(literal_choices(field.type)),
             )
         )
-    return tuple(found)
+    return tuple(settings)
 
 
 @functools.cache
 def all_settings() -> tuple[Setting, ...]:
     """Every setting but those of single hosts."""
-    return tuple(setting for name, kind in sections().items() for setting in settings_of(name, kind))
+    return tuple(setting for name, kind in sections().items() for setting in section_settings(name, kind))
 
 
 def host_settings() -> tuple[Setting, ...]:
     """The settings one host may have."""
-    return settings_of("hosts", HostSettings)
+    return section_settings("hosts", HostSettings)
 
 
-def literals(annotation: object) -> tuple[str, ...]:
+def literal_choices(annotation: object) -> tuple[str, ...]:
     """The words a `Literal` allows, in the order they are written in (msgspec sorts them)."""
     plain = typing.get_args(annotation)[0] if typing.get_origin(annotation) is typing.Annotated else annotation
     return typing.get_args(plain) if typing.get_origin(plain) is typing.Literal else ()
 
 
-def expected(annotation: object) -> str:
+def describe_type(annotation: object) -> str:
     """What a value must be, as the end of "it must be ..."."""
-    words = literals(annotation)
-    return "one of " + ", ".join(f'"{word}"' for word in words) if words else _expected(shape_of(annotation))
+    words = literal_choices(annotation)
+    return "one of " + ", ".join(f'"{word}"' for word in words) if words else _describe_shape(type_shape(annotation))
 
 
-def _expected(shape: shapes.Type) -> str:
+def _describe_shape(shape: shapes.Type) -> str:
     match shape:
         case shapes.Metadata(type=inner):
-            return _expected(inner)
+            return _describe_shape(inner)
         case shapes.UnionType(types=kinds):
-            return " or ".join([*(_expected(k) for k in kinds if not isinstance(k, shapes.NoneType)), f'"{UNSET}"'])
+            return " or ".join(
+                [*(_describe_shape(k) for k in kinds if not isinstance(k, shapes.NoneType)), f'"{UNSET}"']
+            )
         case shapes.BoolType():
             return "true or false"
         case shapes.IntType(ge=least, le=most) | shapes.FloatType(ge=least, le=most):
@@ -165,25 +167,27 @@ def toml_value(value: object) -> str:
 
 def init_text() -> str:
     """A gossamer.toml with every setting, its description, and its default commented out."""
-    parts = [HEAD]
+    parts = [INIT_HEAD]
     for name, kind in sections().items():
         parts.append(f"\n# {inspect.getdoc(kind)}\n[{name}]\n")
-        parts += [_commented(setting, setting.default) for setting in settings_of(name, kind)]
+        parts += [_comment_out(setting, setting.default) for setting in section_settings(name, kind)]
     parts.append(f'\n# {inspect.getdoc(HostSettings)}\n#[hosts."example.org"]\n')
-    parts += [_commented(setting, HOST_EXAMPLE[setting.name]) for setting in host_settings()]
+    parts += [_comment_out(setting, HOST_EXAMPLE[setting.name]) for setting in host_settings()]
     return "".join(parts)
 
 
-def _commented(setting: Setting, value: object) -> str:
+def _comment_out(setting: Setting, value: object) -> str:
     written = toml_value(value)
-    if len(written) > WIDE and isinstance(value, tuple):  # one item a line; TOML allows the comma after the last
+    if len(written) > MAX_INLINE_LENGTH and isinstance(
+        value, tuple
+    ):  # one item a line; TOML allows the comma after the last
         written = "[\n" + "".join(f"#{toml_value(item)},\n" for item in value) + "#]"
-    return f"\n# {_told(setting)}\n#{setting.name} = {written}\n"
+    return f"\n# {_describe_setting(setting)}\n#{setting.name} = {written}\n"
 
 
-def _told(setting: Setting) -> str:
+def _describe_setting(setting: Setting) -> str:
     """The description, with what a value must be where the default does not show it."""
-    return f"{setting.text} {expected(setting.type).capitalize()}." if setting.choices else setting.text
+    return f"{setting.text} {describe_type(setting.type).capitalize()}." if setting.choices else setting.text
 
 
 REFERENCE_HEAD = """\
@@ -207,7 +211,7 @@ OpenSearch; they are no settings, and never shown. `GOSSAMER_LOCAL` is the direc
 derives from webs in PostgreSQL (index, link graph, logs), instead of `~/.cache/gossamer`.
 """
 
-HOSTS_TEXT = """\
+REFERENCE_HOSTS = """\
 
 {doc}
 
@@ -224,13 +228,13 @@ def reference_text() -> str:
     for name, kind in sections().items():
         parts.append(f"\n## [{name}]\n\n{inspect.getdoc(kind)}\n\n")
         parts.append("| setting | flag | default | what it is |\n|---|---|---|---|\n")
-        parts += [_row(setting) for setting in settings_of(name, kind)]
-    parts.append("\n## [hosts]\n" + HOSTS_TEXT.format(doc=inspect.getdoc(HostSettings)))
+        parts += [_table_row(setting) for setting in section_settings(name, kind)]
+    parts.append("\n## [hosts]\n" + REFERENCE_HOSTS.format(doc=inspect.getdoc(HostSettings)))
     parts.append("\n| setting | default | what it is |\n|---|---|---|\n")
-    parts += [_row(setting, flags=False) for setting in host_settings()]
+    parts += [_table_row(setting, flags=False) for setting in host_settings()]
     return "".join(parts)
 
 
-def _row(setting: Setting, *, flags: bool = True) -> str:
+def _table_row(setting: Setting, *, flags: bool = True) -> str:
     flag = f" {f'`{setting.flags}`' if setting.flag else ''} |" if flags else ""
-    return f"| `{setting.name}` |{flag} `{toml_value(setting.default)}` | {_told(setting)} |\n"
+    return f"| `{setting.name}` |{flag} `{toml_value(setting.default)}` | {_describe_setting(setting)} |\n"

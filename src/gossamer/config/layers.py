@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.config.checks import problem
-from gossamer.config.describe import UNSET, Setting, all_settings, expected, host_settings, sections
+from gossamer.config.checks import find_problem
+from gossamer.config.describe import UNSET, Setting, all_settings, describe_type, host_settings, sections
 from gossamer.config.structs import CrawlSettings, HostSettings, Settings
 from gossamer.errors import SettingsError
 
@@ -25,19 +25,28 @@ FILE_NAME = "gossamer.toml"
 DEFAULT = "default"
 THE_WEB = "the web"
 THE_PROGRAM = "the program"
-BY_TOPIC = "best"  # the order that heeds a topic
+TOPIC_ORDER = "best"  # the order that heeds a topic
 PREFIX = "GOSSAMER_"
-RESERVED = frozenset(
+RESERVED_VARIABLES = frozenset(
     {
         *("GOSSAMER_STORE", "GOSSAMER_CONFIG", "GOSSAMER_LOG_FILE"),  # flags of the command line
         "GOSSAMER_LOCAL",  # `places`: what this machine keeps of a shared web
         *("GOSSAMER_INDEX_USER", "GOSSAMER_INDEX_PASSWORD"),  # secrets: `wiring` alone looks at them
     }
 )
-SWITCH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+BOOLEAN_WORDS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that hold."""
 
     settings: Settings
@@ -45,7 +54,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     file: Path | None  # the settings file that was read
 
 
-class Given(msgspec.Struct, frozen=True):
+class SettingValue(msgspec.Struct, frozen=True):
     """One value that a layer gives."""
 
     setting: Setting
@@ -66,72 +75,72 @@ def load(
     environ: Mapping[str, str],
     flags: Mapping[str, object],
     stored: Mapping[str, object] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """Read every layer. `flags` and `stored` map keys to values; a flag that is None was not given."""
-    path = _find(file, store_dir)
-    given = [
-        *_from_web(stored or {}),
-        *(_from_file(path) if path else ()),
-        *_from_environment(environ),
-        *_from_flags(flags),
+    path = _find_file(file, store_dir)
+    layer_values = [
+        *_web_values(stored or {}),
+        *(_file_values(path) if path else ()),
+        *_environment_values(environ),
+        *_flag_values(flags),
     ]
     origins = {setting.key: DEFAULT for setting in all_settings()}
     fixed: dict[str, dict[str, object]] = {}
     hosts: dict[str, dict[str, object]] = {}
-    for item in given:
+    for item in layer_values:
         origins[item.key] = item.origin
         section = hosts.setdefault(item.host, {}) if item.host else fixed.setdefault(item.setting.section, {})
         section[item.setting.name] = item.value
-    _heed_topic(fixed.setdefault("crawl", {}), origins)
+    _apply_topic(fixed.setdefault("crawl", {}), origins)
     settings = Settings(
         **{name: kind(**fixed.get(name, {})) for name, kind in sections().items()},  # type: ignore[arg-type]
         hosts={name: HostSettings(**values) for name, values in hosts.items()},  # type: ignore[arg-type]
     )
-    return Loaded(settings=settings, origins=origins, file=path)
+    return LoadedSettings(settings=settings, origins=origins, file=path)
 
 
-def of_web(stored: str) -> CrawlSettings:
+def decode_crawl_settings(stored: str) -> CrawlSettings:
     """The settings that a web is crawled with, from what is stored with its round."""
-    given = _from_web(msgspec.json.decode(stored, type=dict[str, object]))
-    return CrawlSettings(**{item.setting.name: item.value for item in given})  # type: ignore[arg-type]
+    values = _web_values(msgspec.json.decode(stored, type=dict[str, object]))
+    return CrawlSettings(**{item.setting.name: item.value for item in values})  # type: ignore[arg-type]
 
 
-def _heed_topic(crawl: dict[str, object], origins: dict[str, str]) -> None:
+def _apply_topic(crawl: dict[str, object], origins: dict[str, str]) -> None:
     """A topic sets the order that heeds it, unless somebody chose another one: then one of the two does nothing.
 
     A web that has both was crawled before this was so.
     """
-    if not crawl.get("topic") or crawl.get("order") == BY_TOPIC:
+    if not crawl.get("topic") or crawl.get("order") == TOPIC_ORDER:
         return
     both = {origins["crawl.topic"], origins["crawl.order"]}
     if origins["crawl.order"] != DEFAULT and both != {THE_WEB}:
         raise SettingsError(
-            f'A topic ({origins["crawl.topic"]}) is heeded by the order "{BY_TOPIC}" alone, and crawl.order is '
-            f'"{crawl["order"]}" ({origins["crawl.order"]}): set it to "{BY_TOPIC}", or the topic to "".'
+            f'A topic ({origins["crawl.topic"]}) is heeded by the order "{TOPIC_ORDER}" alone, and crawl.order is '
+            f'"{crawl["order"]}" ({origins["crawl.order"]}): set it to "{TOPIC_ORDER}", or the topic to "".'
         )
-    crawl["order"] = BY_TOPIC
+    crawl["order"] = TOPIC_ORDER
     origins["crawl.order"] = origins["crawl.topic"]
 
 
-def _find(file: Path | None, store_dir: Path | None) -> Path | None:
+def _find_file(file: Path | None, store_dir: Path | None) -> Path | None:
     if file is not None:
         if not file.is_file():
             raise SettingsError(f"There is no settings file at {file}.")
         return file
-    places = ([store_dir / FILE_NAME] if store_dir else []) + [Path(FILE_NAME)]
-    return next((place for place in places if place.is_file()), None)
+    paths = ([store_dir / FILE_NAME] if store_dir else []) + [Path(FILE_NAME)]
+    return next((path for path in paths if path.is_file()), None)
 
 
-def _from_web(stored: Mapping[str, object]) -> Iterable[Given]:
+def _web_values(stored: Mapping[str, object]) -> Iterable[SettingValue]:
     """What the web was crawled with. A setting that this version no longer has does nothing, so it may stand there."""
     for setting in all_settings():
         if setting.section == "crawl" and setting.name in stored:
-            value = _checked(setting, stored[setting.name], f"The web's setting {setting.key}")
+            value = _check_value(setting, stored[setting.name], f"The web's setting {setting.key}")
             if value != setting.default:
-                yield Given(setting, value, THE_WEB)
+                yield SettingValue(setting, value, THE_WEB)
 
 
-def _from_file(path: Path) -> Iterable[Given]:
+def _file_values(path: Path) -> Iterable[SettingValue]:
     try:
         tables = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
@@ -141,52 +150,54 @@ def _from_file(path: Path) -> Iterable[Given]:
     known = {setting.key: setting for setting in all_settings()}
     for section, table in tables.items():
         if section == "hosts":
-            yield from _from_hosts(str(path), table)
+            yield from _host_values(str(path), table)
             continue
         if section not in sections():
-            raise _unknown(str(path), section, [*sections(), "hosts", *known])
-        for name, value in _table(str(path), section, table).items():
+            raise _unknown_setting(str(path), section, [*sections(), "hosts", *known])
+        for name, value in _require_table(str(path), section, table).items():
             setting = known.get(f"{section}.{name}")
             if setting is None:
-                raise _unknown(str(path), f"{section}.{name}", known)
-            yield Given(setting, _checked(setting, value, f"{path}: {setting.key}", file=True), str(path))
+                raise _unknown_setting(str(path), f"{section}.{name}", known)
+            yield SettingValue(setting, _check_value(setting, value, f"{path}: {setting.key}", in_file=True), str(path))
 
 
-def _from_hosts(place: str, tables: object) -> Iterable[Given]:
+def _host_values(origin: str, tables: object) -> Iterable[SettingValue]:
     known = {setting.name: setting for setting in host_settings()}
-    for name, table in _table(place, "hosts", tables).items():
+    for name, table in _require_table(origin, "hosts", tables).items():
         host = name.removeprefix("https://").removeprefix("http://")
         if not host or "/" in host or "@" in host or name != name.strip().lower():
             raise SettingsError(
-                f'{place}: [hosts."{name}"]: a host is written as in URLs: example.org, localhost:8080 or '
+                f'{origin}: [hosts."{name}"]: a host is written as in URLs: example.org, localhost:8080 or '
                 "http://example.org."
             )
-        for key, value in _table(place, f'hosts."{name}"', table).items():
+        for key, value in _require_table(origin, f'hosts."{name}"', table).items():
             if key not in known:
-                raise _unknown(place, f'hosts."{name}".{key}', [f'hosts."{name}".{field}' for field in known])
-            where = f'{place}: hosts."{name}".{key}'
-            yield Given(known[key], _checked(known[key], value, where), place, name)
+                raise _unknown_setting(origin, f'hosts."{name}".{key}', [f'hosts."{name}".{field}' for field in known])
+            where = f'{origin}: hosts."{name}".{key}'
+            yield SettingValue(known[key], _check_value(known[key], value, where), origin, name)
 
 
-def _table(place: str, name: str, value: object) -> Mapping[str, object]:
+def _require_table(origin: str, name: str, value: object) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
-        raise SettingsError(f"{place}: {name} is a section: write [{name}] and its settings below.")
+        raise SettingsError(f"{origin}: {name} is a section: write [{name}] and its settings below.")
     return value
 
 
-def _from_environment(environ: Mapping[str, str]) -> Iterable[Given]:
+def _environment_values(environ: Mapping[str, str]) -> Iterable[SettingValue]:
     known = {setting.variable: setting for setting in all_settings()}
     for variable in sorted(environ):
-        if not variable.startswith(PREFIX) or variable in RESERVED:
+        if not variable.startswith(PREFIX) or variable in RESERVED_VARIABLES:
             continue
         setting = known.get(variable)
         if setting is not None:
-            yield Given(setting, _checked(setting, _of_text(setting, environ[variable]), variable), variable)
-        elif nearest := _mistaken(variable, known):
+            yield SettingValue(
+                setting, _check_value(setting, _parse_text(setting, environ[variable]), variable), variable
+            )
+        elif nearest := _intended_variable(variable, known):
             raise SettingsError(f"{variable} is no setting. Did you mean {nearest}?")
 
 
-def _mistaken(variable: str, known: Mapping[str, Setting]) -> str | None:
+def _intended_variable(variable: str, known: Mapping[str, Setting]) -> str | None:
     """The variable that was meant, when this one was meant for us.
 
     Others may start with our name: the secrets that a host's settings name, or what Kubernetes sets for a service
@@ -199,63 +210,63 @@ def _mistaken(variable: str, known: Mapping[str, Setting]) -> str | None:
     return bare or next(iter(near), None)
 
 
-def _from_flags(flags: Mapping[str, object]) -> Iterable[Given]:
+def _flag_values(flags: Mapping[str, object]) -> Iterable[SettingValue]:
     known = {setting.key: setting for setting in all_settings()}
     for key, value in flags.items():
         if value is None:
             continue
         if key == "hosts":
-            yield from _from_hosts(THE_PROGRAM, value)
+            yield from _host_values(THE_PROGRAM, value)
             continue
         setting = known.get(key)
         if setting is None:
-            raise _unknown("", key, known)
+            raise _unknown_setting("", key, known)
         flag = setting.flag or key
-        plain = _of_text(setting, value) if isinstance(value, str) and not setting.many else value
+        plain = _parse_text(setting, value) if isinstance(value, str) and not setting.is_list else value
         origin = f"--no-{flag[2:]}" if plain is False and flag.startswith("--") else flag
-        yield Given(setting, _checked(setting, plain, flag), origin)
+        yield SettingValue(setting, _check_value(setting, plain, flag), origin)
 
 
-def _of_text(setting: Setting, text: str) -> object:
+def _parse_text(setting: Setting, text: str) -> object:
     """What a text from a variable or a flag stands for; the text itself when it stands for nothing, to be refused."""
     text = text.strip()
-    if setting.many:
+    if setting.is_list:
         return [item.strip() for item in text.split(",") if item.strip()]
     if isinstance(setting.default, bool):
-        return SWITCH.get(text.lower(), text)
+        return BOOLEAN_WORDS.get(text.lower(), text)
     try:
         return msgspec.convert(text, setting.type, strict=False)
     except msgspec.ValidationError:
         return text
 
 
-def _checked(setting: Setting, value: object, where: str, *, file: bool = False) -> object:
+def _check_value(setting: Setting, value: object, where: str, *, in_file: bool = False) -> object:
     """The value as its type, or an error that says what is wrong with it. `where` names the setting and its place."""
-    if value == UNSET and setting.optional:
+    if value == UNSET and setting.is_optional:
         return None
-    if isinstance(value, str) and setting.many:
+    if isinstance(value, str) and setting.is_list:
         value = (value,)  # one is a list of one
-    if setting.many and value in ((UNSET,), [UNSET]):
+    if setting.is_list and value in ((UNSET,), [UNSET]):
         value = ()
     try:
         checked: object = msgspec.convert(value, setting.type)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{where} is {_shown(value)}, and must be {expected(setting.type)}.") from error
-    wrong = problem(setting.key, checked, file=file)
+        raise SettingsError(f"{where} is {_format_value(value)}, and must be {describe_type(setting.type)}.") from error
+    wrong = find_problem(setting.key, checked, in_file=in_file)
     if wrong:
         raise SettingsError(f"{where}: {wrong}.")
     return checked
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()[:200]
 
 
-def _unknown(place: str, key: str, known: Iterable[str]) -> SettingsError:
+def _unknown_setting(origin: str, key: str, known: Iterable[str]) -> SettingsError:
     """The error for an unknown key, with the nearest one: a misspelt name, or the right name in the wrong section."""
     keys = list(known)
     name = key.rpartition(".")[2]
     same = [candidate for candidate in keys if candidate.rpartition(".")[2] == name]
     near = same or difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]}?" if near else ""
-    return SettingsError(f"{f'{place}: ' if place else ''}there is no setting {key}.{hint}")
+    return SettingsError(f"{f'{origin}: ' if origin else ''}there is no setting {key}.{hint}")

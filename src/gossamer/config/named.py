@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from gossamer.config.describe import Setting
 
-WITH_SECTION = frozenset({"index", "search_service"})
-OTHERWISE = {"crawl.query": "url_query"}  # like its flag: `query` are words to start from
+PREFIXED_SECTIONS = frozenset({"index", "search_service"})
+SPECIAL_KEYWORDS = {"crawl.query": "url_query"}  # like its flag: `query` are words to start from
 
 
 class NamedSettings(TypedDict, total=False):
@@ -91,21 +91,21 @@ class NamedSettings(TypedDict, total=False):
     hosts: Mapping[str, Mapping[str, object]]  # as in the file: {"example.org": {"delay": 1.0}}
 
 
-def by_key(named: Mapping[str, object]) -> dict[str, object]:
+def keywords_to_keys(keywords: Mapping[str, object]) -> dict[str, object]:
     """Settings by their names in code -> by dotted key, as `load` takes them for flags."""
-    keys = {**_keys(), "hosts": "hosts"}
-    unknown = sorted(set(named) - set(keys))
+    keys = {**_keys_by_keyword(), "hosts": "hosts"}
+    unknown = sorted(set(keywords) - set(keys))
     if unknown:
         raise UsageError(f"There is no setting {unknown[0]}; docs/reference/settings.md lists them all.")
-    return {keys[name]: value for name, value in named.items()}
+    return {keys[name]: value for name, value in keywords.items()}
 
 
 @functools.cache
-def _keys() -> dict[str, str]:
-    return {name_of(setting): setting.key for setting in all_settings()}
+def _keys_by_keyword() -> dict[str, str]:
+    return {setting_keyword(setting): setting.key for setting in all_settings()}
 
 
-def name_of(setting: Setting) -> str:
+def setting_keyword(setting: Setting) -> str:
     """What a setting is called in code."""
-    bare = f"{setting.section}_{setting.name}" if setting.section in WITH_SECTION else setting.name
-    return OTHERWISE.get(setting.key, bare)
+    bare = f"{setting.section}_{setting.name}" if setting.section in PREFIXED_SECTIONS else setting.name
+    return SPECIAL_KEYWORDS.get(setting.key, bare)

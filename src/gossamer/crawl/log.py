@@ -24,21 +24,21 @@ class CrawlLog:
         self._crawler = crawler
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = path.open("ab", buffering=0)
-        self._lost = 0  # lines that a full disk refused
+        self._lost_lines = 0  # lines that a full disk refused
 
     def write(self, event: str, **details: object) -> None:
         """Append one event."""
         line = {"at": round(time.time(), 3), "crawler": self._crawler, "event": event, **details}
         self._append([msgspec.json.encode(line)])
 
-    def visits(self, visits: Iterable[Visit]) -> None:
+    def write_failed_visits(self, visits: Iterable[Visit]) -> None:
         """Append the visits that did not go well, in one write."""
-        lines = [self._line(visit) for visit in visits if visit.outcome not in SUCCESSES]
+        lines = [self._visit_line(visit) for visit in visits if visit.outcome not in SUCCESSES]
         if lines:
             self._append(lines)
 
-    def _line(self, visit: Visit) -> bytes:
-        told = {
+    def _visit_line(self, visit: Visit) -> bytes:
+        record = {
             "at": round(visit.visited_at, 3),
             "crawler": self._crawler,
             "event": "visit",
@@ -48,17 +48,19 @@ class CrawlLog:
             "status": visit.status,
             "reason": visit.reason,
         }
-        return msgspec.json.encode(told)
+        return msgspec.json.encode(record)
 
     def _append(self, lines: list[bytes]) -> None:
         """A log that cannot be written must not end a crawl: what is lost is counted, and told when there is room."""
-        told = [msgspec.json.encode({"event": "lines lost", "count": self._lost})] if self._lost else []
+        loss_lines = (
+            [msgspec.json.encode({"event": "lines lost", "count": self._lost_lines})] if self._lost_lines else []
+        )
         try:
-            self._file.write(b"\n".join([*told, *lines]) + b"\n")
+            self._file.write(b"\n".join([*loss_lines, *lines]) + b"\n")
         except OSError:
-            self._lost += len(lines)
+            self._lost_lines += len(lines)
         else:
-            self._lost = 0
+            self._lost_lines = 0
 
     def close(self) -> None:
         """Close the file."""

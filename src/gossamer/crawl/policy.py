@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.config import CrawlSettings, PolitenessSettings
-    from gossamer.crawl.scope import Scope
     from gossamer.model import Candidate
-    from gossamer.store.values import Waiting
+    from gossamer.store.values import WaitingHost
+    from gossamer.urls.scope import Scope
 
 # Weights of `--order best`, in units of one backlink. A level of depth costs one backlink; nearness to the topic (0..1)
 # outweighs everything else, for that is what the user asked for.
@@ -27,19 +27,19 @@ TOPIC_GAIN = 100.0
 SOURCE_SHARE = 0.4  # how much of a link's nearness is that of the page it stands on (Chakrabarti's focused crawling)
 
 MAX_SITEMAP_NESTING = 3  # an index of indexes of sitemaps; sitemaps.org allows one level, sites have been seen with two
-ROBOTS_MAX_AGE = 24 * 3600.0  # RFC 9309 §2.4
-ROBOTS_RETRY = 3600.0  # a host whose robots.txt stays unreachable is left alone for this long (seconds)
-OUTAGE = 600.0  # for so long after its last answer a host that cannot be reached is only away (seconds)
-FIRST_BACKOFF = 1.0  # pause after a host's first failure (seconds); doubles with each further one
+ROBOTS_MAX_AGE_SECONDS = 24 * 3600.0  # RFC 9309 §2.4
+ROBOTS_RETRY_SECONDS = 3600.0  # a host whose robots.txt stays unreachable is left alone for this long (seconds)
+OUTAGE_SECONDS = 600.0  # for so long after its last answer a host that cannot be reached is only away (seconds)
+FIRST_BACKOFF_SECONDS = 1.0  # pause after a host's first failure (seconds); doubles with each further one
 
 # What counts against a host, and is tried again. Not 404s, nor anything the URL itself is to blame for.
 HOST_FAILURES = frozenset({Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS, Outcome.BAD_HTTP, Outcome.THROTTLED})
-NOT_CONNECTED = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT})
+CONNECTION_FAILURES = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT})
 UNREACHABLE = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TLS, Outcome.TIMEOUT, Outcome.BAD_HTTP})
 REFUSALS = frozenset({Outcome.ROBOTS, Outcome.TYPE, Outcome.ADDRESS, Outcome.TOO_BIG, Outcome.HEADERS_TOO_BIG})
 SUCCESSES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED, Outcome.REDIRECTED, Outcome.CHECKED})
 
-REMEMBERED_CONTENTS = 50_000  # about 10 MB; those seen once are forgotten first
+MAX_CACHED_CONTENTS = 50_000  # about 10 MB; those seen once are forgotten first
 
 COMPLETE = "complete"
 PAGE_LIMIT = "page limit reached"
@@ -56,44 +56,49 @@ class Verdict(Value, frozen=True, kw_only=True):
 
 def verdict(outcome: Outcome, status: int, tries: int, retries: int) -> Verdict:
     """Where a resource stands after a visit; `tries` were made before this one."""
-    failure = outcome in HOST_FAILURES or (outcome is Outcome.HTTP_ERROR and status >= 500)
+    is_host_failure = outcome in HOST_FAILURES or (outcome is Outcome.HTTP_ERROR and status >= 500)
     if outcome in SUCCESSES:
         state = State.VISITED
     elif outcome is Outcome.NOT_FOUND:
         state = State.GONE
     elif outcome in REFUSALS:
         state = State.REFUSED
-    elif failure and tries + 1 < retries:
+    elif is_host_failure and tries + 1 < retries:
         state = State.QUEUED
     else:
         state = State.FAILED
-    return Verdict(state=state, host_failure=failure)
+    return Verdict(state=state, host_failure=is_host_failure)
 
 
-def is_nobody_there(outcome: Outcome, address: str) -> bool:
+def is_unconnected(outcome: Outcome, address: str) -> bool:
     """Whether a transfer did not even get a connection: nothing that the URL asked for could be to blame."""
-    return outcome in NOT_CONNECTED and not address
+    return outcome in CONNECTION_FAILURES and not address
 
 
-def is_doubtful(outcome: Outcome, before: str) -> bool:
+def needs_confirmation(outcome: Outcome, last_outcome: str) -> bool:
     """Whether a page that was there the last time is said to be gone: it is asked for once more before it goes."""
-    return outcome is Outcome.NOT_FOUND and before in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+    return outcome is Outcome.NOT_FOUND and last_outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
 
 
 def pause_after(
-    politeness: PolitenessSettings, *, own: float | None, crawl_delay: float | None, took: float, local: bool
+    politeness: PolitenessSettings,
+    *,
+    own_delay: float | None,
+    crawl_delay: float | None,
+    transfer_seconds: float,
+    is_local: bool,
 ) -> float:
     """Seconds to leave a host alone after an answer that took `took` seconds.
 
     `own` is the delay asked for by the user (for all hosts or this one). A Crawl-delay makes it longer, never shorter,
     up to a cap, so that a site cannot stop the crawl altogether by asking for a day.
     """
-    if own is not None:
-        pause = own
-    elif local:
+    if own_delay is not None:
+        pause = own_delay
+    elif is_local:
         pause = 0.0
     else:
-        pause = max(took, politeness.min_delay)
+        pause = max(transfer_seconds, politeness.min_delay)
     if crawl_delay is not None:
         pause = max(pause, min(crawl_delay, politeness.max_crawl_delay))
     return pause
@@ -101,7 +106,7 @@ def pause_after(
 
 def backoff(politeness: PolitenessSettings, failures: int) -> float:
     """Seconds to leave a host alone after that many failures in a row."""
-    return min(FIRST_BACKOFF * 2.0 ** min(failures - 1, 30), politeness.max_delay) if failures else 0.0
+    return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), politeness.max_delay) if failures else 0.0
 
 
 def retry_after(header: str, now: float) -> float:
@@ -122,7 +127,7 @@ def topic_words(topic: str) -> frozenset[str]:
     return frozenset(WORD.findall(topic.lower()))
 
 
-class Admissions:
+class AdmissionPolicy:
     """What to do with candidates: the crawl's settings and scope made into one decision."""
 
     def __init__(self, settings: CrawlSettings, scope: Scope) -> None:
@@ -147,15 +152,15 @@ class Admissions:
         if candidate.kind is Kind.SITEMAP_FILE and not candidate.hops:
             return self._queue(candidate, Role.SITEMAP)  # the host's own robots.txt names it, wherever it is
         if refusal := self._scope.refusal(candidate.url):
-            if settings.check in {"external", "all"} and self._scope.is_elsewhere(candidate.url):
+            if settings.check in {"external", "all"} and self._scope.is_outside(candidate.url):
                 return self._queue(candidate, Role.CHECK)
             return Admission(state=State.OUT_OF_SCOPE, reason=refusal)
         return self._admit_in_scope(candidate)
 
     def _admit_in_scope(self, candidate: Candidate) -> Admission:
-        most = self._settings.max_depth
-        if most is not None and candidate.depth > most:
-            return Admission(state=State.KNOWN, reason=f"deeper than {most} links")
+        max_depth = self._settings.max_depth
+        if max_depth is not None and candidate.depth > max_depth:
+            return Admission(state=State.KNOWN, reason=f"deeper than {max_depth} links")
         if candidate.kind is not Kind.SITEMAP_FILE:
             return self._queue(candidate)
         if candidate.hops > MAX_SITEMAP_NESTING:
@@ -182,43 +187,45 @@ class Admissions:
         return (1 - SOURCE_SHARE) * own + SOURCE_SHARE * candidate.source_topic
 
 
-class Copies:
+class CopyCounter:
     """How often the same content was seen on one host: a trap that answers everything alike must not go on for ever."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._seen: dict[tuple[int, bytes], int] = {}
+    def __init__(self, max_copies: int) -> None:
+        self.max_copies = max_copies
+        self._times_seen: dict[tuple[int, bytes], int] = {}
 
-    def beyond(self, host: int, content: bytes) -> int:
+    def count_excess(self, host: int, content: bytes) -> int:
         """The number of pages seen before with this content, when they are too many; 0 otherwise."""
-        if len(self._seen) >= REMEMBERED_CONTENTS:
-            self._seen = {key: times for key, times in self._seen.items() if times > 1}
-            if len(self._seen) >= REMEMBERED_CONTENTS // 2:
-                self._seen.clear()
-        before = self._seen.get((host, content), 0)
-        self._seen[host, content] = before + 1
-        return before if before > self.most else 0
+        if len(self._times_seen) >= MAX_CACHED_CONTENTS:
+            self._times_seen = {key: times for key, times in self._times_seen.items() if times > 1}
+            if len(self._times_seen) >= MAX_CACHED_CONTENTS // 2:
+                self._times_seen.clear()
+        times_before = self._times_seen.get((host, content), 0)
+        self._times_seen[host, content] = times_before + 1
+        return times_before if times_before > self.max_copies else 0
 
 
-class Left(Value, frozen=True, kw_only=True):
+class IdleDecision(Value, frozen=True, kw_only=True):
     """What an idle crawler is left with."""
 
-    ending: str = ""  # why to end; "": wait
+    end_reason: str = ""  # why to end; "": wait
     waiting_for: str = ""  # hosts, and who has them
-    ask_again_at: float = float("inf")
+    poll_at: float = float("inf")
 
 
-def what_is_left(waiting: Sequence[Waiting], *, queued: int, now: float, patience: float) -> Left:
+def decide_when_idle(waiting: Sequence[WaitingHost], *, queued: int, now: float, patience: float) -> IdleDecision:
     """Whether a crawler with nothing to do should end: when nothing can become ready within its patience.
 
     A host that another crawler holds can become free at any time, so it is waited for as long as that one lives.
     """
-    held = [each for each in waiting if each.holder]
-    if held:
-        return Left(waiting_for="; ".join(f"{each.host} (held by {each.holder})" for each in held[:3]))
+    held_by_others = [each for each in waiting if each.holder]
+    if held_by_others:
+        return IdleDecision(
+            waiting_for="; ".join(f"{each.host} (held by {each.holder})" for each in held_by_others[:3])
+        )
     soonest = min((each.ready_at for each in waiting), default=float("inf"))
     if soonest <= now + patience:
-        return Left(ask_again_at=max(soonest, now))
+        return IdleDecision(poll_at=max(soonest, now))
     if waiting:
-        return Left(ending=f"nothing can be visited within {patience:g} s")
-    return Left(ending=PAGE_LIMIT if queued > 0 else COMPLETE)
+        return IdleDecision(end_reason=f"nothing can be visited within {patience:g} s")
+    return IdleDecision(end_reason=PAGE_LIMIT if queued > 0 else COMPLETE)

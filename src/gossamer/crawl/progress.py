@@ -5,7 +5,7 @@ from __future__ import annotations
 from gossamer.model import Value
 
 
-class Progress(Value, frozen=True, kw_only=True):
+class CrawlProgress(Value, frozen=True, kw_only=True):
     """A crawler at one moment. Counts are of this crawler since it started, `known` and `queued` of the whole web."""
 
     name: str  # of the crawler

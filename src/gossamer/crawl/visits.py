@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl import policy
-from gossamer.crawl.urls import digest
-from gossamer.model import Candidate, Fetched, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
+from gossamer.model import Candidate, FetchResult, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
+from gossamer.urls.canonical import url_digest
 
 if TYPE_CHECKING:
-    from gossamer.crawl.urls import UrlRules
+    from gossamer.urls.canonical import UrlRules
 
 
-def parse_job(fetched: Fetched) -> ParseJob:
+def parse_job(fetched: FetchResult) -> ParseJob:
     """What a parser needs of an answer."""
     headers = fetched.headers.get
     return ParseJob(
@@ -31,15 +31,15 @@ def parse_job(fetched: Fetched) -> ParseJob:
     )
 
 
-def visit_of(
+def build_visit(
     lease: Lease,
-    fetched: Fetched,
+    fetched: FetchResult,
     page: Page | None,
     *,
     now: float,
     retries: int,
     redirect: Candidate | None,
-    confirm: bool = False,
+    confirm_gone: bool = False,
 ) -> Visit:
     """The visit that an answer, parsed or not, amounts to. `confirm`: what seems gone is asked again in this round."""
     outcome, reason = fetched.outcome, fetched.reason
@@ -49,7 +49,7 @@ def visit_of(
     return Visit(
         lease=lease,
         outcome=outcome,
-        state=State.QUEUED if confirm and policy.is_doubtful(outcome, lease.before) else verdict.state,
+        state=State.QUEUED if confirm_gone and policy.needs_confirmation(outcome, lease.before) else verdict.state,
         reason=reason,
         status=fetched.status,
         visited_at=now,
@@ -63,14 +63,14 @@ def visit_of(
     )
 
 
-def dead_end(page: Page, copies: int) -> Page:
+def without_followed_links(page: Page, copies: int) -> Page:
     """A page that many others on its host equal: it is kept, and its links are not followed."""
     links = msgspec.structs.replace(page.links, follows=[False] * len(page.links.follows))
     reason = f"the same content as {copies:,} other pages of its host: its links are not followed"
     return msgspec.structs.replace(page, links=links, reason=reason)
 
 
-def unvisited(lease: Lease, outcome: Outcome, reason: str, *, now: float, state: State) -> Visit:
+def skipped_visit(lease: Lease, outcome: Outcome, reason: str, *, now: float, state: State) -> Visit:
     """The record of a URL that was not asked for, and why."""
     return Visit(
         lease=lease, outcome=outcome, state=state, reason=reason, status=0, visited_at=now, bytes=0, milliseconds=0
@@ -81,7 +81,7 @@ def redirect_candidate(lease: Lease, location: str, rules: UrlRules) -> Candidat
     """Where a redirect leads: as deep as its source, one hop further; a seed's target is a seed."""
     return Candidate(
         url=location,
-        digest=digest(location, rules),
+        digest=url_digest(location, rules),
         kind=Kind.REDIRECT,
         follow=True,
         depth=lease.depth,
@@ -92,12 +92,12 @@ def redirect_candidate(lease: Lease, location: str, rules: UrlRules) -> Candidat
 
 def seed_candidate(url: str, rules: UrlRules) -> Candidate:
     """A URL to start from."""
-    return Candidate(url=url, digest=digest(url, rules), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
+    return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
 
 
 def sitemap_candidate(url: str, rules: UrlRules) -> Candidate:
     """A sitemap named in robots.txt."""
-    return Candidate(url=url, digest=digest(url, rules), kind=Kind.SITEMAP_FILE, follow=True, depth=0)
+    return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.SITEMAP_FILE, follow=True, depth=0)
 
 
 def media_type(content_type: str) -> str:

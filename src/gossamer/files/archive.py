@@ -13,35 +13,37 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.answer import Asked, Head, parse_head, rule
-from gossamer.crawl.urls import canonical
-from gossamer.files.page import FilePage, Skipped, page_of
-from gossamer.files.records import records_in
+from gossamer.fetch.response import RequestContext, ResponseHead, judge_head, parse_head
+from gossamer.files.file_page import FilePage, SkippedItem, make_file_page
+from gossamer.files.records import read_records
 from gossamer.model import Outcome, Role, Value
+from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.files.records import Record
+    from gossamer.files.records import ArchiveRecord
 
-HEADER_ROOM = 1 << 20  # bytes that a response's header may take on top of its body
-CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
-BLANK = re.compile(rb"\r?\n\r?\n")
+MAX_HTTP_HEADER = 1 << 20  # bytes that a response's header may take on top of its body
+CHUNK_HEADER = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 LINE = re.compile(rb"[^\n]*\n")
-INTERIM = re.compile(rb"HTTP/\S+[ \t]+1(?!01)[0-9]{2}")  # RFC 9110 section 15.2; after 101 another protocol follows
-GZIPPED = frozenset({"gzip", "x-gzip"})
+INTERIM_RESPONSE = re.compile(
+    rb"HTTP/\S+[ \t]+1(?!01)[0-9]{2}"
+)  # RFC 9110 section 15.2; after 101 another protocol follows
+GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
 
 # Records that hold no page, of which nobody needs to be told.
-BESIDES = frozenset({"warcinfo", "request", "metadata"})
-NOT_TAKEN = {
+IGNORED_TYPES = frozenset({"warcinfo", "request", "metadata"})
+REFUSED_TYPES = {
     "revisit": "a revisit record: its content is in another one",
     "conversion": "a conversion record: not the page as it was",
     "continuation": "a continuation record: pages in segments are not taken",
 }
 
 
-class Taking(Value, frozen=True, kw_only=True):
+class ImportLimits(Value, frozen=True, kw_only=True):
     """What is taken of an archive."""
 
     accept: frozenset[str]  # media types
@@ -52,56 +54,64 @@ class Refusal(Exception):
     """This record cannot be taken; the text says why."""
 
 
-def pages_in_archive(path: Path, taking: Taking) -> Iterator[FilePage | Skipped]:
+def read_archive(path: Path, limits: ImportLimits) -> Iterator[FilePage | SkippedItem]:
     """Every page in an archive, in its order, and every record that is none, with the reason."""
-    return _pages(path.name, records_in(path, taking.max_bytes + HEADER_ROOM), taking)
+    return _read_pages(path.name, read_records(path, limits.max_bytes + MAX_HTTP_HEADER), limits)
 
 
-def _pages(name: str, records: Iterator[Record | Skipped], taking: Taking) -> Iterator[FilePage | Skipped]:
+def _read_pages(
+    name: str, records: Iterator[ArchiveRecord | SkippedItem], limits: ImportLimits
+) -> Iterator[FilePage | SkippedItem]:
     for record in records:
-        if isinstance(record, Skipped):
+        if isinstance(record, SkippedItem):
             yield record
-        elif record.fault or record.type not in BESIDES:
+        elif record.fault or record.type not in IGNORED_TYPES:
             uri = record.headers.get("warc-target-uri", "")
             try:
-                yield _page(record, uri, taking)
+                yield _page_from_record(record, uri, limits)
             except Refusal as refusal:
-                where = f"{name}, record {record.number}" + (f" ({uri})" if uri else "")
-                yield Skipped(path=where, reason=str(refusal))
+                record_name = f"{name}, record {record.number}" + (f" ({uri})" if uri else "")
+                yield SkippedItem(path=record_name, reason=str(refusal))
 
 
-def _page(record: Record, uri: str, taking: Taking) -> FilePage:
+def _page_from_record(record: ArchiveRecord, uri: str, limits: ImportLimits) -> FilePage:
     if record.fault and record.type != "response":
         raise Refusal(record.fault)
-    if record.type in NOT_TAKEN:
-        raise Refusal(NOT_TAKEN[record.type])
-    url = canonical(uri.strip().removeprefix("<").removesuffix(">"))  # as wget before 1.20 wrote them
+    if record.type in REFUSED_TYPES:
+        raise Refusal(REFUSED_TYPES[record.type])
+    url = canonicalize(uri.strip().removeprefix("<").removesuffix(">"))  # as wget before 1.20 wrote them
     if url is None:
         raise Refusal("its target is not a URL to visit")
     if record.headers.get("warc-segment-number", "1") != "1" or "warc-segment-total-length" in record.headers:
-        raise Refusal(NOT_TAKEN["continuation"])
+        raise Refusal(REFUSED_TYPES["continuation"])
     if record.type == "resource":
-        head, body = Head(200, "OK", {"content-type": record.headers.get("content-type", "")}), record.block
+        head, body = ResponseHead(200, "OK", {"content-type": record.headers.get("content-type", "")}), record.block
     elif record.type == "response":
-        head, body = _mended(record) if record.fault else _http(record.block)
+        head, body = _recover_response(record) if record.fault else _parse_response(record.block)
     else:
         raise Refusal(f"a {record.type} record")
-    return _ruled(url, head, body, _moment(record.headers.get("warc-date", "")), taking)
+    return _judge_response(url, head, body, _parse_date(record.headers.get("warc-date", "")), limits)
 
 
-def _ruled(url: str, head: Head, body: bytes, at: float | None, taking: Taking) -> FilePage:
+def _judge_response(
+    url: str, head: ResponseHead, body: bytes, fetched_at: float | None, limits: ImportLimits
+) -> FilePage:
     if head.status == 304:
-        raise Refusal(NOT_TAKEN["revisit"])
-    asked = Asked(url=url, role=Role.PAGE, conditional=False, accept=taking.accept, max_bytes=taking.max_bytes)
-    ruling = rule(asked, head)
-    if ruling.outcome is Outcome.TYPE:
-        raise Refusal(f"its type is not to be parsed: {ruling.reason}")
-    page = page_of(url, body if ruling.outcome is Outcome.FETCHED else b"", head.status, head.headers, at=at)
-    told = {"outcome": ruling.outcome, "reason": ruling.reason, "location": ruling.location}
-    return msgspec.structs.replace(page, fetched=msgspec.structs.replace(page.fetched, **told))
+        raise Refusal(REFUSED_TYPES["revisit"])
+    context = RequestContext(
+        url=url, role=Role.PAGE, conditional=False, accept=limits.accept, max_bytes=limits.max_bytes
+    )
+    verdict = judge_head(context, head)
+    if verdict.outcome is Outcome.TYPE:
+        raise Refusal(f"its type is not to be parsed: {verdict.reason}")
+    page = make_file_page(
+        url, body if verdict.outcome is Outcome.FETCHED else b"", head.status, head.headers, fetched_at=fetched_at
+    )
+    changes = {"outcome": verdict.outcome, "reason": verdict.reason, "location": verdict.location}
+    return msgspec.structs.replace(page, fetched=msgspec.structs.replace(page.fetched, **changes))
 
 
-def _moment(date: str) -> float | None:
+def _parse_date(date: str) -> float | None:
     """A WARC-Date (W3C profile of ISO 8601, UTC) or an ARC date (14 digits) as Unix time."""
     try:
         moment = datetime.strptime(date[:14], "%Y%m%d%H%M%S") if date.isdecimal() else datetime.fromisoformat(date)  # noqa: DTZ007 - UTC by definition
@@ -113,10 +123,10 @@ def _moment(date: str) -> float | None:
 # -- HTTP --------------------------------------------------------------------------------------------------------------
 
 
-def _http(block: bytes) -> tuple[Head, bytes]:
+def _parse_response(block: bytes) -> tuple[ResponseHead, bytes]:
     """Header and body of a stored HTTP response, the body without its transfer coding."""
     start = 0
-    while (end := BLANK.search(block, start, start + HEADER_ROOM)) and INTERIM.match(block, start):
+    while (end := BLANK_LINE.search(block, start, start + MAX_HTTP_HEADER)) and INTERIM_RESPONSE.match(block, start):
         start = end.end()
     head = parse_head(LINE.findall(block, start, end.end())) if end else None
     if end is None or head is None:
@@ -124,16 +134,16 @@ def _http(block: bytes) -> tuple[Head, bytes]:
     headers = dict(head.headers)
     body = block[end.end() :]
     if "chunked" in headers.pop("transfer-encoding", "").lower():
-        body = _dechunked(body)
-    if headers.get("content-encoding", "").strip().lower() in GZIPPED and not body.startswith(b"\x1f\x8b"):
+        body = _decode_chunks(body)
+    if headers.get("content-encoding", "").strip().lower() in GZIP_CODINGS and not body.startswith(b"\x1f\x8b"):
         del headers["content-encoding"]  # it was decoded before it was stored
     return head._replace(headers=headers), body
 
 
-def _mended(record: Record) -> tuple[Head, bytes]:
+def _recover_response(record: ArchiveRecord) -> tuple[ResponseHead, bytes]:
     """A response that is all there by its own word, though the record around it is broken."""
     try:
-        head, body = _http(record.block)
+        head, body = _parse_response(record.block)
     except Refusal:
         raise Refusal(record.fault) from None
     length = head.headers.get("content-length", "")
@@ -142,12 +152,12 @@ def _mended(record: Record) -> tuple[Head, bytes]:
     return head, body[: int(length)]
 
 
-def _dechunked(body: bytes) -> bytes:
+def _decode_chunks(body: bytes) -> bytes:
     """A body without its chunks (RFC 9112 section 7.1); one that has none was decoded before it was stored."""
     pieces: list[bytes] = []
     at = 0
     while at < len(body):
-        chunk = CHUNK.match(body, at)
+        chunk = CHUNK_HEADER.match(body, at)
         if chunk is None and not pieces:
             return body
         if chunk is None:

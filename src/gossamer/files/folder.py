@@ -17,44 +17,44 @@ from urllib.parse import quote_from_bytes
 
 import msgspec
 
-from gossamer.crawl.urls import canonical
 from gossamer.errors import UsageError
 from gossamer.files import manifest
-from gossamer.files.header import header_of
-from gossamer.files.names import url_of
-from gossamer.files.page import Skipped, page_of
+from gossamer.files.file_names import path_to_url
+from gossamer.files.file_page import SkippedItem, make_file_page
+from gossamer.files.header import rebuild_headers
+from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.files.page import FilePage
+    from gossamer.files.file_page import FilePage
 
 
 class Refusal(Exception):
     """This file cannot be taken; the text says why."""
 
 
-def pages_in(folder: Path, base: str | None, max_bytes: int) -> Iterator[FilePage | Skipped]:
+def read_folder(folder: Path, base: str | None, max_bytes: int) -> Iterator[FilePage | SkippedItem]:
     """Every page in the folder, in the order of the manifest or of the names. `base` is a canonical URL."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a directory.")
-    return _pages(folder.resolve(), base, max_bytes)
+    return _read_pages(folder.resolve(), base, max_bytes)
 
 
-def _pages(root: Path, base: str | None, max_bytes: int) -> Iterator[FilePage | Skipped]:
-    listed = root / manifest.NAME
-    entries = _listed(listed) if base is None and listed.is_file() else _walked(root, base)
+def _read_pages(root: Path, base: str | None, max_bytes: int) -> Iterator[FilePage | SkippedItem]:
+    manifest_path = root / manifest.MANIFEST_NAME
+    entries = _read_manifest(manifest_path) if base is None and manifest_path.is_file() else _walk_files(root, base)
     for entry in entries:
-        if isinstance(entry, Skipped):
+        if isinstance(entry, SkippedItem):
             yield entry
             continue
         try:
-            yield _page(root, entry, max_bytes)
+            yield _page_from_entry(root, entry, max_bytes)
         except Refusal as refusal:
-            yield Skipped(path=entry.path, reason=str(refusal))
+            yield SkippedItem(path=entry.path, reason=str(refusal))
 
 
-def _listed(path: Path) -> Iterator[manifest.Entry | Skipped]:
+def _read_manifest(path: Path) -> Iterator[manifest.ManifestEntry | SkippedItem]:
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -63,50 +63,50 @@ def _listed(path: Path) -> Iterator[manifest.Entry | Skipped]:
                 entry = manifest.decode_line(line)
             except msgspec.DecodeError as error:
                 raise UsageError(f"{path}, line {number}, is not a line of a manifest: {error}.") from error
-            if canonical(entry.url) == entry.url:
+            if canonicalize(entry.url) == entry.url:
                 yield entry
             else:
-                yield Skipped(path=entry.path, reason=f"{entry.url} is not a URL to visit")
+                yield SkippedItem(path=entry.path, reason=f"{entry.url} is not a URL to visit")
 
 
-def _walked(root: Path, base: str | None) -> Iterator[manifest.Entry | Skipped]:
+def _walk_files(root: Path, base: str | None) -> Iterator[manifest.ManifestEntry | SkippedItem]:
     for directory, directories, files in os.walk(root):
         directories.sort()
         links = [name for name in directories if Path(directory, name).is_symlink()]  # os.walk does not follow them
         for name in sorted([*files, *links]):
             path = Path(directory, name).relative_to(root).as_posix()
-            if path == manifest.NAME and base is None:
+            if path == manifest.MANIFEST_NAME and base is None:
                 continue
-            url = _url(path, base)
+            url = _file_url(path, base)
             yield (
-                manifest.Entry(url=url, path=path)
+                manifest.ManifestEntry(url=url, path=path)
                 if url
-                else Skipped(path=path, reason="its name is no URL's; give --base")
+                else SkippedItem(path=path, reason="its name is no URL's; give --base")
             )
 
 
-def _url(path: str, base: str | None) -> str | None:
+def _file_url(path: str, base: str | None) -> str | None:
     if base is None:
         try:
-            return url_of(path)
+            return path_to_url(path)
         except ValueError:
             return None
-    return canonical(quote_from_bytes(os.fsencode(path), safe="/~"), base if base.endswith("/") else f"{base}/")
+    return canonicalize(quote_from_bytes(os.fsencode(path), safe="/~"), base if base.endswith("/") else f"{base}/")
 
 
-def _page(root: Path, entry: manifest.Entry, max_bytes: int) -> FilePage:
-    body, modified = _read(root, entry.path, max_bytes)
-    told = msgspec.structs.replace(
+def _page_from_entry(root: Path, entry: manifest.ManifestEntry, max_bytes: int) -> FilePage:
+    body, modified = _read_file(root, entry.path, max_bytes)
+    completed = msgspec.structs.replace(
         entry,
-        media_type=entry.media_type or media_type_of(entry.path),
+        media_type=entry.media_type or guess_media_type(entry.path),
         last_modified=formatdate(modified, usegmt=True) if entry.last_modified is None else entry.last_modified,
     )
-    headers = {name.lower(): value for name, value in header_of(told).items()}
+    headers = {name.lower(): value for name, value in rebuild_headers(completed).items()}
     status = 200 if entry.status == 304 else entry.status  # 304 says that nothing came: but here it is
-    return page_of(entry.url, body, status, headers, at=entry.visited_at)
+    return make_file_page(entry.url, body, status, headers, fetched_at=entry.visited_at)
 
 
-def _read(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]:
+def _read_file(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]:
     parts = PurePosixPath(relative)
     path = root / parts
     try:
@@ -122,7 +122,7 @@ def _read(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]:
         raise Refusal(getattr(error, "strerror", None) or str(error)) from error
 
 
-def media_type_of(path: str) -> str:
+def guess_media_type(path: str) -> str:
     """The media type by the name's ending; "" when that tells nothing."""
     # Without the system's own tables, so that a folder is read alike on every machine.
     guessed, encoding = mimetypes.MimeTypes().guess_type(path.removesuffix("^"), strict=True)

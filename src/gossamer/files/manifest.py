@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-NAME = "manifest.jsonl"
+MANIFEST_NAME = "manifest.jsonl"
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A page's file. What a line leaves out is not known."""
 
     url: str
@@ -27,4 +27,4 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 encode_line = msgspec.json.Encoder().encode
-decode_line = msgspec.json.Decoder(Entry).decode
+decode_line = msgspec.json.Decoder(ManifestEntry).decode

@@ -12,26 +12,28 @@ import zlib
 from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.errors import UsageError
-from gossamer.files.page import Skipped
+from gossamer.files.file_page import SkippedItem
 from gossamer.model import Value
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-RAW = 32 << 10  # compressed bytes read at a time: most members are smaller
-PIECE = 1 << 20  # bytes decompressed or read at a time
+READ_BYTES = 32 << 10  # compressed bytes read at a time: most members are smaller
+PIECE_BYTES = 1 << 20  # bytes decompressed or read at a time
 MAX_LINE = 64 << 10
 MAX_HEADER = 1 << 20
-GZIP = b"\x1f\x8b\x08"
-WARC = b"WARC/"
-ZIP = b"PK"
-END = b"\r\n\r\n"
-INNER = re.compile(rb"\r?\n\r?\nWARC/[01]\.\d+\r?\n")  # a record that begins within another: that one's length is wrong
+GZIP_MAGIC = b"\x1f\x8b\x08"
+WARC_MAGIC = b"WARC/"
+ZIP_MAGIC = b"PK"
+RECORD_END = b"\r\n\r\n"
+INNER_RECORD = re.compile(
+    rb"\r?\n\r?\nWARC/[01]\.\d+\r?\n"
+)  # a record that begins within another: that one's length is wrong
 INNER_LENGTH = 16  # bytes of it, at least
-LENGTH = re.compile(rb"[0-9]{1,15}")
-ARC = re.compile(rb"(\S.*) (\S+) (\d{8,17}) (\S+) (\S+)\r?\n?")  # URL, address, time, type, length
-ARC_FILE = b"filedesc://"
+LENGTH_PATTERN = re.compile(rb"[0-9]{1,15}")
+ARC_HEADER = re.compile(rb"(\S.*) (\S+) (\d{8,17}) (\S+) (\S+)\r?\n?")  # URL, address, time, type, length
+ARC_MAGIC = b"filedesc://"
 
 NO_HEADER = "broken archive: no record begins where one should"
 BAD_HEADER = "broken record: its header makes no sense"
@@ -40,7 +42,7 @@ CUT_SHORT = "broken record: it is cut short"
 DAMAGED = "broken archive: its compression is damaged here"
 
 
-class Record(Value, frozen=True, kw_only=True):
+class ArchiveRecord(Value, frozen=True, kw_only=True):
     """One record."""
 
     number: int
@@ -56,26 +58,28 @@ class _Header(Value, frozen=True, kw_only=True):
     length: int
 
 
-def records_in(path: Path, max_block: int) -> Iterator[Record | Skipped]:
+def read_records(path: Path, max_block: int) -> Iterator[ArchiveRecord | SkippedItem]:
     """Every record of an archive, and what stands in the place of one. Larger ones than `max_block` are skipped.
 
     Whether the file is an archive at all is seen at once.
     """
     with path.open("rb") as file:
-        first = _first_line(_Reader(file))
-    if not first.startswith((WARC, ARC_FILE)):
-        hint = " If it is a WACZ file, unzip it and take what is in its folder archive." if first[:2] == ZIP else ""
+        first = _first_line(_ByteReader(file))
+    if not first.startswith((WARC_MAGIC, ARC_MAGIC)):
+        hint = (
+            " If it is a WACZ file, unzip it and take what is in its folder archive." if first[:2] == ZIP_MAGIC else ""
+        )
         raise UsageError(f"{path} is not a web archive: it begins like neither a WARC nor an ARC file.{hint}")
-    return _records(path, max_block, arc=first.startswith(ARC_FILE))
+    return _open_records(path, max_block, arc=first.startswith(ARC_MAGIC))
 
 
-def _records(path: Path, max_block: int, *, arc: bool) -> Iterator[Record | Skipped]:
+def _open_records(path: Path, max_block: int, *, arc: bool) -> Iterator[ArchiveRecord | SkippedItem]:
     with path.open("rb") as file:
-        yield from _Framing(_Reader(file), path.name, max_block, arc=arc).records()
+        yield from _RecordReader(_ByteReader(file), path.name, max_block, arc=arc).records()
 
 
-def _first_line(reader: _Reader) -> bytes:
-    while not (line := reader.line()).strip():
+def _first_line(reader: _ByteReader) -> bytes:
+    while not (line := reader.read_line()).strip():
         if not line and not reader.resume():
             break
     return line
@@ -84,195 +88,197 @@ def _first_line(reader: _Reader) -> bytes:
 # -- bytes -------------------------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _ByteReader:
     """The archive's bytes, decompressed. They end where the file ends, and where it is damaged: `resume` goes on."""
 
     def __init__(self, file: BinaryIO) -> None:
-        packed = file.read(len(GZIP)) == GZIP
+        is_gzipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
         file.seek(0)
-        self._pieces: Iterator[bytes | None] = _members(file) if packed else iter(lambda: file.read(PIECE), b"")
+        self._pieces: Iterator[bytes | None] = (
+            _gzip_members(file) if is_gzipped else iter(lambda: file.read(PIECE_BYTES), b"")
+        )
         self._buffer = bytearray()
-        self._ended = self._last = False
+        self._is_paused = self._is_finished = False
 
     def _fill(self, size: int) -> None:
-        while len(self._buffer) < size and not self._ended:
+        while len(self._buffer) < size and not self._is_paused:
             try:
                 piece = next(self._pieces)
             except StopIteration:
-                self._ended = self._last = True
+                self._is_paused = self._is_finished = True
                 return
             if piece is None:
-                self._ended = True
+                self._is_paused = True
             else:
                 self._buffer += piece
 
-    def line(self) -> bytes:
+    def read_line(self) -> bytes:
         """The next line with its end, or a part of one that is too long; b"" at the end."""
         size = 1024
         while True:
             self._fill(size)
             end = self._buffer.find(b"\n", 0, MAX_LINE)
             if end >= 0 or len(self._buffer) < size or size >= MAX_LINE:
-                return self.take(min(end + 1 or MAX_LINE, len(self._buffer)))
+                return self.read(min(end + 1 or MAX_LINE, len(self._buffer)))
             size *= 4
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         """The next bytes; fewer at the end only."""
         self._fill(size)
-        taken = bytes(self._buffer[:size])
+        data = bytes(self._buffer[:size])
         del self._buffer[:size]
-        return taken
+        return data
 
-    def back(self, data: bytes) -> None:
+    def push_back(self, data: bytes) -> None:
         """Put bytes back, to be read next."""
         self._buffer[:0] = data
 
     def resume(self) -> bool:
         """Go on behind damage; False at the end of the file."""
-        self._ended = self._last
-        return not self._last
+        self._is_paused = self._is_finished
+        return not self._is_finished
 
 
-def _members(file: BinaryIO) -> Iterator[bytes | None]:
+def _gzip_members(file: BinaryIO) -> Iterator[bytes | None]:
     """The contents of all gzip members, in pieces; None in place of what is damaged."""
     size = file.seek(0, 2)
-    start = _magic(file, 0)
+    start = _find_gzip_member(file, 0)
     while start < size:
-        end = yield from _member(file, start)
-        following = _magic(file, start + 1 if end is None else end)
+        end = yield from _gzip_member(file, start)
+        following = _find_gzip_member(file, start + 1 if end is None else end)
         if following != end:
             yield None
         start = following
 
 
-def _member(file: BinaryIO, start: int) -> Generator[bytes, None, int | None]:
+def _gzip_member(file: BinaryIO, start: int) -> Generator[bytes, None, int | None]:
     """The contents of the gzip member that starts there; returns where it ends, None when it is damaged.
 
     The last piece is held back until the checksum behind it is seen to be right.
     """
     file.seek(start)
     inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    held = b""
-    while raw := file.read(RAW):
+    pending = b""
+    while raw := file.read(READ_BYTES):
         while raw:
             try:
-                piece = inflater.decompress(raw, PIECE)
+                piece = inflater.decompress(raw, PIECE_BYTES)
             except zlib.error:
                 return None
-            if held and piece:
-                yield held
-            held = piece or held
+            if pending and piece:
+                yield pending
+            pending = piece or pending
             if inflater.eof:
-                yield held
+                yield pending
                 return file.tell() - len(inflater.unused_data)
             raw = inflater.unconsumed_tail
     return None
 
 
-def _magic(file: BinaryIO, start: int) -> int:
+def _find_gzip_member(file: BinaryIO, start: int) -> int:
     """Where the next gzip member begins; the end of the file when none does.
 
     Bytes within a member may look like the start of one. That is no harm: they cannot be decompressed either.
     """
     file.seek(start)
     before = b""
-    while raw := file.read(RAW):
-        found = (before + raw).find(GZIP)
-        if found >= 0:
-            return file.tell() - len(before) - len(raw) + found
-        before = (before + raw)[1 - len(GZIP) :]
+    while raw := file.read(READ_BYTES):
+        position = (before + raw).find(GZIP_MAGIC)
+        if position >= 0:
+            return file.tell() - len(before) - len(raw) + position
+        before = (before + raw)[1 - len(GZIP_MAGIC) :]
     return file.tell()
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
-class _Framing:
+class _RecordReader:
     """Where records begin and end."""
 
-    def __init__(self, reader: _Reader, name: str, max_block: int, *, arc: bool) -> None:
+    def __init__(self, reader: _ByteReader, name: str, max_block: int, *, arc: bool) -> None:
         self._reader, self._name, self._max_block, self._arc = reader, name, max_block, arc
         self._number = 0
 
-    def records(self) -> Iterator[Record | Skipped]:
+    def records(self) -> Iterator[ArchiveRecord | SkippedItem]:
         reader = self._reader
         while True:
-            line = reader.line()
+            line = reader.read_line()
             if not line:
                 if not reader.resume():
                     return
-                yield self._skipped(DAMAGED)
-            elif self._begins(line):
+                yield self._skip(DAMAGED)
+            elif self._is_record_start(line):
                 self._number += 1
-                yield from self._record(line)
+                yield from self._read_record(line)
             elif line.strip():
-                yield self._skipped(NO_HEADER)
-                self._to_next_header()
+                yield self._skip(NO_HEADER)
+                self._seek_next_header()
 
-    def _begins(self, line: bytes) -> bool:
-        return ARC.fullmatch(line) is not None if self._arc else line.startswith(WARC)
+    def _is_record_start(self, line: bytes) -> bool:
+        return ARC_HEADER.fullmatch(line) is not None if self._arc else line.startswith(WARC_MAGIC)
 
-    def _to_next_header(self) -> None:
-        while (line := self._reader.line()) and not self._begins(line):
+    def _seek_next_header(self) -> None:
+        while (line := self._reader.read_line()) and not self._is_record_start(line):
             pass
-        self._reader.back(line)
+        self._reader.push_back(line)
 
-    def _skipped(self, reason: str, uri: str = "") -> Skipped:
-        return Skipped(path=f"{self._name}, record {self._number}{f' ({uri})' if uri else ''}", reason=reason)
+    def _skip(self, reason: str, uri: str = "") -> SkippedItem:
+        return SkippedItem(path=f"{self._name}, record {self._number}{f' ({uri})' if uri else ''}", reason=reason)
 
-    def _record(self, line: bytes) -> Iterator[Record | Skipped]:
+    def _read_record(self, line: bytes) -> Iterator[ArchiveRecord | SkippedItem]:
         header = _arc_header(line) if self._arc else _warc_header(self._reader)
         if header is None:
-            yield self._skipped(BAD_HEADER)
+            yield self._skip(BAD_HEADER)
             return
         uri = header.headers.get("warc-target-uri", "")
         if header.length > self._max_block:
-            yield self._skipped(self._pass(header.length), uri)
+            yield self._skip(self._skip_block(header.length), uri)
             return
-        block = self._reader.take(header.length)
-        fault = CUT_SHORT if len(block) < header.length else "" if self._is_between() else BAD_LENGTH
+        block = self._reader.read(header.length)
+        fault = CUT_SHORT if len(block) < header.length else "" if self._is_at_record_end() else BAD_LENGTH
         if fault:
-            block = self._mended(block)
-        if header.type != ARC_FILE.decode() or fault:
-            yield Record(number=self._number, type=header.type, headers=header.headers, block=block, fault=fault)
+            block = self._recover_block(block)
+        if header.type != ARC_MAGIC.decode() or fault:
+            yield ArchiveRecord(number=self._number, type=header.type, headers=header.headers, block=block, fault=fault)
 
-    def _mended(self, block: bytes) -> bytes:
+    def _recover_block(self, block: bytes) -> bytes:
         """A block without the records that its wrong length took in; reading goes on at the next, in it or behind."""
-        if not self._arc and (inner := INNER.search(block)):
-            self._reader.back(block[inner.start() :].lstrip())
+        if not self._arc and (inner := INNER_RECORD.search(block)):
+            self._reader.push_back(block[inner.start() :].lstrip())
             return block[: inner.start()]
-        self._to_next_header()
+        self._seek_next_header()
         return block
 
-    def _is_between(self) -> bool:
+    def _is_at_record_end(self) -> bool:
         """Whether a record may end here: two empty lines follow, as the standard asks for, or another record does."""
-        end = self._reader.take(len(END))
-        self._reader.back(end)
-        if end == END:
+        end = self._reader.read(len(RECORD_END))
+        self._reader.push_back(end)
+        if end == RECORD_END:
             return True
         line = b"\n"
         while line and not line.strip():
-            line = self._reader.line()
-        self._reader.back(line)
-        return not line or self._begins(line)
+            line = self._reader.read_line()
+        self._reader.push_back(line)
+        return not line or self._is_record_start(line)
 
-    def _pass(self, length: int) -> str:
+    def _skip_block(self, length: int) -> str:
         """Read over a record that is too large; says why it is left out."""
         before = b""
-        while length > 0 and (piece := self._reader.take(min(length, PIECE))):
-            if not self._arc and (inner := INNER.search(before + piece)):
-                self._reader.back((before + piece)[inner.start() :].lstrip())
+        while length > 0 and (piece := self._reader.read(min(length, PIECE_BYTES))):
+            if not self._arc and (inner := INNER_RECORD.search(before + piece)):
+                self._reader.push_back((before + piece)[inner.start() :].lstrip())
                 return BAD_LENGTH
             length -= len(piece)
             before = piece[-INNER_LENGTH:]
         return f"it is larger than {self._max_block:,} bytes" if length == 0 else CUT_SHORT
 
 
-def _warc_header(reader: _Reader) -> _Header | None:
+def _warc_header(reader: _ByteReader) -> _Header | None:
     """The named fields behind the version line (WARC 1.1, section 4)."""
     headers: dict[str, str] = {}
     size, name = 0, ""
-    while (line := reader.line()).strip():
+    while (line := reader.read_line()).strip():
         size += len(line)
         text = line.decode("utf-8", "replace")
         if size > MAX_HEADER or (text[0] not in " \t" and ":" not in text):
@@ -284,17 +290,17 @@ def _warc_header(reader: _Reader) -> _Header | None:
             name = name.strip().lower()
             headers[name] = value.strip()
     length = headers.get("content-length", "")
-    if not LENGTH.fullmatch(length.encode()) or "warc-type" not in headers:
+    if not LENGTH_PATTERN.fullmatch(length.encode()) or "warc-type" not in headers:
         return None
     return _Header(type=headers["warc-type"].lower(), headers=headers, length=int(length))
 
 
 def _arc_header(line: bytes) -> _Header | None:
     """An ARC record's one line; of a URL with blanks in it, too."""
-    match = ARC.fullmatch(line)
-    if match is None or not LENGTH.fullmatch(match[5]):
+    match = ARC_HEADER.fullmatch(line)
+    if match is None or not LENGTH_PATTERN.fullmatch(match[5]):
         return None
     uri, _, date, kind, length = (part.decode("utf-8", "replace") for part in match.groups())
     headers = {"warc-target-uri": uri, "warc-date": date, "content-type": kind}
-    is_file = match[1].startswith(ARC_FILE)
-    return _Header(type=ARC_FILE.decode() if is_file else "response", headers=headers, length=int(length))
+    is_file = match[1].startswith(ARC_MAGIC)
+    return _Header(type=ARC_MAGIC.decode() if is_file else "response", headers=headers, length=int(length))

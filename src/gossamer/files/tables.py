@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import IO
 
-CHUNK = 8_192  # rows in memory at a time
+CHUNK_ROWS = 8_192  # rows in memory at a time
 CHUNKS_IN_GROUP = 16  # of a Parquet row group: large enough to compress well, small enough to be read alone
 # What a spreadsheet takes for the start of a formula (OWASP, CSV injection), full-width forms as well.
-FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
-SUSPECT = FORMULA | {" "}  # first letters of a cell that needs a closer look
-CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-TURNS = re.compile(r"[\u202a-\u202e\u2066-\u2069]+")  # they would make a cell read as another one
+FORMULA_STARTS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+SUSPECT_STARTS = FORMULA_STARTS | {" "}  # first letters of a cell that needs a closer look
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]+")  # they would make a cell read as another one
 
 
 class Column(Value, frozen=True):
@@ -53,12 +53,12 @@ class Table(Value, frozen=True, kw_only=True):
 def safe_cell(text: str) -> str:
     """A text as a CSV cell that no spreadsheet computes and that stays on its line."""
     if not text.isprintable():
-        text = TURNS.sub("", CONTROLS.sub(" ", text))
+        text = BIDI_CONTROLS.sub("", CONTROL_CHARACTERS.sub(" ", text))
     first = text.lstrip()[:1]
-    return f"'{text}" if first in FORMULA else text
+    return f"'{text}" if first in FORMULA_STARTS else text
 
 
-def time_text(moment: float, precision: Literal["milliseconds", "microseconds"] = "milliseconds") -> str:
+def format_time(moment: float, precision: Literal["milliseconds", "microseconds"] = "milliseconds") -> str:
     """A Unix time as `2026-11-15T06:55:11.250Z`."""
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
@@ -131,33 +131,37 @@ WRITERS: dict[str, Callable[[Table, IO[bytes]], int]] = {
 # time: a call for each cell would be most of the work.
 
 
-def _cells(texts: Sequence[str | None]) -> list[str | None]:
+def _csv_cells(texts: Sequence[str | None]) -> list[str | None]:
     return [
-        text if text is None or (text[:1] not in SUSPECT and text.isprintable()) else safe_cell(text) for text in texts
+        text if text is None or (text[:1] not in SUSPECT_STARTS and text.isprintable()) else safe_cell(text)
+        for text in texts
     ]
 
 
-def _words(flags: Sequence[bool | None]) -> list[str | None]:
+def _flag_words(flags: Sequence[bool | None]) -> list[str | None]:
     return [None if flag is None else "true" if flag else "false" for flag in flags]
 
 
-def _times(moments: Sequence[float | None]) -> list[str | None]:
-    return [time_text(moment) if moment else None for moment in moments]
+def _time_texts(moments: Sequence[float | None]) -> list[str | None]:
+    return [format_time(moment) if moment else None for moment in moments]
 
 
 def _milliseconds(moments: Sequence[float | None]) -> list[int | None]:
     return [round(moment * 1000) if moment else None for moment in moments]
 
 
-Make = dict[str, "Callable[[Sequence[Any]], Sequence[Any]]"]
-_CSV: Make = {"text": _cells, "flag": _words, "time": _times}
-_JSON: Make = {"time": _times}
-_PARQUET: Make = {"time": _milliseconds}
+Converters = dict[str, "Callable[[Sequence[Any]], Sequence[Any]]"]
+_CSV: Converters = {"text": _csv_cells, "flag": _flag_words, "time": _time_texts}
+_JSON: Converters = {"time": _time_texts}
+_PARQUET: Converters = {"time": _milliseconds}
 
 
-def _chunks(table: Table, make: Make) -> Iterator[tuple[int, list[Sequence[Any]]]]:
+def _chunks(table: Table, converters: Converters) -> Iterator[tuple[int, list[Sequence[Any]]]]:
     """The rows as columns, so many at a time, with their values as the format wants them."""
     rows = iter(table.rows)
-    while chunk := list(islice(rows, CHUNK)):
+    while chunk := list(islice(rows, CHUNK_ROWS)):
         columns = zip(table.columns, zip(*chunk, strict=True), strict=True)
-        yield len(chunk), [make[column.type](values) if column.type in make else values for column, values in columns]
+        yield (
+            len(chunk),
+            [converters[column.type](values) if column.type in converters else values for column, values in columns],
+        )

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 import numpy as np
 
+from gossamer.basics.locations import is_shared, local_directory
 from gossamer.model import Value
-from gossamer.places import is_shared, local_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 FORMAT = 2  # of the files; another one is made anew
-FOLDER, DRAFT = re.compile(r"[a-z]+-[0-9a-f]{8}"), re.compile(r"[a-z]+\.json\.[0-9a-f]{8}")
-TRIES = 5  # to open a part that others replace at that very moment
+FOLDER_NAME, DRAFT_NAME = re.compile(r"[a-z]+-[0-9a-f]{8}"), re.compile(r"[a-z]+\.json\.[0-9a-f]{8}")
+LOAD_TRIES = 5  # to open a part that others replace at that very moment
 
 
 @contextmanager
-def graph_directory(place: str) -> Iterator[Path]:
+def graph_directory(location: str) -> Iterator[Path]:
     """Where the link graph of a web is kept: beside its store, or, where nothing can be written, for this once."""
-    web = local_directory(place)
-    if is_shared(place):
+    web = local_directory(location)
+    if is_shared(location):
         web.mkdir(parents=True, exist_ok=True)
     if os.access(web, os.W_OK):
         yield web / "graph"
@@ -49,48 +49,48 @@ def graph_directory(place: str) -> Iterator[Path]:
             yield Path(scratch)
 
 
-class Stored(Value, frozen=True, kw_only=True):
+class StoredArray(Value, frozen=True, kw_only=True):
     """How an array is stored."""
 
     dtype: str
     length: int
 
 
-class Manifest(Value, frozen=True, kw_only=True):
+class ArrayManifest(Value, frozen=True, kw_only=True):
     """A part: where it is, and what it reflects."""
 
     format: int
     version: int  # the store version that is in it
     folder: str
-    arrays: dict[str, Stored]
+    arrays: dict[str, StoredArray]
     facts: dict[str, int]
 
 
-class Part:
+class ArrayBundle:
     """A part that was published, its arrays mapped into memory."""
 
-    def __init__(self, directory: Path, manifest: Manifest) -> None:
+    def __init__(self, directory: Path, manifest: ArrayManifest) -> None:
         self.version = manifest.version
         self.facts = manifest.facts
         folder = directory / manifest.folder
-        self._arrays = {name: _mapped(folder / name, stored) for name, stored in manifest.arrays.items()}
+        self._arrays = {name: _map_array(folder / name, stored) for name, stored in manifest.arrays.items()}
 
     def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
 
 
-def _mapped(path: Path, stored: Stored) -> Array:
+def _map_array(path: Path, stored: StoredArray) -> Array:
     if not stored.length:
         return np.empty(0, stored.dtype)  # nothing cannot be mapped
     return np.asarray(np.memmap(path, stored.dtype, mode="r", shape=(stored.length,)))
 
 
-def load_part(directory: Path, name: str) -> Part | None:
+def load_bundle(directory: Path, name: str) -> ArrayBundle | None:
     """The part as it was last published; None when there is none, or none that can be read: it is made anew then."""
-    for _ in range(TRIES):
+    for _ in range(LOAD_TRIES):
         try:
             manifest = load_manifest(directory / f"{name}.json")
-            return Part(directory, manifest) if manifest is not None else None
+            return ArrayBundle(directory, manifest) if manifest is not None else None
         except FileNotFoundError:  # it was replaced between two looks
             continue
         except ValueError:  # a file that is shorter than it should be
@@ -98,16 +98,16 @@ def load_part(directory: Path, name: str) -> Part | None:
     return None
 
 
-def load_manifest(path: Path) -> Manifest | None:
+def load_manifest(path: Path) -> ArrayManifest | None:
     """What was published; None when there is nothing, or nothing that means something."""
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(path.read_bytes(), type=ArrayManifest)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return manifest if manifest.format == FORMAT else None
 
 
-class Writer:
+class ArrayWriter:
     """A new version of a part on its way to the disk, for who is `alone_in` the directory.
 
     Leave the `with` without `publish`, and nothing has happened.
@@ -117,7 +117,7 @@ class Writer:
         self._directory = directory
         self._name = name
         self._folder = directory / f"{name}-{secrets.token_hex(4)}"
-        self._columns: dict[str, _Column] = {}
+        self._files: dict[str, _ArrayFile] = {}
         self._published = False
 
     def __enter__(self) -> Self:
@@ -126,35 +126,35 @@ class Writer:
 
     def append(self, name: str, values: Array) -> None:
         """Add to an array. Its type is that of the first values."""
-        if name not in self._columns:
-            self._columns[name] = _Column(self._folder / name, values.dtype.str)
-        self._columns[name].append(values)
+        if name not in self._files:
+            self._files[name] = _ArrayFile(self._folder / name, values.dtype.str)
+        self._files[name].append(values)
 
-    def written(self, name: str) -> Array:
+    def map_array(self, name: str) -> Array:
         """What an array is made of so far, mapped from its file."""
-        column = self._columns[name]
-        return _mapped(self._folder / name, column.flushed())
+        file = self._files[name]
+        return _map_array(self._folder / name, file.flush())
 
     def publish(self, version: int, facts: dict[str, int] | None = None) -> None:
         """Put the new version in place of the old one."""
-        arrays = {name: column.finished() for name, column in self._columns.items()}
-        manifest = Manifest(
+        arrays = {name: file.finish() for name, file in self._files.items()}
+        manifest = ArrayManifest(
             format=FORMAT, version=version, folder=self._folder.name, arrays=arrays, facts=facts or {}
         )  # fmt: skip
-        _flush(self._folder)
+        _sync_directory(self._folder)
         replace_file(self._directory / f"{self._name}.json", msgspec.json.encode(manifest))
         self._published = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for column in self._columns.values():
-            column.close()
+        for file in self._files.values():
+            file.close()
         if not self._published:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class _Column:
+class _ArrayFile:
     """A file that an array goes into."""
 
     def __init__(self, path: Path, dtype: str) -> None:
@@ -166,12 +166,12 @@ class _Column:
         self._file.write(np.ascontiguousarray(values, self._dtype).data)
         self._length += len(values)
 
-    def flushed(self) -> Stored:
+    def flush(self) -> StoredArray:
         self._file.flush()
-        return Stored(dtype=self._dtype, length=self._length)
+        return StoredArray(dtype=self._dtype, length=self._length)
 
-    def finished(self) -> Stored:
-        stored = self.flushed()
+    def finish(self) -> StoredArray:
+        stored = self.flush()
         os.fsync(self._file.fileno())
         return stored
 
@@ -190,10 +190,10 @@ def replace_file(path: Path, content: bytes | memoryview) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    _flush(path.parent)
+    _sync_directory(path.parent)
 
 
-def _flush(directory: Path) -> None:
+def _sync_directory(directory: Path) -> None:
     """Make the names in a directory as durable as the files."""
     handle = os.open(directory, os.O_RDONLY)
     try:
@@ -203,24 +203,24 @@ def _flush(directory: Path) -> None:
 
 
 @contextmanager
-def alone_in(directory: Path) -> Iterator[None]:
+def directory_lock(directory: Path) -> Iterator[None]:
     """Keep out other processes that would write parts, and take away what nobody needs any more."""
     directory.mkdir(parents=True, exist_ok=True)
     handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-        _tidy(directory)
+        _remove_leftovers(directory)
     finally:
         os.close(handle)
 
 
-def _tidy(directory: Path) -> None:
+def _remove_leftovers(directory: Path) -> None:
     """Take away what was replaced, and what a killed writer left. Who still reads it keeps its mapping."""
-    parts = (load_manifest(path) for path in directory.glob("*.json"))
-    needed = {part.folder for part in parts if part is not None}
+    manifests = (load_manifest(path) for path in directory.glob("*.json"))
+    needed = {manifest.folder for manifest in manifests if manifest is not None}
     for path in directory.iterdir():
-        if DRAFT.fullmatch(path.name):
+        if DRAFT_NAME.fullmatch(path.name):
             path.unlink(missing_ok=True)
-        elif FOLDER.fullmatch(path.name) and path.name not in needed:
+        elif FOLDER_NAME.fullmatch(path.name) and path.name not in needed:
             shutil.rmtree(path, ignore_errors=True)

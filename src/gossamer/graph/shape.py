@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gossamer.graph.paths import UNREACHED, depths
-from gossamer.graph.snapshot import EDGES_AT_ONCE, is_redirect, leads_to
-from gossamer.graph.structure import BOWTIE, Undirected, bow_tie, components
+from gossamer.graph.ranking.distances import UNREACHED, click_depths
+from gossamer.graph.snapshot import EDGES_AT_ONCE, redirect_mask, resolve_redirects
+from gossamer.graph.structure import BOWTIE, UndirectedGraph, bow_tie, components
 from gossamer.model import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gossamer.graph.arrays import Array
-    from gossamer.graph.bonds import Bonds, Tell
+    from gossamer.graph.bonds import BondTable, OnProgress
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
-EXAMPLES = 3  # pages that a community is shown by
+COMMUNITY_EXAMPLES = 3  # pages that a community is shown by
 
 
 class Community(Value, frozen=True, kw_only=True):
@@ -69,51 +69,55 @@ class Site(Value, frozen=True, kw_only=True):
     neighbours: tuple[Neighbour, ...]  # those with most links first
 
 
-def shape(graph: Graph, seeds: Sequence[int], communities: int = 10, tell: Tell = lambda _: None) -> Shape:
+def measure_shape(
+    graph: Graph, seeds: Sequence[int], max_communities: int = 10, on_progress: OnProgress = lambda _: None
+) -> Shape:
     """The shape of a web."""
     links = graph.pages
-    tell("components")
+    on_progress("components")
     strong = components(links)
-    parts = np.bincount(bow_tie(links, strong.of), minlength=len(BOWTIE)).tolist()
-    clicks = depths(links, graph.pages_of(seeds))
+    parts = np.bincount(bow_tie(links, strong.labels), minlength=len(BOWTIE)).tolist()
+    clicks = click_depths(links, graph.pages_of(seeds))
     levels = np.bincount(clicks[clicks != UNREACHED]).tolist()
-    tell("communities and cores")
-    undirected = Undirected(links)
-    found, cores = undirected.communities(), undirected.cores()
+    on_progress("communities and cores")
+    undirected = UndirectedGraph(links)
+    groups, cores = undirected.communities(), undirected.cores()
     deepest = int(cores.max()) if len(cores) else 0
     return Shape(
         version=graph.version, pages=links.nodes, links=links.edges, hosts=graph.hosts.nodes, visited=graph.visited,
-        known=graph.known, components=strong.number, biggest_component=int((strong.of == 0).sum()),
+        known=graph.known, components=strong.total, biggest_component=int((strong.labels == 0).sum()),
         bowtie=dict(zip(BOWTIE, parts, strict=True)), depths=dict(enumerate(levels)),
-        unreached=int((clicks == UNREACHED).sum()), modularity=found.modularity,
-        communities=tuple(_community(graph, found.of, i) for i in range(min(communities, found.number))),
+        unreached=int((clicks == UNREACHED).sum()), modularity=groups.modularity,
+        communities=tuple(_community(graph, groups.labels, i) for i in range(min(max_communities, groups.total))),
         deepest_core=deepest, deepest_core_pages=int((cores == deepest).sum()),
     )  # fmt: skip
 
 
-def _community(graph: Graph, of: Array, number: int) -> Community:
-    pages = np.flatnonzero(of == number)
+def _community(graph: Graph, labels: Array, number: int) -> Community:
+    pages = np.flatnonzero(labels == number)
     linked = np.diff(graph.pages.in_starts)[pages]
-    first = pages[np.argsort(-linked, kind="stable")][:EXAMPLES]
+    first = pages[np.argsort(-linked, kind="stable")][:COMMUNITY_EXAMPLES]
     return Community(pages=len(pages), examples=tuple(graph.url(page) for page in first.tolist()))
 
 
 # -- a site among its neighbours ---------------------------------------------------------------------------------------
 
 
-def site(store: Store, bonds: Bonds, host: int) -> Site:
+def measure_site(store: Store, bonds: BondTable, host: int) -> Site:
     """A host with all hosts that it links to or that link to it, visited or not."""
-    most = int(bonds.hosts.max()) + 1
-    sums = {name: np.zeros(most, np.int64) for name in ("links_out", "weight_out", "links_in", "weight_in")}
-    for source, target, weight in _between_hosts(bonds):
+    host_count = int(bonds.hosts.max()) + 1
+    sums = {name: np.zeros(host_count, np.int64) for name in ("links_out", "weight_out", "links_in", "weight_in")}
+    for source, target, weight in _host_links(bonds):
         for name, ours, theirs in (("out", source, target), ("in", target, source)):
-            at = ours == host
-            sums[f"links_{name}"] += np.bincount(theirs[at], minlength=most)
-            sums[f"weight_{name}"] += np.bincount(theirs[at], weight[at], minlength=most).astype(np.int64)
+            is_ours = ours == host
+            sums[f"links_{name}"] += np.bincount(theirs[is_ours], minlength=host_count)
+            sums[f"weight_{name}"] += np.bincount(theirs[is_ours], weight[is_ours], minlength=host_count).astype(
+                np.int64
+            )
     both = sums["weight_out"] + sums["weight_in"]
     others = [int(i) for i in np.argsort(-both, kind="stable")[: np.count_nonzero(both)] if i != host]
     names = store.host_names([host, *others])
-    visited = bonds.rows.ids[~is_redirect(bonds.rows)]
+    visited = bonds.rows.ids[~redirect_mask(bonds.rows)]
     return Site(
         host=names[host], pages=int((bonds.hosts[visited] == host).sum()), links=int(sums["links_out"][host]),
         weight=int(sums["weight_out"][host]),
@@ -125,10 +129,10 @@ def site(store: Store, bonds: Bonds, host: int) -> Site:
     )  # fmt: skip
 
 
-def _between_hosts(bonds: Bonds) -> Iterator[tuple[Array, Array, Array]]:
+def _host_links(bonds: BondTable) -> Iterator[tuple[Array, Array, Array]]:
     """Of every link the hosts of its ends and its weight, some at a time."""
-    rows, final = bonds.rows, leads_to(bonds)
-    source = np.repeat(np.where(is_redirect(rows), 0, bonds.hosts[rows.ids]), np.diff(rows.starts))
+    rows, final = bonds.rows, resolve_redirects(bonds)
+    source = np.repeat(np.where(redirect_mask(rows), 0, bonds.hosts[rows.ids]), np.diff(rows.starts))
     for start in range(0, len(rows.targets), EDGES_AT_ONCE):
         block = slice(start, start + EDGES_AT_ONCE)
         linked = source[block] > 0

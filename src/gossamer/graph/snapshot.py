@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from gossamer.graph.arrays import Part, Writer, alone_in, load_part
-from gossamer.graph.bonds import REDIRECT, open_bonds, spread, summed
-from gossamer.graph.product import Matrix
+from gossamer.graph.arrays import ArrayBundle, ArrayWriter, directory_lock, load_bundle
+from gossamer.graph.bonds import REDIRECT_WEIGHT, gather_rows, open_bonds, sum_duplicates
+from gossamer.graph.ranking.matrix import BlockMatrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from gossamer.graph.arrays import Array
-    from gossamer.graph.bonds import Bonds, Rows, Tell
-    from gossamer.store.base import Store
+    from gossamer.graph.bonds import BondRows, BondTable, OnProgress
+    from gossamer.store.protocol import Store
 
 VISITED, KNOWN = "visited", "known"  # the parts: links between visited pages, links to all that is known
 EDGES_AT_ONCE = 1 << 20
 LINKS_AT_ONCE = 1 << 17  # translated: what is made of them on the way stays in the processor's cache
 CHAIN_DOUBLINGS = 6  # redirects are followed over up to 2**6 hops, as far as the store looks for loops
-ADDRESS = re.compile(r"[\d.]+|\[.*\]")  # what has no labels to reverse
+IP_ADDRESS = re.compile(r"[\d.]+|\[.*\]")  # what has no labels to reverse
 
 
-class Links(NamedTuple):
+class LinkMatrix(NamedTuple):
     """A directed graph, both ways: node `i` links to `targets[starts[i]:starts[i + 1]]`."""
 
     starts: npt.NDArray[np.int64]
@@ -70,47 +70,47 @@ class Links(NamedTuple):
         row = slice(self.in_starts[node], self.in_starts[node + 1])
         return self.sources[row], self.in_weights[row]
 
-    def gets(self, *, weighted: bool) -> Matrix:
+    def inlink_matrix(self, *, weighted: bool) -> BlockMatrix:
         """The matrix whose product with what nodes give is what nodes get: row = target, column = source."""
         linking = np.flatnonzero(np.diff(self.starts))
-        return Matrix(self.in_starts, self.sources, self.in_weights if weighted else None, linking)
+        return BlockMatrix(self.in_starts, self.sources, self.in_weights if weighted else None, linking)
 
     @classmethod
-    def from_edges(cls, nodes: int, source: Array, target: Array, weight: Array | None = None) -> Links:
+    def from_edges(cls, nodes: int, source: Array, target: Array, weight: Array | None = None) -> LinkMatrix:
         """A graph from its edges; parallel ones are summed, those of a node to itself dropped."""
         weight = np.ones(len(source), np.int32) if weight is None else weight
         other = source != target
-        row, column, total = summed(source[other], target[other], weight[other])
+        row, column, total = sum_duplicates(source[other], target[other], weight[other])
         starts = np.searchsorted(row, np.arange(nodes + 1))
-        return cls.both_ways(starts, column.astype(np.int32), total.astype(np.int32))
+        return cls.from_rows(starts, column.astype(np.int32), total.astype(np.int32))
 
     @classmethod
-    def both_ways(cls, starts: Array, targets: Array, weights: Array) -> Links:
+    def from_rows(cls, starts: Array, targets: Array, weights: Array) -> LinkMatrix:
         """A graph from its rows."""
         nodes = len(starts) - 1
         index = np.int32 if len(targets) < 2**31 else np.int64
-        turned = sparse.csr_array((weights, targets, starts.astype(index)), shape=(nodes, nodes)).tocsc()
-        sources = turned.indices.astype(np.int32, copy=False)
-        return cls(starts, targets, weights, turned.indptr.astype(np.int64), sources, turned.data)
+        transposed = sparse.csr_array((weights, targets, starts.astype(index)), shape=(nodes, nodes)).tocsc()
+        sources = transposed.indices.astype(np.int32, copy=False)
+        return cls(starts, targets, weights, transposed.indptr.astype(np.int64), sources, transposed.data)
 
 
 class Graph:
     """The pages and hosts of a web with the links between them."""
 
-    def __init__(self, part: Part, final: Final, *, include_unvisited: bool) -> None:
-        self.version = part.version  # of the store
-        self.stamp = part.facts["made_from"]  # by which its files are known
+    def __init__(self, bundle: ArrayBundle, final: FinalTargets, *, include_unvisited: bool) -> None:
+        self.version = bundle.version  # of the store
+        self.stamp = bundle.facts["made_from"]  # by which its files are known
         self.include_unvisited = include_unvisited
-        self.visited = part.facts["visited"]  # pages
-        self.known = part.facts["known"]  # these, and what they link to and was not visited, in the graph or not
-        self.docs: npt.NDArray[np.int32] = part["docs"]  # DocID of each page
-        self.host_of: npt.NDArray[np.int32] = part["host_of"]  # number of the host of each page
-        self.host_ids: npt.NDArray[np.int32] = part["host_ids"]  # the store's id of each host
-        self.host_starts: npt.NDArray[np.int64] = part["host_starts"]  # its pages: from here to where the next starts
-        self.pages = Links(*(part[name] for name in Links._fields))
-        self.hosts = Links(*(part[f"hosts_{name}"] for name in Links._fields))
-        self._url_starts = part["url_starts"]
-        self._urls = part["urls"]
+        self.visited = bundle.facts["visited"]  # pages
+        self.known = bundle.facts["known"]  # these, and what they link to and was not visited, in the graph or not
+        self.docs: npt.NDArray[np.int32] = bundle["docs"]  # DocID of each page
+        self.host_of: npt.NDArray[np.int32] = bundle["host_of"]  # number of the host of each page
+        self.host_ids: npt.NDArray[np.int32] = bundle["host_ids"]  # the store's id of each host
+        self.host_starts: npt.NDArray[np.int64] = bundle["host_starts"]  # its pages: from here to where the next starts
+        self.pages = LinkMatrix(*(bundle[name] for name in LinkMatrix._fields))
+        self.hosts = LinkMatrix(*(bundle[f"hosts_{name}"] for name in LinkMatrix._fields))
+        self._url_starts = bundle["url_starts"]
+        self._urls = bundle["urls"]
         self._final = final
 
     def url(self, page: int) -> str:
@@ -130,7 +130,7 @@ class Graph:
         return map(self.host, range(len(self.host_ids)))
 
     @cached_property
-    def _by_doc(self) -> npt.NDArray[np.int32]:
+    def _numbers_by_doc(self) -> npt.NDArray[np.int32]:
         numbers = np.full(len(self._final), -1, np.int32)
         numbers[self.docs] = np.arange(len(self.docs))
         return numbers
@@ -138,95 +138,99 @@ class Graph:
     def pages_of(self, docs: Sequence[int]) -> npt.NDArray[np.int32]:
         """The numbers of resources, redirects taken to where they lead; without those that are not in the graph."""
         known = np.array([doc for doc in docs if doc < len(self._final)], np.int64)
-        numbers = self._by_doc[self._final[known]]
+        numbers = self._numbers_by_doc[self._final[known]]
         return np.unique(numbers[numbers >= 0])
 
 
 if TYPE_CHECKING:
-    Final = npt.NDArray[np.int32]  # by DocID: where it leads in the end, itself if it is no redirect
+    FinalTargets = npt.NDArray[np.int32]  # by DocID: where it leads in the end, itself if it is no redirect
 
 
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
-def open_graph(store: Store, directory: Path, *, include_unvisited: bool = False, tell: Tell = lambda _: None) -> Graph:
+def open_graph(
+    store: Store, directory: Path, *, include_unvisited: bool = False, on_progress: OnProgress = lambda _: None
+) -> Graph:
     """The graph as the store has it now. `directory` is where its files are kept, for the web's next time as well."""
-    bonds = open_bonds(store, directory, tell)
+    bonds = open_bonds(store, directory, on_progress)
     name = KNOWN if include_unvisited else VISITED
-    final = leads_to(bonds)
-    part = load_part(directory, name)
-    if part is None or part.facts["made_from"] != bonds.stamp:
-        with alone_in(directory):
-            part = load_part(directory, name)  # again: another process may have been first
-            if part is None or part.facts["made_from"] != bonds.stamp:
-                _compose(store, directory, bonds, final, name, tell)
-                part = load_part(directory, name)
-    assert part is not None
-    return Graph(part, final, include_unvisited=include_unvisited)
+    final = resolve_redirects(bonds)
+    bundle = load_bundle(directory, name)
+    if bundle is None or bundle.facts["made_from"] != bonds.stamp:
+        with directory_lock(directory):
+            bundle = load_bundle(directory, name)  # again: another process may have been first
+            if bundle is None or bundle.facts["made_from"] != bonds.stamp:
+                _build_graph(store, directory, bonds, final, name, on_progress)
+                bundle = load_bundle(directory, name)
+    assert bundle is not None
+    return Graph(bundle, final, include_unvisited=include_unvisited)
 
 
-def leads_to(bonds: Bonds) -> Final:
+def resolve_redirects(bonds: BondTable) -> FinalTargets:
     """Where every resource leads in the end, by DocID."""
     rows = bonds.rows
     final = np.arange(len(bonds.hosts), dtype=np.int32)
-    at = np.flatnonzero(is_redirect(rows))
+    at = np.flatnonzero(redirect_mask(rows))
     final[rows.ids[at]] = rows.targets[rows.starts[at]]
     for _ in range(CHAIN_DOUBLINGS):
         final = final[final]
     return final
 
 
-def is_redirect(rows: Rows) -> npt.NDArray[np.bool_]:
+def redirect_mask(rows: BondRows) -> npt.NDArray[np.bool_]:
     """Which rows are of redirects."""
     one = rows.starts[1:] - rows.starts[:-1] == 1
     redirect = np.zeros(len(rows.ids), bool)
-    redirect[one] = rows.weights[rows.starts[:-1][one]] == REDIRECT
+    redirect[one] = rows.weights[rows.starts[:-1][one]] == REDIRECT_WEIGHT
     return redirect
 
 
 # -- composing ---------------------------------------------------------------------------------------------------------
 
 
-def _compose(store: Store, directory: Path, bonds: Bonds, final: Final, name: str, tell: Tell) -> None:
+def _build_graph(
+    store: Store, directory: Path, bonds: BondTable, final: FinalTargets, name: str, on_progress: OnProgress
+) -> None:
     """Number the pages, translate the links, add up what is between hosts."""
-    tell("ordering pages by URL")
-    pages = np.flatnonzero(~is_redirect(bonds.rows))
-    unvisited = _unvisited(bonds, final, pages)
+    on_progress("ordering pages by URL")
+    pages = np.flatnonzero(~redirect_mask(bonds.rows))
+    unvisited = _unvisited_docs(bonds, final, pages)
     visited = len(pages)
-    urls = bonds.rows.every_url()
+    urls = bonds.rows.encoded_urls()
     urls = [urls[row] for row in pages.tolist()]
     docs = bonds.rows.ids[pages]
     if name == KNOWN:
-        more = dict(store.urls(unvisited.tolist()))
-        urls += map(str.encode, more.values())
-        docs = np.concatenate([docs, np.fromiter(more, np.int32, len(more))])
-        pages = np.concatenate([pages, np.full(len(more), -1)])
-    keys = sort_keys(map(bytes.decode, urls))
+        unvisited_urls = dict(store.urls(unvisited.tolist()))
+        urls += map(str.encode, unvisited_urls.values())
+        docs = np.concatenate([docs, np.fromiter(unvisited_urls, np.int32, len(unvisited_urls))])
+        pages = np.concatenate([pages, np.full(len(unvisited_urls), -1)])
+    keys = url_sort_keys(map(bytes.decode, urls))
     order = np.array(sorted(range(len(urls)), key=keys.__getitem__), np.int64)
     docs, pages = docs[order], pages[order]
     number = np.full(len(final), -1, np.int32)
     number[docs] = np.arange(len(docs))
-    with Writer(directory, name) as writer:
+    with ArrayWriter(directory, name) as writer:
         host_of = _write_pages(writer, docs, [urls[i] for i in order.tolist()], bonds)
         del urls, keys
-        tell("translating links")
+        on_progress("translating links")
         _write_links(writer, bonds.rows, pages, number[final], host_of)
         facts = {"made_from": bonds.stamp, "visited": visited, "known": visited + len(unvisited)}
         writer.publish(bonds.version, facts)
 
 
-def _unvisited(bonds: Bonds, final: Final, pages: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _unvisited_docs(bonds: BondTable, final: FinalTargets, pages: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """DocIDs of what is linked to and was not visited."""
-    named = np.zeros(len(final), bool)
+    is_target = np.zeros(len(final), bool)
     for start in range(0, len(bonds.rows.targets), EDGES_AT_ONCE):
-        named[bonds.rows.targets[start : start + EDGES_AT_ONCE]] = True
+        is_target[bonds.rows.targets[start : start + EDGES_AT_ONCE]] = True
     linked = np.zeros(len(final), bool)
-    linked[final[named]] = True
+    linked[final[is_target]] = True
     linked[bonds.rows.ids[pages]] = False
     return np.flatnonzero(linked)
 
 
-def _write_pages(writer: Writer, docs: Array, urls: list[bytes], bonds: Bonds) -> npt.NDArray[np.int32]:
+def _write_pages(writer: ArrayWriter, docs: Array, urls: list[bytes], bonds: BondTable) -> npt.NDArray[np.int32]:
     """The pages and their hosts; returns the number of the host of each page."""
     writer.append("docs", docs)
     writer.append("urls", np.frombuffer(b"".join(urls), np.uint8))
@@ -242,28 +246,28 @@ def _write_pages(writer: Writer, docs: Array, urls: list[bytes], bonds: Bonds) -
     return host_of
 
 
-def _write_links(writer: Writer, rows: Rows, pages: Array, number: Array, host_of: Array) -> None:
+def _write_links(writer: ArrayWriter, rows: BondRows, pages: Array, number: Array, host_of: Array) -> None:
     writer.append("starts", np.zeros(1, np.int64))
     writer.append("targets", np.empty(0, np.int32))
     writer.append("weights", np.empty(0, np.int32))
-    end, between = 0, _Between()
-    for start, stop in _blocks(rows, pages):
-        row, target, weight = _translated(rows, pages[start:stop], start, number)
+    end, host_links = 0, _HostLinks()
+    for start, stop in _page_blocks(rows, pages):
+        row, target, weight = _translate_links(rows, pages[start:stop], start, number)
         writer.append("starts", end + np.searchsorted(row, np.arange(start + 1, stop + 1)))
         writer.append("targets", target)
         writer.append("weights", weight)
         end += len(row)
-        between.add(host_of[row], host_of[target], weight)
-    links = Links.both_ways(*map(writer.written, ("starts", "targets", "weights")))
+        host_links.add(host_of[row], host_of[target], weight)
+    links = LinkMatrix.from_rows(*map(writer.map_array, ("starts", "targets", "weights")))
     for name in ("in_starts", "sources", "in_weights"):
         writer.append(name, getattr(links, name))
     del links
-    hosts = between.links(int(host_of[-1]) + 1 if len(host_of) else 0)
+    hosts = host_links.link_matrix(int(host_of[-1]) + 1 if len(host_of) else 0)
     for name, values in hosts._asdict().items():
         writer.append(f"hosts_{name}", values)
 
 
-class _Between:
+class _HostLinks:
     """Links between hosts, added up as links of pages come, whose hosts come in order.
 
     All that is of one host is together, so but for the last one's nothing has to be looked at again: with all of it at
@@ -278,18 +282,18 @@ class _Between:
         """Some more; those of a host to itself are dropped."""
         other = row != column
         added = zip(self._last, (row[other], column[other], weight[other]), strict=True)
-        together = [part.astype(np.int32) for part in summed(*map(np.concatenate, added))]
-        end = np.searchsorted(together[0], together[0][-1:])[0] if len(together[0]) else 0
-        self._done.append([part[:end].copy() for part in together])  # a part of an array would keep all of it
-        self._last = [part[end:].copy() for part in together]
+        merged = [part.astype(np.int32) for part in sum_duplicates(*map(np.concatenate, added))]
+        end = np.searchsorted(merged[0], merged[0][-1:])[0] if len(merged[0]) else 0
+        self._done.append([part[:end].copy() for part in merged])  # a part of an array would keep all of it
+        self._last = [part[end:].copy() for part in merged]
 
-    def links(self, hosts: int) -> Links:
+    def link_matrix(self, hosts: int) -> LinkMatrix:
         """All of them."""
         row, column, weight = map(np.concatenate, zip(*self._done, self._last, strict=True))
-        return Links.both_ways(np.searchsorted(row, np.arange(hosts + 1)), column, weight)
+        return LinkMatrix.from_rows(np.searchsorted(row, np.arange(hosts + 1)), column, weight)
 
 
-def _blocks(rows: Rows, pages: Array) -> Iterator[tuple[int, int]]:
+def _page_blocks(rows: BondRows, pages: Array) -> Iterator[tuple[int, int]]:
     """Ranges of pages with about as many links each."""
     counts = np.where(pages >= 0, rows.starts[pages + 1] - rows.starts[pages], 0)
     blocks = np.cumsum(counts) // LINKS_AT_ONCE
@@ -297,20 +301,20 @@ def _blocks(rows: Rows, pages: Array) -> Iterator[tuple[int, int]]:
     return ((start, stop) for start, stop in pairwise(edges) if stop > start)
 
 
-def _translated(rows: Rows, pages: Array, start: int, number: Array) -> tuple[Array, Array, Array]:
+def _translate_links(rows: BondRows, pages: Array, start: int, number: Array) -> tuple[Array, Array, Array]:
     """The links of some pages by their new numbers; those that lead nowhere or to the page itself dropped."""
     visited = np.flatnonzero(pages >= 0)
-    ends, at = spread(rows.starts, pages[visited])
+    ends, at = gather_rows(rows.starts, pages[visited])
     source = np.repeat(start + visited, np.diff(ends))
     target = number[rows.targets[at]]
     kept = (target >= 0) & (target != source)
-    return summed(source[kept], target[kept], rows.weights[at[kept]])
+    return sum_duplicates(source[kept], target[kept], rows.weights[at[kept]])
 
 
 # -- order -------------------------------------------------------------------------------------------------------------
 
 
-def sort_keys(urls: Iterable[str]) -> list[str]:
+def url_sort_keys(urls: Iterable[str]) -> list[str]:
     """What URLs are ordered by: host with its labels reversed, path and query, scheme."""
     prefixes: dict[str, str] = {}
     keys = []
@@ -327,7 +331,7 @@ def sort_keys(urls: Iterable[str]) -> list[str]:
 def reversed_host(name: str) -> str:
     """`docs.example.org:8080` -> `org.example.docs:8080`, as web graphs are usually sorted; addresses as they are."""
     host, colon, port = name.rpartition(":") if re.search(r":\d+$", name) else (name, "", "")
-    labels = host if ADDRESS.fullmatch(host) else ".".join(reversed(host.split(".")))
+    labels = host if IP_ADDRESS.fullmatch(host) else ".".join(reversed(host.split(".")))
     return f"{labels}{colon}{port}"
 
 

@@ -12,14 +12,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from gossamer.graph.bonds import spread
-from gossamer.graph.paths import UNREACHED, reach
+from gossamer.graph.bonds import gather_rows
+from gossamer.graph.ranking.distances import UNREACHED, shortest_distances
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from gossamer.graph.arrays import Array
-    from gossamer.graph.snapshot import Links
+    from gossamer.graph.snapshot import LinkMatrix
 
     Numbers = npt.NDArray[np.int32]
 
@@ -29,26 +29,26 @@ CORE, IN, OUT, TUBE, TENDRIL, APART = range(6)
 
 LEIDEN_ROUNDS = (5, 50)  # at least, at most; it ends by itself when nothing moves any more, on webs soon
 LEIDEN_WORK = 20_000_000  # links times rounds that it takes when something always moves: half a minute
-SEED = 1
-CITING_AT_MOST = 10_000  # pages looked at for what else they link to; the home page of a site has more
+LEIDEN_SEED = 1
+MAX_CITING_PAGES = 10_000  # pages looked at for what else they link to; the home page of a site has more
 
 
 class Components(NamedTuple):
     """Groups of pages that all reach one another."""
 
-    of: Numbers  # number of the component of each node, by size: 0 is the biggest
-    number: int
+    labels: Numbers  # number of the component of each node, by size: 0 is the biggest
+    total: int
 
 
 class Communities(NamedTuple):
     """Groups of pages that link more among themselves than one would expect."""
 
-    of: Numbers  # by size: 0 is the biggest
-    number: int
+    labels: Numbers  # by size: 0 is the biggest
+    total: int
     modularity: float
 
 
-class Related(NamedTuple):
+class CocitedPage(NamedTuple):
     """A page that is linked from the same pages as another one."""
 
     page: int
@@ -56,7 +56,7 @@ class Related(NamedTuple):
     similarity: float  # cosine of their inlinks, 0..1
 
 
-def components(links: Links) -> Components:
+def components(links: LinkMatrix) -> Components:
     """Strong components.
 
     Most webs have one that holds most pages: what is reached both ways from a page with many links. Only what is left
@@ -66,35 +66,37 @@ def components(links: Links) -> Components:
         return Components(np.empty(0, np.int32), 0)
     links_out, links_in = np.diff(links.starts), np.diff(links.in_starts)
     middle = np.argmax(links_out * links_in, keepdims=True)
-    core = (reach(links.starts, links.targets, middle) != UNREACHED) & (
-        reach(links.in_starts, links.sources, middle) != UNREACHED
+    core = (shortest_distances(links.starts, links.targets, middle) != UNREACHED) & (
+        shortest_distances(links.in_starts, links.sources, middle) != UNREACHED
     )
     labels = np.arange(links.nodes)  # what no link leads to, or from, is alone
     labels[core] = middle
-    left = np.flatnonzero(~core & (links_out > 0) & (links_in > 0))
-    labels[left] = links.nodes + csgraph.connected_components(_between(links, left), connection="strong")[1]
-    of = by_size(labels)
-    return Components(of, int(of.max()) + 1)
+    remaining = np.flatnonzero(~core & (links_out > 0) & (links_in > 0))
+    labels[remaining] = (
+        links.nodes + csgraph.connected_components(_subgraph_matrix(links, remaining), connection="strong")[1]
+    )
+    component_labels = relabel_by_size(labels)
+    return Components(component_labels, int(component_labels.max()) + 1)
 
 
-def _between(links: Links, nodes: Array) -> sparse.csr_array:
+def _subgraph_matrix(links: LinkMatrix, nodes: Array) -> sparse.csr_array:
     """The links between some nodes, which are numbered anew in their order."""
     number = np.full(links.nodes, -1, np.int32)
     number[nodes] = np.arange(len(nodes))
-    ends, at = spread(links.starts, nodes)
+    ends, at = gather_rows(links.starts, nodes)
     column = number[links.targets[at]]
     kept = column >= 0
     row = np.repeat(np.arange(len(nodes)), np.diff(ends))[kept]
     return sparse.csr_array((np.ones(len(row)), (row, column[kept])), shape=(len(nodes), len(nodes)))
 
 
-def _plain(links: Links) -> sparse.csr_array:
+def _unweighted_matrix(links: LinkMatrix) -> sparse.csr_array:
     """The graph as csgraph wants it: float64, or it would be copied once more."""
     starts = links.starts.astype(np.int32) if links.edges < 2**31 else links.starts
     return sparse.csr_array((np.ones(links.edges), links.targets, starts), shape=(links.nodes, links.nodes))
 
 
-def by_size(labels: Array) -> Numbers:
+def relabel_by_size(labels: Array) -> Numbers:
     """Labels numbered anew, the most frequent first; among equals the one that comes first."""
     _, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     order = np.lexsort((first, -counts))
@@ -103,56 +105,58 @@ def by_size(labels: Array) -> Numbers:
     return number[inverse]
 
 
-def bow_tie(links: Links, of: Numbers) -> npt.NDArray[np.int8]:
+def bow_tie(links: LinkMatrix, component_labels: Numbers) -> npt.NDArray[np.int8]:
     """The part that each node is in: the biggest strong component, what leads to it, what it leads to, and the rest."""
     part = np.full(links.nodes, APART, np.int8)
     if not links.nodes:
         return part
-    core = np.flatnonzero(of == 0)
-    forth = reach(links.starts, links.targets, core) != UNREACHED
-    back = reach(links.in_starts, links.sources, core) != UNREACHED
-    from_in = reach(links.starts, links.targets, np.flatnonzero(back)) != UNREACHED
-    to_out = reach(links.in_starts, links.sources, np.flatnonzero(forth)) != UNREACHED
-    part[_joined(links, from_in | to_out)] = TENDRIL
+    core = np.flatnonzero(component_labels == 0)
+    reachable = shortest_distances(links.starts, links.targets, core) != UNREACHED
+    reaching = shortest_distances(links.in_starts, links.sources, core) != UNREACHED
+    from_in = shortest_distances(links.starts, links.targets, np.flatnonzero(reaching)) != UNREACHED
+    to_out = shortest_distances(links.in_starts, links.sources, np.flatnonzero(reachable)) != UNREACHED
+    part[_weak_component_mask(links, from_in | to_out)] = TENDRIL
     part[from_in & to_out] = TUBE
-    part[forth] = OUT
-    part[back] = IN
+    part[reachable] = OUT
+    part[reaching] = IN
     part[core] = CORE
     return part
 
 
-def _joined(links: Links, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _weak_component_mask(links: LinkMatrix, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Nodes that hang together with known ones, whichever way the links lead; those themselves too."""
-    left = np.flatnonzero(~known)
-    hanging = _touch(links.starts, links.targets, left, known) | _touch(links.in_starts, links.sources, left, known)
-    number, label = csgraph.connected_components(_between(links, left), connection="weak")
+    remaining = np.flatnonzero(~known)
+    touching = _have_known_neighbour(links.starts, links.targets, remaining, known) | _have_known_neighbour(
+        links.in_starts, links.sources, remaining, known
+    )
+    number, label = csgraph.connected_components(_subgraph_matrix(links, remaining), connection="weak")
     group = np.zeros(number, bool)
-    group[label[hanging]] = True
-    joined = known.copy()
-    joined[left] = group[label]
-    return joined
+    group[label[touching]] = True
+    connected = known.copy()
+    connected[remaining] = group[label]
+    return connected
 
 
-def _touch(starts: Array, neighbours: Array, nodes: Array, known: Array) -> npt.NDArray[np.bool_]:
+def _have_known_neighbour(starts: Array, neighbours: Array, nodes: Array, known: Array) -> npt.NDArray[np.bool_]:
     """Which of the nodes have a known neighbour."""
-    ends, at = spread(starts, nodes)
-    found = np.concatenate([[0], np.cumsum(known[neighbours[at]])])
-    return np.asarray(found[ends[1:]] > found[ends[:-1]])
+    ends, at = gather_rows(starts, nodes)
+    known_counts = np.concatenate([[0], np.cumsum(known[neighbours[at]])])
+    return np.asarray(known_counts[ends[1:]] > known_counts[ends[:-1]])
 
 
 # -- communities and cores ---------------------------------------------------------------------------------------------
 
 
-class Undirected:
+class UndirectedGraph:
     """The graph with a link counting the same in both directions, as communities and cores want it."""
 
-    def __init__(self, links: Links) -> None:
+    def __init__(self, links: LinkMatrix) -> None:
         self._nodes, self._edges = links.nodes, links.edges
         if not links.edges:
             return
         import networkit  # noqa: PLC0415 - see the top
 
-        edges = both_ways(links)
+        edges = symmetric_edges(links)
         ends = edges.row.astype(np.uint64), edges.col.astype(np.uint64)  # it crashes on numbers of 32 bits
         self._kit = networkit
         self._graph = networkit.GraphFromCoo((edges.data, ends), n=links.nodes, weighted=True, directed=False)
@@ -163,15 +167,15 @@ class Undirected:
             return Communities(np.arange(self._nodes, dtype=np.int32), self._nodes, 0.0)
         # One thread: with several the communities are others every time, and it is no faster.
         self._kit.setNumberOfThreads(1)
-        self._kit.setSeed(SEED, True)
+        self._kit.setSeed(LEIDEN_SEED, True)
         least, most = LEIDEN_ROUNDS
         rounds = min(max(LEIDEN_WORK // self._edges, least), most)
         leiden = self._kit.community.ParallelLeiden(self._graph, iterations=rounds)
         leiden.run()
-        found = leiden.getPartition()
-        modularity = self._kit.community.Modularity().getQuality(found, self._graph)
-        of = by_size(np.array(found.getVector(), np.int64))
-        return Communities(of, int(of.max()) + 1, float(modularity))
+        partition = leiden.getPartition()
+        modularity = self._kit.community.Modularity().getQuality(partition, self._graph)
+        labels = relabel_by_size(np.array(partition.getVector(), np.int64))
+        return Communities(labels, int(labels.max()) + 1, float(modularity))
 
     def cores(self) -> Numbers:
         """For each node the greatest k such that it is in a group whose members all have k neighbours in the group."""
@@ -182,24 +186,24 @@ class Undirected:
         return np.array(decomposition.scores(), np.int32)
 
 
-def both_ways(links: Links) -> sparse.coo_array:
+def symmetric_edges(links: LinkMatrix) -> sparse.coo_array:
     """The upper half of a symmetric matrix: an entry where there is a link, 2 where there is one either way."""
-    matrix = _plain(links)
+    matrix = _unweighted_matrix(links)
     return sparse.triu(matrix + matrix.T, k=1, format="coo")
 
 
 # -- what is near a page -----------------------------------------------------------------------------------------------
 
 
-def related(links: Links, page: int, limit: int = 10) -> list[Related]:
+def related_pages(links: LinkMatrix, page: int, limit: int = 10) -> list[CocitedPage]:
     """Pages that are linked from the same pages as this one (co-citation), the most similar first.
 
     Cosine, not plain counts: what every page links to is related to nothing.
     """
-    citing = links.into(page)[0][:CITING_AT_MOST]
-    cited = links.targets[spread(links.starts, citing)[1]]
+    citing = links.into(page)[0][:MAX_CITING_PAGES]
+    cited = links.targets[gather_rows(links.starts, citing)[1]]
     others, together = np.unique(cited[cited != page], return_counts=True)
     indegree = np.diff(links.in_starts)
     similarity = together / np.sqrt(len(citing) * indegree[others].astype(np.float64))
     best = np.lexsort((others, -together, -similarity))[:limit]
-    return [Related(int(others[i]), int(together[i]), float(similarity[i])) for i in best]
+    return [CocitedPage(int(others[i]), int(together[i]), float(similarity[i])) for i in best]

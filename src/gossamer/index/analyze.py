@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 CJK = "cjk"
-NONE = ""  # a language without a stemmer, or unknown
+NO_LANGUAGE = ""  # a language without a stemmer, or unknown
 
 # Primary subtag (BCP 47, ISO 639-1 and -2) -> the analysis.
 LANGUAGES = {
@@ -53,44 +53,44 @@ _ENGLISH_STOPS = (
 ENGLISH_STOPS = frozenset(_ENGLISH_STOPS.split())
 
 LONGEST_TERM = 64  # characters; what is longer is no word that anybody types, and only its head counts
-LONGEST_REMEMBERED = 64  # bytes; longer pieces are text without blanks, and seldom come again
+LONGEST_CACHED_PIECE = 64  # bytes; longer pieces are text without blanks, and seldom come again
 # Pieces of one language, 25 MB with their numbers; then it starts anew. Ten thousand documentation pages have 41,000.
-MOST_REMEMBERED = 100_000
+MOST_CACHED_PIECES = 100_000
 
 # What is not an ASCII separator: lower-case letters and digits, apostrophes (`don't`), everything beyond ASCII.
-_CUT = bytes(
+_SEPARATOR_TABLE = bytes(
     byte if byte >= 0x80 or byte == ord("'") else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ")
     for byte in range(256)
 )
-BREAK = b"\x02"  # stands between the runs of a page that is cut as a whole; no text has it
-_CUT_RUNS = _CUT[:2] + BREAK + _CUT[3:]
+RUN_BREAK = b"\x02"  # stands between the runs of a page that is cut as a whole; no text has it
+_RUN_SEPARATOR_TABLE = _SEPARATOR_TABLE[:2] + RUN_BREAK + _SEPARATOR_TABLE[3:]
 # Two that are no ASCII, but frequent enough that pieces should end there too: no-break and zero-width spaces.
 _SEPARATORS = tuple(character.encode() for character in "\xa0\u200b")
 # Marks that belong to the letter before them (category M); Python's \w leaves them out. Scripts beyond this have none.
 _MARKS = "".join(chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M"))
 _APOSTROPHES = "'\u2019"
-WITHIN = f"{_APOSTROPHES}\xad{_MARKS}"  # what may stand between the letters of a word
+WITHIN_WORD = f"{_APOSTROPHES}\xad{_MARKS}"  # what may stand between the letters of a word
 _LETTERS = rf"[^\W_][^\W_{_MARKS}]*(?:[{_MARKS}\xad]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
 _UNSPACED += "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # Thai, Lao, Myanmar, Khmer, kana, Han, Hangul
-_PIECES = re.compile(rf"[{_UNSPACED}{_MARKS}]+|[^{_UNSPACED}]+")
+_SCRIPT_PARTS = re.compile(rf"[{_UNSPACED}{_MARKS}]+|[^{_UNSPACED}]+")
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _NOT_IN_TERMS = re.compile(rf"[^\w{_MARKS}]|_")
 _ACCENTS = re.compile("(?<=[a-z\u03b1-\u03c9])[\u0300-\u036f]+")  # not on Cyrillic: й is no и
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe",
                                "þ": "th", "\u0131": "i"})  # fmt: skip
-_SAMPLE = 400  # characters that the language is told from: 0.1 ms
-_LEAST_SAMPLE = 40  # below that it is a guess
+_SAMPLE_LENGTH = 400  # characters that the language is told from: 0.1 ms
+_LEAST_SAMPLE_LENGTH = 40  # below that it is a guess
 _ENGLISH_WORDS = (
     "the and that this with which from are been its your their they these those when where what how not but if "
     "have has were should would could into than then there "
 )
 _ONLY_ENGLISH = frozenset(_ENGLISH_WORDS.encode().split())
 _ENGLISH_SHARE = 0.08  # of the words of a text plainly in English are such; English prose has 0.2
-_LEAST_ENGLISH = 5  # different ones
-_PIECES_LOOKED_AT = 500
-_SURE = 0.8  # probability below which no language is better than the likeliest
+_LEAST_ENGLISH_WORDS = 5  # different ones
+_PIECES_SAMPLED = 500
+_LEAST_PROBABILITY = 0.8  # probability below which no language is better than the likeliest
 
 
 class Token(NamedTuple):
@@ -110,125 +110,125 @@ class PieceWord(NamedTuple):
     form: str  # as it is written, in lower case
 
 
-class _Memo(dict[bytes, str]):
+class _TermCache(dict[bytes, str]):
     """Pieces of text seen before -> their terms, joined by blanks."""
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
-        self._analysis = analysis
-        self.forget()
+        self._analyzer = analyzer
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self.clear()
-        self[BREAK] = BREAK.decode()
+        self[RUN_BREAK] = RUN_BREAK.decode()
 
     def __missing__(self, piece: bytes) -> str:
-        return self._analysis.learn(piece, self._analysis.of_piece(piece))
+        return self._analyzer.cache_piece(piece, self._analyzer.piece_words(piece))
 
 
-class Analysis:
+class Analyzer:
     """How one language is analysed; get it from `analysis`."""
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._memo = _Memo(self)
-        self._stem = _filter(tantivy.Filter.stemmer(language)) if language in STEMMERS else None
-        self._stops = _filter(tantivy.Filter.stopword(language)) if language in STOP_LISTS else None
+        self._cache = _TermCache(self)
+        self._stemmer = _build_filter(tantivy.Filter.stemmer(language)) if language in STEMMERS else None
+        self._stop_filter = _build_filter(tantivy.Filter.stopword(language)) if language in STOP_LISTS else None
 
     def terms(self, text: str) -> str:
         """The terms of a text in order, joined by blanks."""
-        return self.joined(pieces(text))
+        return self.terms_of_pieces(split_pieces(text))
 
-    def joined(self, cut: list[bytes]) -> str:
+    def terms_of_pieces(self, pieces: list[bytes]) -> str:
         """The same of a text that is cut already."""
-        return " ".join(map(self._memo.__getitem__, cut)).strip()
+        return " ".join(map(self._cache.__getitem__, pieces)).strip()
 
     def tokens(self, text: str) -> list[Token]:
         """The words of a text where they stand. As many and the same as in `terms`, slower."""
         return [
             Token(match.start() + start, match.start() + end, term, stop)
             for match in WORD.finditer(text)
-            for start, end, term, stop in self._of_word(match[0])
+            for start, end, term, stop in self._word_tokens(match[0])
         ]
 
-    def of_piece(self, piece: bytes) -> list[PieceWord]:
+    def piece_words(self, piece: bytes) -> list[PieceWord]:
         """The words of a piece."""
         if piece.isalnum():  # plain ASCII: most of them
             word = piece.decode()
-            return [PieceWord(*self._plain(word, word), word)]
+            return [PieceWord(*self._plain_term(word, word), word)]
         return [
             PieceWord(term, stop, word[start:end].casefold())
             for word in WORD.findall(piece.decode())
-            for start, end, term, stop in self._of_word(word)
+            for start, end, term, stop in self._word_tokens(word)
         ]
 
-    def learn(self, piece: bytes, words: list[PieceWord]) -> str:
+    def cache_piece(self, piece: bytes, words: list[PieceWord]) -> str:
         """Remember what a piece is made of; returns its terms, joined by blanks."""
         terms = " ".join([word.term for word in words])
-        if len(piece) <= LONGEST_REMEMBERED:
-            if len(self._memo) >= MOST_REMEMBERED:
-                self._memo.forget()
-            self._memo[piece] = terms
+        if len(piece) <= LONGEST_CACHED_PIECE:
+            if len(self._cache) >= MOST_CACHED_PIECES:
+                self._cache.reset()
+            self._cache[piece] = terms
         return terms
 
-    def _of_word(self, word: str) -> Iterator[tuple[int, int, str, bool]]:
+    def _word_tokens(self, word: str) -> Iterator[tuple[int, int, str, bool]]:
         if _HAS_UNSPACED.search(word):
-            for part in _PIECES.finditer(word):
+            for part in _SCRIPT_PARTS.finditer(word):
                 if _HAS_UNSPACED.match(part[0]):
-                    yield from _pairs(part[0], part.start())
+                    yield from _bigrams(part[0], part.start())
                 else:
-                    yield from self._of_spaced(part[0], part.start())
+                    yield from self._spaced_tokens(part[0], part.start())
         else:
-            yield from self._of_spaced(word, 0)
+            yield from self._spaced_tokens(word, 0)
 
-    def _of_spaced(self, word: str, at: int) -> Iterator[tuple[int, int, str, bool]]:
+    def _spaced_tokens(self, word: str, offset: int) -> Iterator[tuple[int, int, str, bool]]:
         """A word of a script with blanks. English keeps what apostrophes join, but for 's; others elide (l'homme)."""
         if self.language != "english":
             for match in re.finditer(f"[^{_APOSTROPHES}]+", word):
-                yield from self._of_plain(match[0], at + match.start(), at + match.end())
+                yield from self._plain_token(match[0], offset + match.start(), offset + match.end())
             return
         bare = re.sub(f"[{_APOSTROPHES}][sS]$", "", word)
-        yield from self._of_plain(re.sub(f"[{_APOSTROPHES}]", "", bare), at, at + len(word))
+        yield from self._plain_token(re.sub(f"[{_APOSTROPHES}]", "", bare), offset, offset + len(word))
 
-    def _of_plain(self, word: str, start: int, end: int) -> Iterator[tuple[int, int, str, bool]]:
+    def _plain_token(self, word: str, start: int, end: int) -> Iterator[tuple[int, int, str, bool]]:
         low = unicodedata.normalize("NFKC", word.replace("\xad", "")).casefold()
-        bare = folded(low)
+        bare = fold_accents(low)
         if bare:
-            yield start, end, *self._plain(low, bare)
+            yield start, end, *self._plain_term(low, bare)
 
-    def _plain(self, low: str, bare: str) -> tuple[str, bool]:
+    def _plain_term(self, low: str, bare: str) -> tuple[str, bool]:
         """The term of a word in lower case, with and without accents, and whether it is a stop word."""
         stop = self.is_stop(low) or (bare != low and self.is_stop(bare))
-        stemmed = self._stem.analyze(bare) if self._stem is not None and not stop else None
+        stemmed = self._stemmer.analyze(bare) if self._stemmer is not None and not stop else None
         return (stemmed[0] if stemmed else bare)[:LONGEST_TERM], stop
 
     def is_stop(self, word: str) -> bool:
         """Whether a word in lower case is one that says nothing by itself."""
         if self.language == "english":
             return word in ENGLISH_STOPS
-        return self._stops is not None and not self._stops.analyze(word)
+        return self._stop_filter is not None and not self._stop_filter.analyze(word)
 
 
-def pieces(text: str) -> list[bytes]:
+def split_pieces(text: str) -> list[bytes]:
     """A text cut at ASCII separators, in lower case as far as ASCII goes."""
-    return _pieces(text, _CUT)
+    return _split(text, _SEPARATOR_TABLE)
 
 
-def cut_runs(texts: Sequence[str]) -> list[bytes]:
+def split_runs(texts: Sequence[str]) -> list[bytes]:
     """Several texts cut at once, with a BREAK between each two: a page has dozens of runs, and calls cost."""
-    apart = f" {BREAK.decode()} "
+    apart = f" {RUN_BREAK.decode()} "
     whole = apart.join(texts)
-    if whole.count(BREAK.decode()) >= len(texts):  # one has it in itself
-        whole = apart.join(text.replace(BREAK.decode(), " ") for text in texts)
-    return _pieces(whole, _CUT_RUNS)
+    if whole.count(RUN_BREAK.decode()) >= len(texts):  # one has it in itself
+        whole = apart.join(text.replace(RUN_BREAK.decode(), " ") for text in texts)
+    return _split(whole, _RUN_SEPARATOR_TABLE)
 
 
-def in_runs(terms: str) -> list[str]:
+def split_terms_by_run(terms: str) -> list[str]:
     """The terms of each text, of the terms of what was cut by `cut_runs`."""
-    return [run.strip() for run in terms.split(BREAK.decode())]
+    return [run.strip() for run in terms.split(RUN_BREAK.decode())]
 
 
-def _pieces(text: str, table: bytes) -> list[bytes]:
+def _split(text: str, table: bytes) -> list[bytes]:
     data = text.encode("utf-8", "replace")
     if not text.isascii():
         for separator in _SEPARATORS:
@@ -236,7 +236,7 @@ def _pieces(text: str, table: bytes) -> list[bytes]:
     return data.translate(table).split()
 
 
-def folded(word: str) -> str:
+def fold_accents(word: str) -> str:
     """A word in lower case without accents on Latin and Greek letters, and without what is no part of words."""
     if word.isascii():
         return word
@@ -245,14 +245,14 @@ def folded(word: str) -> str:
     return _NOT_IN_TERMS.sub("", unicodedata.normalize("NFC", bare)).replace("\u0451", "\u0435")
 
 
-def is_unspaced(text: str) -> bool:
+def has_unspaced_script(text: str) -> bool:
     """Whether something in it is of a script without blanks, and so goes by pairs of characters."""
     return _HAS_UNSPACED.search(text) is not None
 
 
-def _pairs(run: str, at: int) -> Iterator[tuple[int, int, str, bool]]:
+def _bigrams(run: str, offset: int) -> Iterator[tuple[int, int, str, bool]]:
     """Characters of a script without blanks, two and two; one alone stays alone."""
-    whole = [(match.start() + at, match.end() + at, _NOT_IN_TERMS.sub("", unicodedata.normalize("NFKC", match[0])))
+    whole = [(match.start() + offset, match.end() + offset, _NOT_IN_TERMS.sub("", unicodedata.normalize("NFKC", match[0])))
              for match in re.finditer(rf"[{_UNSPACED}](?:(?<=.)[{_MARKS}]+)?|[{_MARKS}]+", run)]  # fmt: skip
     if len(whole) == 1:
         yield (*whole[0], False)
@@ -260,42 +260,42 @@ def _pairs(run: str, at: int) -> Iterator[tuple[int, int, str, bool]]:
         yield start, end, first + second, False
 
 
-def _filter(filter_: tantivy.Filter) -> tantivy.TextAnalyzer:
+def _build_filter(filter_: tantivy.Filter) -> tantivy.TextAnalyzer:
     return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(filter_).build()
 
 
 @cache
-def analysis(language: str) -> Analysis:
+def get_analyzer(language: str) -> Analyzer:
     """The analysis of a language: one of `LANGUAGES`, "cjk", or "" for none."""
-    return Analysis(language)
+    return Analyzer(language)
 
 
 # -- which language ----------------------------------------------------------------------------------------------------
 
 
-def language_of(declared: str, texts: Sequence[str], cut: Sequence[bytes] = ()) -> str:
+def detect_language(declared: str, texts: Sequence[str], pieces: Sequence[bytes] = ()) -> str:
     """The analysis for a page: by the language it declares, else by what its longest text is written in.
 
     `cut` is the page in pieces, where these are at hand.
     """
     subtag = re.split("[-_,; ]", declared.strip().lower(), maxsplit=1)[0]
     if 2 <= len(subtag) <= 3 and subtag.isalpha():
-        return LANGUAGES.get(subtag, NONE)
-    sample = max(texts, key=len, default="")[:_SAMPLE]
-    if _is_plainly_english(cut[:_PIECES_LOOKED_AT]) or _is_plainly_english(pieces(sample)):
+        return LANGUAGES.get(subtag, NO_LANGUAGE)
+    sample = max(texts, key=len, default="")[:_SAMPLE_LENGTH]
+    if _is_plainly_english(pieces[:_PIECES_SAMPLED]) or _is_plainly_english(split_pieces(sample)):
         return "english"
-    return _detected(sample) if len(sample) >= _LEAST_SAMPLE else NONE
+    return _classify(sample) if len(sample) >= _LEAST_SAMPLE_LENGTH else NO_LANGUAGE
 
 
-def _is_plainly_english(cut: Sequence[bytes]) -> bool:
+def _is_plainly_english(pieces: Sequence[bytes]) -> bool:
     """Whether there are many words that only English has: most pages are told by that, in a tenth of the time."""
-    english = [piece for piece in cut if piece in _ONLY_ENGLISH]
-    return len(english) >= len(cut) * _ENGLISH_SHARE and len(set(english)) >= _LEAST_ENGLISH
+    english = [piece for piece in pieces if piece in _ONLY_ENGLISH]
+    return len(english) >= len(pieces) * _ENGLISH_SHARE and len(set(english)) >= _LEAST_ENGLISH_WORDS
 
 
-def _detected(sample: str) -> str:
+def _classify(sample: str) -> str:
     language, probability = _identifier().classify(sample)
-    return LANGUAGES.get(language, NONE) if probability >= _SURE else NONE
+    return LANGUAGES.get(language, NO_LANGUAGE) if probability >= _LEAST_PROBABILITY else NO_LANGUAGE
 
 
 @cache

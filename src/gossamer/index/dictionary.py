@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gossamer.index.analyze import analysis
-from gossamer.index.base import stop_code
-from gossamer.index.words import field_names
+from gossamer.index.analyze import get_analyzer
+from gossamer.index.protocol import stop_code
+from gossamer.index.word_table import field_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import IndexReader
-    from gossamer.store.base import Store
+    from gossamer.index.protocol import IndexReader
+    from gossamer.store.protocol import Store
 
 PAIRS_AT_ONCE = 1_000_000  # of a word and a document that a pass may find; some hundred bytes each
 DOCUMENTS_AT_ONCE = 500
 ROWS_AT_ONCE = 2_000  # whose URLs are looked up together
 
 
-class Row(NamedTuple):
+class DictionaryRow(NamedTuple):
     """A word in a document."""
 
     word: str
@@ -42,80 +42,82 @@ class Row(NamedTuple):
     fields: str  # likewise, of each position
 
 
-class _Found(NamedTuple):
+class _Occurrences(NamedTuple):
     """A word and its places in one document."""
 
-    doc: int
-    places: NDArray[np.int64]
+    doc_id: int
+    positions: NDArray[np.int64]
     fields: list[str]
 
 
-def rows(store: Store, reader: IndexReader) -> Iterator[Row]:
+def dictionary_rows(store: Store, reader: IndexReader) -> Iterator[DictionaryRow]:
     """Every word of the index with every document that holds it: by word, then by document."""
-    found = _unlocated(store, reader)
-    while some := list(islice(found, ROWS_AT_ONCE)):
-        urls = dict(store.urls(sorted({row.doc_id for row in some})))
-        yield from (row._replace(url=urls.get(row.doc_id, "")) for row in some)
+    without_urls = _rows_without_urls(store, reader)
+    while batch := list(islice(without_urls, ROWS_AT_ONCE)):
+        urls = dict(store.urls(sorted({row.doc_id for row in batch})))
+        yield from (row._replace(url=urls.get(row.doc_id, "")) for row in batch)
 
 
-def _unlocated(store: Store, reader: IndexReader) -> Iterator[Row]:
-    for words in _passes(store.every_word(), reader):
-        entries = _find(words, reader)
-        for (term, number), documents in zip(words, entries, strict=True):
+def _rows_without_urls(store: Store, reader: IndexReader) -> Iterator[DictionaryRow]:
+    for words in _word_batches(store.every_word(), reader):
+        occurrences = _find_occurrences(words, reader)
+        for (term, word_id), documents in zip(words, occurrences, strict=True):
             for one in documents:
-                positions = " ".join(map(str, one.places.tolist()))
-                yield Row(term, number, len(documents), one.doc, "", len(one.places), positions, " ".join(one.fields))
+                positions = " ".join(map(str, one.positions.tolist()))
+                yield DictionaryRow(
+                    term, word_id, len(documents), one.doc_id, "", len(one.positions), positions, " ".join(one.fields)
+                )
 
 
-def _passes(words: Iterable[tuple[str, int]], reader: IndexReader) -> Iterator[list[tuple[str, int]]]:
+def _word_batches(words: Iterable[tuple[str, int]], reader: IndexReader) -> Iterator[list[tuple[str, int]]]:
     """The words that are in the index, as many together as one pass may look for."""
-    some: list[tuple[str, int]] = []
+    batch: list[tuple[str, int]] = []
     pairs = 0
-    for term, number in words:
-        df = reader.frequency(term)
-        if df and pairs + df > PAIRS_AT_ONCE and some:
-            yield some
-            some, pairs = [], 0
+    for term, word_id in words:
+        df = reader.document_frequency(term)
+        if df and pairs + df > PAIRS_AT_ONCE and batch:
+            yield batch
+            batch, pairs = [], 0
         if df:
-            some.append((term, number))
+            batch.append((term, word_id))
             pairs += df
-    if some:
-        yield some
+    if batch:
+        yield batch
 
 
-def _find(words: Sequence[tuple[str, int]], reader: IndexReader) -> list[list[_Found]]:
+def _find_occurrences(words: Sequence[tuple[str, int]], reader: IndexReader) -> list[list[_Occurrences]]:
     """The documents of each word."""
-    codes, owners = _codes(words, reader)
-    entries: list[list[_Found]] = [[] for _ in words]
+    codes, owners = _word_codes(words, reader)
+    occurrences: list[list[_Occurrences]] = [[] for _ in words]
     ids = iter(reader.ids())
-    while some := list(islice(ids, DOCUMENTS_AT_ONCE)):
-        for doc, sequence in sorted(reader.word_sequences(some).items()):
-            at = np.searchsorted(codes, sequence.words)
-            at[at == len(codes)] = 0
-            places = np.flatnonzero(codes[at] == sequence.words)
-            if not len(places):
+    while batch := list(islice(ids, DOCUMENTS_AT_ONCE)):
+        for doc_id, sequence in sorted(reader.word_sequences(batch).items()):
+            code_indexes = np.searchsorted(codes, sequence.words)
+            code_indexes[code_indexes == len(codes)] = 0
+            positions = np.flatnonzero(codes[code_indexes] == sequence.words)
+            if not len(positions):
                 continue
-            owner = owners[at[places]]
+            owner = owners[code_indexes[positions]]
             order = np.argsort(owner, kind="stable")
-            owner, places = owner[order], places[order]
+            owner, positions = owner[order], positions[order]
             starts = np.flatnonzero(np.diff(owner, prepend=-1))
-            fields = field_names(sequence, places)
+            fields = field_names(sequence, positions)
             for start, end in zip(starts, [*starts[1:], len(owner)], strict=True):
-                entries[owner[start]].append(_Found(doc, places[start:end], fields[start:end]))
-    return entries
+                occurrences[owner[start]].append(_Occurrences(doc_id, positions[start:end], fields[start:end]))
+    return occurrences
 
 
-def _codes(words: Sequence[tuple[str, int]], reader: IndexReader) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def _word_codes(words: Sequence[tuple[str, int]], reader: IndexReader) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """What stands for these words in sequences, in order, and which of the words each stands for.
 
     A stop word of one language can be a word like others in another: it has both its number and its code.
     """
-    analyses = [analysis(language) for language in reader.languages()]
-    pairs = [(number, owner) for owner, (_, number) in enumerate(words) if number]
+    analyzers = [get_analyzer(language) for language in reader.languages()]
+    pairs = [(word_id, owner) for owner, (_, word_id) in enumerate(words) if word_id]
     pairs += [
         (stop_code(term), owner)
         for owner, (term, number) in enumerate(words)
-        if not number or any(one.is_stop(term) for one in analyses)
+        if not number or any(one.is_stop(term) for one in analyzers)
     ]
     pairs.sort()
     return np.array([code for code, _ in pairs], np.uint32), np.array([owner for _, owner in pairs], np.int64)

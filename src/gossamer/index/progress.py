@@ -5,7 +5,7 @@ from __future__ import annotations
 from gossamer.model import Value
 
 
-class Progress(Value, frozen=True, kw_only=True):
+class IndexProgress(Value, frozen=True, kw_only=True):
     """What was done, and how far the index is behind the store."""
 
     put: int = 0

@@ -5,35 +5,35 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
-Thing = TypeVar("Thing")
+CachedValue = TypeVar("CachedValue")
 
 
-class Recent(Generic[Key, Thing]):
+class TwoGenerationCache(Generic[Key, CachedValue]):
     """Things of up to so many bytes in all.
 
     Two generations: what is used moves to the younger, and when that has half of the bytes, the older one is let go
     of. That costs less than to keep everything in order. Threads may share it: at worst a thing is read once more.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most // 2
-        self._young: dict[Key, tuple[Thing, int]] = {}
-        self._old: dict[Key, tuple[Thing, int]] = {}
-        self._bytes = 0  # of the young
+    def __init__(self, max_bytes: int) -> None:
+        self._generation_bytes = max_bytes // 2
+        self._young: dict[Key, tuple[CachedValue, int]] = {}
+        self._old: dict[Key, tuple[CachedValue, int]] = {}
+        self._young_bytes = 0  # of the young
 
-    def get(self, key: Key) -> Thing | None:
+    def get(self, key: Key) -> CachedValue | None:
         """A thing, if it is here."""
-        found = self._young.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is None:
+        entry = self._young.get(key)
+        if entry is None:
+            entry = self._old.get(key)
+            if entry is None:
                 return None
-            self.put(key, *found)
-        return found[0]
+            self.put(key, *entry)
+        return entry[0]
 
-    def put(self, key: Key, thing: Thing, size: int) -> None:
+    def put(self, key: Key, value: CachedValue, size: int) -> None:
         """Remember a thing of so many bytes."""
-        if self._bytes + size > self._most:
-            self._old, self._young, self._bytes = self._young, {}, 0
-        self._young[key] = thing, size
-        self._bytes += size
+        if self._young_bytes + size > self._generation_bytes:
+            self._old, self._young, self._young_bytes = self._young, {}, 0
+        self._young[key] = value, size
+        self._young_bytes += size

@@ -27,10 +27,10 @@ from typing import NamedTuple
 DAY = 86_400.0
 FADE = 0.9  # what a visit leaves of all evidence before it: the last ten visits count most
 USUAL_PERIOD = 14 * DAY  # between two changes, of a page nobody said anything about
-TRUST = 0.5  # visits that a prior belief or a hint weighs as much as
-LONG_GAP = 6.0  # expected changes; that there was one in a longer time goes without saying, whatever the rate
+PRIOR_WEIGHT = 0.5  # visits that a prior belief or a hint weighs as much as
+MAX_GAP_CHANGES = 6.0  # expected changes; that there was one in a longer time goes without saying, whatever the rate
 NEWTON_STEPS = 20
-LEAST_AGE = 60.0  # seconds; a date of change younger than that is the time of the answer, which says nothing
+MIN_AGE = 60.0  # seconds; a date of change younger than that is the time of the answer, which says nothing
 SHORTEST_PERIOD = 15 * 60.0  # nothing is taken to change more often (seconds)
 LONGEST_PERIOD = 4 * 365 * DAY  # ... nor more seldom
 
@@ -50,7 +50,7 @@ class Evidence(NamedTuple):
     quiet: float = 0.0
 
 
-def rate(evidence: Evidence) -> float:
+def change_rate(evidence: Evidence) -> float:
     """Changes a second."""
     dated, found, gap, quiet = evidence
     if not found:
@@ -71,24 +71,24 @@ def rate(evidence: Evidence) -> float:
     return guess
 
 
-def believed(period: float) -> Evidence:
+def prior_evidence(period: float) -> Evidence:
     """A prior belief: it changes once in such a time."""
-    return Evidence(dated=TRUST, quiet=TRUST * min(max(period, SHORTEST_PERIOD), LONGEST_PERIOD))
+    return Evidence(dated=PRIOR_WEIGHT, quiet=PRIOR_WEIGHT * min(max(period, SHORTEST_PERIOD), LONGEST_PERIOD))
 
 
-def at_first(age: float | None, hint: Evidence | None = None) -> Evidence:
+def initial_evidence(age: float | None, hint: Evidence | None = None) -> Evidence:
     """What the first visit says: the age of the page when that is known, and what others said before.
 
     A page last changed an age ago has been quiet for that long; that is one change seen, and one that is dated.
     """
-    evidence = hint or believed(USUAL_PERIOD)
-    if age is None or age < LEAST_AGE:
+    evidence = hint or prior_evidence(USUAL_PERIOD)
+    if age is None or age < MIN_AGE:
         return evidence
-    quiet = evidence.quiet + TRUST * min(age, LONGEST_PERIOD)
-    return evidence._replace(dated=evidence.dated + TRUST, quiet=quiet)
+    quiet = evidence.quiet + PRIOR_WEIGHT * min(age, LONGEST_PERIOD)
+    return evidence._replace(dated=evidence.dated + PRIOR_WEIGHT, quiet=quiet)
 
 
-def after(
+def with_visit(
     evidence: Evidence, elapsed: float, *, changed: bool, age: float | None = None, fade: float = FADE
 ) -> Evidence:
     """The evidence after one more visit, so long after the one before; `age` of the last change, when that is known."""
@@ -96,7 +96,9 @@ def after(
     elapsed = max(elapsed, 1.0)
     if not changed:
         return Evidence(dated, found, gap, quiet + elapsed)
-    if age is not None and LEAST_AGE <= age < elapsed:
+    if age is not None and MIN_AGE <= age < elapsed:
         return Evidence(dated + 1, found, gap, quiet + age)
-    before = rate(evidence)
-    return Evidence(dated, found + 1, gap + (min(elapsed, LONG_GAP / before) if before else elapsed), quiet)
+    rate_before = change_rate(evidence)
+    return Evidence(
+        dated, found + 1, gap + (min(elapsed, MAX_GAP_CHANGES / rate_before) if rate_before else elapsed), quiet
+    )

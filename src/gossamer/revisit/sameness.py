@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gossamer.model import Field
 
-LONGEST = 1 << 20  # characters; a longer text that differs has changed
+MAX_COMPARED = 1 << 20  # characters; a longer text that differs has changed
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _DATE = (
@@ -30,7 +30,7 @@ _ZONE = r"(?: ?[ap]m\b)?(?: ?(?:utc|gmt|z|cet|cest|[ecmp][sd]t)\b| ?[+-]\d\d:?\d
 _UNIT = r"(?:ms|milliseconds?|seconds?|secs?|s|minutes?|hours?|days?|weeks?|months?|years?)"
 
 # Each answer has its own.
-_PASSING = re.compile(
+_VOLATILE = re.compile(
     rf"(?<![\w.:])(?:(?:{_DATE}),?(?:t| at | |  )?)?{_CLOCK}{_SECONDS}{_ZONE}"
     rf"|(?<![\w.])\d{{1,9}} {_UNIT} ago\b"
     rf"|(?<![\w.])\d{{1,9}}(?:\.\d{{1,9}} ?{_UNIT}|[ ]?(?:ms|milliseconds))\b"
@@ -38,27 +38,27 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 # Dates and times in a line that speaks of the page itself.
-_SAYS_WHEN = re.compile(
+_TIMESTAMP_WORDS = re.compile(
     r"\b(?:generated|updated|modified|rendered|built|retrieved|printed|accessed|last change|today)\b", re.IGNORECASE
 )
-_WHEN = re.compile(rf"(?<![\w.:])(?:(?:{_DATE})|{_CLOCK}{_ZONE})", re.IGNORECASE)
+_TIMESTAMP = re.compile(rf"(?<![\w.:])(?:(?:{_DATE})|{_CLOCK}{_ZONE})", re.IGNORECASE)
 
 
-def matter(run: str) -> str:
+def without_volatile(run: str) -> str:
     """A run of text without what differs from answer to answer."""
-    run = _PASSING.sub("", run)
-    return _WHEN.sub("", run) if _SAYS_WHEN.search(run) else run
+    run = _VOLATILE.sub("", run)
+    return _TIMESTAMP.sub("", run) if _TIMESTAMP_WORDS.search(run) else run
 
 
-def says_the_same(before: Sequence[tuple[Field, str]], now: Sequence[tuple[Field, str]]) -> bool:
+def is_same_content(before: Sequence[tuple[Field, str]], now: Sequence[tuple[Field, str]]) -> bool:
     """Whether two texts by field are the same in all that matters."""
-    if len(before) != len(now) or max(_size(before), _size(now)) > LONGEST:
+    if len(before) != len(now) or max(_text_length(before), _text_length(now)) > MAX_COMPARED:
         return False
     return all(
-        old_field == new_field and (old == new or matter(old) == matter(new))
+        old_field == new_field and (old == new or without_volatile(old) == without_volatile(new))
         for (old_field, old), (new_field, new) in zip(before, now, strict=True)
     )
 
 
-def _size(runs: Sequence[tuple[Field, str]]) -> int:
+def _text_length(runs: Sequence[tuple[Field, str]]) -> int:
     return sum(len(text) for _, text in runs)

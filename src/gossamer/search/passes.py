@@ -13,170 +13,196 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from gossamer.index.base import AnyOf, Matches, Query, Site, Twin
-from gossamer.search.rank import NO_WORDS, Judged, Outside, Words, first_of_twins, in_order, judge, slots
-from gossamer.search.weights import FIRST
+from gossamer.index.protocol import AnyOf, Matches, Query, SiteFilter, TwinFilter
+from gossamer.search.rank import (
+    EMPTY_SEQUENCE,
+    CandidateScores,
+    CandidateWords,
+    PageSignals,
+    first_twin_positions,
+    order_candidates,
+    query_slots,
+    score_candidates,
+)
+from gossamer.search.weights import FIRST_PASS_WEIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import IndexReader, WordSequence
-    from gossamer.search.rank import Floats, Integers, Slot
-    from gossamer.search.weights import Blend
+    from gossamer.index.protocol import IndexReader, WordSequence
+    from gossamer.search.rank import Floats, Integers, QuerySlot
+    from gossamer.search.weights import RankWeights
 
-    Pagerank = Callable[[Integers], Floats]
-    WordIds = Callable[[Sequence[str]], dict[str, int]]
+    PagerankLookup = Callable[[Integers], Floats]
+    WordIdLookup = Callable[[Sequence[str]], dict[str, int]]
 
-AGAIN = 40  # matches that the second pass looks at; of 32 it finds worse, of 100 nothing better (bench/quality.py)
-MOST_KNOWN = 20_000  # words whose numbers are kept at hand
-CALLED = 1  # page whose anchor texts fit best, looked at wherever the first pass has it; five find nothing better
+SECOND_PASS_SIZE = (
+    40  # matches that the second pass looks at; of 32 it finds worse, of 100 nothing better (bench/quality.py)
+)
+MOST_CACHED_WORD_IDS = 20_000  # words whose numbers are kept at hand
+ANCHOR_CANDIDATES = (
+    1  # page whose anchor texts fit best, looked at wherever the first pass has it; five find nothing better
+)
 
 
-class Found(msgspec.Struct, frozen=True):
+class RankedMatches(msgspec.Struct, frozen=True):
     """Matching documents, best first, duplicates folded; as many as were asked for, or all."""
 
     total: int  # matching documents, duplicates and all
     matches: Matches
     scores: Floats
-    judged: Judged  # of the second pass
-    asked: list[Slot]  # the words they were judged by
-    words: Words  # where these stand in them
+    candidate_scores: CandidateScores  # of the second pass
+    slots: list[QuerySlot]  # the words they were judged by
+    words: CandidateWords  # where these stand in them
     sequences: dict[int, WordSequence]  # the first words of those judged, by DocID
     twins: dict[int, int]  # how many of those judged have the same text, by its number
-    place: Integers  # of each match in `judged` and `words`; -1 behind them
+    candidate_index: Integers  # of each match in `judged` and `words`; -1 behind them
 
 
-class Passes:
+class TwoPassSearch:
     """Finds what a query asks for."""
 
-    def __init__(self, index: IndexReader, word_ids: WordIds, pagerank: Pagerank, blend: Blend) -> None:
+    def __init__(
+        self, index: IndexReader, word_ids: WordIdLookup, pagerank: PagerankLookup, rank_weights: RankWeights
+    ) -> None:
         self._index = index
-        self._all_word_ids = word_ids
-        self._known_words: dict[str, int] = {}  # a term keeps its number for ever
+        self._lookup_word_ids = word_ids
+        self._cached_word_ids: dict[str, int] = {}  # a term keeps its number for ever
         self._pagerank = pagerank
-        self._blend = blend
+        self._rank_weights = rank_weights
 
-    def find(self, query: Query, enough: int, now: float) -> Found:
+    def find(self, query: Query, at_least: int, now: float) -> RankedMatches:
         """The best matches, `enough` of them at least if there are as many."""
-        head = self._head(query, now)
-        found, seen, reach = fold(head), AGAIN, enough
-        while len(found.scores) < enough and seen < head.total:
-            reach = min(reach, head.total)
-            tail = self._index.match(query, FIRST, limit=reach, offset=AGAIN)
-            found, seen, reach = fold(extended(head, tail)), AGAIN + reach, 2 * reach
-        return found
+        head = self._rank_head(query, now)
+        ranked, seen, tail_size = fold_duplicates(head), SECOND_PASS_SIZE, at_least
+        while len(ranked.scores) < at_least and seen < head.total:
+            tail_size = min(tail_size, head.total)
+            tail = self._index.match(query, FIRST_PASS_WEIGHTS, limit=tail_size, offset=SECOND_PASS_SIZE)
+            ranked, seen, tail_size = (
+                fold_duplicates(append_tail(head, tail)),
+                SECOND_PASS_SIZE + tail_size,
+                2 * tail_size,
+            )
+        return ranked
 
-    def duplicates(self, query: Query, found: Found, twins: Sequence[int]) -> dict[int, int]:
+    def count_duplicates(self, query: Query, ranked: RankedMatches, twins: Sequence[int]) -> dict[int, int]:
         """How many matching documents have each of these texts."""
-        if found.total <= AGAIN:  # all of them were seen
-            return found.twins
+        if ranked.total <= SECOND_PASS_SIZE:  # all of them were seen
+            return ranked.twins
         if not self._index.has_twins(twins):
             return {}  # matching or not: that is the rule, and quickly told
-        texts = AnyOf(children=tuple(Twin(value=twin) for twin in twins))
-        alike = Query(wanted=query.wanted, required=(*query.required, texts), excluded=query.excluded)
-        alike_found = self._index.match(alike, FIRST, limit=AGAIN)
-        if alike_found.total > AGAIN:
-            alike_found = self._index.match(alike, FIRST, limit=alike_found.total)
-        return counted(alike_found.twins)
+        texts = AnyOf(children=tuple(TwinFilter(value=twin) for twin in twins))
+        duplicates_query = Query(wanted=query.wanted, required=(*query.required, texts), excluded=query.excluded)
+        duplicates = self._index.match(duplicates_query, FIRST_PASS_WEIGHTS, limit=SECOND_PASS_SIZE)
+        if duplicates.total > SECOND_PASS_SIZE:
+            duplicates = self._index.match(duplicates_query, FIRST_PASS_WEIGHTS, limit=duplicates.total)
+        return count_values(duplicates.twins)
 
-    def _head(self, query: Query, now: float) -> Found:
-        first = self._index.match(query, FIRST, limit=AGAIN)
-        matches = joined(first, self._called(query, first))
-        asked = slots(query, self._index.count(), self._index.frequency, self._word_ids)
-        sequences, words = self._words(asked, matches)
-        outside = self._outside(matches)
-        judged = judge(words, asked, outside, self._blend, now)
-        order, factors = in_order(matches, judged.scores, spread=1.0 if _is_sited(query) else self._blend.spread)
-        return Found(
+    def _rank_head(self, query: Query, now: float) -> RankedMatches:
+        first = self._index.match(query, FIRST_PASS_WEIGHTS, limit=SECOND_PASS_SIZE)
+        matches = concatenate_matches(first, self._anchor_matches(query, first))
+        slots = query_slots(query, self._index.count(), self._index.document_frequency, self._word_ids)
+        sequences, words = self._candidate_words(slots, matches)
+        signals = self._page_signals(matches)
+        candidate_scores = score_candidates(words, slots, signals, self._rank_weights, now)
+        order, factors = order_candidates(
+            matches, candidate_scores.scores, spread=1.0 if _has_site_filter(query) else self._rank_weights.spread
+        )
+        return RankedMatches(
             total=first.total,
-            matches=take(matches, order),
-            scores=judged.scores[order] * factors,
-            judged=judged,
-            asked=asked,
+            matches=select_matches(matches, order),
+            scores=candidate_scores.scores[order] * factors,
+            candidate_scores=candidate_scores,
+            slots=slots,
             words=words,
             sequences=sequences,
-            twins=counted(matches.twins),
-            place=order,
+            twins=count_values(matches.twins),
+            candidate_index=order,
         )
 
     def _word_ids(self, terms: Sequence[str]) -> dict[str, int]:
-        if len(self._known_words) > MOST_KNOWN:
-            self._known_words.clear()
-        if not self._known_words.keys() >= set(terms):
-            self._known_words |= self._all_word_ids(terms)
-        return {term: self._known_words[term] for term in terms if term in self._known_words}
+        if len(self._cached_word_ids) > MOST_CACHED_WORD_IDS:
+            self._cached_word_ids.clear()
+        if not self._cached_word_ids.keys() >= set(terms):
+            self._cached_word_ids |= self._lookup_word_ids(terms)
+        return {term: self._cached_word_ids[term] for term in terms if term in self._cached_word_ids}
 
-    def _called(self, query: Query, first: Matches) -> Matches | None:
+    def _anchor_matches(self, query: Query, first: Matches) -> Matches | None:
         """Matches that anchor texts speak for, but that the first pass has further down."""
-        if len(first.ids) == first.total or not self._blend.anchors:
+        if len(first.ids) == first.total or not self._rank_weights.anchors:
             return None
-        further = sorted(set(self._index.best_called(query, CALLED)) - set(first.ids.tolist()))
-        return self._index.score(query, FIRST, further) if further else None
+        further = sorted(set(self._index.best_by_anchor(query, ANCHOR_CANDIDATES)) - set(first.ids.tolist()))
+        return self._index.score(query, FIRST_PASS_WEIGHTS, further) if further else None
 
-    def _words(self, asked: Sequence[Slot], matches: Matches) -> tuple[dict[int, WordSequence], Words]:
+    def _candidate_words(
+        self, slots: Sequence[QuerySlot], matches: Matches
+    ) -> tuple[dict[int, WordSequence], CandidateWords]:
         """The first words of each match: reading long pages whole takes twice as long and finds nothing better."""
         ids = matches.ids.tolist()
         sequences = self._index.word_sequences(ids, whole=False)
-        return sequences, Words([sequences.get(id_, NO_WORDS) for id_ in ids], asked)
+        return sequences, CandidateWords([sequences.get(id_, EMPTY_SEQUENCE) for id_ in ids], slots)
 
-    def _outside(self, matches: Matches) -> Outside:
+    def _page_signals(self, matches: Matches) -> PageSignals:
         ids = matches.ids.tolist()
-        callings = self._index.callings(ids) if self._blend.anchors else {}
-        return Outside(
-            first=matches.scores,
+        anchor_terms = self._index.anchor_terms(ids) if self._rank_weights.anchors else {}
+        return PageSignals(
+            first_pass=matches.scores,
             average_length=self._index.average_length(),
-            callings=[callings.get(id_, NO_WORDS.words) for id_ in ids],
+            anchor_terms=[anchor_terms.get(id_, EMPTY_SEQUENCE.words) for id_ in ids],
             pagerank=self._pagerank(matches.ids),
             steps=matches.steps,
             changed=matches.changed,
         )
 
 
-def _is_sited(query: Query) -> bool:
-    return any(isinstance(node, Site) for node in query.required)
+def _has_site_filter(query: Query) -> bool:
+    return any(isinstance(node, SiteFilter) for node in query.required)
 
 
 # -- columns -----------------------------------------------------------------------------------------------------------
 
-COLUMNS = tuple(name for name in Matches.__struct_fields__ if name != "total")
+MATCH_COLUMNS = tuple(name for name in Matches.__struct_fields__ if name != "total")
 
 
-def counted(values: NDArray[np.uint64]) -> dict[int, int]:
+def count_values(values: NDArray[np.uint64]) -> dict[int, int]:
     """How often each value is there."""
     return Counter(values.tolist())
 
 
-def take(matches: Matches, which: Integers | NDArray[np.bool_]) -> Matches:
+def select_matches(matches: Matches, which: Integers | NDArray[np.bool_]) -> Matches:
     """Some of the matches, in that order."""
-    return Matches(matches.total, **{name: getattr(matches, name)[which] for name in COLUMNS})
+    return Matches(matches.total, **{name: getattr(matches, name)[which] for name in MATCH_COLUMNS})
 
 
-def joined(matches: Matches, more: Matches | None) -> Matches:
+def concatenate_matches(matches: Matches, more: Matches | None) -> Matches:
     """More matches behind others."""
     if more is None:
         return matches
     return Matches(
-        matches.total, **{name: np.concatenate((getattr(matches, name), getattr(more, name))) for name in COLUMNS}
+        matches.total, **{name: np.concatenate((getattr(matches, name), getattr(more, name))) for name in MATCH_COLUMNS}
     )
 
 
-def extended(head: Found, tail: Matches) -> Found:
+def append_tail(head: RankedMatches, tail: Matches) -> RankedMatches:
     """The first pass's further matches behind those of the second: each with a score below theirs."""
-    further = take(tail, ~np.isin(tail.ids, head.matches.ids))
+    further = select_matches(tail, ~np.isin(tail.ids, head.matches.ids))
     lowest = float(head.scores.min()) if len(head.scores) else 1.0
     return msgspec.structs.replace(
         head,
-        matches=joined(head.matches, further),
+        matches=concatenate_matches(head.matches, further),
         scores=np.concatenate((head.scores, lowest * further.scores / (1.0 + further.scores))),
-        place=np.concatenate((head.place, np.full(len(further.ids), -1))),
+        place=np.concatenate((head.candidate_index, np.full(len(further.ids), -1))),
     )
 
 
-def fold(found: Found) -> Found:
+def fold_duplicates(ranked: RankedMatches) -> RankedMatches:
     """Exact duplicates folded into the best of them."""
-    kept = first_of_twins(found.matches.twins)
+    kept = first_twin_positions(ranked.matches.twins)
     return msgspec.structs.replace(
-        found, matches=take(found.matches, kept), scores=found.scores[kept], place=found.place[kept]
+        ranked,
+        matches=select_matches(ranked.matches, kept),
+        scores=ranked.scores[kept],
+        place=ranked.candidate_index[kept],
     )

@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from gossamer.index.base import STOPS, AnyOf, InTitle, Phrase, Query, Word, WordSequence, stop_code, term_code
+from gossamer.index.protocol import (
+    FIRST_STOP_CODE,
+    AnyOf,
+    InTitle,
+    Phrase,
+    Query,
+    Word,
+    WordSequence,
+    stop_code,
+    term_code,
+)
 from gossamer.model import Field, Value
 
 if TYPE_CHECKING:
@@ -25,8 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Matches, Node
-    from gossamer.search.weights import Blend
+    from gossamer.index.protocol import Matches, QueryNode
+    from gossamer.search.weights import RankWeights
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -37,13 +47,13 @@ LEAST_SPREAD = 0.5  # however many hits of a host came before, a page counts at 
 DAY = 86_400.0
 YEAR = 365.25  # days
 
-NO_WORDS = WordSequence("", np.empty(0, np.uint32), np.empty(0, np.uint32))
-NO_RUN = np.array([Field.TEXT], np.uint32)  # of no words
+EMPTY_SEQUENCE = WordSequence("", np.empty(0, np.uint32), np.empty(0, np.uint32))
+EMPTY_RUN = np.array([Field.TEXT], np.uint32)  # of no words
 
 PARTS = ("text", "proximity", "title", "anchors", "pagerank", "url", "freshness")
 
 
-class Slot(Value, frozen=True, kw_only=True):
+class QuerySlot(Value, frozen=True, kw_only=True):
     """A word of the question that pages are judged by."""
 
     terms: tuple[str, ...]  # any of them stands for it
@@ -51,7 +61,7 @@ class Slot(Value, frozen=True, kw_only=True):
     idf: float  # how much it tells
 
 
-class Judged(msgspec.Struct, frozen=True):
+class CandidateScores(msgspec.Struct, frozen=True):
     """Candidates with what they are worth, in the order of the candidates."""
 
     scores: Floats
@@ -61,37 +71,42 @@ class Judged(msgspec.Struct, frozen=True):
 # -- the question ------------------------------------------------------------------------------------------------------
 
 
-def slots(
-    query: Query, documents: int, frequency: Callable[[str], int], word_ids: Callable[[Sequence[str]], dict[str, int]]
-) -> list[Slot]:
+def query_slots(
+    query: Query,
+    documents: int,
+    document_frequency: Callable[[str], int],
+    word_ids: Callable[[Sequence[str]], dict[str, int]],
+) -> list[QuerySlot]:
     """The words that pages are judged by, in the order of the question. Stop words only when there are no others."""
-    asked = list(dict.fromkeys(terms for node in (*query.wanted, *query.required) for terms in _terms(node)))
-    known = word_ids([term for terms in asked for term in terms]) if asked else {}
-    numbers = {terms: tuple(sorted({known[term] for term in terms if known.get(term)})) for terms in asked}
+    word_terms = list(dict.fromkeys(terms for node in (*query.wanted, *query.required) for terms in _node_terms(node)))
+    known = word_ids([term for terms in word_terms for term in terms]) if word_terms else {}
+    numbers = {terms: tuple(sorted({known[term] for term in terms if known.get(term)})) for terms in word_terms}
     if not any(numbers.values()):
-        numbers = {terms: tuple(stop_code(term) for term in terms) for terms in asked if any(t in known for t in terms)}
-    found: list[Slot] = []
-    taken: set[int] = set()  # a WordID stands for one word of the question
+        numbers = {
+            terms: tuple(stop_code(term) for term in terms) for terms in word_terms if any(t in known for t in terms)
+        }
+    slots: list[QuerySlot] = []
+    taken_words: set[int] = set()  # a WordID stands for one word of the question
     for terms, words in numbers.items():
-        if new := tuple(word for word in words if word not in taken):
-            held = min(documents, sum(map(frequency, terms)))
-            idf = float(np.log1p((documents - held + 0.5) / (held + 0.5)))
-            found.append(Slot(terms=terms, words=new, idf=idf))
-            taken.update(new)
-    return found
+        if new := tuple(word for word in words if word not in taken_words):
+            matching_documents = min(documents, sum(map(document_frequency, terms)))
+            idf = float(np.log1p((documents - matching_documents + 0.5) / (matching_documents + 0.5)))
+            slots.append(QuerySlot(terms=terms, words=new, idf=idf))
+            taken_words.update(new)
+    return slots
 
 
-def _terms(node: Node) -> Iterator[tuple[str, ...]]:
+def _node_terms(node: QueryNode) -> Iterator[tuple[str, ...]]:
     """For each word of a node, the terms that stand for it."""
     match node:
         case Word() | InTitle():
             yield node.terms
         case Phrase():
-            for same_place in zip_longest(*node.alternatives):
-                yield tuple(dict.fromkeys(term for term in same_place if term))
+            for same_position in zip_longest(*node.alternatives):
+                yield tuple(dict.fromkeys(term for term in same_position if term))
         case AnyOf():
             for child in node.children:
-                yield from _terms(child)
+                yield from _node_terms(child)
         case _:
             return
 
@@ -99,191 +114,218 @@ def _terms(node: Node) -> Iterator[tuple[str, ...]]:
 # -- the words of the candidates ---------------------------------------------------------------------------------------
 
 
-class Runs(NamedTuple):
+class RunPositions(NamedTuple):
     """In which run of its document each occurrence stands."""
 
-    number: Integers  # of the run
-    before: Integers  # words of the run before it
-    of: Integers  # words of the run in all
+    run: Integers  # of the run
+    words_before: Integers  # words of the run before it
+    run_length: Integers  # words of the run in all
 
 
-class Words:
+class CandidateWords:
     """The words of all candidates, one behind the other, and where those of the question stand in them.
 
     Sequences may be cut: then what is behind the cut is not seen, nor counted in the length.
     """
 
-    def __init__(self, sequences: Sequence[WordSequence], asked: Sequence[Slot]) -> None:
-        self.documents = len(sequences)
-        self.slots = len(asked)
-        self.lengths = np.fromiter((len(sequence.words) for sequence in sequences), np.int64, self.documents)
+    def __init__(self, sequences: Sequence[WordSequence], slots: Sequence[QuerySlot]) -> None:
+        self.document_count = len(sequences)
+        self.slot_count = len(slots)
+        self.lengths = np.fromiter((len(sequence.words) for sequence in sequences), np.int64, self.document_count)
         self.starts = np.cumsum(self.lengths) - self.lengths
-        self._flat = np.concatenate((*(sequence.words for sequence in sequences), NO_WORDS.words))
-        self.position, self.slot = self._places(asked)
+        self._flat = np.concatenate((*(sequence.words for sequence in sequences), EMPTY_SEQUENCE.words))
+        self.position, self.slot = self._find_occurrences(slots)
         self.document = np.searchsorted(self.starts, self.position, side="right") - 1
         self._read_runs(sequences)
 
     def _read_runs(self, sequences: Sequence[WordSequence]) -> None:
         """In which field each occurrence stands, and how many telling words each title has."""
-        sizes = np.fromiter((len(sequence.runs) for sequence in sequences), np.int64, self.documents)
-        runs = WordSequence("", NO_WORDS.words, np.concatenate((*(s.runs for s in sequences), NO_RUN)))
+        sizes = np.fromiter((len(sequence.runs) for sequence in sequences), np.int64, self.document_count)
+        runs = WordSequence("", EMPTY_SEQUENCE.words, np.concatenate((*(s.runs for s in sequences), EMPTY_RUN)))
         fields, counts = runs.fields, runs.counts.astype(np.int64)
         ends = np.cumsum(counts)
         first = np.cumsum(sizes) - sizes
         before = np.where(first > 0, ends[first - 1], 0)  # words of earlier documents, uncut
-        place = self.position - self.starts[self.document] + before[self.document]
-        run = np.searchsorted(ends, place, side="right")
+        run_offset = self.position - self.starts[self.document] + before[self.document]
+        run = np.searchsorted(ends, run_offset, side="right")
         self.field = fields[run]
-        self.runs = Runs(run - first[self.document], place - ends[run] + counts[run], counts[run])
-        self.titles = self._telling(np.where((sizes > 0) & (fields[first] == Field.TITLE), ends[first] - before, 0))
+        self.runs = RunPositions(run - first[self.document], run_offset - ends[run] + counts[run], counts[run])
+        self.title_lengths = self._content_word_counts(
+            np.where((sizes > 0) & (fields[first] == Field.TITLE), ends[first] - before, 0)
+        )
 
-    def _places(self, asked: Sequence[Slot]) -> tuple[Integers, Integers]:
+    def _find_occurrences(self, slots: Sequence[QuerySlot]) -> tuple[Integers, Integers]:
         """Every occurrence of a word of the question, in order: its position and the word's number."""
-        places = [np.flatnonzero(self._flat == word) for slot in asked for word in slot.words]
-        numbers = [i for i, slot in enumerate(asked) for _ in slot.words]
-        position = np.concatenate((*places, np.empty(0, np.int64)))
-        number = np.repeat(np.array(numbers, np.int64), [len(place) for place in places])
+        positions = [np.flatnonzero(self._flat == word) for slot in slots for word in slot.words]
+        numbers = [i for i, slot in enumerate(slots) for _ in slot.words]
+        position = np.concatenate((*positions, np.empty(0, np.int64)))
+        number = np.repeat(np.array(numbers, np.int64), [len(occurrences) for occurrences in positions])
         order = np.argsort(position, kind="stable")
         return position[order], number[order]
 
-    def _telling(self, titles: Integers) -> Integers:
+    def _content_word_counts(self, title_lengths: Integers) -> Integers:
         """How many words of each title are no stop words, by how many words it has."""
         if not len(self._flat):
-            return titles
-        column = np.arange(min(LONGEST_TITLE, int(titles.max(initial=0))))
+            return title_lengths
+        column = np.arange(min(LONGEST_TITLE, int(title_lengths.max(initial=0))))
         heads = self._flat[np.minimum(self.starts[:, None] + column, len(self._flat) - 1)]
-        return np.asarray(((heads < STOPS) & (column < titles[:, None])).sum(axis=1))
+        return np.asarray(((heads < FIRST_STOP_CODE) & (column < title_lengths[:, None])).sum(axis=1))
 
-    def only(self, documents: Integers) -> Words:
+    def select(self, documents: Integers) -> CandidateWords:
         """The same of some documents alone, in that order."""
-        number = np.full(self.documents, -1)
+        number = np.full(self.document_count, -1)
         number[documents] = np.arange(len(documents))
         kept = number[self.document] >= 0
         some = copy(self)
-        some.documents = len(documents)
-        some.lengths, some.starts, some.titles = self.lengths[documents], self.starts[documents], self.titles[documents]
+        some.document_count = len(documents)
+        some.lengths, some.starts, some.title_lengths = (
+            self.lengths[documents],
+            self.starts[documents],
+            self.title_lengths[documents],
+        )
         some.position, some.slot, some.field = self.position[kept], self.slot[kept], self.field[kept]
         some.document = number[self.document[kept]]
-        some.runs = Runs(*(column[kept] for column in self.runs))
+        some.runs = RunPositions(*(column[kept] for column in self.runs))
         return some
 
-    def sums(self, weights: Floats, where: NDArray[np.bool_] | slice = slice(None)) -> Floats:
+    def sum_by_slot(self, weights: Floats, where: NDArray[np.bool_] | slice = slice(None)) -> Floats:
         """Weights of occurrences added up by document and slot."""
-        cell = self.document[where] * self.slots + self.slot[where]
-        return _added(cell, weights, self.documents * self.slots).reshape(self.documents, self.slots)
+        cell = self.document[where] * self.slot_count + self.slot[where]
+        return _sum_by_cell(cell, weights, self.document_count * self.slot_count).reshape(
+            self.document_count, self.slot_count
+        )
 
 
-def _added(cells: Integers, weights: Floats, count: int) -> Floats:
+def _sum_by_cell(cells: Integers, weights: Floats, count: int) -> Floats:
     """Weights added up by cell."""
     return np.asarray(np.bincount(cells, weights=weights, minlength=count), np.float64)
 
 
-def text_score(words: Words, idf: Floats, average_length: float, blend: Blend) -> Floats:
+def text_score(words: CandidateWords, idf: Floats, average_length: float, rank_weights: RankWeights) -> Floats:
     """BM25F over title, headings and text, as a part of what a page could have at most."""
-    long = 1 - blend.length + blend.length * words.lengths / max(1.0, average_length)
+    long = 1 - rank_weights.length + rank_weights.length * words.lengths / max(1.0, average_length)
     in_title = words.field == Field.TITLE  # titles are short all of them: one is not worth less for being longer
-    in_text = np.where(words.field <= Field.H6, blend.heading, 1.0) / long[words.document]
-    weight = np.where(in_title, blend.title, in_text)
-    frequency = words.sums(weight)
-    return np.asarray(frequency / (blend.saturation + frequency) @ idf / idf.sum())
+    in_text = np.where(words.field <= Field.H6, rank_weights.heading, 1.0) / long[words.document]
+    weight = np.where(in_title, rank_weights.title, in_text)
+    frequency = words.sum_by_slot(weight)
+    return np.asarray(frequency / (rank_weights.saturation + frequency) @ idf / idf.sum())
 
 
-def proximity_score(words: Words, idf: Floats, blend: Blend) -> Floats:
+def proximity_score(words: CandidateWords, idf: Floats, rank_weights: RankWeights) -> Floats:
     """How near different words of the question stand together, each to its neighbours (Rasolofo and Savoy 2003)."""
     here, there = slice(None, -1), slice(1, None)
     near = (words.document[here] == words.document[there]) & (words.slot[here] != words.slot[there])
     pull = 1.0 / np.square(words.position[there] - words.position[here])[near].astype(np.float64)
-    cells = words.documents * words.slots
-    left = words.document[here][near] * words.slots + words.slot[here][near]
-    right = words.document[there][near] * words.slots + words.slot[there][near]
-    pulled = _added(left, pull, cells) + _added(right, pull, cells)
-    pulled = pulled.reshape(words.documents, words.slots)
-    return np.asarray(pulled / (blend.nearness + pulled) @ idf / idf.sum())
+    cells = words.document_count * words.slot_count
+    left = words.document[here][near] * words.slot_count + words.slot[here][near]
+    right = words.document[there][near] * words.slot_count + words.slot[there][near]
+    pulled = _sum_by_cell(left, pull, cells) + _sum_by_cell(right, pull, cells)
+    pulled = pulled.reshape(words.document_count, words.slot_count)
+    return np.asarray(pulled / (rank_weights.nearness + pulled) @ idf / idf.sum())
 
 
-def title_score(words: Words, idf: Floats) -> Floats:
+def title_score(words: CandidateWords, idf: Floats) -> Floats:
     """How much of the question is in the title, times how much of the title is in the question; squared, for a title
     that is nearly the question tells far more than one that is half of it.
     """
     in_title = words.field == Field.TITLE
-    there = words.sums(np.ones(int(in_title.sum())), in_title)
-    asked = np.minimum(there, 1) @ idf / idf.sum()
-    said = there.sum(axis=1) / np.maximum(1, words.titles)
-    return np.asarray(np.square(asked * np.minimum(1, said)))
+    counts = words.sum_by_slot(np.ones(int(in_title.sum())), in_title)
+    question_share = np.minimum(counts, 1) @ idf / idf.sum()
+    title_share = counts.sum(axis=1) / np.maximum(1, words.title_lengths)
+    return np.asarray(np.square(question_share * np.minimum(1, title_share)))
 
 
-def anchor_score(callings: Sequence[NDArray[np.uint32]], asked: Sequence[Slot], idf: Floats, blend: Blend) -> Floats:
+def anchor_score(
+    anchor_terms: Sequence[NDArray[np.uint32]], slots: Sequence[QuerySlot], idf: Floats, rank_weights: RankWeights
+) -> Floats:
     """BM25 over the anchor texts that lead to a page, likewise."""
-    lengths = np.fromiter(map(len, callings), np.int64, len(callings))
-    flat, document = np.concatenate((*callings, NO_WORDS.words)), np.repeat(np.arange(len(callings)), lengths)
-    there = np.zeros((len(asked), len(callings)))
-    for number, slot in enumerate(asked):
+    lengths = np.fromiter(map(len, anchor_terms), np.int64, len(anchor_terms))
+    flat, document = (
+        np.concatenate((*anchor_terms, EMPTY_SEQUENCE.words)),
+        np.repeat(np.arange(len(anchor_terms)), lengths),
+    )
+    counts = np.zeros((len(slots), len(anchor_terms)))
+    for number, slot in enumerate(slots):
         for term in slot.terms:
-            there[number] += np.bincount(document[flat == term_code(term)], minlength=len(callings))
-    frequency = there.T / (1 - blend.length + blend.length * lengths / blend.called)[:, None]
-    return np.asarray(frequency / (blend.calls + frequency) @ idf / idf.sum())
+            counts[number] += np.bincount(document[flat == term_code(term)], minlength=len(anchor_terms))
+    frequency = (
+        counts.T / (1 - rank_weights.length + rank_weights.length * lengths / rank_weights.anchor_length)[:, None]
+    )
+    return np.asarray(frequency / (rank_weights.anchor_saturation + frequency) @ idf / idf.sum())
 
 
 # -- all of it together ------------------------------------------------------------------------------------------------
 
 
-class Outside(msgspec.Struct, frozen=True):
+class PageSignals(msgspec.Struct, frozen=True):
     """What is known of the candidates beside their words, in the order of the candidates."""
 
-    first: Floats  # what the first pass gave
+    first_pass: Floats  # what the first pass gave
     average_length: float  # of all pages, in words
-    callings: list[NDArray[np.uint32]]  # the words of the anchor texts that lead to a page
+    anchor_terms: list[NDArray[np.uint32]]  # the words of the anchor texts that lead to a page
     pagerank: Floats  # its logarithmic score, 0..1; 0 where unknown
     steps: Integers  # of the URL's path; the home page has none
     changed: Floats  # Unix time
 
 
-def judge(words: Words, asked: Sequence[Slot], outside: Outside, blend: Blend, now: float) -> Judged:
+def score_candidates(
+    words: CandidateWords, slots: Sequence[QuerySlot], signals: PageSignals, rank_weights: RankWeights, now: float
+) -> CandidateScores:
     """What each candidate is worth."""
-    idf = np.array([slot.idf for slot in asked])
-    nothing = np.zeros(words.documents)
-    age = np.maximum(0.0, now - outside.changed) / (DAY * YEAR)
+    idf = np.array([slot.idf for slot in slots])
+    nothing = np.zeros(words.document_count)
+    age = np.maximum(0.0, now - signals.changed) / (DAY * YEAR)
     parts: dict[str, Floats] = {
-        "text": text_score(words, idf, outside.average_length, blend) if asked else _of_best(outside.first),
-        "proximity": proximity_score(words, idf, blend) if len(asked) > 1 else nothing,
-        "title": title_score(words, idf) if asked else nothing,
-        "anchors": anchor_score(outside.callings, asked, idf, blend) if asked else nothing,
-        "pagerank": outside.pagerank,
-        "url": np.asarray(1.0 / (1.0 + outside.steps), np.float64),
+        "text": text_score(words, idf, signals.average_length, rank_weights)
+        if slots
+        else _relative_to_best(signals.first_pass),
+        "proximity": proximity_score(words, idf, rank_weights) if len(slots) > 1 else nothing,
+        "title": title_score(words, idf) if slots else nothing,
+        "anchors": anchor_score(signals.anchor_terms, slots, idf, rank_weights) if slots else nothing,
+        "pagerank": signals.pagerank,
+        "url": np.asarray(1.0 / (1.0 + signals.steps), np.float64),
         "freshness": 1.0 / (1.0 + age),
     }
-    weights = part_weights(blend)
-    return Judged(sum((weights[name] * part for name, part in parts.items()), nothing), parts)
+    weights = part_weights(rank_weights)
+    return CandidateScores(sum((weights[name] * part for name, part in parts.items()), nothing), parts)
 
 
-def _of_best(scores: Floats) -> Floats:
+def _relative_to_best(scores: Floats) -> Floats:
     """Scores as parts of the highest: for questions of nothing but stop words, operators and words in URLs."""
     return scores / max(1e-9, float(scores.max(initial=0.0)))
 
 
-def part_weights(blend: Blend) -> dict[str, float]:
+def part_weights(rank_weights: RankWeights) -> dict[str, float]:
     """The weight of each of `PARTS`."""
-    given = (1.0, blend.proximity, blend.titles, blend.anchors, blend.pagerank, blend.url, blend.freshness)
-    return dict(zip(PARTS, given, strict=True))
+    values = (
+        1.0,
+        rank_weights.proximity,
+        rank_weights.titles,
+        rank_weights.anchors,
+        rank_weights.pagerank,
+        rank_weights.url,
+        rank_weights.freshness,
+    )
+    return dict(zip(PARTS, values, strict=True))
 
 
-def in_order(matches: Matches, scores: Floats, *, spread: float) -> tuple[Integers, Floats]:
+def order_candidates(matches: Matches, scores: Floats, *, spread: float) -> tuple[Integers, Floats]:
     """Candidates best first: those with all that is wanted, then by score, then by what they hold; and the factor of
     each. DocIDs come last of all: they are as the crawl came by, and the same pages are to give the same answers.
 
     Each further hit of a host counts a little less (`spread`, 1: just as much), so that other hosts come in between.
     With one host that changes nothing, for it keeps the order among its own.
     """
-    lacking = ~matches.whole
+    lacking = ~matches.has_all
     scores = np.round(scores, SAME_SCORE)
     best = np.lexsort((matches.ids, matches.twins, -scores, lacking))
     factors = np.empty(len(best))
-    factors[best] = np.maximum(LEAST_SPREAD, spread ** _earlier_of_same(matches.hosts[best]))
+    factors[best] = np.maximum(LEAST_SPREAD, spread ** _count_earlier(matches.hosts[best]))
     order = np.lexsort((matches.ids, matches.twins, -scores * factors, lacking))
     return order, factors[order]
 
 
-def _earlier_of_same(values: Integers) -> Integers:
+def _count_earlier(values: Integers) -> Integers:
     """For each value, how often it came before."""
     by_value = np.argsort(values, kind="stable")
     ordered = values[by_value]
@@ -293,6 +335,6 @@ def _earlier_of_same(values: Integers) -> Integers:
     return earlier
 
 
-def first_of_twins(twins: NDArray[np.uint64]) -> Integers:
+def first_twin_positions(twins: NDArray[np.uint64]) -> Integers:
     """Where each text comes for the first time: exact duplicates fold into the best of them."""
     return np.sort(np.unique(twins, return_index=True)[1])

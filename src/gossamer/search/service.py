@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gossamer.index.base import Query
 from gossamer.index.documents import LazyRuns
+from gossamer.index.protocol import Query
 from gossamer.model import Value
-from gossamer.search.passes import Passes
-from gossamer.search.query import parse
-from gossamer.search.rank import NO_WORDS, Words, part_weights
-from gossamer.search.snippet import Finder, harmless, snippet
-from gossamer.search.stretch import stretches
+from gossamer.search.passes import TwoPassSearch
+from gossamer.search.query import parse_query
+from gossamer.search.rank import EMPTY_SEQUENCE, CandidateWords, part_weights
+from gossamer.search.snippet import MatchFinder, render_snippet, without_hidden_characters
 from gossamer.search.suggest import completions, suggestion
-from gossamer.search.weights import SECOND
+from gossamer.search.weights import SECOND_PASS_WEIGHTS
+from gossamer.search.window import find_windows
 
 if TYPE_CHECKING:
-    from gossamer.index.base import IndexReader, WordSequence
-    from gossamer.search.passes import Found, Pagerank
-    from gossamer.search.query import Asked
+    from gossamer.index.protocol import IndexReader, WordSequence
+    from gossamer.search.passes import PagerankLookup, RankedMatches
+    from gossamer.search.query import ParsedQuery
     from gossamer.search.rank import Floats, Integers
-    from gossamer.search.stretch import Stretch
-    from gossamer.search.weights import Blend
-    from gossamer.store.base import Store
+    from gossamer.search.weights import RankWeights
+    from gossamer.search.window import TextWindow
+    from gossamer.store.protocol import Store
 
 MOST_PER_PAGE = 1_000
-FEW = 3  # matches up to which a question is put in doubt
+FEW_MATCHES = 3  # matches up to which a question is put in doubt
 
 
 class Explanation(Value, frozen=True, kw_only=True):
@@ -77,14 +77,14 @@ class Searcher:
         self,
         store: Store,
         index: IndexReader,
-        pagerank: Pagerank | None = None,
-        blend: Blend = SECOND,
+        pagerank: PagerankLookup | None = None,
+        rank_weights: RankWeights = SECOND_PASS_WEIGHTS,
     ) -> None:
         self._store = store
         self._index = index
-        self._blend = blend
+        self._rank_weights = rank_weights
         self._languages = index.languages()
-        self._passes = Passes(index, store.known_words, pagerank or _no_ranks, blend)
+        self._two_pass_search = TwoPassSearch(index, store.known_word_ids, pagerank or _no_ranks, rank_weights)
 
     def close(self) -> None:
         """Let go of the index; the store stays open."""
@@ -94,20 +94,20 @@ class Searcher:
         """Answer what a person typed; pages count from 1."""
         started = time.perf_counter()
         page, limit = max(1, page), min(max(0, limit), MOST_PER_PAGE)
-        asked = parse(text, self._languages)
+        parsed = parse_query(text, self._languages)
         total, hits = 0, tuple[Hit, ...]()
-        if asked.query != Query():
-            found = self._passes.find(asked.query, page * limit, time.time())
-            total = found.total
-            hits = self._hits(asked, found, range((page - 1) * limit, page * limit), explain=explain)
+        if parsed.query != Query():
+            ranked = self._two_pass_search.find(parsed.query, page * limit, time.time())
+            total = ranked.total
+            hits = self._hits(parsed, ranked, range((page - 1) * limit, page * limit), explain=explain)
         return Answer(
             query=text,
             total=total,
             page=page,
             limit=limit,
-            suggestion=self._suggestion(asked) if total <= FEW else None,
+            suggestion=self._suggestion(parsed) if total <= FEW_MATCHES else None,
             hits=hits,
-            notes=asked.notes,
+            notes=parsed.notes,
             took_ms=round((time.perf_counter() - started) * 1000, 3),
         )
 
@@ -115,61 +115,71 @@ class Searcher:
         """What was typed, with its last word as it may go on."""
         return completions(text, self._index, limit)
 
-    def _hits(self, asked: Asked, found: Found, places: range, *, explain: bool) -> tuple[Hit, ...]:
-        shown = np.arange(places.start, min(places.stop, len(found.scores)))
-        ids, twins = found.matches.ids[shown].tolist(), found.matches.twins[shown].tolist()
+    def _hits(self, parsed: ParsedQuery, ranked: RankedMatches, positions: range, *, explain: bool) -> tuple[Hit, ...]:
+        shown = np.arange(positions.start, min(positions.stop, len(ranked.scores)))
+        ids, twins = ranked.matches.ids[shown].tolist(), ranked.matches.twins[shown].tolist()
         rows = self._store.documents(ids)
-        alike = self._passes.duplicates(asked.query, found, twins) if ids else {}
-        finder = Finder([slot.terms for slot in found.asked])
+        duplicate_counts = self._two_pass_search.count_duplicates(parsed.query, ranked, twins) if ids else {}
+        finder = MatchFinder([slot.terms for slot in ranked.slots])
         return tuple(
             Hit(
                 url=row.url,
-                title=harmless(row.title),
-                snippet=snippet(LazyRuns(row.text), stretch, finder, language, row.description),
-                score=round(float(found.scores[i]), 4),
+                title=without_hidden_characters(row.title),
+                snippet=render_snippet(LazyRuns(row.text), window, finder, language, row.description),
+                score=round(float(ranked.scores[i]), 4),
                 host=row.host,
                 visited_at=row.visited_at,
-                duplicates=alike.get(twin, 1) - 1,
-                explanation=self._explanation(found, i) if explain else None,
+                duplicates=duplicate_counts.get(twin, 1) - 1,
+                explanation=self._explanation(ranked, i) if explain else None,
             )
-            for i, id_, twin, (language, stretch) in zip(places, ids, twins, self._where(found, shown), strict=False)
+            for i, id_, twin, (language, window) in zip(
+                positions, ids, twins, self._locate_hits(ranked, shown), strict=False
+            )
             if (row := rows.get(id_))  # the index may still hold what the store has just forgotten
         )
 
-    def _where(self, found: Found, shown: Integers) -> list[tuple[str, Stretch | None]]:
+    def _locate_hits(self, ranked: RankedMatches, shown: Integers) -> list[tuple[str, TextWindow | None]]:
         """The language of each hit, and where in it the words stand nearest together."""
-        ids, inside = found.matches.ids[shown].tolist(), found.place[shown]
-        where: list[tuple[str, Stretch | None]] = [("", None)] * len(ids)
-        if (inside >= 0).all():
-            where = _located(found.words.only(inside), [found.sequences.get(id_, NO_WORDS) for id_ in ids])
+        ids, candidate_index = ranked.matches.ids[shown].tolist(), ranked.candidate_index[shown]
+        located_windows: list[tuple[str, TextWindow | None]] = [("", None)] * len(ids)
+        if (candidate_index >= 0).all():
+            located_windows = _locate_windows(
+                ranked.words.select(candidate_index), [ranked.sequences.get(id_, EMPTY_SEQUENCE) for id_ in ids]
+            )
         # Those behind the second pass, and those that have the words far down only.
-        left = [i for i, (_, stretch) in enumerate(where) if stretch is None]
+        left = [i for i, (_, window) in enumerate(located_windows) if window is None]
         if left:
-            held = self._index.word_sequences([ids[i] for i in left])
-            sequences = [held.get(ids[i], NO_WORDS) for i in left]
-            for i, each in zip(left, _located(Words(sequences, found.asked), sequences), strict=True):
-                where[i] = each
-        return where
+            full_sequences = self._index.word_sequences([ids[i] for i in left])
+            sequences = [full_sequences.get(ids[i], EMPTY_SEQUENCE) for i in left]
+            for i, each in zip(left, _locate_windows(CandidateWords(sequences, ranked.slots), sequences), strict=True):
+                located_windows[i] = each
+        return located_windows
 
-    def _explanation(self, found: Found, i: int) -> Explanation:
-        place = int(found.place[i])
-        parts = {name: round(float(part[place]), 4) for name, part in found.judged.parts.items()} if place >= 0 else {}
+    def _explanation(self, ranked: RankedMatches, i: int) -> Explanation:
+        candidate = int(ranked.candidate_index[i])
+        parts = (
+            {name: round(float(part[candidate]), 4) for name, part in ranked.candidate_scores.parts.items()}
+            if candidate >= 0
+            else {}
+        )
         return Explanation(
-            first_pass=round(float(found.matches.scores[i]), 4),
-            has_all=bool(found.matches.whole[i]),
+            first_pass=round(float(ranked.matches.scores[i]), 4),
+            has_all=bool(ranked.matches.has_all[i]),
             parts=parts,
-            weights=part_weights(self._blend),
-            spread=round(float(found.scores[i] / found.judged.scores[place]), 4) if place >= 0 else 1.0,
+            weights=part_weights(self._rank_weights),
+            spread=round(float(ranked.scores[i] / ranked.candidate_scores.scores[candidate]), 4)
+            if candidate >= 0
+            else 1.0,
         )
 
-    def _suggestion(self, asked: Asked) -> str | None:
-        documents = [sum(map(self._index.frequency, word.terms)) for word in asked.words]
-        return suggestion(asked, documents, self._index)
+    def _suggestion(self, parsed: ParsedQuery) -> str | None:
+        documents = [sum(map(self._index.document_frequency, word.terms)) for word in parsed.words]
+        return suggestion(parsed, documents, self._index)
 
 
-def _located(words: Words, sequences: list[WordSequence]) -> list[tuple[str, Stretch | None]]:
-    found = stretches(words)
-    return [(sequence.language, stretch) for sequence, stretch in zip(sequences, found, strict=True)]
+def _locate_windows(words: CandidateWords, sequences: list[WordSequence]) -> list[tuple[str, TextWindow | None]]:
+    windows = find_windows(words)
+    return [(sequence.language, window) for sequence, window in zip(sequences, windows, strict=True)]
 
 
 def _no_ranks(ids: Integers) -> Floats:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.search.query import Asked, Typed
+    from gossamer.search.query import ParsedQuery, TypedWord
 
-SHORTEST = 4  # characters: what is shorter has too many neighbours
-LONG = 6  # characters from which on two slips are believed
-LONGEST = 40  # characters: nobody types such a word by heart
-RARE = 2  # documents up to which a word is put in question
-COMMON = 50  # how many times as many pages a word must have to put one in question that some pages do have
+SHORTEST_WORD = 4  # characters: what is shorter has too many neighbours
+LONG_WORD = 6  # characters from which on two slips are believed
+LONGEST_WORD = 40  # characters: nobody types such a word by heart
+RARE_DOCUMENTS = 2  # documents up to which a word is put in question
+COMMON_RATIO = 50  # how many times as many pages a word must have to put one in question that some pages do have
 
 
-class Dictionary(Protocol):
+class SpellingDictionary(Protocol):
     """The words of the web as they are written, and how many documents have each (about)."""
 
     def words_like(
@@ -30,49 +30,51 @@ class Dictionary(Protocol):
         ...
 
 
-def suggestion(asked: Asked, documents: Sequence[int], dictionary: Dictionary) -> str | None:
+def suggestion(parsed: ParsedQuery, documents: Sequence[int], dictionary: SpellingDictionary) -> str | None:
     """The question with the words put in question replaced; None when there is nothing better.
 
     `documents` says for each of `asked.words` how many have it.
     """
-    text, changed = asked.text, False
-    for word, count in reversed(list(zip(asked.words, documents, strict=True))):
-        better = _better(word, count, dictionary)
+    text, changed = parsed.text, False
+    for word, count in reversed(list(zip(parsed.words, documents, strict=True))):
+        better = _correction(word, count, dictionary)
         if better is not None:
             text, changed = text[: word.start] + better + text[word.end :], True
     return text if changed else None
 
 
-def _better(word: Typed, count: int, dictionary: Dictionary) -> str | None:
+def _correction(word: TypedWord, count: int, dictionary: SpellingDictionary) -> str | None:
     typed = word.text.lower()
-    if count > RARE or not (SHORTEST <= len(typed) <= LONGEST and typed.isalpha()):
+    if count > RARE_DOCUMENTS or not (SHORTEST_WORD <= len(typed) <= LONGEST_WORD and typed.isalpha()):
         return None
-    slips = 2 if len(typed) >= LONG else 1
-    known = dictionary.words_like(shortest=len(typed) - slips, longest=len(typed) + slips)
-    return nearest(typed, [(form, of) for form, of in known if of > count * COMMON], slips)
+    max_edits = 2 if len(typed) >= LONG_WORD else 1
+    known = dictionary.words_like(shortest=len(typed) - max_edits, longest=len(typed) + max_edits)
+    return nearest_word(
+        typed, [(form, frequency) for form, frequency in known if frequency > count * COMMON_RATIO], max_edits
+    )
 
 
-def nearest(typed: str, known: Sequence[tuple[str, int]], slips: int) -> str | None:
+def nearest_word(typed: str, known: Sequence[tuple[str, int]], max_edits: int) -> str | None:
     """The known word with the fewest slips (a letter too many, too few, wrong, two swapped), then the most common."""
     from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for what is misspelt
     from rapidfuzz.process import extract  # noqa: PLC0415
 
-    found = extract(typed, [form for form, _ in known], scorer=OSA.distance, score_cutoff=slips, limit=None)
+    close_words = extract(typed, [form for form, _ in known], scorer=OSA.distance, score_cutoff=max_edits, limit=None)
     # The first letter is hardly ever the wrong one.
-    keys = [(distance, form[0] != typed[0], -known[i][1], form) for form, distance, i in found if form != typed]
+    keys = [(distance, form[0] != typed[0], -known[i][1], form) for form, distance, i in close_words if form != typed]
     return min(keys)[3] if keys else None
 
 
-def completions(text: str, dictionary: Dictionary, limit: int) -> list[str]:
+def completions(text: str, dictionary: SpellingDictionary, limit: int) -> list[str]:
     """What was typed, with its last word as it may go on; nothing when that word has not begun."""
-    start = _last_word(text)
-    begun = text[start:].lower()
-    if not begun:
+    start = _last_word_start(text)
+    prefix = text[start:].lower()
+    if not prefix:
         return []
-    words = dictionary.words_like(begun, limit=limit)
+    words = dictionary.words_like(prefix, limit=limit)
     return [text[:start] + form for form, _ in words]
 
 
-def _last_word(text: str) -> int:
+def _last_word_start(text: str) -> int:
     """Where the word begins that the text ends with: behind a blank, a quote, a minus or an operator's colon."""
     return len(text) - len(text[max(text.rfind(mark) for mark in ' "-:') + 1 :])

@@ -23,11 +23,11 @@ A weight is where it is because all three stay near their best there; none is at
 
 from __future__ import annotations
 
-from gossamer.index.base import Weights
+from gossamer.index.protocol import FieldWeights
 from gossamer.model import Value
 
 
-class Blend(Value, frozen=True, kw_only=True):
+class RankWeights(Value, frozen=True, kw_only=True):
     """The second pass. The parts lie between 0 and 1, and the text's weight is 1."""
 
     proximity: float
@@ -42,14 +42,14 @@ class Blend(Value, frozen=True, kw_only=True):
     title: float  # what a word in the title counts, one in the text being 1
     heading: float
     nearness: float  # how soon proximity is satisfied
-    calls: float  # BM25 of anchor texts: k1; its b is `length`
-    called: float  # words of anchor texts that a page usually has: where there are more, each counts less
+    anchor_saturation: float  # BM25 of anchor texts: k1; its b is `length`
+    anchor_length: float  # words of anchor texts that a page usually has: where there are more, each counts less
     # -- the order
     spread: float  # what each further hit of a host counts, the one before being 1
 
 
-FIRST = Weights(title=1.0, headings=0.5, body=1.0, url=0.5)
-SECOND = Blend(
+FIRST_PASS_WEIGHTS = FieldWeights(title=1.0, headings=0.5, body=1.0, url=0.5)
+SECOND_PASS_WEIGHTS = RankWeights(
     proximity=0.2,
     titles=1.4,
     anchors=0.8,
@@ -61,7 +61,7 @@ SECOND = Blend(
     title=3.0,
     heading=1.0,
     nearness=1.0,
-    calls=0.8,
-    called=32.0,
+    anchor_saturation=0.8,
+    anchor_length=32.0,
     spread=0.9,
 )

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from gossamer.model import Kind, Outcome, Position, State
-from gossamer.revisit.pace import out_of_date
-from gossamer.store.graph import HostRanks, Ranks
-from gossamer.store.packed import decode_source
+from gossamer.revisit.pace import stale_probability
+from gossamer.store.content import decode_source
+from gossamer.store.follow.graph import HostRanks, Ranks
 from gossamer.store.values import ChangedBond, ChangeRow, Counts, Freshness, HostNode, LinkRow, PageNode
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 BondRow = tuple[int, int, int, int, int, str, str]  # target, kind, follow, weight, position, rel, anchor
-Read = Callable[[Row, int], list[Row]]  # brings so many rows that lie behind a place
+RowReader = Callable[[Row, int], list[Row]]  # brings so many rows that lie behind a place
 T = TypeVar("T")
 
 # Of visits there is no index by time. Their ids grow with it, so the last ones are looked at.
-LOOKED_AT = 5_000  # visits among which the latest of a kind are looked for
-COUNTED = 500_000  # visits that are counted by second, at most
-WELL = (Outcome.FETCHED.value, Outcome.NOT_MODIFIED.value)
-FAULTLESS = (*WELL, Outcome.REDIRECTED.value, Outcome.CHECKED.value)
+RECENT_VISITS = 5_000  # visits among which the latest of a kind are looked for
+MAX_COUNTED_VISITS = 500_000  # visits that are counted by second, at most
+PAGE_OUTCOMES = (Outcome.FETCHED.value, Outcome.NOT_MODIFIED.value)
+SUCCESSFUL_OUTCOMES = (*PAGE_OUTCOMES, Outcome.REDIRECTED.value, Outcome.CHECKED.value)
 
 PERCENTILES = (50, 90, 99, 100)
 MINUTE = 60.0  # ages are counted by the minute
 
 
-class Cursor(Protocol):
+class QueryResult(Protocol):
     """An answer of a database, as sqlite3 and psycopg give it (PEP 249)."""
 
     @property
@@ -55,49 +55,51 @@ class Cursor(Protocol):
 # -- rows as values ----------------------------------------------------------------------------------------------------
 
 
-def by_name(type_: type[T], cursor: Cursor) -> list[T]:
+def to_structs_by_name(type_: type[T], result: QueryResult) -> list[T]:
     """Rows as values, by the names of their columns; 0 and 1 become False and True where the value says so."""
-    return _converted(type_, [column[0] for column in cursor.description or ()], cursor)
+    return _convert(type_, [column[0] for column in result.description or ()], result)
 
 
-def by_place(type_: type[T], rows: Iterable[Row]) -> list[T]:
+def to_structs_by_position(type_: type[T], rows: Iterable[Row]) -> list[T]:
     """The same, the columns being in the order of the fields."""
-    return _converted(type_, type_.__struct_fields__, rows)  # type: ignore[attr-defined]
+    return _convert(type_, type_.__struct_fields__, rows)  # type: ignore[attr-defined]
 
 
-def _converted(type_: type[T], names: Sequence[str], rows: Iterable[Row]) -> list[T]:
+def _convert(type_: type[T], names: Sequence[str], rows: Iterable[Row]) -> list[T]:
     return msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[type_], strict=False)  # type: ignore[valid-type]
 
 
-def struct(type_: type[T], row: Sequence[object]) -> T:
+def to_struct(type_: type[T], row: Sequence[object]) -> T:
     """One row that needs no conversion."""
     return type_(**dict(zip(type_.__struct_fields__, row, strict=True)))  # type: ignore[attr-defined]
 
 
-def struct_or_none(type_: type[T], row: Sequence[object]) -> T | None:
+def to_struct_or_none(type_: type[T], row: Sequence[object]) -> T | None:
     """The same of the far side of an outer join; None when there was nothing."""
-    return None if row[0] is None else struct(type_, row)
+    return None if row[0] is None else to_struct(type_, row)
 
 
-def in_pieces(read: Read, place: tuple[Any, ...], at_once: int, limit: int | None = None) -> Iterator[list[Row]]:
+def read_chunks(
+    read: RowReader, cursor: tuple[Any, ...], at_once: int, limit: int | None = None
+) -> Iterator[list[Row]]:
     """Piece after piece of a long answer, at most `limit` rows of it.
 
     Each row begins with its place.
     """
-    left = limit
-    while left is None or left > 0:
-        rows = read(place, at_once if left is None else min(left, at_once))
+    remaining = limit
+    while remaining is None or remaining > 0:
+        rows = read(cursor, at_once if remaining is None else min(remaining, at_once))
         if not rows:
             return
         yield rows
-        place = rows[-1][: len(place)]
-        left = None if left is None else left - len(rows)
+        cursor = rows[-1][: len(cursor)]
+        remaining = None if remaining is None else remaining - len(rows)
 
 
-def streamed(read: Read, place: tuple[Any, ...], type_: type[T], at_once: int) -> Iterator[T]:
+def stream_structs(read: RowReader, cursor: tuple[Any, ...], type_: type[T], at_once: int) -> Iterator[T]:
     """A long answer as values, whose columns stand behind those of a row's place."""
-    for piece in in_pieces(read, place, at_once):
-        yield from by_place(type_, [row[len(place) :] for row in piece])
+    for chunk in read_chunks(read, cursor, at_once):
+        yield from to_structs_by_position(type_, [row[len(cursor) :] for row in chunk])
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------
@@ -123,14 +125,14 @@ def links(rows: Iterable[Row]) -> list[LinkRow]:
 def page_nodes(rows: Iterable[Row]) -> Iterator[PageNode]:
     """Pages with what the link graph says of them: title, status, media_type, language, and the fields of `Ranks`."""
     for row in rows:
-        ranks = struct_or_none(Ranks, row[4:])
+        ranks = to_struct_or_none(Ranks, row[4:])
         yield PageNode(title=row[0], status=row[1], media_type=row[2], language=row[3], ranks=ranks)
 
 
 def host_nodes(rows: Iterable[Row]) -> Iterator[HostNode]:
     """Hosts likewise: pages, and the fields of `HostRanks`."""
     for row in rows:
-        yield HostNode(pages=row[0], ranks=struct_or_none(HostRanks, row[1:]))
+        yield HostNode(pages=row[0], ranks=to_struct_or_none(HostRanks, row[1:]))
 
 
 # -- what changed ------------------------------------------------------------------------------------------------------
@@ -142,25 +144,25 @@ def changes(rows: Sequence[Row], urls_of: Callable[[set[int]], dict[int, str]]) 
     A row: found_at, id, url, since, event, status, bytes, title, parts, links, whether the source was kept; and title,
     status and state of today.
     """
-    packed = [_unpacked(row[9]) for row in rows]
-    targets = {bond[0] for lost, gained in packed for bond in (*lost, *gained)}
+    bonds = [_unpack_bonds(row[9]) for row in rows]
+    targets = {bond[0] for lost, gained in bonds for bond in (*lost, *gained)}
     urls = urls_of(targets) if targets else {}
-    for row, (lost, gained) in zip(rows, packed, strict=True):
+    for row, (lost, gained) in zip(rows, bonds, strict=True):
         found_at, entry, url, since, event, status, size, title, parts, _, has_source, *now = row
         yield ChangeRow(
             id=entry, url=url, found_at=found_at, since=since, event=event, status=status, bytes=size, title=title,
-            parts=tuple(parts.split()), lost=_bonds(lost, urls), gained=_bonds(gained, urls),
+            parts=tuple(parts.split()), lost=_build_changed_bonds(lost, urls), gained=_build_changed_bonds(gained, urls),
             has_source=bool(has_source), now_title=now[0], now_status=now[1], now_state=now[2],
         )  # fmt: skip
 
 
-def _unpacked(packed: bytes) -> tuple[list[BondRow], list[BondRow]]:
+def _unpack_bonds(packed: bytes) -> tuple[list[BondRow], list[BondRow]]:
     if not packed:
         return [], []
     return msgspec.msgpack.decode(decode_source(packed), type=tuple[list[BondRow], list[BondRow]])
 
 
-def _bonds(rows: Sequence[BondRow], urls: Mapping[int, str]) -> tuple[ChangedBond, ...]:
+def _build_changed_bonds(rows: Sequence[BondRow], urls: Mapping[int, str]) -> tuple[ChangedBond, ...]:
     return tuple(
         ChangedBond(url=urls.get(target, ""), kind=Kind(kind).name.lower(), anchor=anchor, weight=weight)
         for target, kind, _, weight, _, _, anchor in rows
@@ -173,7 +175,7 @@ def _bonds(rows: Sequence[BondRow], urls: Mapping[int, str]) -> tuple[ChangedBon
 def freshness(ages: Sequence[tuple[int, int, int]], due: int, next_at: float | None) -> Freshness:
     """Freshness from numbers of pages by pace and age in minutes: pace, age, number."""
     pages = sum(number for _, _, number in ages)
-    changed = sum(out_of_date(pace, age * MINUTE) * number for pace, age, number in ages)
+    changed = sum(stale_probability(pace, age * MINUTE) * number for pace, age, number in ages)
     by_age: Counter[int] = Counter()
     for _, age, number in ages:
         by_age[age] += number
@@ -184,18 +186,18 @@ def freshness(ages: Sequence[tuple[int, int, int]], due: int, next_at: float | N
 
 
 def _percentiles(by_age: Mapping[int, int], pages: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+    percentiles: dict[str, float] = {}
     reached = 0
     for age, number in sorted(by_age.items()):
         reached += number
         for percent in PERCENTILES:
             if reached * 100 >= percent * pages:
-                found.setdefault(str(percent), age * MINUTE)
-    return found
+                percentiles.setdefault(str(percent), age * MINUTE)
+    return percentiles
 
 
-def due_and_next(
-    paces: Iterable[int], schedule: Schedule, now: float, look: Callable[[int, float], tuple[int, float | None]]
+def count_due_and_next(
+    paces: Iterable[int], schedule: Schedule, now: float, count_due: Callable[[int, float], tuple[int, float | None]]
 ) -> tuple[int, float | None]:
     """How many are due, and when the next one is.
 
@@ -204,7 +206,7 @@ def due_and_next(
     due, next_at = 0, None
     for pace in paces:
         interval = schedule.interval(pace)
-        number, oldest = look(pace, now - interval)
+        number, oldest = count_due(pace, now - interval)
         due += number
         if oldest is not None:
             next_at = min(next_at or math.inf, oldest + interval)

@@ -9,10 +9,10 @@ import msgspec
 from gossamer.model import Kind, Position, State, Value
 
 if TYPE_CHECKING:
-    from gossamer.store.graph import HostRanks, Ranks
+    from gossamer.store.follow.graph import HostRanks, Ranks
 
 
-class Crawler(Value, frozen=True, kw_only=True):
+class CrawlerRow(Value, frozen=True, kw_only=True):
     """A crawler at work here: a row of `crawlers`."""
 
     id: int
@@ -33,7 +33,7 @@ class Crawler(Value, frozen=True, kw_only=True):
     wanted_parsers: int | None = None  # ... shall have; None: as many as it was started with
 
 
-class Report(Value, frozen=True, kw_only=True):
+class CrawlerReport(Value, frozen=True, kw_only=True):
     """What a crawler tells about itself with every beat."""
 
     state: str
@@ -46,7 +46,7 @@ class Report(Value, frozen=True, kw_only=True):
     most_parsers: int = 0
 
 
-class Wanted(Value, frozen=True, kw_only=True):
+class CrawlerOrders(Value, frozen=True, kw_only=True):
     """What is wanted of a crawler."""
 
     state: str  # run, pause, stop; lost: it was given up, and others have its work
@@ -68,7 +68,7 @@ class Round(Value, frozen=True, kw_only=True):
     pages: int  # visited in this round so far
 
 
-class Added(Value, frozen=True, kw_only=True):
+class AddResult(Value, frozen=True, kw_only=True):
     """Answer to adding one URL."""
 
     url: str
@@ -78,7 +78,7 @@ class Added(Value, frozen=True, kw_only=True):
     reason: str
 
 
-class Submitted(Value, frozen=True, kw_only=True):
+class SubmitResult(Value, frozen=True, kw_only=True):
     """How the web stands after a `submit`."""
 
     version: int  # the store version that holds the batch
@@ -87,7 +87,7 @@ class Submitted(Value, frozen=True, kw_only=True):
     lost: int = 0  # visits not written: their lease had been taken over, or they were forgotten
 
 
-class Waiting(Value, frozen=True, kw_only=True):
+class WaitingHost(Value, frozen=True, kw_only=True):
     """A host with queued URLs that this crawler cannot have now."""
 
     host: str

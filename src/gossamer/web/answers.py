@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.basics.locations import local_directory
 from gossamer.config import load
-from gossamer.crawl.urls import from_input
 from gossamer.errors import UsageError
-from gossamer.index.words import WordEntry, WordTable
-from gossamer.lookup import find
-from gossamer.places import local_directory
-from gossamer.revisit.pace import schedule_of
+from gossamer.index.word_table import WordEntry, WordTable
+from gossamer.lookup import find_resource
+from gossamer.revisit.pace import schedule_from_settings
 from gossamer.search.service import Answer
-from gossamer.store.graph import Ranks
+from gossamer.store.follow.graph import Ranks
 from gossamer.store.values import (
     ChangeRow,
     Counts,
-    Crawler,
+    CrawlerRow,
     ErrorRow,
     Freshness,
     HostRow,
@@ -29,21 +28,22 @@ from gossamer.store.values import (
     LinkRow,
     ResourceRow,
     VisitRow,
-    Waiting,
+    WaitingHost,
 )
-from gossamer.web.facets import Facets, Filters, facets, with_filters
-from gossamer.web.problems import NotKnown
+from gossamer.urls.canonical import urls_from_input
+from gossamer.web.http.problems import NotFound
+from gossamer.web.search.facets import Facets, Filters, facets, with_filters
 
 if TYPE_CHECKING:
-    from gossamer.index.words import Order
-    from gossamer.store.base import Store
-    from gossamer.web.desk import Desk
+    from gossamer.index.word_table import DocumentOrder
+    from gossamer.store.protocol import Store
+    from gossamer.web.http.sessions import ReadSession
 
 
 # -- search ------------------------------------------------------------------------------------------------------------
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class SearchQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """What is searched for, and how much of it."""
 
     q: str
@@ -59,16 +59,18 @@ class SearchAnswer(Answer, frozen=True, kw_only=True):
     facets: Facets | None = None
 
 
-def search(desk: Desk, asked: Question, *, with_facets: bool = False) -> SearchAnswer:
+def search(session: ReadSession, question: SearchQuestion, *, with_facets: bool = False) -> SearchAnswer:
     """Search. Filters are put into words: a page that shows them can also show the question they make."""
-    text = with_filters(asked.q, asked.filters)
-    answer = desk.searcher.search(text, page=asked.page, limit=asked.limit, explain=asked.explain)
-    told = {name: getattr(answer, name) for name in Answer.__struct_fields__}
+    text = with_filters(question.q, question.filters)
+    answer = session.searcher.search(text, page=question.page, limit=question.limit, explain=question.explain)
+    fields = {name: getattr(answer, name) for name in Answer.__struct_fields__}
     if answer.suggestion is not None:
-        told["suggestion"] = answer.suggestion.removesuffix(text.removeprefix(asked.q))
-    told["query"] = asked.q
-    found = facets(desk, asked.q, asked.filters, [hit.host for hit in answer.hits]) if with_facets else None
-    return SearchAnswer(**told, facets=found)
+        fields["suggestion"] = answer.suggestion.removesuffix(text.removeprefix(question.q))
+    fields["query"] = question.q
+    counted_facets = (
+        facets(session, question.q, question.filters, [hit.host for hit in answer.hits]) if with_facets else None
+    )
+    return SearchAnswer(**fields, facets=counted_facets)
 
 
 class Completions(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,14 +80,14 @@ class Completions(msgspec.Struct, frozen=True, kw_only=True):
     completions: list[str]
 
 
-def complete(desk: Desk, text: str, limit: int) -> Completions:
+def complete(session: ReadSession, text: str, limit: int) -> Completions:
     """Complete the last word."""
-    return Completions(query=text, completions=desk.searcher.complete(text, limit))
+    return Completions(query=text, completions=session.searcher.complete(text, limit))
 
 
-def word(desk: Desk, typed: str, order: Order, page_number: int, limit: int) -> WordEntry:
+def word(session: ReadSession, typed: str, order: DocumentOrder, page_number: int, limit: int) -> WordEntry:
     """The word table's entry of a word."""
-    return WordTable(desk.store, desk.index).entry(typed, order=order, page=page_number, limit=limit)
+    return WordTable(session.store, session.index).entry(typed, order=order, page=page_number, limit=limit)
 
 
 # -- a page ------------------------------------------------------------------------------------------------------------
@@ -103,16 +105,16 @@ class PageAnswer(ResourceRow, frozen=True, kw_only=True):
 
 def resource(store: Store, url: str) -> ResourceRow:
     """The resource that a person named."""
-    from_input(url)  # says what is wrong with it, if it is no URL at all
+    urls_from_input(url)  # says what is wrong with it, if it is no URL at all
     try:
-        return find(store, url)
+        return find_resource(store, url)
     except UsageError as error:
-        raise NotKnown(str(error)) from error
+        raise NotFound(str(error)) from error
 
 
-def page(desk: Desk, url: str, limit: int) -> PageAnswer:
+def page(session: ReadSession, url: str, limit: int) -> PageAnswer:
     """All that is known of a resource."""
-    store = desk.store
+    store = session.store
     row = resource(store, url)
     columns = {name: getattr(row, name) for name in ResourceRow.__struct_fields__ if name != "visits"}
     return PageAnswer(
@@ -139,25 +141,25 @@ class TextAnswer(msgspec.Struct, frozen=True, kw_only=True):
     text: list[TextRun]
 
 
-def text(desk: Desk, url: str) -> TextAnswer:
+def text(session: ReadSession, url: str) -> TextAnswer:
     """The text of a page."""
-    row = resource(desk.store, url)
-    runs = desk.store.text(row.id)
+    row = resource(session.store, url)
+    runs = session.store.text(row.id)
     if runs is None:
-        raise NotKnown(f"{row.url} has no text: {row.reason or row.outcome or row.state}.")
+        raise NotFound(f"{row.url} has no text: {row.reason or row.outcome or row.state}.")
     return TextAnswer(url=row.url, text=[TextRun(field=field.name.lower(), text=run) for field, run in runs])
 
 
 # -- what is there, and what goes on -----------------------------------------------------------------------------------
 
 
-class CrawlerTold(Crawler, frozen=True, kw_only=True):
+class CrawlerStatus(CrawlerRow, frozen=True, kw_only=True):
     """A crawler, and whether it works now."""
 
     at_work: bool
 
 
-class RoundTold(msgspec.Struct, frozen=True, kw_only=True):
+class RoundStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked of the web last."""
 
     id: int
@@ -174,16 +176,16 @@ class RoundTold(msgspec.Struct, frozen=True, kw_only=True):
 class Status(Counts, frozen=True, kw_only=True):
     """What is there, and what is going on now."""
 
-    crawlers: list[CrawlerTold]
+    crawlers: list[CrawlerStatus]
     rate: float  # pages a second, all crawlers together
-    round: RoundTold | None
+    round: RoundStatus | None
     version: int
     freshness: Freshness
 
 
-def status(desk: Desk) -> Status:
+def status(session: ReadSession) -> Status:
     """What is there, and what is going on now."""
-    store = desk.store
+    store = session.store
     at_work = [crawler for crawler in crawlers(store) if crawler.at_work]
     counts = store.counts()
     return Status(
@@ -193,61 +195,61 @@ def status(desk: Desk) -> Status:
         documents=counts.documents,
         crawlers=at_work,
         rate=sum(crawler.pages_per_second for crawler in at_work),
-        round=_round(store),
+        round=_round_status(store),
         version=store.version(),
-        freshness=_freshness(desk),
+        freshness=_freshness(session),
     )
 
 
-def crawlers(store: Store) -> list[CrawlerTold]:
+def crawlers(store: Store) -> list[CrawlerStatus]:
     """Who works here, and who did."""
     return [
-        CrawlerTold(**msgspec.structs.asdict(each), at_work=each.state not in {"stopped", "lost"})
+        CrawlerStatus(**msgspec.structs.asdict(each), at_work=each.state not in {"stopped", "lost"})
         for each in store.crawlers()
     ]
 
 
-def _round(store: Store) -> RoundTold | None:
+def _round_status(store: Store) -> RoundStatus | None:
     current = store.current_round()
     if current is None:
         return None
-    told = msgspec.structs.asdict(current)
-    return RoundTold(**told | {"settings": msgspec.json.decode(current.settings)})
+    fields = msgspec.structs.asdict(current)
+    return RoundStatus(**fields | {"settings": msgspec.json.decode(current.settings)})
 
 
-def _freshness(desk: Desk) -> Freshness:
-    settings = load(file=None, store_dir=local_directory(desk.place), environ=os.environ, flags={}).settings
-    return desk.store.freshness(schedule_of(settings.freshness, desk.store.paces()), time.time())
+def _freshness(session: ReadSession) -> Freshness:
+    settings = load(file=None, store_dir=local_directory(session.location), environ=os.environ, flags={}).settings
+    return session.store.freshness(schedule_from_settings(settings.freshness, session.store.pace_counts()), time.time())
 
 
-class Hosts(msgspec.Struct, frozen=True, kw_only=True):
+class HostList(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts, those with most pages first."""
 
     total: int
     hosts: list[HostRow]
 
 
-def hosts(desk: Desk, limit: int) -> Hosts:
+def hosts(session: ReadSession, limit: int) -> HostList:
     """The hosts."""
-    return Hosts(total=desk.store.counts().hosts, hosts=desk.store.hosts(limit))
+    return HostList(total=session.store.counts().hosts, hosts=session.store.hosts(limit))
 
 
-class Errors(msgspec.Struct, frozen=True, kw_only=True):
+class ErrorList(msgspec.Struct, frozen=True, kw_only=True):
     """What was not visited as it should have been, and why."""
 
     errors: list[ErrorRow]
     more: bool
 
 
-def errors(desk: Desk, outcome: str, limit: int, page_number: int) -> Errors:
+def errors(session: ReadSession, outcome: str, limit: int, page_number: int) -> ErrorList:
     """What went wrong."""
-    found = (row for row in desk.store.errors() if not outcome or row.outcome == outcome)
+    matching = (row for row in session.store.errors() if not outcome or row.outcome == outcome)
     first = (page_number - 1) * limit
-    rows = list(islice(found, first, first + limit + 1))
-    return Errors(errors=rows[:limit], more=len(rows) > limit)
+    rows = list(islice(matching, first, first + limit + 1))
+    return ErrorList(errors=rows[:limit], more=len(rows) > limit)
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
+class RateHistory(msgspec.Struct, frozen=True, kw_only=True):
     """How many visits and bytes there were in each of the last seconds, oldest first."""
 
     now: float
@@ -257,17 +259,17 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     bytes: list[int]
 
 
-def pace(store: Store, seconds: int, now: float) -> Pace:
+def rate_history(store: Store, seconds: int, now: float) -> RateHistory:
     """The last whole seconds; those without visits have 0."""
     end = int(now)
-    counted = {second: (pages, amount) for second, pages, amount in store.by_second(end - seconds)}
+    by_second = {second: (pages, amount) for second, pages, amount in store.visits_by_second(end - seconds)}
     span = range(end - seconds, end)
-    return Pace(
+    return RateHistory(
         now=now,
         step=1,
         seconds=list(span),
-        pages=[counted.get(second, (0, 0))[0] for second in span],
-        bytes=[counted.get(second, (0, 0))[1] for second in span],
+        pages=[by_second.get(second, (0, 0))[0] for second in span],
+        bytes=[by_second.get(second, (0, 0))[1] for second in span],
     )
 
 
@@ -279,31 +281,31 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Live(Counts, frozen=True, kw_only=True):
+class LiveStatus(Counts, frozen=True, kw_only=True):
     """What goes on, for those who watch."""
 
     now: float
     rate: float
     bytes_rate: float
     limit: str  # what holds the crawlers back
-    crawlers: list[CrawlerTold]
-    waiting: list[Waiting]
+    crawlers: list[CrawlerStatus]
+    waiting: list[WaitingHost]
     pages: list[LatestVisit]
     errors: list[LatestVisit]
     tick: Tick
 
 
-LATEST = 12  # pages and errors shown to those who watch
-NOBODY = 0  # the id of no crawler: what waits for anybody
+LATEST_COUNT = 12  # pages and errors shown to those who watch
+NO_CRAWLER = 0  # the id of no crawler: what waits for anybody
 
 
-def live(store: Store, now: float) -> Live:
+def live_status(store: Store, now: float) -> LiveStatus:
     """What goes on now."""
-    everybody = crawlers(store)
-    at_work = [crawler for crawler in everybody if crawler.at_work]
+    all_crawlers = crawlers(store)
+    at_work = [crawler for crawler in all_crawlers if crawler.at_work]
     counts = store.counts()
-    last = pace(store, 2, now)
-    return Live(
+    last = rate_history(store, 2, now)
+    return LiveStatus(
         now=now,
         resources=counts.resources,
         hosts=counts.hosts,
@@ -312,9 +314,9 @@ def live(store: Store, now: float) -> Live:
         rate=sum(crawler.pages_per_second for crawler in at_work),
         bytes_rate=sum(crawler.bytes_per_second for crawler in at_work),
         limit=", ".join(dict.fromkeys(crawler.limit for crawler in at_work if crawler.limit)),
-        crawlers=everybody,
-        waiting=store.waiting(NOBODY, LATEST),
-        pages=store.latest(LATEST),
-        errors=store.latest(LATEST, faults=True),
+        crawlers=all_crawlers,
+        waiting=store.waiting_hosts(NO_CRAWLER, LATEST_COUNT),
+        pages=store.latest_visits(LATEST_COUNT),
+        errors=store.latest_visits(LATEST_COUNT, faults=True),
         tick=Tick(second=last.seconds[0], pages=last.pages[0], bytes=last.bytes[0]),
     )

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.crawl.parse import PageParser
     from gossamer.model import Page, ParseJob
+    from gossamer.parse.page_parser import PageParser
 
 MARK = b"<!--fault:"
 
@@ -45,7 +45,7 @@ FAULTS: dict[bytes, Callable[[], object]] = {
 def _install() -> None:
     import msgspec
 
-    from gossamer.crawl.parse import PageParser
+    from gossamer.parse.page_parser import PageParser
 
     honest = PageParser.parse
 
@@ -60,5 +60,5 @@ def _install() -> None:
     PageParser.parse = parse  # type: ignore[method-assign]
 
 
-if "gossamer.crawl.parser_process" in sys.orig_argv:
+if "gossamer.parse.parser_process" in sys.orig_argv:
     _install()

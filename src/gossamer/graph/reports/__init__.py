@@ -2,7 +2,7 @@
 
 In comes a store, out come rows. A report is one value (`base.Report`) with a stable code, a severity, and the sentences
 that say why it matters and what to do; `registry.REPORTS` lists them all. Most are one question that the store answers
-set-based (`gossamer.store.questions`). Those that look into the pages themselves do so in processes of their own
+set-based (`gossamer.store.read.questions`). Those that look into the pages themselves do so in processes of their own
 (`inspection`), because pages are hostile.
 
 Reading order
@@ -14,6 +14,6 @@ Reading order
     `languages`   what hreflang may say
 """
 
-from gossamer.graph.reports.making import made
+from gossamer.graph.reports.run import run_report
 
-__all__ = ["made"]
+__all__ = ["run_report"]

@@ -6,18 +6,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from gossamer.model import Value
-from gossamer.store.questions import Question
+from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from gossamer.store.base import Store
+    from gossamer.store.protocol import Store
 
-Row = tuple[Any, ...]
+ReportRow = tuple[Any, ...]
 ColumnType = Literal["text", "integer", "number", "flag", "time"]
 
 # Columns that are no text; a name means the same in every report.
-TYPES: dict[ColumnType, frozenset[str]] = {
+COLUMN_TYPES: dict[ColumnType, frozenset[str]] = {
     "integer": frozenset(
         {
             "answers", "backlinks", "bytes", "bytes_before", "canonicals", "characters", "copies", "count", "depth",
@@ -46,16 +46,16 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-def _silently(_: str) -> None:
+def _ignore_progress(_: str) -> None:
     """Nobody wants to know."""
 
 
-class Options(Value, frozen=True, kw_only=True):
+class ReportOptions(Value, frozen=True, kw_only=True):
     """What a report is asked about, where it is asked about something."""
 
     resource: int | None = None  # its DocID
     since: float = 0.0  # Unix time
-    tell: Callable[[str], None] = _silently  # told again and again how far a long report is
+    on_progress: Callable[[str], None] = _ignore_progress  # told again and again how far a long report is
 
 
 class Report(Value, frozen=True, kw_only=True):
@@ -68,44 +68,46 @@ class Report(Value, frozen=True, kw_only=True):
     why: str
     fix: str
     columns: tuple[str, ...]
-    rows: Callable[[Store, Options], Iterator[Row]]
+    rows: Callable[[Store, ReportOptions], Iterator[ReportRow]]
     needs: tuple[Literal["links", "source"], ...] = ()  # what a crawl may leave out, and this needs
     takes: tuple[Literal["url", "since"], ...] = ()
 
 
 def column_type(name: str) -> ColumnType:
     """What the values of a column are."""
-    return next((kind for kind, names in TYPES.items() if name in names), "text")
+    return next((kind for kind, names in COLUMN_TYPES.items() if name in names), "text")
 
 
-def asking(question: Question, **values: str | float | bytes) -> Callable[[Store, Options], Iterator[Row]]:
+def question_rows(
+    question: Question, **values: str | float | bytes
+) -> Callable[[Store, ReportOptions], Iterator[ReportRow]]:
     """The rows of a report that is one question to the store."""
 
-    def rows(store: Store, options: Options) -> Iterator[Row]:
-        own = {"resource": options.resource or 0, "since": options.since}
-        asked = {name: own[name] for name in question.values if name in own}
-        return store.ask(question, **values, **asked)
+    def rows(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+        option_values = {"resource": options.resource or 0, "since": options.since}
+        arguments = {name: option_values[name] for name in question.values if name in option_values}
+        return store.ask(question, **values, **arguments)
 
     return rows
 
 
-class Lack(Value, frozen=True, kw_only=True):
+class MissingData(Value, frozen=True, kw_only=True):
     """Why a report is incomplete, or cannot be made at all."""
 
     reason: str
-    wholly: bool  # of all pages, so that an empty report would mean nothing
+    is_total: bool  # of all pages, so that an empty report would mean nothing
 
 
-def lacks(store: Store, reports: Sequence[Report]) -> dict[str, Lack]:
+def find_missing_data(store: Store, reports: Sequence[Report]) -> dict[str, MissingData]:
     """What stored parts the reports miss, by code; without those that miss none."""
     if not any(report.needs for report in reports):
         return {}
     pages, *without = next(store.ask(Question.KEPT))
     missing = dict(zip(("links", "source"), without, strict=True))
-    found: dict[str, Lack] = {}
+    by_code: dict[str, MissingData] = {}
     for report in reports:
         part = max(report.needs, key=missing.__getitem__, default=None)
         if part and missing[part]:
-            said = f"{missing[part]:,} of {pages:,} pages were stored without their {part} (--no-{part})"
-            found[report.code] = Lack(reason=said, wholly=missing[part] == pages)
-    return found
+            reason = f"{missing[part]:,} of {pages:,} pages were stored without their {part} (--no-{part})"
+            by_code[report.code] = MissingData(reason=reason, is_total=missing[part] == pages)
+    return by_code

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.questions import Question
+from gossamer.graph.reports.base import Report, Severity, question_rows
+from gossamer.store.read.questions import Question
 
 REPORTS = (
     Report(
@@ -14,7 +14,7 @@ REPORTS = (
         why="Search engines cannot know which one is meant, and ignore them all.",
         fix="Leave one, in the head of the page or in its Link header.",
         columns=Question.SEVERAL_CANONICALS.columns,
-        rows=asking(Question.SEVERAL_CANONICALS),
+        rows=question_rows(Question.SEVERAL_CANONICALS),
         needs=("links",),
     ),
     Report(
@@ -25,7 +25,7 @@ REPORTS = (
         why="The page gives up its place in favour of one that cannot take it.",
         fix="Name a page that answers 200 and may be listed, or the page itself.",
         columns=Question.CANONICALS_TO_ERRORS.columns,
-        rows=asking(Question.CANONICALS_TO_ERRORS),
+        rows=question_rows(Question.CANONICALS_TO_ERRORS),
         needs=("links",),
     ),
     Report(
@@ -36,7 +36,7 @@ REPORTS = (
         why="Search engines may stop half-way, and list a page that is not the one meant.",
         fix="Name the last page of the chain at once.",
         columns=Question.CANONICAL_CHAINS.columns,
-        rows=asking(Question.CANONICAL_CHAINS),
+        rows=question_rows(Question.CANONICAL_CHAINS),
         needs=("links",),
     ),
     Report(
@@ -47,7 +47,7 @@ REPORTS = (
         why="Search engines see the links and not the page: it is not listed by its content, nor passes importance on.",
         fix="Allow it in robots.txt, or mark links to what is not for search engines with rel=nofollow.",
         columns=Question.BLOCKED_BY_ROBOTS.columns,
-        rows=asking(Question.BLOCKED_BY_ROBOTS),
+        rows=question_rows(Question.BLOCKED_BY_ROBOTS),
         needs=("links",),
     ),
     Report(
@@ -58,7 +58,7 @@ REPORTS = (
         why="A sitemap is a promise of pages to list; search engines trust one less that does not hold it.",
         fix="Take the entry out of the sitemap, or mend what it names.",
         columns=Question.SITEMAP_NOT_LISTED.columns,
-        rows=asking(Question.SITEMAP_NOT_LISTED),
+        rows=question_rows(Question.SITEMAP_NOT_LISTED),
         needs=("links",),
     ),
     Report(
@@ -69,7 +69,7 @@ REPORTS = (
         why="They may be good or not: this crawl did not look.",
         fix="Go on with the crawl, or widen its scope or limits; `reason` says which one held it back.",
         columns=Question.SITEMAP_NOT_VISITED.columns,
-        rows=asking(Question.SITEMAP_NOT_VISITED),
+        rows=question_rows(Question.SITEMAP_NOT_VISITED),
         needs=("links",),
     ),
     Report(
@@ -80,7 +80,7 @@ REPORTS = (
         why="Search engines learn later of them, and of their changes.",
         fix="Add them to the sitemap.",
         columns=Question.IN_NO_SITEMAP.columns,
-        rows=asking(Question.IN_NO_SITEMAP),
+        rows=question_rows(Question.IN_NO_SITEMAP),
         needs=("links",),
     ),
     Report(
@@ -91,6 +91,6 @@ REPORTS = (
         why="Search engines, which follow robots.txt or a sitemap index to them, get nothing or only a part.",
         fix="Mend the file as `reason` says, or take its name away.",
         columns=Question.UNREADABLE_SITEMAPS.columns,
-        rows=asking(Question.UNREADABLE_SITEMAPS),
+        rows=question_rows(Question.UNREADABLE_SITEMAPS),
     ),
 )

@@ -17,41 +17,41 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.cores import cores
+from gossamer.basics.cores import available_cores
 from gossamer.errors import ParserFault
-from gossamer.graph.reports.inspector import HEADER, MEMORY_MIB, SECONDS, Found, Job
+from gossamer.graph.reports.inspector import LENGTH_BYTES, MAX_SECONDS, MEMORY_MIB, InspectionJob, InspectionResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
 
-AHEAD = 4  # pages read ahead for each process
-_LAST_BREATH = 2.0  # seconds a process has to end by itself
+JOBS_AHEAD = 4  # pages read ahead for each process
+_EXIT_SECONDS = 2.0  # seconds a process has to end by itself
 
 
-def inspected(jobs: Iterable[Job], processes: int | None = None) -> Iterator[Found]:
+def inspect_pages(jobs: Iterable[InspectionJob], processes: int | None = None) -> Iterator[InspectionResult]:
     """What was found in each page, in the order of the jobs."""
-    many = processes or cores()
-    free: queue.SimpleQueue[_Inspector] = queue.SimpleQueue()
-    inspectors = [_Inspector() for _ in range(many)]
+    process_count = processes or available_cores()
+    idle: queue.SimpleQueue[_Inspector] = queue.SimpleQueue()
+    inspectors = [_Inspector() for _ in range(process_count)]
     for inspector in inspectors:
-        free.put(inspector)
+        idle.put(inspector)
     try:
-        with ThreadPoolExecutor(many) as threads:
-            yield from _in_order(threads, free, jobs, many * AHEAD)
+        with ThreadPoolExecutor(process_count) as threads:
+            yield from _ordered_results(threads, idle, jobs, process_count * JOBS_AHEAD)
     finally:
         for inspector in inspectors:
-            inspector.end()
+            inspector.stop()
 
 
-def _in_order(
-    threads: ThreadPoolExecutor, free: queue.SimpleQueue[_Inspector], jobs: Iterable[Job], most: int
-) -> Iterator[Found]:
-    ahead: deque[Future[Found]] = deque()
+def _ordered_results(
+    threads: ThreadPoolExecutor, idle: queue.SimpleQueue[_Inspector], jobs: Iterable[InspectionJob], max_ahead: int
+) -> Iterator[InspectionResult]:
+    ahead: deque[Future[InspectionResult]] = deque()
     try:
         for job in jobs:
-            ahead.append(threads.submit(_one, free, job))
-            if len(ahead) > most:
+            ahead.append(threads.submit(_inspect_page, idle, job))
+            if len(ahead) > max_ahead:
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
@@ -60,12 +60,12 @@ def _in_order(
             future.cancel()
 
 
-def _one(free: queue.SimpleQueue[_Inspector], job: Job) -> Found:
-    inspector = free.get()
+def _inspect_page(idle: queue.SimpleQueue[_Inspector], job: InspectionJob) -> InspectionResult:
+    inspector = idle.get()
     try:
-        return inspector.look_into(job)
+        return inspector.inspect(job)
     finally:
-        free.put(inspector)
+        idle.put(inspector)
 
 
 class _Inspector:
@@ -73,25 +73,25 @@ class _Inspector:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._decode = msgspec.msgpack.Decoder(Found).decode
+        self._decode = msgspec.msgpack.Decoder(InspectionResult).decode
 
-    def look_into(self, job: Job) -> Found:
-        process = self._process = self._process or _start()
+    def inspect(self, job: InspectionJob) -> InspectionResult:
+        process = self._process = self._process or _start_process()
         assert process.stdin is not None
         assert process.stdout is not None
         message = msgspec.msgpack.encode(job)
         try:
-            process.stdin.write(len(message).to_bytes(HEADER, "big") + message)
+            process.stdin.write(len(message).to_bytes(LENGTH_BYTES, "big") + message)
             process.stdin.flush()
-            size = process.stdout.read(HEADER)
+            size = process.stdout.read(LENGTH_BYTES)
             answer = process.stdout.read(int.from_bytes(size, "big"))
         except BrokenPipeError:
             size = answer = b""
-        if len(size) == HEADER and len(answer) == int.from_bytes(size, "big"):
+        if len(size) == LENGTH_BYTES and len(answer) == int.from_bytes(size, "big"):
             return self._decode(answer)
-        return Found(job.page, (), _last_word(self.end()))
+        return InspectionResult(job.page, (), _describe_exit(self.stop()))
 
-    def end(self) -> int:
+    def stop(self) -> int:
         """Let the process end, or make it; gives its exit code."""
         process, self._process = self._process, None
         if process is None:
@@ -102,13 +102,13 @@ class _Inspector:
         with suppress(BrokenPipeError):  # it is dead, and what was left to write with it
             process.stdin.close()
         try:
-            return process.wait(_LAST_BREATH)
+            return process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     try:
         process = subprocess.Popen(
             # -P: what lies in the working directory must not be imported
@@ -121,7 +121,7 @@ def _start() -> subprocess.Popen[bytes]:
     except OSError as error:
         raise ParserFault(f"No process could be started to look into pages ({error.strerror}).") from error
     assert process.stdout is not None
-    if len(process.stdout.read(HEADER)) < HEADER:  # it says so when it is ready
+    if len(process.stdout.read(LENGTH_BYTES)) < LENGTH_BYTES:  # it says so when it is ready
         process.communicate()
         raise ParserFault(
             "Processes to look into pages do not start: try `python -m gossamer.graph.reports.inspector`."
@@ -129,7 +129,7 @@ def _start() -> subprocess.Popen[bytes]:
     return process
 
 
-def _last_word(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code == -signal.SIGALRM:
-        return f"it takes longer than {SECONDS:.0f} s"
+        return f"it takes longer than {MAX_SECONDS:.0f} s"
     return f"the process that looked into it ended with {code} (it may use {MEMORY_MIB} MiB)"

@@ -28,15 +28,15 @@ REGIONS = frozenset(
     uz va vc ve vg vi vn vu wf ws ye yt za zm zw
     """.split()  # noqa: SIM905  a table is read more easily than a list
 )
-_FORM = re.compile(r"([a-z]+)(?:-([a-z]{4}))?(?:-([a-z0-9]+))?")
+_HREFLANG = re.compile(r"([a-z]+)(?:-([a-z]{4}))?(?:-([a-z0-9]+))?")
 
 
-def fault_of(value: str) -> str:
+def hreflang_fault(value: str) -> str:
     """What is wrong with the value of an hreflang attribute, "" when nothing is."""
     value = value.strip().lower()
     if value == "x-default":
         return ""
-    parts = _FORM.fullmatch(value)
+    parts = _HREFLANG.fullmatch(value)
     if parts is None:
         return "not a language, or a language and a region joined by a hyphen"
     language, _, region = parts.groups()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.questions import Question
+from gossamer.graph.reports.base import Report, Severity, question_rows
+from gossamer.store.read.questions import Question
 
 MOST_LINKED = 100  # pages listed
 MANY_TEXTS = 10  # different texts of links to one page that are worth a look
@@ -23,9 +23,9 @@ GENERIC_TEXTS = (
     "klik hier", "lees meer", "meer", "czytaj więcej", "kliknij tutaj", "tutaj", "więcej",
     "здесь", "подробнее", "читать далее", "こちら", "続きを読む", "点击这里", "阅读更多", "更多",
 )  # fmt: skip
-AROUND = " .…!:;,»«\u203a\u2039>→⟶➔()[]"  # characters around a text that do not change what it says
-LONGEST = 40  # characters; a longer text says something
-_GENERIC = msgspec.json.encode(GENERIC_TEXTS).decode()
+IGNORED_AROUND = " .…!:;,»«\u203a\u2039>→⟶➔()[]"  # characters around a text that do not change what it says
+MAX_GENERIC_LENGTH = 40  # characters; a longer text says something
+_GENERIC_JSON = msgspec.json.encode(GENERIC_TEXTS).decode()
 
 REPORTS = (
     Report(
@@ -36,7 +36,7 @@ REPORTS = (
         why="Readers and search engines that follow such a link get an error instead of what it promises.",
         fix="Correct the link on the page in `source`, or put something back at `url`, or redirect it.",
         columns=Question.BROKEN_LINKS.columns,
-        rows=asking(Question.BROKEN_LINKS),
+        rows=question_rows(Question.BROKEN_LINKS),
         needs=("links",),
     ),
     Report(
@@ -47,7 +47,7 @@ REPORTS = (
         why="The server answered 401, 402, 403, 407 or 451, or asked to slow down: nobody knows if the link is good.",
         fix="If visitors may not see it either, say so beside the link; else crawl with a password, or more slowly.",
         columns=Question.CLOSED_LINKS.columns,
-        rows=asking(Question.CLOSED_LINKS),
+        rows=question_rows(Question.CLOSED_LINKS),
         needs=("links",),
     ),
     Report(
@@ -58,7 +58,7 @@ REPORTS = (
         why="Search engines may not find the page by them, and it gets none of the importance of the page that links.",
         fix="Take rel=nofollow off links to your own pages, or the robots meta element off the page.",
         columns=Question.NOFOLLOW_LINKS.columns,
-        rows=asking(Question.NOFOLLOW_LINKS),
+        rows=question_rows(Question.NOFOLLOW_LINKS),
         needs=("links",),
     ),
     Report(
@@ -69,7 +69,7 @@ REPORTS = (
         why="Screen readers have nothing to say, and search engines learn nothing about the page that is linked to.",
         fix="Give the link a text, or the image in it an alt text.",
         columns=Question.EMPTY_ANCHORS.columns,
-        rows=asking(Question.EMPTY_ANCHORS),
+        rows=question_rows(Question.EMPTY_ANCHORS),
         needs=("links",),
     ),
     Report(
@@ -80,7 +80,9 @@ REPORTS = (
         why="Out of its sentence such a text tells neither people nor search engines where it leads.",
         fix="Let the link's text name what is behind it.",
         columns=Question.GENERIC_ANCHORS.columns,
-        rows=asking(Question.GENERIC_ANCHORS, texts=_GENERIC, around=AROUND, longest=LONGEST),
+        rows=question_rows(
+            Question.GENERIC_ANCHORS, texts=_GENERIC_JSON, around=IGNORED_AROUND, longest=MAX_GENERIC_LENGTH
+        ),
         needs=("links",),
     ),
     Report(
@@ -91,7 +93,7 @@ REPORTS = (
         why="Readers cannot tell the links apart by what they say (WCAG 2.4.9). `url`, `other`: two of the targets.",
         fix="Give each of the links a text of its own.",
         columns=Question.AMBIGUOUS_ANCHORS.columns,
-        rows=asking(Question.AMBIGUOUS_ANCHORS, texts=_GENERIC, around=AROUND),
+        rows=question_rows(Question.AMBIGUOUS_ANCHORS, texts=_GENERIC_JSON, around=IGNORED_AROUND),
         needs=("links",),
     ),
     Report(
@@ -102,7 +104,7 @@ REPORTS = (
         why="Many names for one page may mean that nobody knows what it is about, or that it is about too much.",
         fix="Look at its links (`gossamer report inlinks --url URL`); agree on one name where that helps.",
         columns=Question.VARIED_ANCHORS.columns,
-        rows=asking(Question.VARIED_ANCHORS, least=MANY_TEXTS),
+        rows=question_rows(Question.VARIED_ANCHORS, least=MANY_TEXTS),
         needs=("links",),
     ),
     Report(
@@ -113,7 +115,7 @@ REPORTS = (
         why="They are what the site itself holds for important, and the texts are what it calls them.",
         fix="If they are not the pages that matter most, link more to those that are.",
         columns=Question.MOST_LINKED.columns,
-        rows=asking(Question.MOST_LINKED, most=MOST_LINKED),
+        rows=question_rows(Question.MOST_LINKED, most=MOST_LINKED),
         needs=("links",),
     ),
     Report(
@@ -124,7 +126,7 @@ REPORTS = (
         why="They are what has to be changed when the page moves, and what others call it.",
         fix="Nothing by itself: this is a list to work with.",
         columns=Question.INLINKS.columns,
-        rows=asking(Question.INLINKS),
+        rows=question_rows(Question.INLINKS),
         needs=("links",),
         takes=("url",),
     ),
@@ -136,7 +138,7 @@ REPORTS = (
         why="They are where its readers can go next, and whether they get there.",
         fix="Nothing by itself: this is a list to work with.",
         columns=Question.OUTLINKS.columns,
-        rows=asking(Question.OUTLINKS),
+        rows=question_rows(Question.OUTLINKS),
         needs=("links",),
         takes=("url",),
     ),
@@ -148,7 +150,7 @@ REPORTS = (
         why="Pages with few links to them are hard to find; pages with very many links are hard to read.",
         fix="Link to what matters from where readers are.",
         columns=Question.LINK_COUNTS.columns,
-        rows=asking(Question.LINK_COUNTS),
+        rows=question_rows(Question.LINK_COUNTS),
         needs=("links",),
     ),
     Report(
@@ -159,7 +161,7 @@ REPORTS = (
         why="This is the neighbourhood of a site: whom it sends its readers to, and who sends it theirs.",
         fix="Nothing by itself: this is a list to work with.",
         columns=Question.HOST_BONDS.columns,
-        rows=asking(Question.HOST_BONDS),
+        rows=question_rows(Question.HOST_BONDS),
         needs=("links",),
     ),
 )

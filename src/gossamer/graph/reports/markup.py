@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 from markupever import QUIRKS_MODE_FULL, HtmlOptions, Parser
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.crawl.charset import as_utf8
-from gossamer.store.packed import decode_source
+from gossamer.parse.charset import convert_to_utf8
+from gossamer.store.content import decode_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.graph.reports.inspector import Job
+    from gossamer.graph.reports.inspector import InspectionJob
 
     Fault = tuple[str, int, int | None, str]  # fault, how often, line of the first, detail
 
-MOST_IDS = 5  # named in a row
-LONGEST_ID = 40  # characters shown of one
-LONGEST_DETAIL = 100  # characters
+MAX_IDS_SHOWN = 5  # named in a row
+MAX_ID_LENGTH = 40  # characters shown of one
+MAX_DETAIL_LENGTH = 100  # characters
 NO_DOCTYPE = "no doctype, or an outdated one"
-OTHER = "syntax error"
+OTHER_FAULT = "syntax error"
 # What a message of html5ever means: the first that is found in it.
-_MEANINGS = tuple(
+_FAULT_PATTERNS = tuple(
     (re.compile(pattern), meaning)
     for pattern, meaning in (
         (r"DOCTYPE|insertion mode Initial", NO_DOCTYPE),
@@ -51,9 +51,9 @@ _MEANINGS = tuple(
         (r"in state (?:MarkupDeclaration|Comment|BogusComment)", "faulty comment or declaration"),
     )
 )
-_LONGER = ("Unexpected token", "Unexpected open tag", "Unexpected open element", "Invalid character reference")
+_EXACT_PREFIXES = ("Unexpected token", "Unexpected open tag", "Unexpected open element", "Invalid character reference")
 # The part of a message that names what it is about, and how that is written.
-_NAMES = (
+_DETAIL_PATTERNS = (
     (re.compile(r"kind: StartTag, name: Atom\(\W*([\w:-]+)"), "<{}>"),
     (re.compile(r"kind: EndTag, name: Atom\(\W*([\w:-]+)"), "</{}>"),
     (re.compile(r"open tag \{[^}]*\}:([\w:-]+)"), "<{}>"),
@@ -62,56 +62,56 @@ _NAMES = (
 )
 
 
-def faults_in(job: Job) -> Iterator[Fault]:
+def markup_faults(job: InspectionJob) -> Iterator[Fault]:
     """The faults of a page, each kind once."""
-    html, _ = as_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
-    parser = _parsed(html)
+    html, _ = convert_to_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
+    parser = _parse(html)
     if parser.quirks_mode == QUIRKS_MODE_FULL:
         yield NO_DOCTYPE, 1, 1, ""
     if messages := parser.errors():
-        yield from _faults(html, messages, _with_names(html, messages))
+        yield from _message_faults(html, messages, _exact_messages(html, messages))
     yield from _repeated_ids(html)
 
 
-def _parsed(html: bytes, *, exact: bool = False) -> Parser:
+def _parse(html: bytes, *, exact: bool = False) -> Parser:
     return Parser(HtmlOptions(exact_errors=exact)).process(html).finish()
 
 
-def _with_names(html: bytes, messages: list[str]) -> list[str]:
+def _exact_messages(html: bytes, messages: list[str]) -> list[str]:
     """The same messages with the names of what they are about; to get these takes twice as long, so not at first.
 
     Exact messages are some more, so they are told by how they begin.
     """
-    exact = _parsed(html, exact=True).errors()
-    longer = {begin: iter([message for message in exact if message.startswith(begin)]) for begin in _LONGER}
-    begins = (next((begin for begin in _LONGER if message.startswith(begin)), "") for message in messages)
+    exact = _parse(html, exact=True).errors()
+    longer = {begin: iter([message for message in exact if message.startswith(begin)]) for begin in _EXACT_PREFIXES}
+    begins = (next((begin for begin in _EXACT_PREFIXES if message.startswith(begin)), "") for message in messages)
     return [next(longer[begin], message) if begin else message for begin, message in zip(begins, messages, strict=True)]
 
 
-def _faults(html: bytes, messages: list[str], named: list[str]) -> Iterator[Fault]:
-    kinds = [_meaning(message) for message in named]
+def _message_faults(html: bytes, messages: list[str], exact_messages: list[str]) -> Iterator[Fault]:
+    kinds = [_fault_name(message) for message in exact_messages]
     for kind, count in Counter(kinds).items():
         if kind != NO_DOCTYPE:
             first = kinds.index(kind)
-            yield kind, count, _line(html, messages[: first + 1]), _detail(messages[first], named[first])
+            yield kind, count, _fault_line(html, messages[: first + 1]), _detail(messages[first], exact_messages[first])
 
 
-def _meaning(message: str) -> str:
-    return next((meaning for pattern, meaning in _MEANINGS if pattern.search(message)), OTHER)
+def _fault_name(message: str) -> str:
+    return next((meaning for pattern, meaning in _FAULT_PATTERNS if pattern.search(message)), OTHER_FAULT)
 
 
-def _detail(message: str, named: str) -> str:
-    names = ((pattern.search(named), form) for pattern, form in _NAMES)
-    return next((form.format(name[1]) for name, form in names if name), message)[:LONGEST_DETAIL]
+def _detail(message: str, exact_message: str) -> str:
+    names = ((pattern.search(exact_message), form) for pattern, form in _DETAIL_PATTERNS)
+    return next((form.format(name[1]) for name, form in names if name), message)[:MAX_DETAIL_LENGTH]
 
 
-def _line(html: bytes, messages: list[str]) -> int:
+def _fault_line(html: bytes, messages: list[str]) -> int:
     """The line with which the last of these messages comes."""
     lines = html.splitlines(keepends=True)
     least, most = 1, len(lines)
     while least < most:
         middle = (least + most) // 2
-        if _parsed(b"".join(lines[:middle])).errors()[: len(messages)] == messages:
+        if _parse(b"".join(lines[:middle])).errors()[: len(messages)] == messages:
             most = middle
         else:
             least = middle + 1
@@ -120,7 +120,7 @@ def _line(html: bytes, messages: list[str]) -> int:
 
 def _repeated_ids(html: bytes) -> Iterator[Fault]:
     ids = Counter(node.attributes.get("id") for node in LexborHTMLParser(html).css("[id]"))
-    repeated = [str(name)[:LONGEST_ID] for name, count in ids.items() if name and count > 1]
+    repeated = [str(name)[:MAX_ID_LENGTH] for name, count in ids.items() if name and count > 1]
     if repeated:
-        more = f" and {len(repeated) - MOST_IDS} more" if len(repeated) > MOST_IDS else ""
-        yield "id used twice", len(repeated), None, ", ".join(repeated[:MOST_IDS]) + more
+        more = f" and {len(repeated) - MAX_IDS_SHOWN} more" if len(repeated) > MAX_IDS_SHOWN else ""
+        yield "id used twice", len(repeated), None, ", ".join(repeated[:MAX_IDS_SHOWN]) + more

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.questions import Question
+from gossamer.graph.reports.base import Report, Severity, question_rows
+from gossamer.store.read.questions import Question
 
 REPORTS = (
     Report(
@@ -14,7 +14,7 @@ REPORTS = (
         why="It tells at a glance how healthy a site is, and how much of it was not visited.",
         fix="`gossamer errors` and the other reports list what is behind the numbers.",
         columns=Question.STATUSES.columns,
-        rows=asking(Question.STATUSES),
+        rows=question_rows(Question.STATUSES),
     ),
     Report(
         code="WEB002",
@@ -24,7 +24,7 @@ REPORTS = (
         why="A page that is not listed is not found, and often nobody meant it to be left out.",
         fix="Check that each is meant to be left out; `reason` says by what.",
         columns=Question.NOT_LISTED.columns,
-        rows=asking(Question.NOT_LISTED),
+        rows=question_rows(Question.NOT_LISTED),
     ),
     Report(
         code="WEB003",
@@ -34,7 +34,7 @@ REPORTS = (
         why="Readers and search engines seldom go more than a few links deep.",
         fix="Link to deep pages that matter from pages nearer to the start.",
         columns=Question.DEPTHS.columns,
-        rows=asking(Question.DEPTHS),
+        rows=question_rows(Question.DEPTHS),
     ),
     Report(
         code="WEB004",
@@ -44,7 +44,7 @@ REPORTS = (
         why="They are known from a sitemap, a feed or an earlier crawl, but no reader finds the way to them.",
         fix="Link to them, or take them away.",
         columns=Question.ORPHANS.columns,
-        rows=asking(Question.ORPHANS),
+        rows=question_rows(Question.ORPHANS),
         needs=("links",),
     ),
     Report(
@@ -55,7 +55,7 @@ REPORTS = (
         why="Large pages are slow on slow lines, and cost money on mobile ones.",
         fix="Look at what makes the largest ones large.",
         columns=Question.SIZES.columns,
-        rows=asking(Question.SIZES),
+        rows=question_rows(Question.SIZES),
     ),
     Report(
         code="WEB006",
@@ -65,7 +65,7 @@ REPORTS = (
         why="What a crawler waits for, every reader waits for.",
         fix="Look at the server where the higher percentiles are far from the median.",
         columns=Question.TIMES.columns,
-        rows=asking(Question.TIMES),
+        rows=question_rows(Question.TIMES),
     ),
     Report(
         code="WEB007",
@@ -75,7 +75,7 @@ REPORTS = (
         why="It tells what happened on a site between two crawls.",
         fix="Nothing by itself: this is a list to work with.",
         columns=Question.CHANGES.columns,
-        rows=asking(Question.CHANGES),
+        rows=question_rows(Question.CHANGES),
         takes=("since",),
     ),
 )

@@ -5,42 +5,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from gossamer.graph.reports.base import Report, Severity
-from gossamer.graph.reports.inspection import inspected
-from gossamer.graph.reports.inspector import Job
-from gossamer.graph.reports.languages import fault_of
-from gossamer.store.questions import Question
+from gossamer.graph.reports.inspection import inspect_pages
+from gossamer.graph.reports.inspector import InspectionJob
+from gossamer.graph.reports.languages import hreflang_fault
+from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.graph.reports.base import Options, Row
-    from gossamer.graph.reports.inspector import Found
-    from gossamer.store.base import Store
+    from gossamer.graph.reports.base import ReportOptions, ReportRow
+    from gossamer.graph.reports.inspector import InspectionResult
+    from gossamer.store.protocol import Store
 
-REACHED = frozenset({"fetched", "not modified"})
+REACHED_OUTCOMES = frozenset({"fetched", "not modified"})
 
 
-def _looked_into(
-    store: Store, question: Question, what: Literal["hreflang", "markup"], options: Options
-) -> Iterator[tuple[str, Found]]:
+def _inspect_each(
+    store: Store, question: Question, check: Literal["hreflang", "markup"], options: ReportOptions
+) -> Iterator[tuple[str, InspectionResult]]:
     """Each page that was asked for, by its URL, with what was found in it."""
     urls: dict[int, str] = {}
 
-    def jobs() -> Iterator[Job]:
+    def jobs() -> Iterator[InspectionJob]:
         for page, url, charset, source in store.ask(question):
             urls[page] = url
-            yield Job(page, what, url, charset, source)
+            yield InspectionJob(page, check, url, charset, source)
 
-    for number, found in enumerate(inspected(jobs()), start=1):
-        options.tell(f"{number:,} pages looked into")
-        yield urls.pop(found.page), found
+    for number, result in enumerate(inspect_pages(jobs()), start=1):
+        options.on_progress(f"{number:,} pages looked into")
+        yield urls.pop(result.page), result
 
 
-def _malformed(store: Store, options: Options) -> Iterator[Row]:
-    for url, found in _looked_into(store, Question.SOURCES, "markup", options):
-        yield from ((url, *fault) for fault in found.rows)
-        if found.why_not:
-            yield url, "could not be looked into", 1, None, found.why_not
+def _markup_rows(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+    for url, result in _inspect_each(store, Question.SOURCES, "markup", options):
+        yield from ((url, *fault) for fault in result.rows)
+        if result.failure:
+            yield url, "could not be looked into", 1, None, result.failure
 
 
 # -- hreflang ----------------------------------------------------------------------------------------------------------
@@ -49,55 +49,61 @@ def _malformed(store: Store, options: Options) -> Iterator[Row]:
 class Translations(NamedTuple):
     """What the pages of a web say of their translations."""
 
-    said: dict[str, dict[str, list[str]]]  # page -> target -> languages, as written
+    annotations: dict[str, dict[str, list[str]]]  # page -> target -> languages, as written
     targets: dict[str, tuple[str, str, bool]]  # URL -> state, outcome, whether it could be listed
-    unread: dict[str, str]  # pages that could not be looked into, and why
+    failures: dict[str, str]  # pages that could not be looked into, and why
 
 
-def _translations(store: Store, options: Options) -> Translations:
+def _read_translations(store: Store, options: ReportOptions) -> Translations:
     targets = {url: (state, outcome, bool(listed)) for url, state, outcome, listed in store.ask(Question.ALTERNATES)}
-    said: dict[str, dict[str, list[str]]] = {}
-    unread: dict[str, str] = {}
+    annotations: dict[str, dict[str, list[str]]] = {}
+    failures: dict[str, str] = {}
     if not targets:  # most webs have none, and looking for pages that do takes as long again
-        return Translations(said, targets, unread)
-    for url, found in _looked_into(store, Question.HREFLANG_SOURCES, "hreflang", options):
-        for language, target in found.rows:
-            said.setdefault(url, {}).setdefault(target, []).append(language)
-        if found.why_not:
-            unread[url] = found.why_not
-    return Translations(said, targets, unread)
+        return Translations(annotations, targets, failures)
+    for url, result in _inspect_each(store, Question.HREFLANG_SOURCES, "hreflang", options):
+        for language, target in result.rows:
+            annotations.setdefault(url, {}).setdefault(target, []).append(language)
+        if result.failure:
+            failures[url] = result.failure
+    return Translations(annotations, targets, failures)
 
 
-def _invalid(store: Store, options: Options) -> Iterator[Row]:
-    said, _, unread = _translations(store, options)
-    for page, targets in said.items():
+def _invalid_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+    annotations, _, failures = _read_translations(store, options)
+    for page, targets in annotations.items():
         for target, languages in targets.items():
-            yield from ((page, language, target, fault) for language in languages if (fault := fault_of(language)))
-    yield from ((page, "", "", f"could not be looked into: {why}") for page, why in unread.items())
+            yield from (
+                (page, language, target, fault) for language in languages if (fault := hreflang_fault(language))
+            )
+    yield from ((page, "", "", f"could not be looked into: {why}") for page, why in failures.items())
 
 
-def _one_way(store: Store, options: Options) -> Iterator[Row]:
+def _one_way_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
     """Targets that were fetched and do not name the page in turn."""
-    said, known, _ = _translations(store, options)
-    for page, targets in said.items():
+    annotations, known, _ = _read_translations(store, options)
+    for page, targets in annotations.items():
         for target, languages in targets.items():
-            reached = known.get(target, ("", "", False))[1] in REACHED
-            if reached and target != page and page not in said.get(target, {}):
+            reached = known.get(target, ("", "", False))[1] in REACHED_OUTCOMES
+            if reached and target != page and page not in annotations.get(target, {}):
                 yield page, ", ".join(languages), target
 
 
-def _unfit(store: Store, options: Options) -> Iterator[Row]:
+def _unlistable_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
     """Targets that were visited and cannot be listed; broken ones are broken links already."""
-    said, known, _ = _translations(store, options)
-    for page, targets in said.items():
+    annotations, known, _ = _read_translations(store, options)
+    for page, targets in annotations.items():
         for target, languages in targets.items():
             state, outcome, listed = known.get(target, ("", "", True))
             if state == "visited" and outcome != "checked" and not listed:
                 yield page, ", ".join(languages), target, "redirects" if outcome == "redirected" else "not to be listed"
 
 
-def _without_self(store: Store, options: Options) -> Iterator[Row]:
-    return ((page, len(targets)) for page, targets in _translations(store, options).said.items() if page not in targets)
+def _hreflang_without_self(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+    return (
+        (page, len(targets))
+        for page, targets in _read_translations(store, options).annotations.items()
+        if page not in targets
+    )
 
 
 REPORTS = (
@@ -109,7 +115,7 @@ REPORTS = (
         why="Search engines ignore the annotation; `en-UK` and `jp` are the usual slips (en-GB, ja).",
         fix="Use a language of ISO 639-1, perhaps with a script and a region of ISO 3166-1: `pt-BR`, `zh-Hant-TW`.",
         columns=("url", "hreflang", "target", "fault"),
-        rows=_invalid,
+        rows=_invalid_hreflang,
         needs=("links", "source"),
     ),
     Report(
@@ -120,7 +126,7 @@ REPORTS = (
         why="Search engines believe an annotation only if both pages have it.",
         fix="Add the page in `url` to the annotations of the page in `target`.",
         columns=("url", "hreflang", "target"),
-        rows=_one_way,
+        rows=_one_way_hreflang,
         needs=("links", "source"),
     ),
     Report(
@@ -131,7 +137,7 @@ REPORTS = (
         why="Search engines ignore the annotation, and show readers another language.",
         fix="Name the page that is listed: the redirect's target, the canonical.",
         columns=("url", "hreflang", "target", "fault"),
-        rows=_unfit,
+        rows=_unlistable_hreflang,
         needs=("links", "source"),
     ),
     Report(
@@ -142,7 +148,7 @@ REPORTS = (
         why="The set of translations is incomplete without the page's own language.",
         fix="Add an annotation with the page's own language and URL.",
         columns=("url", "targets"),
-        rows=_without_self,
+        rows=_hreflang_without_self,
         needs=("links", "source"),
     ),
     Report(
@@ -153,7 +159,7 @@ REPORTS = (
         why="Browsers guess what is meant; what they guess is not always what you see on yours.",
         fix="Correct the markup near `line`; `detail` has the parser's words, or the ids.",
         columns=("url", "fault", "count", "line", "detail"),
-        rows=_malformed,
+        rows=_markup_rows,
         needs=("source",),
     ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gossamer.graph.reports.base import Report, Severity, asking
-from gossamer.store.questions import Question
+from gossamer.graph.reports.base import Report, Severity, question_rows
+from gossamer.store.read.questions import Question
 
 REPORTS = (
     Report(
@@ -14,7 +14,7 @@ REPORTS = (
         why="Addresses move; this is where each of the old ones leads today.",
         fix="The reports below tell which of them to look at.",
         columns=Question.REDIRECTS.columns,
-        rows=asking(Question.REDIRECTS),
+        rows=question_rows(Question.REDIRECTS),
     ),
     Report(
         code="RED002",
@@ -24,7 +24,7 @@ REPORTS = (
         why="Each hop is a request more for readers; search engines give up after some of them.",
         fix="Redirect straight to `final`.",
         columns=Question.REDIRECT_CHAINS.columns,
-        rows=asking(Question.REDIRECT_CHAINS),
+        rows=question_rows(Question.REDIRECT_CHAINS),
     ),
     Report(
         code="RED003",
@@ -34,7 +34,7 @@ REPORTS = (
         why="Browsers give up with an error; nobody ever sees a page.",
         fix="Mend the rule on the server that sends `url` back to where it came from.",
         columns=Question.REDIRECT_LOOPS.columns,
-        rows=asking(Question.REDIRECT_LOOPS),
+        rows=question_rows(Question.REDIRECT_LOOPS),
     ),
     Report(
         code="RED004",
@@ -44,7 +44,7 @@ REPORTS = (
         why="Whoever follows the old address is sent on to one that does not work either.",
         fix="Redirect to a page that is there, or answer 410 when there is none.",
         columns=Question.REDIRECTS_TO_ERRORS.columns,
-        rows=asking(Question.REDIRECTS_TO_ERRORS),
+        rows=question_rows(Question.REDIRECTS_TO_ERRORS),
     ),
     Report(
         code="RED005",
@@ -54,7 +54,7 @@ REPORTS = (
         why="Every visit costs one more request, and the redirect has to be kept for ever.",
         fix="Let the links name `final` instead of `url`; `gossamer report inlinks --url URL` lists them.",
         columns=Question.REDIRECTED_LINKS.columns,
-        rows=asking(Question.REDIRECTED_LINKS),
+        rows=question_rows(Question.REDIRECTED_LINKS),
         needs=("links",),
     ),
 )

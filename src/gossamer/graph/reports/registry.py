@@ -26,21 +26,21 @@ THEMES: dict[str, tuple[Report, ...]] = {
 REPORTS = tuple(report for reports in THEMES.values() for report in reports)
 
 
-def chosen(names: Iterable[str]) -> list[Report]:
+def select_reports(names: Iterable[str]) -> list[Report]:
     """The reports that these names mean, each once. Themes and `all` are without those that are about one URL."""
-    found: dict[str, Report] = {}
+    selected: dict[str, Report] = {}
     for name in names:
-        found |= {report.code: report for report in _meant(name)}
-    return list(found.values())
+        selected |= {report.code: report for report in _match_reports(name)}
+    return list(selected.values())
 
 
-def _meant(name: str) -> Iterable[Report]:
+def _match_reports(name: str) -> Iterable[Report]:
     wanted = name.strip().lower()
     by_name = {report.name: report for report in REPORTS} | {report.code.lower(): report for report in REPORTS}
     if wanted in by_name:
         return (by_name[wanted],)
     if wanted == "all" or wanted in THEMES:
         return (report for report in THEMES.get(wanted, REPORTS) if "url" not in report.takes)
-    near = difflib.get_close_matches(wanted, [*by_name, *THEMES], n=1)
-    hint = f' Did you mean "{near[0]}"?' if near else ""
+    similar = difflib.get_close_matches(wanted, [*by_name, *THEMES], n=1)
+    hint = f' Did you mean "{similar[0]}"?' if similar else ""
     raise UsageError(f'There is no report "{name}".{hint} `gossamer report --list` lists them.')

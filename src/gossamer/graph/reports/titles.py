@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.graph.reports.base import Report, Severity, asking
+from gossamer.graph.reports.base import Report, Severity, question_rows
 from gossamer.model import Field
-from gossamer.store.packed import decode_text
-from gossamer.store.questions import Question
+from gossamer.store.content import decode_text
+from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.graph.reports.base import Options, Row
-    from gossamer.store.base import Store
+    from gossamer.graph.reports.base import ReportOptions, ReportRow
+    from gossamer.store.protocol import Store
 
 # What result pages show before they cut (characters). They measure in pixels; these are the usual approximations.
-LONGEST_TITLE = 60
-LONGEST_DESCRIPTION = 155
-LONGEST_HEADING = 70
-MOST_HEADINGS = 5  # of a page that are told
+MAX_TITLE_LENGTH = 60
+MAX_DESCRIPTION_LENGTH = 155
+MAX_HEADING_LENGTH = 70
+MAX_HEADINGS_SHOWN = 5  # of a page that are told
 
 
-class Headed(NamedTuple):
+class PageHeadings(NamedTuple):
     """A page that could be listed, with its first-level headings."""
 
     host: int
@@ -35,29 +35,29 @@ class Headed(NamedTuple):
     headings: list[str]
 
 
-def _headed(store: Store) -> Iterator[Headed]:
+def _page_headings(store: Store) -> Iterator[PageHeadings]:
     for _, host, url, digest, body in store.ask(Question.TEXTS):
-        yield Headed(host, url, digest, [text for field, text in decode_text(body) if field is Field.H1])
+        yield PageHeadings(host, url, digest, [text for field, text in decode_text(body) if field is Field.H1])
 
 
-def _missing_headings(store: Store, _: Options) -> Iterator[Row]:
-    return ((page.url,) for page in _headed(store) if not page.headings)
+def _missing_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
+    return ((page.url,) for page in _page_headings(store) if not page.headings)
 
 
-def _several_headings(store: Store, _: Options) -> Iterator[Row]:
-    several = (page for page in _headed(store) if len(page.headings) > 1)
-    return ((page.url, len(page.headings), " | ".join(page.headings[:MOST_HEADINGS])) for page in several)
+def _several_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
+    several = (page for page in _page_headings(store) if len(page.headings) > 1)
+    return ((page.url, len(page.headings), " | ".join(page.headings[:MAX_HEADINGS_SHOWN])) for page in several)
 
 
-def _long_headings(store: Store, _: Options) -> Iterator[Row]:
-    for page in _headed(store):
-        yield from ((page.url, len(text), text) for text in page.headings if len(text) > LONGEST_HEADING)
+def _long_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
+    for page in _page_headings(store):
+        yield from ((page.url, len(text), text) for text in page.headings if len(text) > MAX_HEADING_LENGTH)
 
 
-def _equal_headings(store: Store, _: Options) -> Iterator[Row]:
+def _equal_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
     """Groups of pages, the largest first; not those that are equal in all their text, which is another report."""
     groups: dict[tuple[int, str], list[tuple[str, bytes]]] = {}
-    for page in _headed(store):
+    for page in _page_headings(store):
         if page.headings:
             groups.setdefault((page.host, page.headings[0]), []).append((page.url, page.digest))
     equal = [(heading, pages) for (_, heading), pages in groups.items() if len({digest for _, digest in pages}) > 1]
@@ -74,7 +74,7 @@ REPORTS = (
         why="The title is what search results, tabs and bookmarks show; without one they show something else.",
         fix="Give the page a <title> that says what it is about.",
         columns=Question.MISSING_TITLES.columns,
-        rows=asking(Question.MISSING_TITLES),
+        rows=question_rows(Question.MISSING_TITLES),
     ),
     Report(
         code="TTL002",
@@ -84,17 +84,17 @@ REPORTS = (
         why="In a list of results nobody can tell them apart.",
         fix="Let each title name what only this page has, or make one page of them.",
         columns=Question.EQUAL_TITLES.columns,
-        rows=asking(Question.EQUAL_TITLES),
+        rows=question_rows(Question.EQUAL_TITLES),
     ),
     Report(
         code="TTL003",
         name="titles-long",
         severity=Severity.NOTICE,
-        finds=f"Titles of more than {LONGEST_TITLE} characters",
+        finds=f"Titles of more than {MAX_TITLE_LENGTH} characters",
         why="Result pages cut them off.",
         fix="Put what matters first, and leave out the rest.",
         columns=Question.LONG_TITLES.columns,
-        rows=asking(Question.LONG_TITLES, most=LONGEST_TITLE),
+        rows=question_rows(Question.LONG_TITLES, most=MAX_TITLE_LENGTH),
     ),
     Report(
         code="DSC001",
@@ -104,7 +104,7 @@ REPORTS = (
         why="Result pages then show a piece of the text that may not be the one you would choose.",
         fix='Add <meta name="description" content="..."> to pages that people search for.',
         columns=Question.MISSING_DESCRIPTIONS.columns,
-        rows=asking(Question.MISSING_DESCRIPTIONS),
+        rows=question_rows(Question.MISSING_DESCRIPTIONS),
     ),
     Report(
         code="DSC002",
@@ -114,17 +114,17 @@ REPORTS = (
         why="It describes none of them, and search engines ignore it.",
         fix="Write one for each page, or leave it out.",
         columns=Question.EQUAL_DESCRIPTIONS.columns,
-        rows=asking(Question.EQUAL_DESCRIPTIONS),
+        rows=question_rows(Question.EQUAL_DESCRIPTIONS),
     ),
     Report(
         code="DSC003",
         name="descriptions-long",
         severity=Severity.NOTICE,
-        finds=f"Descriptions of more than {LONGEST_DESCRIPTION} characters",
+        finds=f"Descriptions of more than {MAX_DESCRIPTION_LENGTH} characters",
         why="Result pages cut them off.",
         fix="Put what matters first, and leave out the rest.",
         columns=Question.LONG_DESCRIPTIONS.columns,
-        rows=asking(Question.LONG_DESCRIPTIONS, most=LONGEST_DESCRIPTION),
+        rows=question_rows(Question.LONG_DESCRIPTIONS, most=MAX_DESCRIPTION_LENGTH),
     ),
     Report(
         code="HDG001",
@@ -150,7 +150,7 @@ REPORTS = (
         code="HDG003",
         name="headings-long",
         severity=Severity.NOTICE,
-        finds=f"First-level headings of more than {LONGEST_HEADING} characters",
+        finds=f"First-level headings of more than {MAX_HEADING_LENGTH} characters",
         why="A heading is there to be taken in at a glance.",
         fix="Say it in fewer words.",
         columns=("url", "characters", "heading"),

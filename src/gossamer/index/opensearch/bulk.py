@@ -12,91 +12,95 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.errors import IndexBusy, IndexFull, IndexUnreachable
-from gossamer.index.opensearch.cluster import PASSING, is_full
+from gossamer.index.opensearch.cluster import TRANSIENT_STATUSES, is_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gossamer.index.opensearch.cluster import Cluster
-    from gossamer.index.opensearch.lease import Lease
+    from gossamer.index.opensearch.lease import WriterLease
 
-BYTES_AT_ONCE = 4 << 20  # of one request; OpenSearch's own advice is some megabytes
-BYTES_KEPT = 8 << 20  # before anything is sent
-MOST_KEPT = 10_000  # documents; removals have no bytes
-SECONDS = 120.0  # for one request
-TERM_BITS = 32  # of the version that are left to the number of the batch
+REQUEST_BYTES = 4 << 20  # of one request; OpenSearch's own advice is some megabytes
+PENDING_BYTES = 8 << 20  # before anything is sent
+MOST_PENDING = 10_000  # documents; removals have no bytes
+BULK_SECONDS = 120.0  # for one request
+BATCH_NUMBER_BITS = 32  # of the version that are left to the number of the batch
 
 
-class Bulk:
+class BulkWriter:
     """What goes to one index."""
 
-    def __init__(self, cluster: Cluster, index: str, lease: Lease) -> None:
+    def __init__(self, cluster: Cluster, index: str, lease: WriterLease) -> None:
         self._cluster, self._index, self._lease = cluster, index, lease
-        self._waiting: dict[str, bytes | None] = {}  # name of a document -> source; None: remove
+        self._pending: dict[str, bytes | None] = {}  # name of a document -> source; None: remove
         self._bytes = 0
-        self._number = 0
+        self._batch_number = 0
 
     def put(self, doc: str, source: bytes | None) -> None:
         """A document in place of the one with its name; None takes it out."""
-        self._bytes += len(source or b"") - len(self._waiting.get(doc) or b"")
-        self._waiting[doc] = source
+        self._bytes += len(source or b"") - len(self._pending.get(doc) or b"")
+        self._pending[doc] = source
 
     @property
-    def is_heavy(self) -> bool:
+    def should_send(self) -> bool:
         """Whether it is time to send what waits."""
-        return self._bytes > BYTES_KEPT or len(self._waiting) > MOST_KEPT
+        return self._bytes > PENDING_BYTES or len(self._pending) > MOST_PENDING
 
     def send(self) -> dict[str, str]:
         """Send what waits; returns the documents that were refused, and why. What is sent is seen after a refresh."""
         self._lease.renew()
-        self._number += 1
-        version = self._lease.term << TERM_BITS | self._number
-        waiting, self._waiting, self._bytes = self._waiting, {}, 0
+        self._batch_number += 1
+        version = self._lease.term << BATCH_NUMBER_BITS | self._batch_number
+        pending, self._pending, self._bytes = self._pending, {}, 0
         refused: dict[str, str] = {}
-        for some in _stretches(waiting):
-            refused |= self._send_until_taken({doc: _action(doc, waiting[doc], version) for doc in some})
+        for docs in _request_batches(pending):
+            refused |= self._send_with_retries({doc: _action(doc, pending[doc], version) for doc in docs})
         return refused
 
-    def _send_until_taken(self, actions: dict[str, bytes]) -> dict[str, str]:
+    def _send_with_retries(self, actions: dict[str, bytes]) -> dict[str, str]:
         """What the cluster has no room for just now is sent again, as long as it takes something now and then."""
         refused: dict[str, str] = {}
-        patience = self._cluster.patience()
+        backoff = self._cluster.start_backoff()
         while True:
-            faults = self._faults_of(b"".join(actions.values()))
-            refused |= {doc: _reason(told) for doc, told in faults.items() if told["status"] not in PASSING}
-            left = {doc: actions[doc] for doc in faults.keys() - refused.keys()}
+            rejections = self._send_lines(b"".join(actions.values()))
+            refused |= {
+                doc: _rejection_reason(told)
+                for doc, told in rejections.items()
+                if told["status"] not in TRANSIENT_STATUSES
+            }
+            left = {doc: actions[doc] for doc in rejections.keys() - refused.keys()}
             if not left:
                 return refused
             if len(left) < len(actions):
-                patience = self._cluster.patience()
-            elif patience.is_over:
-                told = _reason(next(iter(faults.values())))
-                raise IndexUnreachable(f"The index at {self._cluster.address} takes nothing now ({told}).")
-            patience.wait()
+                backoff = self._cluster.start_backoff()
+            elif backoff.is_over:
+                rejection = _rejection_reason(next(iter(rejections.values())))
+                raise IndexUnreachable(f"The index at {self._cluster.address} takes nothing now ({rejection}).")
+            backoff.wait()
             self._lease.renew()
             actions = left
 
-    def _faults_of(self, lines: bytes) -> dict[str, dict[str, Any]]:
+    def _send_lines(self, lines: bytes) -> dict[str, dict[str, Any]]:
         """Send lines; returns what was not taken, with what the cluster says."""
-        answer = self._cluster.ask(
-            "POST", f"/{self._index}/_bulk", lines, meanwhile=self._lease.renew, seconds=SECONDS,
+        answer = self._cluster.request(
+            "POST", f"/{self._index}/_bulk", lines, before_retry=self._lease.renew, timeout_seconds=BULK_SECONDS,
             filter_path="items.*._id,items.*.status,items.*.error",
         )  # fmt: skip
-        return dict(_faults(answer["items"]))
+        return dict(_rejections(answer["items"]))
 
 
-def _stretches(waiting: dict[str, bytes | None]) -> Iterator[list[str]]:
+def _request_batches(pending: dict[str, bytes | None]) -> Iterator[list[str]]:
     """Documents that go into one request each."""
-    some: list[str] = []
+    batch: list[str] = []
     size = 0
-    for doc, source in waiting.items():
-        if some and size + len(source or b"") > BYTES_AT_ONCE:
-            yield some
-            some, size = [], 0
-        some.append(doc)
+    for doc, source in pending.items():
+        if batch and size + len(source or b"") > REQUEST_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(doc)
         size += len(source or b"")
-    if some:
-        yield some
+    if batch:
+        yield batch
 
 
 def _action(doc: str, source: bytes | None, version: int) -> bytes:
@@ -105,24 +109,24 @@ def _action(doc: str, source: bytes | None, version: int) -> bytes:
     return head + b"\n" if source is None else head + b"\n" + source + b"\n"
 
 
-def _faults(items: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rejections(items: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The actions that were not taken; to remove what is not there is no fault."""
     for item in items:
-        ((_, told),) = item.items()
-        if "error" not in told:
+        ((_, result),) = item.items()
+        if "error" not in result:
             continue
-        if told["status"] == 409:
+        if result["status"] == 409:
             raise IndexBusy("Another process has taken over the writing of the index.")
-        if is_full(told["error"]):
+        if is_full(result["error"]):
             raise IndexFull(
                 "The index takes nothing any more: its disk is nearly full, and OpenSearch made it read-only."
             )
-        yield told["_id"], told
+        yield result["_id"], result
 
 
-def _reason(told: dict[str, Any]) -> str:
+def _rejection_reason(rejection: dict[str, Any]) -> str:
     """Why one document was refused: OpenSearch's first words name the field, its last what is wrong."""
-    error = told["error"]
+    error = rejection["error"]
     first = error["reason"]
     while "caused_by" in error:
         error = error["caused_by"]

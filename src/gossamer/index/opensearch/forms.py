@@ -12,55 +12,57 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.index.opensearch.bulk import Bulk
+from gossamer.index.opensearch.bulk import BulkWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gossamer.index.opensearch.cluster import Cluster
-    from gossamer.index.opensearch.lease import Lease
+    from gossamer.index.opensearch.lease import WriterLease
 
     Pair = tuple[str, str]  # a word and its term
 
-AT_ONCE = 5_000
-MOST_REMEMBERED = 500_000  # some 100 MB
+PAIRS_AT_ONCE = 5_000
+MOST_CACHED_COUNTS = 500_000  # some 100 MB
 
 
 class FormCounts:
     """What goes to the index of forms."""
 
-    def __init__(self, cluster: Cluster, index: str, lease: Lease, *, empty: bool) -> None:
+    def __init__(self, cluster: Cluster, index: str, lease: WriterLease, *, empty: bool) -> None:
         self._cluster, self._index = cluster, index
-        self._bulk = Bulk(cluster, index, lease)
-        self._waiting: dict[Pair, int] = {}
-        self._written: dict[str, int] = {}  # name of a pair -> its count
-        self._all_known = empty  # what is not remembered is not there
+        self._bulk = BulkWriter(cluster, index, lease)
+        self._pending: dict[Pair, int] = {}
+        self._known_counts: dict[str, int] = {}  # name of a pair -> its count
+        self._has_all_counts = empty  # what is not remembered is not there
 
-    def note(self, forms: Mapping[Pair, int]) -> None:
+    def add(self, forms: Mapping[Pair, int]) -> None:
         """Words with their terms, and in how many more documents they were seen."""
         for pair, number in forms.items():
-            self._waiting[pair] = self._waiting.get(pair, 0) + number
+            self._pending[pair] = self._pending.get(pair, 0) + number
 
     def send(self) -> None:
         """Add what waits to the counts. A count that is refused stays as it was: they are rough anyway."""
-        pairs = iter(sorted(self._waiting.items()))
-        while some := list(islice(pairs, AT_ONCE)):
-            named = [(_name(pair), pair, more) for pair, more in some]
-            self._remember([name for name, _, _ in named])
-            for name, pair, more in named:
-                self._written[name] = self._written.get(name, 0) + more
-                self._bulk.put(name, _source(pair, self._written[name]))
+        pairs = iter(sorted(self._pending.items()))
+        while batch := list(islice(pairs, PAIRS_AT_ONCE)):
+            named_pairs = [(_pair_id(pair), pair, more) for pair, more in batch]
+            self._load_counts([name for name, _, _ in named_pairs])
+            for name, pair, more in named_pairs:
+                self._known_counts[name] = self._known_counts.get(name, 0) + more
+                self._bulk.put(name, _source(pair, self._known_counts[name]))
             self._bulk.send()
-        self._waiting = {}
+        self._pending = {}
 
-    def _remember(self, names: list[str]) -> None:
+    def _load_counts(self, names: list[str]) -> None:
         """Look up the counts of words that were not met for long, or by another writer."""
-        if len(self._written) > MOST_REMEMBERED:
-            self._written, self._all_known = {}, False
-        unknown = [] if self._all_known else [name for name in names if name not in self._written]
+        if len(self._known_counts) > MOST_CACHED_COUNTS:
+            self._known_counts, self._has_all_counts = {}, False
+        unknown = [] if self._has_all_counts else [name for name in names if name not in self._known_counts]
         if unknown:
-            found = self._cluster.ask("POST", f"/{self._index}/_mget", {"ids": unknown}, _source="documents")
-            self._written |= {one["_id"]: one["_source"]["documents"] for one in found["docs"] if one.get("found")}
+            response = self._cluster.request("POST", f"/{self._index}/_mget", {"ids": unknown}, _source="documents")
+            self._known_counts |= {
+                one["_id"]: one["_source"]["documents"] for one in response["docs"] if one.get("found")
+            }
 
 
 def _source(pair: Pair, number: int) -> bytes:
@@ -68,5 +70,5 @@ def _source(pair: Pair, number: int) -> bytes:
     return msgspec.json.encode({"form": form, "term": term, "length": len(form), "documents": number})
 
 
-def _name(pair: Pair) -> str:
+def _pair_id(pair: Pair) -> str:
     return blake2b("\0".join(pair).encode("utf-8", "replace"), digest_size=16).hexdigest()

@@ -18,17 +18,17 @@ from uuid import uuid4
 import msgspec
 
 from gossamer.errors import IndexBusy, IndexFault
-from gossamer.index.opensearch.cell import Cell
+from gossamer.index.opensearch.cas_document import CasDocument
 from gossamer.model import Value
 
 if TYPE_CHECKING:
-    from gossamer.index.opensearch.place import OpenSearchPlace
+    from gossamer.index.opensearch.location import OpenSearchLocation
 
-SECONDS = 60.0
+LEASE_SECONDS = 60.0
 RENEW_SECONDS = 15.0
 
 
-class Held(Value, frozen=True, kw_only=True):
+class LeaseState(Value, frozen=True, kw_only=True):
     """The lease as it stands in the cluster."""
 
     holder: str = ""  # nobody
@@ -37,57 +37,57 @@ class Held(Value, frozen=True, kw_only=True):
     attempts: int = 0  # writers in a row that neither committed nor ended as they should
 
 
-class Lease:
+class WriterLease:
     """The right to write an index, as long as it is renewed."""
 
-    def __init__(self, place: OpenSearchPlace) -> None:
-        self._cluster = place.cluster
-        self._cell = Cell(self._cluster, place.state_index, "lease")
-        self._holder = f"{_machine()} {os.getpid()} {_started(os.getpid())} {uuid4().hex}"
-        held = self._cell.read()
-        if held is None:
-            place.prepare()
-        before = Held(**(held or {}))
-        if before.holder and before.until > time.time() and not _is_dead(before.holder):
-            raise self._busy()
-        self._mine = Held(holder=self._holder, term=before.term + 1, attempts=before.attempts + 1)
-        self._write(self._mine)
+    def __init__(self, location: OpenSearchLocation) -> None:
+        self._cluster = location.cluster
+        self._document = CasDocument(self._cluster, location.state_index, "lease")
+        self._holder = f"{_machine_id()} {os.getpid()} {_process_start_time(os.getpid())} {uuid4().hex}"
+        stored = self._document.read()
+        if stored is None:
+            location.create_state_index()
+        previous = LeaseState(**(stored or {}))
+        if previous.holder and previous.until > time.time() and not _is_dead(previous.holder):
+            raise self._busy_error()
+        self._state = LeaseState(holder=self._holder, term=previous.term + 1, attempts=previous.attempts + 1)
+        self._write(self._state)
 
     @property
     def term(self) -> int:
         """A number that no writer before had."""
-        return self._mine.term
+        return self._state.term
 
     @property
     def attempts(self) -> int:
         """How many writers in a row neither committed nor ended as they should, this one among them."""
-        return self._mine.attempts
+        return self._state.attempts
 
     def renew(self, *, now: bool = False) -> None:
         """Keep it; to be called more often than it runs out. `IndexBusy`: another has it."""
-        if now or time.time() > self._mine.until - SECONDS + RENEW_SECONDS:
-            self._write(self._mine)
+        if now or time.time() > self._state.until - LEASE_SECONDS + RENEW_SECONDS:
+            self._write(self._state)
 
-    def prove(self) -> None:
+    def reset_attempts(self) -> None:
         """Note that this writer got something done."""
-        self._write(Held(holder=self._holder, term=self.term, attempts=0))
+        self._write(LeaseState(holder=self._holder, term=self.term, attempts=0))
 
     def release(self) -> None:
         """Give it back. When the cluster does not answer it runs out; when it is lost there is nothing to give back."""
         with suppress(IndexFault):
-            self._write(Held(term=self.term), patient=False)
+            self._write(LeaseState(term=self.term), retry=False)
 
-    def _write(self, held: Held, *, patient: bool = True) -> None:
-        until = time.time() + SECONDS if held.holder else 0.0
-        self._mine = msgspec.structs.replace(held, until=until)
-        if not self._cell.write(msgspec.to_builtins(self._mine), patient=patient):
-            raise self._busy()
+    def _write(self, state: LeaseState, *, retry: bool = True) -> None:
+        until = time.time() + LEASE_SECONDS if state.holder else 0.0
+        self._state = msgspec.structs.replace(state, until=until)
+        if not self._document.write(msgspec.to_builtins(self._state), retry=retry):
+            raise self._busy_error()
 
-    def _busy(self) -> IndexBusy:
+    def _busy_error(self) -> IndexBusy:
         return IndexBusy(f"Another process is writing the index at {self._cluster.address}.")
 
 
-def _machine() -> str:
+def _machine_id() -> str:
     """What only processes that see each other have in common: this boot of this machine, this namespace of processes.
 
     Empty where that cannot be told; then a lease has to run out.
@@ -99,7 +99,7 @@ def _machine() -> str:
         return "?"
 
 
-def _started(pid: int) -> str:
+def _process_start_time(pid: int) -> str:
     """When a process started, so that another one with its number is not taken for it; "" when there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
@@ -109,4 +109,4 @@ def _started(pid: int) -> str:
 
 def _is_dead(holder: str) -> bool:
     machine, pid, started, _ = holder.split(" ")
-    return machine != "?" and machine == _machine() and _started(int(pid)) != started
+    return machine != "?" and machine == _machine_id() and _process_start_time(int(pid)) != started

@@ -14,34 +14,36 @@ import msgspec
 import numpy as np
 import zstandard
 
-from gossamer.index.base import WordSequence
-from gossamer.index.placing import host_number, hostname, path_of, paths, sites
+from gossamer.index.protocol import WordSequence
+from gossamer.index.url_parts import host_number, hostname, path_prefixes, path_segments, site_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Anchors, Document
+    from gossamer.index.protocol import AnchorDocument, Document
 
 FORMAT = 2  # counted up when fields or the analysis change: an index of another format is made anew
-FIRST = 4 * 4_096  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
+FIRST_WORDS_BYTES = (
+    4 * 4_096
+)  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
 LONGEST_REASON = 1_000  # characters
-SIGN = 1 << 64
+UINT64_RANGE = 1 << 64
 
 _TEXT = {"type": "text", "analyzer": "terms"}
-_WORDS = {**_TEXT, "position_increment_gap": 1}
-_COUNTED = {**_TEXT, "index_options": "freqs"}
+_TEXT_WITH_POSITIONS = {**_TEXT, "position_increment_gap": 1}
+_TEXT_WITH_FREQUENCIES = {**_TEXT, "index_options": "freqs"}
 _EXACT = {"type": "keyword", "doc_values": False}
 _COLUMN = {"index": False, "doc_values": True}
 _BYTES = {"type": "binary", "store": True}
 
-PAGES: dict[str, Any] = {
+PAGE_FIELDS: dict[str, Any] = {
     "id": {"type": "long"},
-    "title": _WORDS,
-    "body": _WORDS,
-    "headings": _COUNTED,
-    "url": _COUNTED,
+    "title": _TEXT_WITH_POSITIONS,
+    "body": _TEXT_WITH_POSITIONS,
+    "headings": _TEXT_WITH_FREQUENCIES,
+    "url": _TEXT_WITH_FREQUENCIES,
     "host_words": {**_TEXT, "index_options": "docs", "norms": False},
     "site": _EXACT,
     "path": _EXACT,
@@ -59,15 +61,19 @@ PAGES: dict[str, Any] = {
     "aside": {"type": "keyword"},  # why the document could not be taken; then it has no other field but
     "aside_id": {"type": "long"},  # ... its DocID
 }
-ANCHORS: dict[str, Any] = {"id": {"type": "long"}, "text": _WORDS, "words": _BYTES}  # uint32, zstd: codes of terms
-FORMS: dict[str, Any] = {
+ANCHOR_FIELDS: dict[str, Any] = {
+    "id": {"type": "long"},
+    "text": _TEXT_WITH_POSITIONS,
+    "words": _BYTES,
+}  # uint32, zstd: codes of terms
+FORM_FIELDS: dict[str, Any] = {
     "form": {"type": "keyword"},
     "term": {"type": "keyword", "doc_values": False},
     "length": {"type": "integer"},
     "documents": {"type": "long"},
 }
-KINDS = {"pages": PAGES, "anchors": ANCHORS, "forms": FORMS}
-COLUMNS = ("twin", "host", "changed", "steps")  # that come with every match
+KINDS = {"pages": PAGE_FIELDS, "anchors": ANCHOR_FIELDS, "forms": FORM_FIELDS}
+MATCH_COLUMNS = ("twin", "host", "changed", "steps")  # that come with every match
 
 
 def index_body(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
@@ -92,62 +98,62 @@ def index_body(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
     }
 
 
-def page(document: Document) -> bytes:
+def page_document(document: Document) -> bytes:
     """A document for the index of pages."""
-    segments, query = path_of(document.url)
-    made = {
+    segments, has_query = path_segments(document.url)
+    fields = {
         "id": document.id,
         "title": document.title,
         "body": [document.title, *document.body] if document.title else document.body,
         "headings": " ".join(document.headings),
         "url": document.url_words,
         "host_words": " ".join(hostname(document.host).split(".")),
-        "site": sites(document.host),
-        "path": paths(segments),
+        "site": site_names(document.host),
+        "path": path_prefixes(segments),
         "media_type": document.media_type,
         "changed": document.changed_at,
-        "twin": signed(document.twin),
+        "twin": to_signed(document.twin),
         "host": host_number(document.host),
-        "steps": len(segments) + query,
+        "steps": len(segments) + has_query,
         "length": len(document.words) // 4,
-        "words": _packed(document.words[:FIRST]),
-        "runs": _packed(document.runs),
+        "words": _compress(document.words[:FIRST_WORDS_BYTES]),
+        "runs": _compress(document.runs),
         "signature": document.signature,
     }
     if document.language:
-        made["language"] = document.language
-    if len(document.words) > FIRST:
-        made["more"] = _packed(document.words[FIRST:])
-    return msgspec.json.encode(made)
+        fields["language"] = document.language
+    if len(document.words) > FIRST_WORDS_BYTES:
+        fields["more"] = _compress(document.words[FIRST_WORDS_BYTES:])
+    return msgspec.json.encode(fields)
 
 
-def aside(doc: int, reason: str) -> bytes:
+def set_aside_document(doc: int, reason: str) -> bytes:
     """What stands in the place of a document that could not be taken."""
-    told = reason.encode("utf-8", "replace").decode()[:LONGEST_REASON]
-    return msgspec.json.encode({"aside": told, "aside_id": doc})
+    readable_reason = reason.encode("utf-8", "replace").decode()[:LONGEST_REASON]
+    return msgspec.json.encode({"aside": readable_reason, "aside_id": doc})
 
 
-def anchors(anchors_: Anchors) -> bytes:
+def anchor_document(anchors: AnchorDocument) -> bytes:
     """A document for the index of anchor texts."""
-    return msgspec.json.encode({"id": anchors_.target, "text": anchors_.texts, "words": _packed(anchors_.words)})
+    return msgspec.json.encode({"id": anchors.target, "text": anchors.texts, "words": _compress(anchors.words)})
 
 
-def signed(twin: int) -> int:
+def to_signed(twin: int) -> int:
     """64 bits as a signed number, as OpenSearch's columns are."""
-    return twin - SIGN if twin >= SIGN >> 1 else twin
+    return twin - UINT64_RANGE if twin >= UINT64_RANGE >> 1 else twin
 
 
-def _packed(data: bytes) -> bytes:
+def _compress(data: bytes) -> bytes:
     return zstandard.compress(data, 1)
 
 
-def sequence(fields: Mapping[str, Sequence[Any]]) -> WordSequence:
+def word_sequence(fields: Mapping[str, Sequence[Any]]) -> WordSequence:
     """The words of a document in order, from the stored fields of a hit."""
-    words, more, runs = (numbers(fields, name) for name in ("words", "more", "runs"))
+    words, more, runs = (stored_numbers(fields, name) for name in ("words", "more", "runs"))
     return WordSequence(fields.get("language", ("",))[0], np.concatenate((words, more)), runs)
 
 
-def numbers(fields: Mapping[str, Sequence[Any]], name: str) -> NDArray[np.uint32]:
+def stored_numbers(fields: Mapping[str, Sequence[Any]], name: str) -> NDArray[np.uint32]:
     """Numbers that were stored as `_packed` bytes, from the stored fields of a hit."""
-    packed = (msgspec.convert(one, bytes) for one in fields.get(name, ()))
-    return np.frombuffer(b"".join(map(zstandard.decompress, packed)), "<u4")
+    compressed = (msgspec.convert(one, bytes) for one in fields.get(name, ()))
+    return np.frombuffer(b"".join(map(zstandard.decompress, compressed)), "<u4")

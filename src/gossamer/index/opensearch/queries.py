@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from gossamer.index import base
-from gossamer.index.opensearch.mapping import signed
+from gossamer.index import protocol
+from gossamer.index.opensearch.mapping import to_signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     Tree = dict[str, Any]
 
-WHOLE = 1024.0  # on top for pages with all that is wanted; a power of two, so that little of the score is rounded away
-NOTHING: Tree = {"match_none": {}}
-DOCUMENTS: Tree = {"exists": {"field": "id"}}  # and not what stands in the place of those that could not be taken
+HAS_ALL_BONUS = (
+    1024.0  # on top for pages with all that is wanted; a power of two, so that little of the score is rounded away
+)
+MATCH_NOTHING: Tree = {"match_none": {}}
+IS_DOCUMENT: Tree = {"exists": {"field": "id"}}  # and not what stands in the place of those that could not be taken
 
 
 def any_of(trees: Sequence[Tree]) -> Tree:
     """One of these at least."""
     if not trees:
-        return NOTHING
+        return MATCH_NOTHING
     return trees[0] if len(trees) == 1 else {"bool": {"should": list(trees), "minimum_should_match": 1}}
 
 
@@ -33,104 +35,109 @@ def all_of(trees: Sequence[Tree]) -> Tree:
     return trees[0] if len(trees) == 1 else {"bool": {"must": list(trees)}}
 
 
-def constant(tree: Tree, score: float = 0.0) -> Tree:
+def constant_score(tree: Tree, score: float = 0.0) -> Tree:
     """A condition that says the same about every page that fulfils it."""
     return {"constant_score": {"filter": tree, "boost": score}}
 
 
-def term(field: str, value: str, weight: float = 1.0) -> Tree:
+def term_query(field: str, value: str, weight: float = 1.0) -> Tree:
     """A term in a field."""
     return {"term": {field: {"value": value, "boost": weight}}}
 
 
-def phrase(field: str, words: Sequence[str], weight: float = 1.0) -> Tree:
+def phrase_query(field: str, words: Sequence[str], weight: float = 1.0) -> Tree:
     """Terms one behind the other; the field's analysis splits them at blanks again."""
     if not words:
-        return NOTHING
+        return MATCH_NOTHING
     return {"match_phrase": {field: {"query": " ".join(words), "boost": weight}}}
 
 
 class Translator:
     """Makes OpenSearch's queries for the index of pages."""
 
-    def __init__(self, weights: base.Weights) -> None:
-        given = (("body", weights.body), ("title", weights.title), ("headings", weights.headings), ("url", weights.url))
-        self._fields = [(name, weight) for name, weight in given if weight > 0 or name in {"body", "url"}]
+    def __init__(self, weights: protocol.FieldWeights) -> None:
+        weighted_fields = (
+            ("body", weights.body),
+            ("title", weights.title),
+            ("headings", weights.headings),
+            ("url", weights.url),
+        )
+        self._fields = [(name, weight) for name, weight in weighted_fields if weight > 0 or name in {"body", "url"}]
         self._body, self._title = weights.body, weights.title
 
-    def whole(self, query: base.Query) -> Tree:
+    def first_pass(self, query: protocol.Query) -> Tree:
         """The first pass: what matches, those with all that is wanted on top."""
-        wanted = [self._node(node) for node in query.telling]
-        must = [self._node(node) for node in query.required]
-        must.append(any_of(wanted) if wanted else constant({"match_all": {}}, WHOLE))
+        wanted = [self._node_query(node) for node in query.effective_wanted]
+        must = [self._node_query(node) for node in query.required]
+        must.append(any_of(wanted) if wanted else constant_score({"match_all": {}}, HAS_ALL_BONUS))
         return {
             "bool": {
                 "must": must,
-                "must_not": [self._node(node) for node in query.excluded],
-                "filter": [DOCUMENTS],
-                "should": [constant(all_of(wanted), WHOLE)] if wanted else [],
+                "must_not": [self._node_query(node) for node in query.excluded],
+                "filter": [IS_DOCUMENT],
+                "should": [constant_score(all_of(wanted), HAS_ALL_BONUS)] if wanted else [],
             }
         }
 
-    def among(self, query: base.Query, ids: Sequence[int]) -> Tree:
+    def first_pass_among(self, query: protocol.Query, ids: Sequence[int]) -> Tree:
         """The same, only for these documents."""
-        return {"bool": {"must": [self.whole(query)], "filter": [{"terms": {"id": list(ids)}}]}}
+        return {"bool": {"must": [self.first_pass(query)], "filter": [{"terms": {"id": list(ids)}}]}}
 
-    def _node(self, node: base.Node) -> Tree:  # noqa: PLR0911 - one line for each kind
+    def _node_query(self, node: protocol.QueryNode) -> Tree:  # noqa: PLR0911 - one line for each kind
         match node:
-            case base.Word(terms=terms):
-                return any_of([term(field, one, weight) for one in terms for field, weight in self._fields])
-            case base.Phrase(alternatives=alternatives, title_only=title_only):
-                return self._phrase(alternatives, title_only=title_only)
-            case base.InTitle(terms=terms):
-                return any_of([term("title", one, self._title) for one in terms])
-            case base.InUrl(words=words):
-                found = [any_of([term("url", word), term("host_words", word)]) for word in words]
-                return constant(all_of(found)) if found else NOTHING
-            case base.Site(host=host, path=path):
-                inside = [term("path", "/" + path.strip("/"))] if path.strip("/") else []
-                return constant(all_of([term("site", host.lower()), *inside]))
-            case base.Language(name=name):
-                return constant(term("language", name))
-            case base.Type(media_type=media_type):
-                return constant(term("media_type", media_type))
-            case base.Changed(since=since, until=until):
+            case protocol.Word(terms=terms):
+                return any_of([term_query(field, one, weight) for one in terms for field, weight in self._fields])
+            case protocol.Phrase(alternatives=alternatives, title_only=title_only):
+                return self._phrase_query(alternatives, title_only=title_only)
+            case protocol.InTitle(terms=terms):
+                return any_of([term_query("title", one, self._title) for one in terms])
+            case protocol.InUrl(words=words):
+                conditions = [any_of([term_query("url", word), term_query("host_words", word)]) for word in words]
+                return constant_score(all_of(conditions)) if conditions else MATCH_NOTHING
+            case protocol.SiteFilter(host=host, path=path):
+                path_conditions = [term_query("path", "/" + path.strip("/"))] if path.strip("/") else []
+                return constant_score(all_of([term_query("site", host.lower()), *path_conditions]))
+            case protocol.LanguageFilter(name=name):
+                return constant_score(term_query("language", name))
+            case protocol.MediaTypeFilter(media_type=media_type):
+                return constant_score(term_query("media_type", media_type))
+            case protocol.ChangeDateFilter(since=since, until=until):
                 bounds = {name: at for name, at in (("gte", since), ("lt", until)) if at is not None}
-                return constant({"range": {"changed": bounds}} if bounds else {"match_all": {}})
-            case base.Twin(value=value):
-                return _twins([value])
-            case base.AnyOf(children=children):
-                return self._any_of(children)
+                return constant_score({"range": {"changed": bounds}} if bounds else {"match_all": {}})
+            case protocol.TwinFilter(value=value):
+                return _twins_query([value])
+            case protocol.AnyOf(children=children):
+                return self._any_of_query(children)
         assert_never(node)
 
-    def _any_of(self, children: Sequence[base.Node]) -> Tree:
+    def _any_of_query(self, children: Sequence[protocol.QueryNode]) -> Tree:
         """Texts in one condition, however many: a query may not have more than some hundred conditions."""
-        twins = [child.value for child in children if isinstance(child, base.Twin)]
-        others = [self._node(child) for child in children if not isinstance(child, base.Twin)]
-        return any_of([*others, *([_twins(twins)] if twins else [])])
+        twins = [child.value for child in children if isinstance(child, protocol.TwinFilter)]
+        others = [self._node_query(child) for child in children if not isinstance(child, protocol.TwinFilter)]
+        return any_of([*others, *([_twins_query(twins)] if twins else [])])
 
-    def _phrase(self, alternatives: Iterable[Sequence[str]], *, title_only: bool) -> Tree:
+    def _phrase_query(self, alternatives: Iterable[Sequence[str]], *, title_only: bool) -> Tree:
         fields = [("title", self._title)] if title_only else [("body", self._body), ("title", self._title)]
-        return any_of([phrase(field, words, weight) for words in alternatives for field, weight in fields])
+        return any_of([phrase_query(field, words, weight) for words in alternatives for field, weight in fields])
 
 
-def _twins(values: Iterable[int]) -> Tree:
-    return constant({"terms": {"twin": [signed(value) for value in values]}})
+def _twins_query(values: Iterable[int]) -> Tree:
+    return constant_score({"terms": {"twin": [to_signed(value) for value in values]}})
 
 
-def anchor_tree(query: base.Query) -> Tree:
+def anchor_query(query: protocol.Query) -> Tree:
     """The wanted words and all phrases, in the index of anchor texts."""
-    return any_of([tree for node in (*query.telling, *query.required) for tree in _names(node)])
+    return any_of([tree for node in (*query.effective_wanted, *query.required) for tree in _anchor_queries(node)])
 
 
-def _names(node: base.Node) -> list[Tree]:
+def _anchor_queries(node: protocol.QueryNode) -> list[Tree]:
     """What others may call a page by; other nodes say nothing about its name."""
     match node:
-        case base.Word(terms=terms) | base.InTitle(terms=terms):
-            return [term("text", one) for one in terms]
-        case base.Phrase(alternatives=alternatives):
-            return [phrase("text", words) for words in alternatives]
-        case base.AnyOf(children=children):
-            return [tree for child in children for tree in _names(child)]
+        case protocol.Word(terms=terms) | protocol.InTitle(terms=terms):
+            return [term_query("text", one) for one in terms]
+        case protocol.Phrase(alternatives=alternatives):
+            return [phrase_query("text", words) for words in alternatives]
+        case protocol.AnyOf(children=children):
+            return [tree for child in children for tree in _anchor_queries(child)]
         case _:
             return []

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gossamer.index.base import Entry, Matches
-from gossamer.index.opensearch.mapping import COLUMNS, numbers, sequence, signed
-from gossamer.index.opensearch.queries import DOCUMENTS, WHOLE, Translator, anchor_tree, term
-from gossamer.index.opensearch.view import AT_ONCE, View
+from gossamer.index.opensearch.mapping import MATCH_COLUMNS, stored_numbers, to_signed, word_sequence
+from gossamer.index.opensearch.point_in_time import HITS_AT_ONCE, PointInTime
+from gossamer.index.opensearch.queries import HAS_ALL_BONUS, IS_DOCUMENT, Translator, anchor_query, term_query
+from gossamer.index.protocol import Matches, Posting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Query, Weights, WordSequence
-    from gossamer.index.opensearch.place import OpenSearchPlace
+    from gossamer.index.opensearch.location import OpenSearchLocation
+    from gossamer.index.protocol import FieldWeights, Query, WordSequence
 
 MOST_FORMS = 50_000  # words that are told where no limit is given: rarer ones are not what anybody meant
 SEQUENCES_AT_ONCE = 200  # documents whose words come with one answer: some megabytes
@@ -32,35 +32,35 @@ TERM_FREQUENCY = "termFreq(params.field, params.term)"
 class OpenSearchReader:
     """Documents, anchor texts and word sequences of the generation that counts."""
 
-    def __init__(self, place: OpenSearchPlace) -> None:
-        self._place = place
+    def __init__(self, location: OpenSearchLocation) -> None:
+        self._location = location
         try:
-            self._view = View(place)
+            self._point_in_time = PointInTime(location)
         except BaseException:
-            place.cluster.close()
+            location.cluster.close()
             raise
-        self._frequencies: dict[str, int] = {}
+        self._document_frequencies: dict[str, int] = {}
         self._languages: dict[str, int] | None = None
         self._average_length: float | None = None
 
     @property
     def version(self) -> int:
         """The store version it holds."""
-        return self._view.version
+        return self._point_in_time.version
 
     @property
     def anchors_version(self) -> int:
         """The store version that the anchor texts are of."""
-        return self._view.anchors_version
+        return self._point_in_time.anchors_version
 
     def close(self) -> None:
         """Let go of it."""
-        self._view.close()
-        self._place.cluster.close()
+        self._point_in_time.close()
+        self._location.cluster.close()
 
     def is_current(self) -> bool:
         """Whether this still is the last commit."""
-        return self._view.is_current()
+        return self._point_in_time.is_current()
 
     def count(self) -> int:
         """Documents."""
@@ -68,46 +68,53 @@ class OpenSearchReader:
 
     def ids(self) -> Iterator[int]:
         """Every DocID held, in order, read in stretches."""
-        return self._view.every(DOCUMENTS)
+        return self._point_in_time.matching_ids(IS_DOCUMENT)
 
     def languages(self) -> dict[str, int]:
         """Documents by the analysis they went through; asked once, for the documents stay the same."""
         if self._languages is None:
-            counted = {"by": {"terms": {"field": "language", "size": 100}}, "none": {"missing": {"field": "language"}}}
-            told = self._view.search({"query": DOCUMENTS, "size": 0, "aggs": counted})["aggregations"]
-            numbers = {one["key"]: one["doc_count"] for one in told["by"]["buckets"]} | {"": told["none"]["doc_count"]}
-            self._languages = {name: number for name, number in numbers.items() if number}
+            aggregations = {
+                "by": {"terms": {"field": "language", "size": 100}},
+                "none": {"missing": {"field": "language"}},
+            }
+            response = self._point_in_time.search({"query": IS_DOCUMENT, "size": 0, "aggs": aggregations})[
+                "aggregations"
+            ]
+            counts = {one["key"]: one["doc_count"] for one in response["by"]["buckets"]} | {
+                "": response["none"]["doc_count"]
+            }
+            self._languages = {name: number for name, number in counts.items() if number}
         return self._languages
 
     def average_length(self) -> float:
         """Words of a document, on average; asked once, likewise."""
         if self._average_length is None:
-            asked = {"query": DOCUMENTS, "size": 0, "aggs": {"average": {"avg": {"field": "length"}}}}
-            self._average_length = self._view.search(asked)["aggregations"]["average"]["value"] or 0.0
+            request = {"query": IS_DOCUMENT, "size": 0, "aggs": {"average": {"avg": {"field": "length"}}}}
+            self._average_length = self._point_in_time.search(request)["aggregations"]["average"]["value"] or 0.0
         return self._average_length
 
     # -- matching ------------------------------------------------------------------------------------------------------
 
-    def match(self, query: Query, weights: Weights, *, limit: int, offset: int = 0) -> Matches:
+    def match(self, query: Query, weights: FieldWeights, *, limit: int, offset: int = 0) -> Matches:
         """First pass."""
-        return self._matches(Translator(weights).whole(query), limit, offset)
+        return self._matches(Translator(weights).first_pass(query), limit, offset)
 
-    def score(self, query: Query, weights: Weights, ids: Sequence[int]) -> Matches:
+    def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
         """The same for those of these documents that match."""
-        return self._matches(Translator(weights).among(query, ids), max(len(ids), 1), 0)
+        return self._matches(Translator(weights).first_pass_among(query, ids), max(len(ids), 1), 0)
 
     def _matches(self, tree: dict[str, Any], limit: int, offset: int) -> Matches:
         order: list[object] = [{"_score": "desc"}, {"id": "asc"}]
-        body = {"query": tree, "sort": order, "docvalue_fields": list(COLUMNS), "stored_fields": "_none_"}
-        total, hits = self._view.hits(body, offset=offset, limit=limit)
+        body = {"query": tree, "sort": order, "docvalue_fields": list(MATCH_COLUMNS), "stored_fields": "_none_"}
+        total, hits = self._point_in_time.hits(body, offset=offset, limit=limit)
         scores = np.fromiter((hit["sort"][0] for hit in hits), np.float64, len(hits))
-        whole = scores >= WHOLE
-        columns = {name: [hit["fields"][name][0] for hit in hits] for name in COLUMNS}
+        has_all = scores >= HAS_ALL_BONUS
+        columns = {name: [hit["fields"][name][0] for hit in hits] for name in MATCH_COLUMNS}
         return Matches(
             total,
             np.fromiter((hit["sort"][1] for hit in hits), np.int64, len(hits)),
-            scores - WHOLE * whole,
-            whole,
+            scores - HAS_ALL_BONUS * has_all,
+            has_all,
             np.array(columns["twin"], np.int64).view(np.uint64),
             np.array(columns["host"], np.int64),
             np.array(columns["changed"], np.float64),
@@ -116,95 +123,99 @@ class OpenSearchReader:
 
     def has_twins(self, twins: Sequence[int]) -> bool:
         """Whether any of these texts stands in several documents."""
-        texts = {signed(twin) for twin in twins}
+        texts = {to_signed(twin) for twin in twins}
         body = {"query": {"terms": {"twin": sorted(texts)}}, "size": 0, "track_total_hits": True}
-        held: int = self._view.search(body)["hits"]["total"]["value"]
-        return held > len(texts)
+        total: int = self._point_in_time.search(body)["hits"]["total"]["value"]
+        return total > len(texts)
 
-    def best_called(self, query: Query, limit: int) -> list[int]:
+    def best_by_anchor(self, query: Query, limit: int) -> list[int]:
         """The targets whose anchor texts fit best."""
-        body = {"query": anchor_tree(query), "size": limit, "sort": [{"_score": "desc"}, {"id": "asc"}]}
-        return [hit["sort"][1] for hit in self._aside("anchors", {**body, "stored_fields": "_none_"})]
+        body = {"query": anchor_query(query), "size": limit, "sort": [{"_score": "desc"}, {"id": "asc"}]}
+        return [hit["sort"][1] for hit in self._search_index("anchors", {**body, "stored_fields": "_none_"})]
 
-    def callings(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
+    def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
         """The words of the anchor texts that lead to each."""
         body = {"query": {"terms": {"id": list(ids)}}, "size": len(ids), "sort": [{"id": "asc"}]}
-        found = self._aside("anchors", {**body, "stored_fields": ["words"]}) if ids else []
-        return {hit["sort"][0]: numbers(hit["fields"], "words") for hit in found}
+        hits = self._search_index("anchors", {**body, "stored_fields": ["words"]}) if ids else []
+        return {hit["sort"][0]: stored_numbers(hit["fields"], "words") for hit in hits}
 
-    def _aside(self, kind: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    def _search_index(self, kind: str, body: dict[str, Any]) -> list[dict[str, Any]]:
         """Hits of the small indexes beside the pages; none when a rebuilt index just took their place."""
-        index = self._place.index(self._view.generation, kind)
-        answer = self._place.cluster.ask(
-            "POST", f"/{index}/_search", {"track_total_hits": False, **body}, but=(404,),
+        index = self._location.index_name(self._point_in_time.generation, kind)
+        response = self._location.cluster.request(
+            "POST", f"/{index}/_search", {"track_total_hits": False, **body}, ignore_faults=(404,),
             search_type="dfs_query_then_fetch", allow_partial_search_results="false",
         )  # fmt: skip
-        found: list[dict[str, Any]] = answer["hits"]["hits"] if answer else []
-        return found
+        hits: list[dict[str, Any]] = response["hits"]["hits"] if response else []
+        return hits
 
     # -- words ---------------------------------------------------------------------------------------------------------
 
     def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
         """The words of each in order."""
-        found: dict[int, WordSequence] = {}
+        sequences: dict[int, WordSequence] = {}
         for first in range(0, len(ids), SEQUENCES_AT_ONCE):
             some = list(ids[first : first + SEQUENCES_AT_ONCE])
             body = {
                 "query": {"terms": {"id": some}}, "size": len(some), "sort": [{"id": "asc"}], "track_total_hits": False,
                 "stored_fields": ["words", "runs", *(["more"] if whole else [])], "docvalue_fields": ["language"],
             }  # fmt: skip
-            found |= {hit["sort"][0]: sequence(hit["fields"]) for hit in self._view.search(body)["hits"]["hits"]}
-        return found
+            sequences |= {
+                hit["sort"][0]: word_sequence(hit["fields"]) for hit in self._point_in_time.search(body)["hits"]["hits"]
+            }
+        return sequences
 
     def forms(self, term: str) -> list[str]:
         """The words seen that have a term."""
-        body = {"query": {"term": {"term": term}}, "sort": _MOST_FREQUENT, "size": AT_ONCE, "_source": ["form"]}
-        return [hit["_source"]["form"] for hit in self._aside("forms", body)]
+        body = {"query": {"term": {"term": term}}, "sort": _MOST_FREQUENT, "size": HITS_AT_ONCE, "_source": ["form"]}
+        return [hit["_source"]["form"] for hit in self._search_index("forms", body)]
 
     def words_like(
         self, prefix: str = "", *, shortest: int = 0, longest: int = 99, limit: int | None = None
     ) -> list[tuple[str, int]]:
         """Words as they are written, the most frequent first; one with several terms is counted with all of them."""
-        inside = [{"range": {"length": {"gte": shortest, "lte": longest}}}, {"prefix": {"form": prefix}}]
-        body: dict[str, Any] = {"query": {"bool": {"filter": inside}}, "sort": _MOST_FREQUENT, "_source": False}
-        wanted = AT_ONCE if limit is None else min(AT_ONCE, 2 * limit + 8)  # some come more than once
+        filters = [{"range": {"length": {"gte": shortest, "lte": longest}}}, {"prefix": {"form": prefix}}]
+        body: dict[str, Any] = {"query": {"bool": {"filter": filters}}, "sort": _MOST_FREQUENT, "_source": False}
+        size = HITS_AT_ONCE if limit is None else min(HITS_AT_ONCE, 2 * limit + 8)  # some come more than once
         counts: Counter[str] = Counter()
-        while found := self._aside("forms", {**body, "size": wanted}):
-            for hit in found:
+        while hits := self._search_index("forms", {**body, "size": size}):
+            for hit in hits:
                 number, form = hit["sort"]
                 counts[form] += number
-            if limit is not None or len(found) < wanted or len(counts) >= MOST_FORMS:
+            if limit is not None or len(hits) < size or len(counts) >= MOST_FORMS:
                 break
-            body["search_after"] = found[-1]["sort"]
+            body["search_after"] = hits[-1]["sort"]
         return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
-    def set_aside(self) -> dict[int, str]:
+    def set_aside_documents(self) -> dict[int, str]:
         """Documents that could not be taken, and why."""
         body: dict[str, Any] = {
-            "query": {"exists": {"field": "aside_id"}}, "sort": [{"aside_id": "asc"}], "size": AT_ONCE,
+            "query": {"exists": {"field": "aside_id"}}, "sort": [{"aside_id": "asc"}], "size": HITS_AT_ONCE,
             "docvalue_fields": ["aside"], "track_total_hits": False,
         }  # fmt: skip
-        told: dict[int, str] = {}
-        while found := self._view.search(body)["hits"]["hits"]:
-            told |= {hit["sort"][0]: hit["fields"]["aside"][0] for hit in found}
-            body["search_after"] = found[-1]["sort"]
-        return told
+        reasons: dict[int, str] = {}
+        while hits := self._point_in_time.search(body)["hits"]["hits"]:
+            reasons |= {hit["sort"][0]: hit["fields"]["aside"][0] for hit in hits}
+            body["search_after"] = hits[-1]["sort"]
+        return reasons
 
-    def frequency(self, term_: str) -> int:
+    def document_frequency(self, term: str) -> int:
         """Documents that hold a term. Asked once, for the documents stay the same."""
-        if term_ not in self._frequencies:
-            told = self._view.search({"query": term("body", term_), "size": 0, "track_total_hits": True})
-            self._frequencies[term_] = told["hits"]["total"]["value"]
-        return self._frequencies[term_]
+        if term not in self._document_frequencies:
+            response = self._point_in_time.search(
+                {"query": term_query("body", term), "size": 0, "track_total_hits": True}
+            )
+            self._document_frequencies[term] = response["hits"]["total"]["value"]
+        return self._document_frequencies[term]
 
-    def documents(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Entry]:
+    def postings(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Posting]:
         """Documents that hold a term, with how often: that is their score here."""
         script = {"source": TERM_FREQUENCY, "params": {"field": "body", "term": term}}
         tree = {"script_score": {"query": {"constant_score": {"filter": {"term": {"body": term}}}}, "script": script}}
         order: list[object] = [{"_score": "desc"}, {"id": "asc"}] if by_frequency else [{"id": "asc"}]
         body = {"query": tree, "sort": order, "track_scores": True, "stored_fields": "_none_"}
-        _, hits = self._view.hits(body, offset=offset, limit=limit)
-        return [Entry(id=hit["sort"][-1], frequency=round(hit["_score"])) for hit in hits]
+        _, hits = self._point_in_time.hits(body, offset=offset, limit=limit)
+        return [Posting(id=hit["sort"][-1], frequency=round(hit["_score"])) for hit in hits]
 
 
 _MOST_FREQUENT: list[object] = [{"documents": "desc"}, {"form": "asc"}]

@@ -23,27 +23,29 @@ EXACT_NORMS = 24  # lengths below are kept as they are; above, with four bits (L
 def _norms() -> NDArray[np.float64]:
     """The 256 lengths that a document can have in Tantivy's eyes."""
 
-    def widened(code: int) -> int:
+    def decode_norm(code: int) -> int:
         bits, shift = code & 7, (code >> 3) - 1
         return bits if shift < 0 else (bits | 8) << shift
 
-    return np.array([code if code < EXACT_NORMS else EXACT_NORMS + widened(code - EXACT_NORMS) for code in range(256)])
+    return np.array(
+        [code if code < EXACT_NORMS else EXACT_NORMS + decode_norm(code - EXACT_NORMS) for code in range(256)]
+    )
 
 
 NORMS = _norms()
 
 
-def frequencies(
+def term_frequencies(
     searcher: tantivy.Searcher, tree: tantivy.Query, hits: list[tuple[float, tantivy.DocAddress]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The DocIDs of the hits of one term in `body`, and how often it stands in each."""
     if not hits:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    told, addresses = zip(*hits, strict=True)  # there may be thousands: no Python for each
-    scores, where = np.array(told, np.float64), list(addresses)
-    ids = np.array(searcher.fast_field_values("id", where), np.int64)
-    lengths = np.array(searcher.fast_field_values("length", where), np.float64)
-    figures = _figures(json.loads(tree.explain(searcher, where[0]).to_json()))
+    score_values, addresses = zip(*hits, strict=True)  # there may be thousands: no Python for each
+    scores, doc_addresses = np.array(score_values, np.float64), list(addresses)
+    ids = np.array(searcher.fast_field_values("id", doc_addresses), np.int64)
+    lengths = np.array(searcher.fast_field_values("length", doc_addresses), np.float64)
+    figures = _figures(json.loads(tree.explain(searcher, doc_addresses[0]).to_json()))
     rounded = NORMS[np.searchsorted(NORMS, lengths, "right") - 1]
     k = figures["k1"] * (1 - figures["b"] + figures["b"] * rounded / figures["avgdl"])
     top = figures["idf"] * figures["(K1+1)"]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import tantivy
 
-from gossamer.index.placing import host_number, hostname, path_of, paths, sites
+from gossamer.index.url_parts import host_number, hostname, path_prefixes, path_segments, site_names
 
 if TYPE_CHECKING:
-    from gossamer.index.base import Anchors, Document
+    from gossamer.index.protocol import AnchorDocument, Document
 
-WORDS = "whitespace"  # Tantivy's tokenizer that takes our terms as they are
-RAW = "raw"
+TERMS_TOKENIZER = "whitespace"  # Tantivy's tokenizer that takes our terms as they are
+RAW_TOKENIZER = "raw"
 VERSION_ID = 0  # the id of the one document that holds the store version; DocIDs begin at 1
 
 
@@ -28,12 +28,14 @@ def pages_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("id", indexed=True, fast=True)
     builder.add_unsigned_field("version", fast=True)
-    builder.add_text_field("title", tokenizer_name=WORDS, index_option="position")
-    builder.add_text_field("body", tokenizer_name=WORDS, index_option="position")
-    builder.add_text_field("headings", tokenizer_name=WORDS, index_option="freq")
-    builder.add_text_field("url", tokenizer_name=WORDS, index_option="freq")
+    builder.add_text_field("title", tokenizer_name=TERMS_TOKENIZER, index_option="position")
+    builder.add_text_field("body", tokenizer_name=TERMS_TOKENIZER, index_option="position")
+    builder.add_text_field("headings", tokenizer_name=TERMS_TOKENIZER, index_option="freq")
+    builder.add_text_field("url", tokenizer_name=TERMS_TOKENIZER, index_option="freq")
     for name in ("host_words", "site", "path", "language", "media_type"):
-        builder.add_text_field(name, tokenizer_name=WORDS if name == "host_words" else RAW, index_option="basic")
+        builder.add_text_field(
+            name, tokenizer_name=TERMS_TOKENIZER if name == "host_words" else RAW_TOKENIZER, index_option="basic"
+        )
     builder.add_float_field("changed", fast=True)
     builder.add_unsigned_field("twin", indexed=True, fast=True)
     for name in ("host", "length", "steps"):
@@ -46,55 +48,55 @@ def anchors_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("id", indexed=True, fast=True)
     builder.add_unsigned_field("version", fast=True)
-    builder.add_text_field("text", tokenizer_name=WORDS, index_option="position")
+    builder.add_text_field("text", tokenizer_name=TERMS_TOKENIZER, index_option="position")
     return builder.build()
 
 
-def page(document: Document) -> tantivy.Document:
+def page_document(document: Document) -> tantivy.Document:
     """A document for the index of pages."""
-    made = tantivy.Document()
-    made.add_integer("id", document.id)
+    tantivy_document = tantivy.Document()
+    tantivy_document.add_integer("id", document.id)
     if document.title:
-        made.add_text("title", document.title)
-        made.add_text("body", document.title)
+        tantivy_document.add_text("title", document.title)
+        tantivy_document.add_text("body", document.title)
     for run in document.body:
-        made.add_text("body", run)
+        tantivy_document.add_text("body", run)
     if document.headings:
-        made.add_text("headings", " ".join(document.headings))
-    made.add_text("url", document.url_words)
-    made.add_text("media_type", document.media_type)
+        tantivy_document.add_text("headings", " ".join(document.headings))
+    tantivy_document.add_text("url", document.url_words)
+    tantivy_document.add_text("media_type", document.media_type)
     if document.language:
-        made.add_text("language", document.language)
-    _add_place(made, document)
-    made.add_float("changed", document.changed_at)
-    made.add_unsigned("twin", document.twin)
-    made.add_unsigned("host", host_number(document.host))
-    made.add_unsigned("length", len(document.words) // 4)
-    return made
+        tantivy_document.add_text("language", document.language)
+    _add_url_parts(tantivy_document, document)
+    tantivy_document.add_float("changed", document.changed_at)
+    tantivy_document.add_unsigned("twin", document.twin)
+    tantivy_document.add_unsigned("host", host_number(document.host))
+    tantivy_document.add_unsigned("length", len(document.words) // 4)
+    return tantivy_document
 
 
-def _add_place(made: tantivy.Document, document: Document) -> None:
-    for site in sites(document.host):
-        made.add_text("site", site)
-    made.add_text("host_words", " ".join(hostname(document.host).split(".")))
-    segments, query = path_of(document.url)
-    for path in paths(segments):
-        made.add_text("path", path)
-    made.add_unsigned("steps", len(segments) + query)
+def _add_url_parts(tantivy_document: tantivy.Document, document: Document) -> None:
+    for site in site_names(document.host):
+        tantivy_document.add_text("site", site)
+    tantivy_document.add_text("host_words", " ".join(hostname(document.host).split(".")))
+    segments, has_query = path_segments(document.url)
+    for path in path_prefixes(segments):
+        tantivy_document.add_text("path", path)
+    tantivy_document.add_unsigned("steps", len(segments) + has_query)
 
 
-def anchors(anchors_: Anchors) -> tantivy.Document:
+def anchor_document(anchors: AnchorDocument) -> tantivy.Document:
     """A document for the index of anchor texts."""
-    made = tantivy.Document()
-    made.add_integer("id", anchors_.target)
-    for text in anchors_.texts:
-        made.add_text("text", text)
-    return made
+    tantivy_document = tantivy.Document()
+    tantivy_document.add_integer("id", anchors.target)
+    for text in anchors.texts:
+        tantivy_document.add_text("text", text)
+    return tantivy_document
 
 
-def version(number: int) -> tantivy.Document:
+def version_document(number: int) -> tantivy.Document:
     """The document that says which store version an index holds: replaced in the commit that it speaks of."""
-    made = tantivy.Document()
-    made.add_integer("id", VERSION_ID)
-    made.add_unsigned("version", number)
-    return made
+    tantivy_document = tantivy.Document()
+    tantivy_document.add_integer("id", VERSION_ID)
+    tantivy_document.add_unsigned("version", number)
+    return tantivy_document

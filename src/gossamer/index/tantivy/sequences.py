@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer.errors import IndexFault
-from gossamer.index.base import WordSequence
-from gossamer.index.recent import Recent
-from gossamer.index.tantivy import room
+from gossamer.index.protocol import WordSequence
+from gossamer.index.recent import TwoGenerationCache
+from gossamer.index.tantivy import disk_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gossamer.index.base import Anchors, Document
+    from gossamer.index.protocol import AnchorDocument, Document
 
 FILE = "words.db"
 BUSY_SECONDS = 60.0
-REMEMBERED = 64 << 20  # bytes of word sequences that a reader keeps at hand: ten thousand documents or so
-NUMPY = 100  # bytes of an array beside what is in it
-FIRST = 4 * 4_096  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
+CACHE_BYTES = 64 << 20  # bytes of word sequences that a reader keeps at hand: ten thousand documents or so
+ARRAY_OVERHEAD = 100  # bytes of an array beside what is in it
+FIRST_WORDS_BYTES = (
+    4 * 4_096
+)  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
 
 SCHEMA = """
     CREATE TABLE sequences (
@@ -65,15 +67,15 @@ SCHEMA = """
         reason TEXT NOT NULL
     ) STRICT;
 """
-_LISTED = "(SELECT value FROM json_each(?))"
+_ID_LIST = "(SELECT value FROM json_each(?))"
 
 
-class Sequences:
+class WordsDatabase:
     """An open words.db."""
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self._path = folder / FILE
-        with self._translated():
+        with self._translate_errors():
             mode = "ro" if read_only else "rwc"
             if read_only and not os.access(folder, os.W_OK) and not (folder / f"{FILE}-wal").exists():
                 mode = "ro&immutable=1"  # the memory that readers of a log share could not be made; there is no log
@@ -82,8 +84,8 @@ class Sequences:
                 check_same_thread=False,
             )  # fmt: skip
             self._lock = Lock()  # readers are used from several threads
-            self._recent: Recent[int, WordSequence] = Recent(REMEMBERED)
-            self._recent_callings: Recent[int, NDArray[np.uint32]] = Recent(REMEMBERED // 4)
+            self._sequence_cache: TwoGenerationCache[int, WordSequence] = TwoGenerationCache(CACHE_BYTES)
+            self._anchor_cache: TwoGenerationCache[int, NDArray[np.uint32]] = TwoGenerationCache(CACHE_BYTES // 4)
             self._db.execute("PRAGMA mmap_size = 1073741824")
             if not read_only:
                 self._prepare()
@@ -97,14 +99,14 @@ class Sequences:
         self._db.execute("BEGIN IMMEDIATE")  # the writer is always inside a transaction
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the low byte names the family
             folder = self._path.parent
-            if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and room.is_short(folder)):
-                raise room.full(folder) from error
+            if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and disk_space.is_low(folder)):
+                raise disk_space.full_error(folder) from error
             raise IndexFault(f"{self._path} cannot be used ({error}): `gossamer index --rebuild`.") from error
 
     def close(self) -> None:
@@ -115,25 +117,28 @@ class Sequences:
 
     def put(self, documents: Iterable[Document]) -> None:
         """Before Tantivy's commit."""
-        rows = [(one.id, one.language, one.runs, one.words[:FIRST], one.words[FIRST:]) for one in documents]
-        with self._translated():
+        rows = [
+            (one.id, one.language, one.runs, one.words[:FIRST_WORDS_BYTES], one.words[FIRST_WORDS_BYTES:])
+            for one in documents
+        ]
+        with self._translate_errors():
             self._db.executemany(
                 "REPLACE INTO sequences (doc, language, runs, words, more) VALUES (?, ?, ?, ?, ?)", rows
             )
-            self._unhold([row[0] for row in rows])
+            self._delete_held([row[0] for row in rows])
 
-    def leave(self, ids: Sequence[int]) -> None:
+    def mark_removed(self, ids: Sequence[int]) -> None:
         """Before Tantivy's commit: these will not be held any more."""
-        with self._translated():
-            self._unhold(ids)
+        with self._translate_errors():
+            self._delete_held(ids)
 
-    def _unhold(self, ids: Sequence[int]) -> None:
+    def _delete_held(self, ids: Sequence[int]) -> None:
         self._db.executemany("DELETE FROM held WHERE doc = ?", ((one,) for one in ids))
         self._db.executemany("DELETE FROM set_aside WHERE doc = ?", ((one,) for one in ids))
 
-    def put_callings(self, anchors: Iterable[Anchors]) -> None:
+    def put_anchor_terms(self, anchors: Iterable[AnchorDocument]) -> None:
         """Before Tantivy's commit of anchor texts; those without any have no row."""
-        with self._translated():
+        with self._translate_errors():
             for one in anchors:
                 if one.words:
                     self._db.execute("REPLACE INTO callings (doc, words) VALUES (?, ?)", (one.target, one.words))
@@ -142,7 +147,7 @@ class Sequences:
 
     def set_aside(self, reasons: Mapping[int, str]) -> None:
         """Documents that could not be taken."""
-        with self._translated():
+        with self._translate_errors():
             self._db.executemany("REPLACE INTO set_aside (doc, reason) VALUES (?, ?)", reasons.items())
 
     def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:
@@ -150,12 +155,12 @@ class Sequences:
         sql = """
             INSERT INTO forms (form, term, documents) VALUES (?, ?, ?)
             ON CONFLICT DO UPDATE SET documents = documents + excluded.documents"""
-        with self._translated():
+        with self._translate_errors():
             self._db.executemany(sql, ((form, term, number) for (form, term), number in sorted(forms.items())))
 
-    def committed(self, signatures: Mapping[int, bytes], gone: Sequence[int]) -> None:
+    def mark_committed(self, signatures: Mapping[int, bytes], gone: Sequence[int]) -> None:
         """After Tantivy's commit: these are held now, those are not."""
-        with self._translated():
+        with self._translate_errors():
             self._db.executemany("REPLACE INTO held (doc, signature) VALUES (?, ?)", signatures.items())
             for table in ("sequences", "callings"):
                 self._db.executemany(f"DELETE FROM {table} WHERE doc = ?", ((one,) for one in gone))  # noqa: S608
@@ -163,61 +168,61 @@ class Sequences:
 
     def commit(self) -> None:
         """Make it durable."""
-        with self._translated():
+        with self._translate_errors():
             self._db.execute("COMMIT")
             self._db.execute("BEGIN IMMEDIATE")
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
-        with self._lock, self._translated():
+        with self._lock, self._translate_errors():
             return self._db.execute(sql, parameters).fetchall()
 
-    def present(self, ids: Sequence[int]) -> set[int]:
+    def present_ids(self, ids: Sequence[int]) -> set[int]:
         """Those that Tantivy may hold."""
-        rows = self._rows(f"SELECT doc FROM sequences WHERE doc IN {_LISTED}", json.dumps(list(ids)))  # noqa: S608
+        rows = self._rows(f"SELECT doc FROM sequences WHERE doc IN {_ID_LIST}", json.dumps(list(ids)))  # noqa: S608
         return {doc for (doc,) in rows}
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Of those that Tantivy surely holds."""
-        sql = f"SELECT doc, signature FROM held WHERE doc IN {_LISTED}"  # noqa: S608
+        sql = f"SELECT doc, signature FROM held WHERE doc IN {_ID_LIST}"  # noqa: S608
         return dict(self._rows(sql, json.dumps(list(ids))))
 
-    def words(self, ids: Sequence[int]) -> dict[int, WordSequence]:
+    def word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
         """The words in order."""
-        sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
+        sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
         rows = self._rows(sql, json.dumps(list(ids)))
         return {doc: _sequence(language, words + more, runs) for doc, language, words, runs, more in rows}
 
-    def first_words(self, ids: Sequence[int]) -> dict[int, WordSequence]:
+    def first_word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
         """The first words in order."""
-        recent = self._recent
-        found = {doc: known for doc in ids if (known := recent.get(doc)) is not None}
-        if len(found) < len(ids):
-            listed = json.dumps([doc for doc in ids if doc not in found])
-            sql = f"SELECT doc, language, words, runs FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
-            for doc, language, words, runs in self._rows(sql, listed):
-                found[doc] = sequence = _sequence(language, words, runs)
-                recent.put(doc, sequence, len(words) + len(runs))
-        return found
+        cache = self._sequence_cache
+        sequences = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        if len(sequences) < len(ids):
+            missing = json.dumps([doc for doc in ids if doc not in sequences])
+            sql = f"SELECT doc, language, words, runs FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
+            for doc, language, words, runs in self._rows(sql, missing):
+                sequences[doc] = sequence = _sequence(language, words, runs)
+                cache.put(doc, sequence, len(words) + len(runs))
+        return sequences
 
-    def callings(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
+    def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
         """What others call these."""
-        recent = self._recent_callings
-        found = {doc: known for doc in ids if (known := recent.get(doc)) is not None}
-        missing = [doc for doc in ids if doc not in found]
+        cache = self._anchor_cache
+        terms = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        missing = [doc for doc in ids if doc not in terms]
         if missing:
-            sql = f"SELECT doc, words FROM callings WHERE doc IN {_LISTED}"  # noqa: S608
-            read = dict(self._rows(sql, json.dumps(missing)))
+            sql = f"SELECT doc, words FROM callings WHERE doc IN {_ID_LIST}"  # noqa: S608
+            stored = dict(self._rows(sql, json.dumps(missing)))
             for doc in missing:  # that nobody calls it anything is worth to be remembered too
-                words = read.get(doc, b"")
-                found[doc] = np.frombuffer(words, "<u4")
-                recent.put(doc, found[doc], len(words) + NUMPY)
-        return {doc: words for doc, words in found.items() if len(words)}
+                words = stored.get(doc, b"")
+                terms[doc] = np.frombuffer(words, "<u4")
+                cache.put(doc, terms[doc], len(words) + ARRAY_OVERHEAD)
+        return {doc: words for doc, words in terms.items() if len(words)}
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
         """The analysis of each."""
-        sql = f"SELECT doc, language FROM sequences WHERE doc IN {_LISTED}"  # noqa: S608
+        sql = f"SELECT doc, language FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
         return dict(self._rows(sql, json.dumps(list(ids))))
 
     def forms(self, term: str) -> list[str]:
@@ -233,7 +238,7 @@ class Sequences:
             GROUP BY form ORDER BY number DESC, form LIMIT ?"""
         return self._rows(sql, prefix, f"{prefix}\U0010ffff", shortest, longest, -1 if limit is None else limit)
 
-    def aside(self) -> dict[int, str]:
+    def set_aside_documents(self) -> dict[int, str]:
         """Documents that could not be taken."""
         return dict(self._rows("SELECT doc, reason FROM set_aside ORDER BY doc"))
 

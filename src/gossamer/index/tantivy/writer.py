@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import tantivy
 
 from gossamer.errors import IndexBroken
-from gossamer.index.tantivy import room, schema
+from gossamer.index.tantivy import disk_space, schema
 from gossamer.index.tantivy.reader import stored_version
-from gossamer.index.tantivy.sequences import Sequences
+from gossamer.index.tantivy.sequences import WordsDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from gossamer.index.base import Anchors, Document
-    from gossamer.index.tantivy.place import IndexPlace
+    from gossamer.index.protocol import AnchorDocument, Document
+    from gossamer.index.tantivy.location import TantivyLocation
 
-HEAP = 64 << 20  # bytes that Tantivy collects before it writes a segment
+PAGES_HEAP = 64 << 20  # bytes that Tantivy collects before it writes a segment
 ANCHORS_HEAP = 16 << 20
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -29,59 +29,59 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 class TantivyWriter:
     """Writes the generation that counts, or a new one that counts from its completion on."""
 
-    def __init__(self, place: IndexPlace, *, rebuild: bool = False) -> None:
-        self._place = place
+    def __init__(self, location: TantivyLocation, *, rebuild: bool = False) -> None:
+        self._location = location
         try:
-            with ExitStack() as opened:
-                opened.callback(os.close, place.lock())
-                self._begin(opened, rebuild=rebuild)
-                self._opened = opened.pop_all()
+            with ExitStack() as stack:
+                stack.callback(os.close, location.lock())
+                self._open_generation(stack, rebuild=rebuild)
+                self._exit_stack = stack.pop_all()
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise
-            raise room.full(place.directory) from error
+            raise disk_space.full_error(location.directory) from error
 
-    def _begin(self, opened: ExitStack, *, rebuild: bool) -> None:
-        place, current = self._place, self._place.current()
-        self._new = rebuild or current is None
-        self._folder = place.new() if current is None or rebuild else current
-        self._open(self._folder, opened)
-        self.attempts = place.begin(self._folder)
-        opened.callback(place.end, self._folder)
+    def _open_generation(self, stack: ExitStack, *, rebuild: bool) -> None:
+        location, current = self._location, self._location.current()
+        self._is_new = rebuild or current is None
+        self._folder = location.create_generation() if current is None or rebuild else current
+        self._open_indexes(self._folder, stack)
+        self.attempts = location.begin_attempt(self._folder)
+        stack.callback(location.end_attempt, self._folder)
         if current is None:  # nothing is there to be read meanwhile
             self.complete()
-        elif not self._new:
-            place.clean(but=self._folder)
+        elif not self._is_new:
+            location.remove_other_generations(keep=self._folder)
 
-    def _open(self, folder: Path, opened: ExitStack) -> None:
+    def _open_indexes(self, folder: Path, stack: ExitStack) -> None:
         self._pages_schema, self._anchors_schema = schema.pages_schema(), schema.anchors_schema()
-        self._sequences = Sequences(folder, read_only=False)
-        opened.callback(self._sequences.close)
+        self._sequences = WordsDatabase(folder, read_only=False)
+        stack.callback(self._sequences.close)
         for name in ("pages", "anchors"):
             (folder / name).mkdir(exist_ok=True)
-        with self._breaking():
+        with self._translate_errors():
             pages = tantivy.Index(self._pages_schema, str(folder / "pages"))
             anchors = tantivy.Index(self._anchors_schema, str(folder / "anchors"))
             self.version = stored_version(pages.searcher(), self._pages_schema)
             self.anchors_version = stored_version(anchors.searcher(), self._anchors_schema)
             # One thread: the analysis before it is what takes time, and one thread makes the fewest segments.
-            self._pages = pages.writer(heap_size=HEAP, num_threads=1)
+            self._pages = pages.writer(heap_size=PAGES_HEAP, num_threads=1)
             self._anchors = anchors.writer(heap_size=ANCHORS_HEAP, num_threads=1)
         self._signatures: dict[int, bytes] = {}  # put since the last commit
-        self._gone: set[int] = set()  # removed since the last commit
+        self._removed: set[int] = set()  # removed since the last commit
 
     def complete(self) -> None:
         """Let a new generation count, and remove the old one."""
-        if self._new:
-            self._place.count(self._folder)
-            self._place.clean(but=self._folder)
-            self._new = False
+        if self._is_new:
+            self._location.activate(self._folder)
+            self._location.remove_other_generations(keep=self._folder)
+            self._is_new = False
 
     def close(self) -> None:
         """Let go of it; what was not committed is as if it had never been put. Once more, it does nothing."""
         for writer in ("_pages", "_anchors"):
             vars(self).pop(writer, None)  # let go of, Tantivy's writers end, and with them their locks
-        self._opened.close()
+        self._exit_stack.close()
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -91,53 +91,53 @@ class TantivyWriter:
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
         """The analysis of those that are held."""
-        found = self._sequences.languages(ids)
-        return {doc: language for doc, language in found.items() if doc not in self._gone}
+        languages = self._sequences.languages(ids)
+        return {doc: language for doc, language in languages.items() if doc not in self._removed}
 
     def put(self, documents: Sequence[Document]) -> dict[int, str]:
         """Add documents, each in place of the one with its id; returns those that could not be taken, and why."""
-        taken, made, refused = [], [], {}
+        accepted, tantivy_documents, refused = [], [], {}
         for document in documents:
             try:
-                made.append(schema.page(document))
+                tantivy_documents.append(schema.page_document(document))
             except (ValueError, TypeError, OverflowError) as error:  # no text (a lone surrogate), a number too big
                 refused[document.id] = f"{type(error).__name__}: {error}"
             else:
-                taken.append(document)
-        before = self._sequences.present([document.id for document in documents])
-        self._sequences.put(taken)
-        self._sequences.leave(list(refused))
-        with self._breaking():
-            for doc in before:
+                accepted.append(document)
+        present = self._sequences.present_ids([document.id for document in documents])
+        self._sequences.put(accepted)
+        self._sequences.mark_removed(list(refused))
+        with self._translate_errors():
+            for doc in present:
                 self._pages.delete_documents_by_term("id", doc)
-            for one in made:
+            for one in tantivy_documents:
                 self._pages.add_document(one)
-        self._signatures |= {document.id: document.signature for document in taken}
-        self._gone = (self._gone - self._signatures.keys()) | refused.keys()
+        self._signatures |= {document.id: document.signature for document in accepted}
+        self._removed = (self._removed - self._signatures.keys()) | refused.keys()
         return refused
 
     def remove(self, ids: Iterable[int]) -> None:
         """Take documents and their anchors out."""
         listed = list(ids)
-        present = self._sequences.present(listed)
-        self._sequences.leave(listed)
-        with self._breaking():
+        present = self._sequences.present_ids(listed)
+        self._sequences.mark_removed(listed)
+        with self._translate_errors():
             for doc in present:
                 self._pages.delete_documents_by_term("id", doc)
                 self._anchors.delete_documents_by_term("id", doc)
-        self._gone |= present
+        self._removed |= present
         for doc in listed:
             self._signatures.pop(doc, None)
 
-    def put_anchors(self, anchors: Sequence[Anchors]) -> None:
+    def put_anchors(self, anchors: Sequence[AnchorDocument]) -> None:
         """Replace what is known of these targets' anchor texts."""
-        self._sequences.put_callings(anchors)
-        with self._breaking():
+        self._sequences.put_anchor_terms(anchors)
+        with self._translate_errors():
             for one in anchors:
                 if self.anchors_version:
                     self._anchors.delete_documents_by_term("id", one.target)
                 if one.texts:
-                    self._anchors.add_document(schema.anchors(one))
+                    self._anchors.add_document(schema.anchor_document(one))
 
     def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:
         """Remember words with their terms."""
@@ -151,8 +151,8 @@ class TantivyWriter:
         """Make it durable: words first, then documents, then what is known of both."""
         self._sequences.commit()
         self._commit(self._pages, version)
-        self._sequences.committed(self._signatures, list(self._gone))
-        self._signatures, self._gone = {}, set()
+        self._sequences.mark_committed(self._signatures, list(self._removed))
+        self._signatures, self._removed = {}, set()
         self.version = version
 
     def commit_anchors(self, version: int) -> None:
@@ -162,17 +162,17 @@ class TantivyWriter:
         self.anchors_version = version
 
     def _commit(self, writer: tantivy.IndexWriter, version: int) -> None:
-        with self._breaking():
+        with self._translate_errors():
             writer.delete_documents_by_term("id", schema.VERSION_ID)
-            writer.add_document(schema.version(version))
+            writer.add_document(schema.version_document(version))
             writer.commit()
 
     @contextmanager
-    def _breaking(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """The border: whatever Tantivy complains of while writing means that this writer is of no use any more."""
         try:
             yield
         except ValueError as error:
-            if room.is_short(self._folder):
-                raise room.full(self._folder) from error
+            if disk_space.is_low(self._folder):
+                raise disk_space.full_error(self._folder) from error
             raise IndexBroken(f"The index writer broke ({error}): `gossamer index --rebuild`.") from error

@@ -40,23 +40,23 @@ from gossamer.errors import (
     StoreNotWritable,
     StoreUnreachable,
 )
-from gossamer.store.ledger import Ledger
-from gossamer.store.memory import Memory
-from gossamer.store.postgres.loading import STAGES, copy
+from gossamer.store.postgres.bulk_copy import STAGES, copy_rows
+from gossamer.store.work.counters import CounterDeltas
+from gossamer.store.work.url_cache import UrlCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.store.postgres.location import PostgresLocation
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 T = TypeVar("T")
 
-PATIENCE = 120.0  # seconds for a server to come back; a restart takes a few, a failover up to a minute
+RECONNECT_SECONDS = 120.0  # seconds for a server to come back; a restart takes a few, a failover up to a minute
 FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between two tries
-LONG_ALONE = 1.0  # seconds of a transaction that others had to wait for
-MOST_DEADLOCKS = 20  # a transaction is done again so many times
+LONG_EXCLUSIVE_SECONDS = 1.0  # seconds of a transaction that others had to wait for
+MAX_DEADLOCKS = 20  # a transaction is done again so many times
 WEB_LOCK = 0  # number of the web's lock; those of crawlers are their ids, which begin at 1
 
 # A plan made for the first thousand resources must not be used for the next million. Compiling helps no short query.
@@ -69,41 +69,43 @@ SESSION = """
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4"""
 # Statements of crawlers go from a few rows to others by index; statistics of a table that grew a thousandfold since
 # would say otherwise. Who is alone may look at whole tables.
-BEGIN = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
-SHARE = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
-ALONE = "SELECT pg_advisory_xact_lock(%s, %s)"
+BEGIN_SHARED = (
+    "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
+)
+LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
+LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
 GENERATION = "SELECT value FROM meta WHERE key = 'generation'"
 NEXT_VERSION = "UPDATE meta SET value = value + 1 WHERE key = 'version' RETURNING value"
-GATE = "SELECT value FROM meta WHERE key = 'version' FOR UPDATE"
-COUNT_HOSTS = """
+LOCK_VERSION = "SELECT value FROM meta WHERE key = 'version' FOR UPDATE"
+UPDATE_HOST_COUNTERS = """
     UPDATE hosts AS h SET known = h.known + c.known, queued_pages = h.queued_pages + c.queued_pages,
         queued_others = h.queued_others + c.queued_others, pages = h.pages + c.pages, failed = h.failed + c.failed
     FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[])
         AS c (known, queued_pages, queued_others, pages, failed, id)
     WHERE h.id = c.id"""
 LOCK_HOSTS = "SELECT id FROM hosts WHERE id = ANY(%s::bigint[]) ORDER BY id FOR UPDATE"
-COUNT = """
+UPDATE_COUNTERS = """
     UPDATE meta AS m SET value = m.value + c.n
     FROM unnest(%s::text[], %s::bigint[]) AS c (key, n) WHERE m.key = c.key"""
 # While somebody was alone nobody could beat: that is not a sign of death.
-WAS_ALONE = """
+NOTE_EXCLUSIVE_END = """
     INSERT INTO meta (key, value) VALUES ('alone', %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
-WEB = "SELECT oid::bigint FROM pg_namespace WHERE nspname = %s"
-HOLD = "SELECT pg_try_advisory_lock(%s, %s)"
-LET_GO = "SELECT pg_advisory_unlock(%s, %s)"
-CLOSED = "UPDATE crawlers SET heartbeat_at = 0 WHERE id = ANY(%s::bigint[]) AND state NOT IN ('stopped', 'lost')"
-OWN_NUMBER = "SELECT pg_current_xact_id_if_assigned()::text"
-OUTCOME = "SELECT pg_xact_status(%s::text::xid8)"
+SELECT_WEB_OID = "SELECT oid::bigint FROM pg_namespace WHERE nspname = %s"
+TRY_LOCK = "SELECT pg_try_advisory_lock(%s, %s)"
+UNLOCK = "SELECT pg_advisory_unlock(%s, %s)"
+MARK_CLOSED = "UPDATE crawlers SET heartbeat_at = 0 WHERE id = ANY(%s::bigint[]) AND state NOT IN ('stopped', 'lost')"
+SELECT_TRANSACTION_ID = "SELECT pg_current_xact_id_if_assigned()::text"
+SELECT_TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 
 
 class Transaction:
     """One writing transaction: the connection, the counters it changes, and what is remembered between batches."""
 
-    def __init__(self, db: Connection, memory: Memory) -> None:
+    def __init__(self, db: Connection, url_cache: UrlCache) -> None:
         self.db = db
         self.meta: Counter[str] = Counter()  # by how much the web's counters change
-        self.ledger = Ledger(self.meta)
-        self.memory = memory
+        self.counter_deltas = CounterDeltas(self.meta)
+        self.url_cache = url_cache
         self._staged: set[str] = set()
 
     def stage(self, table: str, names: Sequence[str], columns: Sequence[Iterable[str]]) -> None:
@@ -111,11 +113,11 @@ class Transaction:
         if table in self._staged:
             self.db.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
         self._staged.add(table)
-        copy(self.db, table, names, columns)
+        copy_rows(self.db, table, names, columns)
 
-    def pass_gate(self) -> None:
+    def lock_version(self) -> None:
         """From here on others wait, until this transaction ends."""
-        self.db.execute(GATE)
+        self.db.execute(LOCK_VERSION)
 
     def next_version(self) -> int:
         """The store version that this transaction makes; passes the gate."""
@@ -125,20 +127,20 @@ class Transaction:
 
     def lock_hosts(self, hosts: Iterable[int]) -> None:
         """Lock these hosts, and those whose counters have changed so far; before the gate."""
-        self.db.execute(LOCK_HOSTS, (ints(sorted(self.ledger.hosts().union(hosts))),))
+        self.db.execute(LOCK_HOSTS, (int_array(sorted(self.counter_deltas.changed_hosts().union(hosts))),))
 
-    def count_hosts(self) -> None:
+    def write_host_counters(self) -> None:
         """Bring the hosts' own counters up to date."""
-        if changed := self.ledger.host_changes():
-            self.db.execute(COUNT_HOSTS, [ints(column) for column in zip(*changed, strict=True)])
+        if changed := self.counter_deltas.take_host_deltas():
+            self.db.execute(UPDATE_HOST_COUNTERS, [int_array(column) for column in zip(*changed, strict=True)])
 
     def finish(self) -> None:
         """Write the counters; the last thing before COMMIT."""
-        self.count_hosts()
+        self.write_host_counters()
         if changed := [(key, number) for key, number in self.meta.items() if number]:
-            self.pass_gate()
+            self.lock_version()
             keys, numbers = zip(*changed, strict=True)
-            self.db.execute(COUNT, (list(keys), ints(numbers)))
+            self.db.execute(UPDATE_COUNTERS, (list(keys), int_array(numbers)))
 
     def totals(self) -> dict[str, int]:
         """The web's counters as they will be; the hosts' are written."""
@@ -149,120 +151,120 @@ class Transaction:
 class Database:
     """A web in a database. One connection, made when it is needed and again when it broke."""
 
-    def __init__(self, place: PostgresPlace, *, read_only: bool) -> None:
-        self.place = place
+    def __init__(self, location: PostgresLocation, *, read_only: bool) -> None:
+        self.location = location
         self._read_only = read_only
-        self._memory = Memory()
+        self._url_cache = UrlCache()
         self._db: Connection | None = None
         self._has_stages = False
-        self._web = 0
-        self._held: set[int] = set()  # crawlers that live through this connection
-        self._unlocked: set[int] = set()  # those of them whose lock an earlier connection still has
-        self._is_away = False  # the server was lost
-        self.back_since = 0.0  # when a lost server was there again
+        self._web_oid = 0
+        self._crawlers: set[int] = set()  # crawlers that live through this connection
+        self._unlocked_crawlers: set[int] = set()  # those of them whose lock an earlier connection still has
+        self._has_lost_server = False  # the server was lost
+        self.reconnected_at = 0.0  # when a lost server was there again
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Ask; every statement sees the web as it is at that moment."""
-        return self._insisting(work)
+        return self._retry(work)
 
     def snapshot(self, work: Callable[[Connection], T]) -> T:
         """Ask several things of one moment."""
 
-        def at_once(db: Connection) -> T:
+        def read_snapshot(db: Connection) -> T:
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             try:
                 return work(db)
             finally:
-                _end(db, "COMMIT")
+                _end_transaction(db, "COMMIT")
 
-        return self._insisting(at_once)
+        return self._retry(read_snapshot)
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    def write(self, work: Callable[[Transaction], T], *, alone: bool = False) -> T:
+    def write(self, work: Callable[[Transaction], T], *, exclusive: bool = False) -> T:
         """Do all of it, once, or leave nothing behind. `work` may be called again after a fault that passes."""
-        return self._insisting(lambda db: self._write(db, work, alone=alone))
+        return self._retry(lambda db: self._write(db, work, exclusive=exclusive))
 
-    def _write(self, db: Connection, work: Callable[[Transaction], T], *, alone: bool) -> T:
+    def _write(self, db: Connection, work: Callable[[Transaction], T], *, exclusive: bool) -> T:
         if not self._has_stages:
             db.execute(STAGES)
             self._has_stages = True
         try:
-            db.execute("BEGIN" if alone else BEGIN)
-            db.execute(ALONE if alone else SHARE, (self._web, WEB_LOCK))
+            db.execute("BEGIN" if exclusive else BEGIN_SHARED)
+            db.execute(LOCK_EXCLUSIVE if exclusive else LOCK_SHARED, (self._web_oid, WEB_LOCK))
             began = time.monotonic()
             row = db.execute(GENERATION).fetchone()
             assert row is not None
-            self._memory.belong_to(row[0])
-            transaction = Transaction(db, self._memory)
+            self._url_cache.set_generation(row[0])
+            transaction = Transaction(db, self._url_cache)
             result = work(transaction)
             transaction.finish()
-            if alone and time.monotonic() - began > LONG_ALONE:
-                db.execute(WAS_ALONE, (math.ceil(time.time()),))
+            if exclusive and time.monotonic() - began > LONG_EXCLUSIVE_SECONDS:
+                db.execute(NOTE_EXCLUSIVE_END, (math.ceil(time.time()),))
             self._commit(db)
         except BaseException:
-            self._memory.clear()  # it may hold ids that now were never given out
-            _end(db, "ROLLBACK")
+            self._url_cache.clear()  # it may hold ids that now were never given out
+            _end_transaction(db, "ROLLBACK")
             raise
         return result
 
     def _commit(self, db: Connection) -> None:
         """Commit; if the connection breaks over it, find out what came of it."""
-        row = db.execute(OWN_NUMBER).fetchone()
+        row = db.execute(SELECT_TRANSACTION_ID).fetchone()
         assert row is not None
         try:
             db.execute("COMMIT")
         except psycopg.OperationalError as error:
-            if not _is_away(error, db) or row[0] is None or not self._was_committed(row[0]):
+            if not _is_server_lost(error, db) or row[0] is None or not self._was_committed(row[0]):
                 raise
 
-    def _was_committed(self, number: str) -> bool:
-        def outcome(db: Connection) -> bool:
+    def _was_committed(self, transaction_id: str) -> bool:
+        def wait_for_outcome(db: Connection) -> bool:
             while True:
                 try:
-                    row = db.execute(OUTCOME, (number,)).fetchone()
+                    row = db.execute(SELECT_TRANSACTION_STATUS, (transaction_id,)).fetchone()
                 except errors.InvalidParameterValue:  # this server has not come so far: it is another one
                     return False
                 if row is None or row[0] != "in progress":
                     return row is not None and row[0] == "committed"
                 time.sleep(FIRST_WAIT)
 
-        return self._insisting(outcome)
+        return self._retry(wait_for_outcome)
 
     # -- crawlers that live through this connection --------------------------------------------------------------------
 
-    def hold(self, crawler: int) -> None:
+    def lock_crawler(self, crawler: int) -> None:
         """Show others that a crawler lives, for as long as this connection does."""
-        self._held.add(crawler)
-        self._unlocked.add(crawler)
-        self.hold_again()
+        self._crawlers.add(crawler)
+        self._unlocked_crawlers.add(crawler)
+        self.relock_crawlers()
 
-    def hold_again(self) -> None:
+    def relock_crawlers(self) -> None:
         """Take the locks that an earlier connection had: the server may see its end later than we do."""
-        if self._unlocked:
-            self.read(self._lock)
+        if self._unlocked_crawlers:
+            self.read(self._take_locks)
 
-    def _lock(self, db: Connection) -> None:
-        for crawler in tuple(self._unlocked):
-            row = db.execute(HOLD, (self._web, crawler)).fetchone()
+    def _take_locks(self, db: Connection) -> None:
+        for crawler in tuple(self._unlocked_crawlers):
+            row = db.execute(TRY_LOCK, (self._web_oid, crawler)).fetchone()
             if row is not None and row[0]:
-                self._unlocked.discard(crawler)
+                self._unlocked_crawlers.discard(crawler)
 
-    def let_go(self, crawler: int) -> None:
+    def unlock_crawler(self, crawler: int) -> None:
         """It has left."""
-        if crawler in self._held:
-            self._held.discard(crawler)
-            self._unlocked.discard(crawler)
-            self.read(lambda db: db.execute(LET_GO, (self._web, crawler)))
+        if crawler in self._crawlers:
+            self._crawlers.discard(crawler)
+            self._unlocked_crawlers.discard(crawler)
+            self.read(lambda db: db.execute(UNLOCK, (self._web_oid, crawler)))
 
     # -- the connection ------------------------------------------------------------------------------------------------
 
-    def _insisting(self, work: Callable[[Connection], T]) -> T:
+    def _retry(self, work: Callable[[Connection], T]) -> T:
         """Do it, again after a deadlock, and again when the server is back after it went away."""
         started, deadlocks, wait = time.monotonic(), 0, FIRST_WAIT
-        with translated(self.place):
+        with translate_errors(self.location):
             while True:
                 db = self._db
                 try:
@@ -270,48 +272,48 @@ class Database:
                     return work(db)
                 except (errors.DeadlockDetected, errors.SerializationFailure):
                     deadlocks += 1
-                    if deadlocks > MOST_DEADLOCKS:
+                    if deadlocks > MAX_DEADLOCKS:
                         raise
                     time.sleep(random.uniform(0, FIRST_WAIT))  # noqa: S311 - so that two do not meet again
                 except (psycopg.OperationalError, errors.IdleInTransactionSessionTimeout) as error:
-                    if not _is_away(error, db) or time.monotonic() - started > PATIENCE:
+                    if not _is_server_lost(error, db) or time.monotonic() - started > RECONNECT_SECONDS:
                         raise
-                    self._drop()
-                    self._is_away = True
+                    self._drop_connection()
+                    self._has_lost_server = True
                     time.sleep(wait)
                     wait = min(2 * wait, LONGEST_WAIT)
 
     def connection(self) -> Connection:
         """The connection, made if there is none."""
         if self._db is None or self._db.closed:
-            self._drop()
-            self.use(connect(self.place))
-            if self._is_away:
-                self._is_away, self.back_since = False, time.time()
+            self._drop_connection()
+            self.use_connection(connect(self.location))
+            if self._has_lost_server:
+                self._has_lost_server, self.reconnected_at = False, time.time()
         assert self._db is not None
         return self._db
 
-    def use(self, db: Connection) -> None:
+    def use_connection(self, db: Connection) -> None:
         """Work with this connection from now on, and end it at the end."""
         self._db = db
         try:
             self._prepare(db)
         except BaseException:
-            self._drop()
+            self._drop_connection()
             raise
 
     def _prepare(self, db: Connection) -> None:
-        row = db.execute(WEB, (self.place.schema,)).fetchone()
+        row = db.execute(SELECT_WEB_OID, (self.location.schema,)).fetchone()
         if row is None:
-            raise missing(self.place)
-        self._web = int(row[0]) - (1 << 32 if row[0] >= 1 << 31 else 0)  # locks have signed numbers
+            raise missing_web(self.location)
+        self._web_oid = int(row[0]) - (1 << 32 if row[0] >= 1 << 31 else 0)  # locks have signed numbers
         if self._read_only:
             db.execute("SET default_transaction_read_only = on")
         self._has_stages = False
-        self._unlocked = set(self._held)
-        self._lock(db)
+        self._unlocked_crawlers = set(self._crawlers)
+        self._take_locks(db)
 
-    def _drop(self) -> None:
+    def _drop_connection(self) -> None:
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -319,79 +321,83 @@ class Database:
     def close(self) -> None:
         """End the connection; crawlers that live through it are dead from now on, and others need not wonder."""
         try:
-            if self._held and self._db is not None and not self._db.closed:
-                self._db.execute(CLOSED, (ints(self._held),))
+            if self._crawlers and self._db is not None and not self._db.closed:
+                self._db.execute(MARK_CLOSED, (int_array(self._crawlers),))
         except psycopg.OperationalError:
             pass  # the server is gone as well; others will see that no beat comes
         finally:
-            self._drop()
+            self._drop_connection()
 
 
-def connect(place: PostgresPlace) -> Connection:
+def connect(location: PostgresLocation) -> Connection:
     """A connection to the database, whose names are those of the web's schema."""
-    db = psycopg.connect(place.connection, autocommit=True, application_name="gossamer", connect_timeout=10)
+    db = psycopg.connect(location.connection, autocommit=True, application_name="gossamer", connect_timeout=10)
     try:
         db.execute(SESSION)
-        db.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(place.schema)))
+        db.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(location.schema)))
     except BaseException:
         db.close()
         raise
     return db
 
 
-def ints(values: Iterable[object]) -> str:
+def int_array(values: Iterable[object]) -> str:
     """Numbers as one parameter, for `%s::bigint[]`; ten times as fast as a list given to psycopg."""
     return f"{{{','.join(map(str, values))}}}"
 
 
-def _end(db: Connection, how: str) -> None:
+def _end_transaction(db: Connection, command: str) -> None:
     """End a transaction, if the connection still is there."""
     if not db.closed:
-        db.execute(how)
+        db.execute(command)
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------
 
 
 UNREACHABLE = frozenset({"08", "28", "3D", "53", "57"})  # connection, password, database, resources, operator
-AWAY = (
+SERVER_LOST_ERRORS = (
     errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow,
     errors.IdleInTransactionSessionTimeout,  # we were frozen over a transaction, which is undone
 )  # fmt: skip
 
 
-def _is_away(error: psycopg.Error, db: Connection | None) -> bool:
+def _is_server_lost(error: psycopg.Error, db: Connection | None) -> bool:
     """Whether the server went away, or is not there yet, as opposed to being there and refusing."""
-    if isinstance(error, AWAY) or (error.sqlstate or "").startswith("08"):
+    if isinstance(error, SERVER_LOST_ERRORS) or (error.sqlstate or "").startswith("08"):
         return True
     return error.sqlstate is None and (db is None or db.closed)
 
 
 @contextmanager
-def translated(place: PostgresPlace) -> Iterator[None]:
+def translate_errors(location: PostgresLocation) -> Iterator[None]:
     """The border: faults of PostgreSQL leave as our own."""
     try:
         yield
     except psycopg.Error as error:
-        raise _fault(error, place) from error
+        raise _store_error(error, location) from error
 
 
-def missing(place: PostgresPlace) -> StoreMissing:
+def missing_web(location: PostgresLocation) -> StoreMissing:
     """There is no web there."""
-    return StoreMissing(f"There is no web at {place.shown}: `gossamer crawl URL --store {place.shown}` makes one.")
+    return StoreMissing(
+        f"There is no web at {location.display_name}: `gossamer crawl URL --store {location.display_name}` makes one."
+    )
 
 
-def _fault(error: psycopg.Error, place: PostgresPlace) -> StoreError:
-    said = str(error).strip().partition("\n")[0]
+def _store_error(error: psycopg.Error, location: PostgresLocation) -> StoreError:
+    message = str(error).strip().partition("\n")[0]
     match error:
         case errors.DiskFull():
-            return StoreFull(f"No disk space is left for {place.shown}; nothing of the last batch was written.")
+            return StoreFull(
+                f"No disk space is left for {location.display_name}; nothing of the last batch was written."
+            )
         case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
-            return StoreBusy(f"Another process keeps writing to {place.shown}: try again when it is done.")
+            return StoreBusy(f"Another process keeps writing to {location.display_name}: try again when it is done.")
         case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
-            return StoreNotWritable(f"{place.shown} cannot be written to ({said}).")
+            return StoreNotWritable(f"{location.display_name} cannot be written to ({message}).")
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.DataCorrupted() | errors.IndexCorrupted():
-            return StoreCorrupt(f"{place.shown} is damaged or not a Gossamer web ({said}).")
+            return StoreCorrupt(f"{location.display_name} is damaged or not a Gossamer web ({message}).")
         case psycopg.OperationalError() if (error.sqlstate or "08")[:2] in UNREACHABLE:
-            return StoreUnreachable(f"{place.shown} cannot be reached ({said}).")
-    return StoreError(f"The store at {place.shown} failed ({said}).")
+            return StoreUnreachable(f"{location.display_name} cannot be reached ({message}).")
+    return StoreError(f"The store at {location.display_name} failed ({message}).")

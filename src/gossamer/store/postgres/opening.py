@@ -12,13 +12,13 @@ import psycopg
 from psycopg import errors, sql
 
 from gossamer.errors import StoreCorrupt, StoreError, StoreNotWritable, StoreTooNew
-from gossamer.store.postgres.database import Database, connect, missing, translated
+from gossamer.store.postgres.database import Database, connect, missing_web, translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gossamer.store.postgres.database import Connection
-    from gossamer.store.postgres.place import PostgresPlace
+    from gossamer.store.postgres.location import PostgresLocation
 
 LAYOUT = 1  # the version of the tables that schema.sql makes
 OLDEST_SERVER = 14
@@ -26,88 +26,92 @@ OLDEST_SERVER = 14
 # The file that leads from one layout to the next, by the layout it leads to. Empty before the first change.
 MIGRATIONS: Mapping[int, str] = {}
 
-MAKING = "SELECT pg_advisory_xact_lock(hashtext('gossamer'), hashtext(%s))"
-TABLES = "SELECT count(*), count(*) FILTER (WHERE tablename = 'web') FROM pg_tables WHERE schemaname = %s"
+LOCK_SCHEMA = "SELECT pg_advisory_xact_lock(hashtext('gossamer'), hashtext(%s))"
+COUNT_TABLES = "SELECT count(*), count(*) FILTER (WHERE tablename = 'web') FROM pg_tables WHERE schemaname = %s"
 
 
-def open_database(place: PostgresPlace, *, create: bool, read_only: bool) -> Database:
+def open_database(location: PostgresLocation, *, create: bool, read_only: bool) -> Database:
     """Open the web at a place, making or migrating it where that is wanted and needed."""
-    with translated(place):
-        db = connect(place)
+    with translate_errors(location):
+        db = connect(location)
         try:
-            _check_server(db, place)
-            _bring_up_to_date(db, place, create=create, read_only=read_only)
+            _check_server(db, location)
+            _upgrade_schema(db, location, create=create, read_only=read_only)
         except BaseException:
             db.close()
             raise
-        database = Database(place, read_only=read_only)
-        database.use(db)
+        database = Database(location, read_only=read_only)
+        database.use_connection(db)
         return database
 
 
-def _bring_up_to_date(db: Connection, place: PostgresPlace, *, create: bool, read_only: bool) -> None:
-    layout = _layout(db, place)
+def _upgrade_schema(db: Connection, location: PostgresLocation, *, create: bool, read_only: bool) -> None:
+    layout = _read_layout(db, location)
     if layout == 0 and not create:
-        raise missing(place)
+        raise missing_web(location)
     if layout < LAYOUT:
         if read_only and layout:
-            raise StoreNotWritable(f"{place.shown} is of an older version: open it once for writing.")
-        migrate(db, place)
+            raise StoreNotWritable(f"{location.display_name} is of an older version: open it once for writing.")
+        migrate(db, location)
 
 
-def has_web(place: PostgresPlace) -> bool:
+def has_web(location: PostgresLocation) -> bool:
     """Whether there is a web at a place."""
-    with translated(place), connect(place) as db:
-        return _layout(db, place) > 0
+    with translate_errors(location), connect(location) as db:
+        return _read_layout(db, location) > 0
 
 
-def migrate(db: Connection, place: PostgresPlace) -> None:
+def migrate(db: Connection, location: PostgresLocation) -> None:
     """Bring an empty schema, or none, or an older web to the layout of this version, in one transaction."""
     with db.transaction():
-        db.execute(MAKING, (place.schema,))
-        layout = _layout(db, place)  # again: another process may have been first
+        db.execute(LOCK_SCHEMA, (location.schema,))
+        layout = _read_layout(db, location)  # again: another process may have been first
         if layout == 0:
-            _make_schema(db, place)
-            db.execute(_script("schema.sql"))
+            _create_schema(db, location)
+            db.execute(_read_script("schema.sql"))
         for step in range(layout + 1, LAYOUT + 1) if layout else ():
-            db.execute(_script(MIGRATIONS[step]))
+            db.execute(_read_script(MIGRATIONS[step]))
             db.execute("UPDATE web SET layout = %s", (step,))
 
 
-def _script(name: str) -> bytes:
+def _read_script(name: str) -> bytes:
     return resources.files(__package__).joinpath(name).read_bytes()
 
 
-def _make_schema(db: Connection, place: PostgresPlace) -> None:
+def _create_schema(db: Connection, location: PostgresLocation) -> None:
     """Make the schema, unless it is there: who may use one need not have the right to make one."""
-    if not db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (place.schema,)).fetchone():
-        db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(place.schema)))
+    if not db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (location.schema,)).fetchone():
+        db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(location.schema)))
 
 
-def _layout(db: Connection, place: PostgresPlace) -> int:
+def _read_layout(db: Connection, location: PostgresLocation) -> int:
     """The layout of the web; 0 when there is nothing yet. Changes nothing: it may be anybody's schema."""
-    row = db.execute(TABLES, (place.schema,)).fetchone()
+    row = db.execute(COUNT_TABLES, (location.schema,)).fetchone()
     assert row is not None
     tables, webs = row
     if not tables:
         return 0
     try:
-        found = db.execute("SELECT layout FROM web").fetchone() if webs else None
+        layout_row = db.execute("SELECT layout FROM web").fetchone() if webs else None
     except errors.UndefinedColumn:
-        found = None
-    if found is None:
-        raise StoreCorrupt(f"{place.shown}: the schema {place.schema} holds tables that are no Gossamer web.")
-    if found[0] > LAYOUT:
+        layout_row = None
+    if layout_row is None:
+        raise StoreCorrupt(
+            f"{location.display_name}: the schema {location.schema} holds tables that are no Gossamer web."
+        )
+    if layout_row[0] > LAYOUT:
         raise StoreTooNew(
-            f"{place.shown} was written by a newer version of Gossamer (store version {found[0]}, this one knows"
+            f"{location.display_name} was written by a newer version of Gossamer (store version {layout_row[0]}, this one knows"
             f" {LAYOUT}): upgrade Gossamer to use it."
         )
-    return int(found[0])
+    return int(layout_row[0])
 
 
-def _check_server(db: psycopg.Connection[tuple[object, ...]], place: PostgresPlace) -> None:
+def _check_server(db: psycopg.Connection[tuple[object, ...]], location: PostgresLocation) -> None:
     if db.info.server_version < OLDEST_SERVER * 10_000:
-        raise StoreError(f"{place.shown}: Gossamer needs PostgreSQL {OLDEST_SERVER} or newer.")
+        raise StoreError(f"{location.display_name}: Gossamer needs PostgreSQL {OLDEST_SERVER} or newer.")
     encoding = db.info.parameter_status("server_encoding")
     if encoding != "UTF8":
-        raise StoreError(f"{place.shown}: the database must be made with the encoding UTF8; it is {encoding}.")
+        raise StoreError(
+            f"{location.display_name}: the database must be made with the encoding UTF8; it is {encoding}."
+        )

@@ -7,45 +7,56 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from gossamer.store.asked import SeedsRead
-from gossamer.store.claims import Finder
-from gossamer.store.postgres import crawlers, forget, lease, ranking, rounds, schedule, words
+from gossamer.store.postgres.follow import rank_writer, words
+from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.postgres.opening import open_database
-from gossamer.store.postgres.place import postgres_place
-from gossamer.store.postgres.reading import Reading
-from gossamer.store.postgres.submit import Submission
-from gossamer.store.visiting import Batch
+from gossamer.store.postgres.reader import StoreReader
+from gossamer.store.postgres.work import crawlers, forget, lease, rounds, schedule
+from gossamer.store.postgres.work.submit import Submission
+from gossamer.store.work.claims import Discovery
+from gossamer.store.work.rounds import SeedCache
+from gossamer.store.work.visit_rows import VisitBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
-    from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.graph import RankColumns, Ranking
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.revisit.pace import Schedule, VisitBudget
+    from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.postgres.database import Database, Transaction
-    from gossamer.store.postgres.place import PostgresPlace
-    from gossamer.store.values import Added, Crawler, Report, Round, Submitted, Waiting, Wanted
+    from gossamer.store.postgres.location import PostgresLocation
+    from gossamer.store.values import (
+        AddResult,
+        CrawlerOrders,
+        CrawlerReport,
+        CrawlerRow,
+        Round,
+        SubmitResult,
+        WaitingHost,
+    )
 
 
-class PostgresStore(Reading):
+class PostgresStore(StoreReader):
     """A web in a database, shared by as many machines as like. Used from one thread at a time; which one may change."""
 
     def __init__(self, database: Database, old_sources: int = 0) -> None:
         super().__init__(database)
         self._old_sources = old_sources  # bytes of them to keep
-        self._seeds_read = SeedsRead()
+        self._seed_cache = SeedCache()
 
     @classmethod
     def open(cls, url: str, *, create: bool, read_only: bool = False, old_sources_mib: int = 0) -> PostgresStore:
         """Open the web that a URL names; `create` makes one where there is none."""
-        return cls.at(postgres_place(url), create=create, read_only=read_only, old_sources_mib=old_sources_mib)
+        return cls.open_location(
+            parse_postgres_location(url), create=create, read_only=read_only, old_sources_mib=old_sources_mib
+        )
 
     @classmethod
-    def at(
-        cls, place: PostgresPlace, *, create: bool, read_only: bool = False, old_sources_mib: int = 0
+    def open_location(
+        cls, location: PostgresLocation, *, create: bool, read_only: bool = False, old_sources_mib: int = 0
     ) -> PostgresStore:
         """The same, of a place that was taken apart already."""
-        return cls(open_database(place, create=create, read_only=read_only), old_sources_mib << 20)
+        return cls(open_database(location, create=create, read_only=read_only), old_sources_mib << 20)
 
     def close(self) -> None:
         """Close the connection. A crawler that did not leave counts as dead from now on."""
@@ -53,48 +64,52 @@ class PostgresStore(Reading):
 
     # -- who works here ------------------------------------------------------------------------------------------------
 
-    def join(self, machine: str, pid: int) -> Crawler:
+    def join(self, machine: str, pid: int) -> CrawlerRow:
         """Take a free name; give back the leases of crawlers seen to be dead."""
-        crawler = self._database.write(lambda tx: crawlers.join(tx, machine, pid, time.time()), alone=True)
-        self._database.hold(crawler.id)
+        crawler = self._database.write(
+            lambda tx: crawlers.register_crawler(tx, machine, pid, time.time()), exclusive=True
+        )
+        self._database.lock_crawler(crawler.id)
         return crawler
 
-    def beat(self, crawler: int, report: Report, now: float) -> Wanted:
+    def heartbeat(self, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
         """Renew this crawler's leases, reclaim those of dead ones, and learn what is wanted of it."""
-        self._database.hold_again()
+        self._database.relock_crawlers()
         machine = self._database.read(lambda db: crawlers.machine_of(db, crawler))
-        self._reclaim(machine, now, asking=crawler)
-        return self._database.write(lambda tx: crawlers.beat(tx.db, crawler, report, now))
+        self._reclaim(machine, now, except_crawler=crawler)
+        return self._database.write(lambda tx: crawlers.record_heartbeat(tx.db, crawler, report, now))
 
-    def _reclaim(self, machine: str, now: float, asking: int | None = None) -> None:
-        back_since = self._database.back_since
-        if self._database.read(lambda db: crawlers.dead(db, machine, now, back_since, asking)):
-            self._database.write(lambda tx: crawlers.reclaim(tx, machine, now, back_since, asking), alone=True)
+    def _reclaim(self, machine: str, now: float, except_crawler: int | None = None) -> None:
+        reconnected_at = self._database.reconnected_at
+        if self._database.read(lambda db: crawlers.dead_crawlers(db, machine, now, reconnected_at, except_crawler)):
+            self._database.write(
+                lambda tx: crawlers.reclaim(tx, machine, now, reconnected_at, except_crawler), exclusive=True
+            )
 
     def leave(self, crawler: int) -> None:
         """Give back every lease and the name."""
-        self._database.write(lambda tx: crawlers.leave(tx, crawler), alone=True)
-        self._database.let_go(crawler)
+        self._database.write(lambda tx: crawlers.leave(tx, crawler), exclusive=True)
+        self._database.unlock_crawler(crawler)
 
-    def want(self, name: str, wanted: str) -> bool:
+    def set_wanted_state(self, name: str, wanted: str) -> bool:
         """Ask a crawler to run, pause or stop; False when there is none of that name at work."""
         self._reclaim(platform.node(), time.time())
-        return self._database.write(lambda tx: crawlers.want(tx, name, wanted))
+        return self._database.write(lambda tx: crawlers.set_wanted_state(tx, name, wanted))
 
-    def want_parsers(self, name: str, number: int) -> bool:
+    def set_wanted_parsers(self, name: str, number: int) -> bool:
         """Ask a crawler to have so many parsers; False when none of that name is at work, or may not have as many."""
         self._reclaim(platform.node(), time.time())
-        return self._database.write(lambda tx: crawlers.want_parsers(tx, name, number))
+        return self._database.write(lambda tx: crawlers.set_wanted_parsers(tx, name, number))
 
-    def crawlers(self) -> list[Crawler]:
+    def crawlers(self) -> list[CrawlerRow]:
         """The last life of every name: who is at work, and who was."""
-        return self._database.read(crawlers.latest)
+        return self._database.read(crawlers.latest_crawlers)
 
     # -- what was asked ------------------------------------------------------------------------------------------------
 
     def current_round(self) -> Round | None:
         """The last round begun, finished or not."""
-        return self._database.snapshot(partial(rounds.current, seeds_read=self._seeds_read))
+        return self._database.snapshot(partial(rounds.current_round, seed_cache=self._seed_cache))
 
     def begin_round(
         self,
@@ -102,87 +117,89 @@ class PostgresStore(Reading):
         seeds: Sequence[str],
         max_pages: int | None,
         max_per_host: int | None,
-        again: Schedule | Literal["all"] | None = None,
+        revisit: Schedule | Literal["all"] | None = None,
     ) -> Round:
         """Start a new round; the queue carries over, and what is to be visited again joins it."""
         now = time.time()
 
         def begin(tx: Transaction) -> Round:
-            begun = rounds.begin(tx, settings, seeds, max_pages, max_per_host, now)
-            if again == "all":
+            new_round = rounds.begin_round(tx, settings, seeds, max_pages, max_per_host, now)
+            if revisit == "all":
                 rounds.requeue(tx, now)
-            elif again is not None:
-                schedule.queue_due(tx, again, now)
-            return begun
+            elif revisit is not None:
+                schedule.queue_due(tx, revisit, now)
+            return new_round
 
-        return self._database.write(begin, alone=True)
+        return self._database.write(begin, exclusive=True)
 
-    def keep_fresh(self, schedule_: Schedule, budget: Budget, now: float) -> int:
+    def keep_fresh(self, schedule_: Schedule, budget: VisitBudget, now: float) -> int:
         """Queue the visits of most worth that a budget allows by now; returns how many."""
-        return self._database.write(lambda tx: schedule.keep_fresh(tx, schedule_, budget, now), alone=True)
+        return self._database.write(lambda tx: schedule.keep_fresh(tx, schedule_, budget, now), exclusive=True)
 
     def finish_round(self, now: float) -> None:
         """Mark the current round as finished; only when nothing is queued or leased."""
-        self._database.write(lambda tx: rounds.finish(tx, now), alone=True)
+        self._database.write(lambda tx: rounds.finish_round(tx, now), exclusive=True)
 
-    def readmit(self, admit: Admit) -> int:
+    def readmit(self, admit: AdmitCandidates) -> int:
         """Ask `admit` again about every resource not visited yet; returns how many changed their state."""
-        return self._database.write(lambda tx: rounds.readmit(tx, admit), alone=True)
+        return self._database.write(lambda tx: rounds.readmit(tx, admit), exclusive=True)
 
     def requeue(self, now: float) -> int:
         """Queue every visited, failed, refused or gone resource again; returns how many."""
-        return self._database.write(lambda tx: rounds.requeue(tx, now), alone=True)
+        return self._database.write(lambda tx: rounds.requeue(tx, now), exclusive=True)
 
     # -- work ----------------------------------------------------------------------------------------------------------
 
-    def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
+    def add(
+        self, candidates: Sequence[Candidate], admit: AdmitCandidates, discovered_by: int | None = None
+    ) -> list[AddResult]:
         """Add URLs: each is known already, or new and (if admitted) queued."""
-        finder = Finder(admit, time.time(), by, reopen=True)
-        return self._database.write(lambda tx: lease.add(tx, candidates, finder), alone=True)
+        discovery = Discovery(admit, time.time(), discovered_by, reopen=True)
+        return self._database.write(lambda tx: lease.add(tx, candidates, discovery), exclusive=True)
 
     def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
         """Hand out up to `urls` URLs for each host in `held` and for up to `hosts` further free hosts."""
         return self._database.write(partial(lease.lease, crawler=crawler, hosts=hosts, urls=urls, held=held, now=now))
 
-    def claim(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
+    def lease_urls(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
         """Lease exactly these URLs, whatever their state; those not known are added. None: another has the host."""
-        return self._database.write(lambda tx: lease.claim(tx, crawler, candidates, now), alone=True)
+        return self._database.write(lambda tx: lease.lease_urls(tx, crawler, candidates, now), exclusive=True)
 
     def submit(
         self,
         crawler: int,
         visits: Sequence[Visit],
-        admit: Admit,
+        admit: AdmitCandidates,
         *,
-        hosts: Sequence[HostNote] = (),
+        hosts: Sequence[HostUpdate] = (),
         robots: Sequence[Robots] = (),
         released: Sequence[Lease] = (),
         now: float,
         keep_links: bool = True,
-    ) -> Submitted:
+    ) -> SubmitResult:
         """Write a batch."""
-        batch = Batch(visits, hosts, robots, released, keep_links)
+        batch = VisitBatch(visits, hosts, robots, released, keep_links)
         return self._database.write(lambda tx: Submission(tx, crawler, admit, now, self._old_sources).write(batch))
 
-    def waiting(self, crawler: int, limit: int = 5) -> list[Waiting]:
+    def waiting_hosts(self, crawler: int, limit: int = 5) -> list[WaitingHost]:
         """Hosts with queued URLs that the crawler does not hold, soonest first."""
-        return self._database.read(lambda db: lease.waiting(db, crawler, limit))
+        return self._database.read(lambda db: lease.waiting_hosts(db, crawler, limit))
 
     # -- what is derived from it ---------------------------------------------------------------------------------------
 
     def write_ranks(self, ranking_: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
         """Put new ranks of pages and hosts in place of all old ones."""
-        of_pages, of_hosts = ranking.page_pieces(pages), ranking.host_pieces(hosts)
-        self._database.write(lambda tx: ranking.write_ranks(tx, ranking_, of_pages, of_hosts))
+        page_chunks, host_chunks = rank_writer.page_rank_chunks(pages), rank_writer.host_rank_chunks(hosts)
+        self._database.write(lambda tx: rank_writer.write_ranks(tx, ranking_, page_chunks, host_chunks))
 
-    def reorder(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
+    def reprioritize(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
         """Give queued pages the priority that the order `best` gives to so many backlinks."""
-        pieces = ranking.in_pieces((resources, backlinks))
-        self._database.write(lambda tx: ranking.reorder(tx, pieces), alone=True)
+        chunks = rank_writer.split_columns((resources, backlinks))
+        self._database.write(lambda tx: rank_writer.reprioritize(tx, chunks), exclusive=True)
 
     def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> dict[str, int]:
         """The number of each term; new ones get the next, for ever. Stop words have 0."""
-        return self._database.write(lambda tx: words.number_words(tx, terms, stops))
+        return self._database.write(lambda tx: words.assign_word_ids(tx, terms, stops))
 
     # -- removing ------------------------------------------------------------------------------------------------------
 
@@ -193,4 +210,4 @@ class PostgresStore(Reading):
             removed = forget.forget_resource(tx, url_digest) if url_digest is not None else 0
             return removed + (forget.forget_host(tx, host) if host is not None else 0)
 
-        return self._database.write(remove, alone=True)
+        return self._database.write(remove, exclusive=True)

@@ -22,11 +22,11 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMissing, StoreNotWritable, StoreTooNew
-from gossamer.store.ledger import Ledger
-from gossamer.store.memory import Memory
-from gossamer.store.sqlite.crawlers import at_work, is_dead
-from gossamer.store.sqlite.digests import Fresh
-from gossamer.store.sqlite.ledger import Meta, write_hosts
+from gossamer.store.sqlite.work.counters import MetaTable, write_host_counters
+from gossamer.store.sqlite.work.crawlers import is_dead, working_crawlers
+from gossamer.store.sqlite.work.digests import FreshDigests
+from gossamer.store.work.counters import CounterDeltas
+from gossamer.store.work.url_cache import UrlCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,9 +38,11 @@ PAGE_SIZE = 4096  # bytes; 8192 made a submit up to 6 % faster and the file 14 %
 WAL_MIB = 128  # the log is copied into the file at this size: a page that many batches change is copied once
 MIGRATION_CACHE_MIB = 8  # rows are read and written in the order in which they lie
 BUSY_SECONDS = 120.0  # a change of scope over a million resources holds the lock for half a minute
-LOOK_SECONDS = 0.002  # between looks whether another process has done writing; a batch takes it some fifty milliseconds
+BUSY_POLL_SECONDS = (
+    0.002  # between looks whether another process has done writing; a batch takes it some fifty milliseconds
+)
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
-LITTLE_SPACE = 1 << 20  # bytes; an I/O error on a disk with less free space is put down to that
+LOW_DISK_SPACE = 1 << 20  # bytes; an I/O error on a disk with less free space is put down to that
 
 # The file that leads from one version to the next, by the version it leads to.
 MIGRATIONS: Mapping[int, str] = {2: "migration_2.sql"}
@@ -73,17 +75,17 @@ def current_schema() -> Schema:
 class Transaction:
     """One writing transaction: the connection, the counters it changes, and what is remembered between batches."""
 
-    def __init__(self, db: sqlite3.Connection, memory: Memory, fresh: Fresh) -> None:
+    def __init__(self, db: sqlite3.Connection, url_cache: UrlCache, fresh_digests: FreshDigests) -> None:
         self.db = db
-        self.meta = Meta(db)
-        self.ledger = Ledger(self.meta)
-        self.memory = memory
-        self.fresh = fresh
-        memory.belong_to(self.meta["generation"])
+        self.meta = MetaTable(db)
+        self.counter_deltas = CounterDeltas(self.meta)
+        self.url_cache = url_cache
+        self.fresh_digests = fresh_digests
+        url_cache.set_generation(self.meta["generation"])
 
     def finish(self) -> None:
         """Write the counters; the last thing before COMMIT."""
-        write_hosts(self.db, self.ledger)
+        write_host_counters(self.db, self.counter_deltas)
         self.meta.write(self.db)
 
 
@@ -92,24 +94,24 @@ class Database:
 
     def __init__(self, db: sqlite3.Connection, directory: Path) -> None:
         self._db = db
-        self._memory = Memory()
-        self._fresh = Fresh()
-        self._patience: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
+        self._url_cache = UrlCache()
+        self._fresh_digests = FreshDigests()
+        self._busy_timeout: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
         self.directory = directory
 
     @contextmanager
-    def writing(self) -> Iterator[Transaction]:
+    def transaction(self) -> Iterator[Transaction]:
         """A transaction that is committed at the end, or leaves nothing behind."""
-        with translated(self.directory):
+        with translate_errors(self.directory):
             self._begin()
             try:
-                transaction = Transaction(self._db, self._memory, self._fresh)
+                transaction = Transaction(self._db, self._url_cache, self._fresh_digests)
                 yield transaction
                 transaction.finish()
                 self._db.execute("COMMIT")
             except BaseException:
-                self._memory.clear()  # they may hold ids that now were never given out
-                self._fresh = Fresh()
+                self._url_cache.clear()  # they may hold ids that now were never given out
+                self._fresh_digests = FreshDigests()
                 if self._db.in_transaction:  # SQLite itself rolls back on some faults, a full disk among them
                     self._db.execute("ROLLBACK")
                 raise
@@ -120,30 +122,30 @@ class Database:
         SQLite itself looks less and less often, in the end ten times a second. Where another process writes one batch
         after the other, as a crawl does, its index would hardly ever find the moment between.
         """
-        until = time.monotonic() + self._patience / 1000
+        deadline = time.monotonic() + self._busy_timeout / 1000
         self._db.execute("PRAGMA busy_timeout = 0")
         try:
             while True:
                 try:
                     self._db.execute("BEGIN IMMEDIATE")
                 except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                         raise
-                    time.sleep(LOOK_SECONDS)
+                    time.sleep(BUSY_POLL_SECONDS)
                 else:
                     return
         finally:
-            self._db.execute(f"PRAGMA busy_timeout = {self._patience:d}")
+            self._db.execute(f"PRAGMA busy_timeout = {self._busy_timeout:d}")
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
+    def connection(self) -> Iterator[sqlite3.Connection]:
         """The connection for SELECTs."""
-        with translated(self.directory):
+        with translate_errors(self.directory):
             yield self._db
 
     def close(self) -> None:
         """Close the file; the last one to do so folds the log into it."""
-        with translated(self.directory):
+        with translate_errors(self.directory):
             self._db.close()
 
 
@@ -154,29 +156,29 @@ def open_database(
     directory: Path, *, create: bool, read_only: bool, cache_mib: int, busy_seconds: float = BUSY_SECONDS
 ) -> Database:
     """Open the web in a directory, making or migrating it where that is wanted and needed."""
-    with translated(directory):
+    with translate_errors(directory):
         if create:
             directory.mkdir(parents=True, exist_ok=True)
         elif not (directory / FILE).exists():
-            raise _missing(directory)
+            raise _missing_web(directory)
         db = _connect(directory, create=create, read_only=read_only, busy_seconds=busy_seconds)
         try:
             db.execute(f"PRAGMA cache_size = {-1024 * cache_mib:d}")
-            _bring_up_to_date(db, directory, create=create, read_only=read_only)
+            _upgrade_schema(db, directory, create=create, read_only=read_only)
         except BaseException:
             db.close()
             raise
         return Database(db, directory)
 
 
-def _missing(directory: Path) -> StoreMissing:
+def _missing_web(directory: Path) -> StoreMissing:
     return StoreMissing(f"There is no web in {directory}: `gossamer crawl URL --store {directory}` makes one.")
 
 
 def _connect(directory: Path, *, create: bool, read_only: bool, busy_seconds: float) -> sqlite3.Connection:
     uri = (directory / FILE).absolute().as_uri()
     mode = "ro" if read_only else "rwc" if create else "rw"
-    if read_only and not os.access(directory, os.W_OK) and _is_at_rest(directory):
+    if read_only and not os.access(directory, os.W_OK) and _has_empty_log(directory):
         # In a directory that cannot be written SQLite cannot make the shared memory of the log. Without a log there is
         # nothing to share, and the file is complete in itself.
         mode = "ro&immutable=1"
@@ -186,24 +188,24 @@ def _connect(directory: Path, *, create: bool, read_only: bool, busy_seconds: fl
     )
 
 
-def _is_at_rest(directory: Path) -> bool:
+def _has_empty_log(directory: Path) -> bool:
     log = directory / f"{FILE}-wal"
     return not log.exists() or log.stat().st_size == 0
 
 
-def _bring_up_to_date(db: sqlite3.Connection, directory: Path, *, create: bool, read_only: bool) -> None:
+def _upgrade_schema(db: sqlite3.Connection, directory: Path, *, create: bool, read_only: bool) -> None:
     schema = current_schema()
-    version = _checked_version(db, directory, schema)
+    version = _check_version(db, directory, schema)
     if version == 0 and not create:
-        raise _missing(directory)
+        raise _missing_web(directory)
     if 0 < version < schema.version:
-        _refuse_while_at_work(db, directory)
+        _refuse_while_crawling(db, directory)
     if read_only:
         if version < schema.version:
-            _bring_up_to_date_for_reading(directory)
+            _upgrade_for_reader(directory)
         return
     if version == 0:
-        with _alone_in(directory):
+        with _lock_directory(directory):
             db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             db.execute("PRAGMA auto_vacuum = NONE")
             db.execute("PRAGMA journal_mode = WAL")
@@ -218,10 +220,10 @@ def _bring_up_to_date(db: sqlite3.Connection, directory: Path, *, create: bool, 
         migrate(db, schema)
 
 
-def _refuse_while_at_work(db: sqlite3.Connection, directory: Path) -> None:
+def _refuse_while_crawling(db: sqlite3.Connection, directory: Path) -> None:
     """A crawler of the older version would find other tables than it knows."""
     machine, now = platform.node(), time.time()
-    alive = [worker.name for worker in at_work(db) if not is_dead(worker, directory, machine, now)]
+    alive = [worker.name for worker in working_crawlers(db) if not is_dead(worker, directory, machine, now)]
     if alive:
         raise StoreError(
             f"{directory} is of an older version of Gossamer, of which {' and '.join(alive)} is at work there: try"
@@ -229,7 +231,7 @@ def _refuse_while_at_work(db: sqlite3.Connection, directory: Path) -> None:
         )
 
 
-def _bring_up_to_date_for_reading(directory: Path) -> None:
+def _upgrade_for_reader(directory: Path) -> None:
     """The first to open an older web may be one who only reads; it needs the right to write just then."""
     try:
         open_database(directory, create=False, read_only=False, cache_mib=MIGRATION_CACHE_MIB).close()
@@ -239,7 +241,7 @@ def _bring_up_to_date_for_reading(directory: Path) -> None:
         ) from error
 
 
-def _checked_version(db: sqlite3.Connection, directory: Path, schema: Schema) -> int:
+def _check_version(db: sqlite3.Connection, directory: Path, schema: Schema) -> int:
     """The schema version of the file; 0 when there is nothing in it yet. Changes nothing: it may be anybody's file."""
     db.execute("BEGIN")  # one look at all, for another process may be making the web just now
     tables, application, version, is_early = (
@@ -262,7 +264,7 @@ def _checked_version(db: sqlite3.Connection, directory: Path, schema: Schema) ->
 
 
 @contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
+def _lock_directory(directory: Path) -> Iterator[None]:
     """Keep out other processes that make the same web: going over to a log does not wait for them."""
     lock = os.open(directory, os.O_RDONLY)
     try:
@@ -278,10 +280,10 @@ def migrate(db: sqlite3.Connection, schema: Schema) -> None:
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]  # again: another process may have been first
         if version == 0:
-            _run(db, schema.script)
+            _run_script(db, schema.script)
         else:
             for step in range(version + 1, schema.version + 1):
-                _run(db, schema.migrations[step])
+                _run_script(db, schema.migrations[step])
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {schema.version}")
         db.execute("COMMIT")
@@ -291,11 +293,11 @@ def migrate(db: sqlite3.Connection, schema: Schema) -> None:
         raise
 
 
-def _run(db: sqlite3.Connection, script: str) -> None:
+def _run_script(db: sqlite3.Connection, script: str) -> None:
     """Run the statements of a script inside the transaction, which executescript() would commit first."""
     statement = ""
-    for piece in script.split(";"):
-        statement += f"{piece};"
+    for part in script.split(";"):
+        statement += f"{part};"
         if sqlite3.complete_statement(statement):  # it is not when the ";" stood in a comment or a string
             db.execute(statement)
             statement = ""
@@ -305,33 +307,33 @@ def _run(db: sqlite3.Connection, script: str) -> None:
 
 
 @contextmanager
-def translated(directory: Path) -> Iterator[None]:
+def translate_errors(directory: Path) -> Iterator[None]:
     """The border: faults of SQLite and of the file system leave as our own."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _fault(error, directory) from error
+        raise _store_error(error, directory) from error
     except OSError as error:
         if error.errno in NO_SPACE:
-            raise _full(directory) from error
+            raise _disk_full_error(directory) from error
         raise StoreNotWritable(f"{directory} cannot be used as a web: {error.strerror}.") from error
 
 
-def _full(directory: Path) -> StoreFull:
+def _disk_full_error(directory: Path) -> StoreFull:
     return StoreFull(f"No disk space is left for {directory}; nothing of the last batch was written.")
 
 
-def _fault(error: sqlite3.Error, directory: Path) -> StoreError:
+def _store_error(error: sqlite3.Error, directory: Path) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the low byte names the family
     match code:
         case sqlite3.SQLITE_FULL:
-            return _full(directory)
+            return _disk_full_error(directory)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreBusy(f"Another process keeps writing to {directory}: try again when it is done.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
             return StoreNotWritable(f"{directory} cannot be opened or written to ({error}).")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return StoreCorrupt(f"{directory / FILE} is damaged or not a Gossamer web ({error}).")
-        case sqlite3.SQLITE_IOERR if shutil.disk_usage(directory).free < LITTLE_SPACE:
-            return _full(directory)
+        case sqlite3.SQLITE_IOERR if shutil.disk_usage(directory).free < LOW_DISK_SPACE:
+            return _disk_full_error(directory)
     return StoreError(f"The store in {directory} failed ({error}).")

@@ -7,47 +7,40 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal
 
-from gossamer.store.asked import SeedsRead
-from gossamer.store.claims import Finder
-from gossamer.store.sqlite import (
-    crawlers,
-    following,
-    forget,
-    graph,
-    lease,
-    rounds,
-    schedule,
-)
 from gossamer.store.sqlite.database import BUSY_SECONDS, Database, open_database
-from gossamer.store.sqlite.reading import Reading
-from gossamer.store.sqlite.submit import Submission
-from gossamer.store.visiting import Batch
+from gossamer.store.sqlite.follow import changes, graph
+from gossamer.store.sqlite.reader import StoreReader
+from gossamer.store.sqlite.work import crawlers, forget, lease, rounds, schedule
+from gossamer.store.sqlite.work.submit import Submission
+from gossamer.store.work.claims import Discovery
+from gossamer.store.work.rounds import SeedCache
+from gossamer.store.work.visit_rows import VisitBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from gossamer.model import Admit, Candidate, HostLease, HostNote, Lease, Robots, Visit
-    from gossamer.revisit.pace import Budget, Schedule
-    from gossamer.store.graph import RankColumns, Ranking
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.revisit.pace import Schedule, VisitBudget
+    from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.values import (
-        Added,
-        Crawler,
-        Report,
+        AddResult,
+        CrawlerOrders,
+        CrawlerReport,
+        CrawlerRow,
         Round,
-        Submitted,
-        Waiting,
-        Wanted,
+        SubmitResult,
+        WaitingHost,
     )
 
 
-class SqliteStore(Reading):
+class SqliteStore(StoreReader):
     """A web in a directory. Used from one thread at a time; which one may change."""
 
     def __init__(self, database: Database, old_sources: int = 0) -> None:
         super().__init__(database)
         self._old_sources = old_sources  # bytes of them to keep
-        self._seeds_read = SeedsRead()
+        self._seed_cache = SeedCache()
         self._locks: dict[int, crawlers.NameLock] = {}  # of the crawlers that joined through this object
 
     @classmethod
@@ -77,55 +70,55 @@ class SqliteStore(Reading):
 
     # -- who works here ------------------------------------------------------------------------------------------------
 
-    def join(self, machine: str, pid: int) -> Crawler:
+    def join(self, machine: str, pid: int) -> CrawlerRow:
         """Take a free name; give back the leases of crawlers seen to be dead."""
         now = time.time()
         with ExitStack() as undo:
-            with self._database.writing() as tx:
+            with self._database.transaction() as tx:
                 name, lock = crawlers.take_name(tx, self._database.directory, machine, now)
                 undo.callback(lock.close)
-                crawler = crawlers.enter(tx, name, lock, machine, pid, now)
+                crawler = crawlers.register_crawler(tx, name, lock, machine, pid, now)
             undo.pop_all()
         self._locks[crawler.id] = lock
         return crawler
 
-    def beat(self, crawler: int, report: Report, now: float) -> Wanted:
+    def heartbeat(self, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
         """Renew this crawler's leases, reclaim those of dead ones, and learn what is wanted of it."""
-        lock = self._locks[crawler] = self._locks[crawler].kept()
-        with self._database.writing() as tx:
+        lock = self._locks[crawler] = self._locks[crawler].renew()
+        with self._database.transaction() as tx:
             machine = crawlers.machine_of(tx.db, crawler)
-            crawlers.reclaim(tx, self._database.directory, machine, now, asking=crawler)
-            return crawlers.beat(tx, crawler, lock.inode, report, now)
+            crawlers.reclaim(tx, self._database.directory, machine, now, except_crawler=crawler)
+            return crawlers.record_heartbeat(tx, crawler, lock.inode, report, now)
 
     def leave(self, crawler: int) -> None:
         """Give back every lease and the name."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             crawlers.leave(tx, crawler)
         self._locks.pop(crawler).close()
 
-    def want(self, name: str, wanted: str) -> bool:
+    def set_wanted_state(self, name: str, wanted: str) -> bool:
         """Ask a crawler to run, pause or stop; False when there is none of that name at work."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             crawlers.reclaim(tx, self._database.directory, platform.node(), time.time())
-            return crawlers.want(tx, name, wanted)
+            return crawlers.set_wanted_state(tx, name, wanted)
 
-    def want_parsers(self, name: str, number: int) -> bool:
+    def set_wanted_parsers(self, name: str, number: int) -> bool:
         """Ask a crawler to have so many parsers; False when none of that name is at work, or may not have as many."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             crawlers.reclaim(tx, self._database.directory, platform.node(), time.time())
-            return crawlers.want_parsers(tx, name, number)
+            return crawlers.set_wanted_parsers(tx, name, number)
 
-    def crawlers(self) -> list[Crawler]:
+    def crawlers(self) -> list[CrawlerRow]:
         """The last life of every name: who is at work, and who was."""
-        with self._database.reading() as db:
-            return crawlers.latest(db, self._database.directory, time.time())
+        with self._database.connection() as db:
+            return crawlers.latest_crawlers(db, self._database.directory, time.time())
 
     # -- what was asked ------------------------------------------------------------------------------------------------
 
     def current_round(self) -> Round | None:
         """The last round begun, finished or not."""
-        with self._database.reading() as db:
-            return rounds.current(db, self._seeds_read)
+        with self._database.connection() as db:
+            return rounds.current_round(db, self._seed_cache)
 
     def begin_round(
         self,
@@ -133,98 +126,100 @@ class SqliteStore(Reading):
         seeds: Sequence[str],
         max_pages: int | None,
         max_per_host: int | None,
-        again: Schedule | Literal["all"] | None = None,
+        revisit: Schedule | Literal["all"] | None = None,
     ) -> Round:
         """Start a new round; the queue carries over, and what is to be visited again joins it."""
         now = time.time()
-        with self._database.writing() as tx:
-            begun = rounds.begin(tx, settings, seeds, max_pages, max_per_host, now)
-            if again == "all":
+        with self._database.transaction() as tx:
+            new_round = rounds.begin_round(tx, settings, seeds, max_pages, max_per_host, now)
+            if revisit == "all":
                 rounds.requeue(tx, now)
-            elif again is not None:
-                schedule.queue_due(tx, again, now)
-            return begun
+            elif revisit is not None:
+                schedule.queue_due(tx, revisit, now)
+            return new_round
 
-    def keep_fresh(self, schedule_: Schedule, budget: Budget, now: float) -> int:
+    def keep_fresh(self, schedule_: Schedule, budget: VisitBudget, now: float) -> int:
         """Queue the visits of most worth that a budget allows by now; returns how many."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             return schedule.keep_fresh(tx, schedule_, budget, now)
 
     def finish_round(self, now: float) -> None:
         """Mark the current round as finished; only when nothing is queued or leased."""
-        with self._database.writing() as tx:
-            rounds.finish(tx, now)
+        with self._database.transaction() as tx:
+            rounds.finish_round(tx, now)
 
-    def readmit(self, admit: Admit) -> int:
+    def readmit(self, admit: AdmitCandidates) -> int:
         """Ask `admit` again about every resource not visited yet; returns how many changed their state."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             return rounds.readmit(tx, admit)
 
     def requeue(self, now: float) -> int:
         """Queue every visited, failed, refused or gone resource again; returns how many."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             return rounds.requeue(tx, now)
 
     # -- work ----------------------------------------------------------------------------------------------------------
 
-    def add(self, candidates: Sequence[Candidate], admit: Admit, by: int | None = None) -> list[Added]:
+    def add(
+        self, candidates: Sequence[Candidate], admit: AdmitCandidates, discovered_by: int | None = None
+    ) -> list[AddResult]:
         """Add URLs: each is known already, or new and (if admitted) queued."""
-        with self._database.writing() as tx:
-            return lease.add(tx, candidates, Finder(admit, time.time(), by, reopen=True))
+        with self._database.transaction() as tx:
+            return lease.add(tx, candidates, Discovery(admit, time.time(), discovered_by, reopen=True))
 
     def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
         """Hand out up to `urls` URLs for each host in `held` and for up to `hosts` further free hosts."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             return lease.lease(tx, crawler, hosts=hosts, urls=urls, held=held, now=now)
 
-    def claim(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
+    def lease_urls(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
         """Lease exactly these URLs, whatever their state; those not known are added. None: another has the host."""
-        with self._database.writing() as tx:
-            return lease.claim(tx, crawler, candidates, now)
+        with self._database.transaction() as tx:
+            return lease.lease_urls(tx, crawler, candidates, now)
 
     def submit(
         self,
         crawler: int,
         visits: Sequence[Visit],
-        admit: Admit,
+        admit: AdmitCandidates,
         *,
-        hosts: Sequence[HostNote] = (),
+        hosts: Sequence[HostUpdate] = (),
         robots: Sequence[Robots] = (),
         released: Sequence[Lease] = (),
         now: float,
         keep_links: bool = True,
-    ) -> Submitted:
+    ) -> SubmitResult:
         """Write a batch."""
-        batch = Batch(visits, hosts, robots, released, keep_links)
-        with self._database.writing() as tx:
+        batch = VisitBatch(visits, hosts, robots, released, keep_links)
+        with self._database.transaction() as tx:
             return Submission(tx, crawler, admit, now, self._old_sources).write(batch)
 
-    def waiting(self, crawler: int, limit: int = 5) -> list[Waiting]:
+    def waiting_hosts(self, crawler: int, limit: int = 5) -> list[WaitingHost]:
         """Hosts with queued URLs that the crawler does not hold, soonest first."""
-        with self._database.reading() as db:
-            return lease.waiting(db, crawler, limit)
+        with self._database.connection() as db:
+            return lease.waiting_hosts(db, crawler, limit)
 
     # -- what is derived from it ---------------------------------------------------------------------------------------
 
     def write_ranks(self, ranking: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
         """Put new ranks of pages and hosts in place of all old ones."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             graph.write_ranks(tx, ranking, pages, hosts)
 
-    def reorder(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
+    def reprioritize(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
         """Give queued pages the priority that the order `best` gives to so many backlinks."""
-        with self._database.writing() as tx:
-            graph.reorder(tx, resources, backlinks)
+        with self._database.transaction() as tx:
+            graph.reprioritize(tx, resources, backlinks)
 
     def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> dict[str, int]:
         """The number of each term; new ones get the next, for ever. Stop words have 0."""
-        with self._database.writing() as tx:
-            return following.number_words(tx, terms, stops)
+        with self._database.transaction() as tx:
+            return changes.assign_word_ids(tx, terms, stops)
 
     # -- removing ------------------------------------------------------------------------------------------------------
 
     def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
         """Remove a resource, or a host with its resources, with everything that hangs on them; returns how many."""
-        with self._database.writing() as tx:
+        with self._database.transaction() as tx:
             removed = forget.forget_resource(tx, url_digest) if url_digest is not None else 0
             return removed + (forget.forget_host(tx, host) if host is not None else 0)

@@ -1,0 +1,92 @@
+"""What terminals (`cli`) and web pages (`web`) show alike: text from the web made harmless, amounts and times.
+
+A title may hold escape sequences that rewrite a terminal, or direction marks that make a URL read as another one. Such
+characters are shown by their numbers.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+# What is not seen and acts on what is seen: controls (C0, DEL, C1), line and paragraph separators, format characters
+# (Unicode category Cf: direction marks, zero-width ones, tags), surrogates, blank letters, selectors. Arabic
+# and Kaithi number signs are of category Cf too, but visible. A test holds this against the Unicode tables.
+CONTROLS = r"\x00-\x1f"
+INVISIBLE = (
+    r"\x7f-\x9f\xad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    r"\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb"
+    r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+# Joiners between two letters beyond ASCII are part of how Persian, Indic scripts and emoji are written; they stay.
+JOINER = r"(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])"
+HIDDEN = re.compile(f"{JOINER}|([{CONTROLS}{INVISIBLE}])")
+HIDDEN_IN_JSON = re.compile(f"[{INVISIBLE}]")  # json itself escapes the other controls
+SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def escape_hidden(text: str) -> str:
+    """A text from outside as one line in which everything is seen and nothing acts."""
+    return HIDDEN.sub(_escape, text)
+
+
+def escape_hidden_lines(text: str) -> str:
+    """The same for a text of several lines: line ends and tabs stay."""
+    return HIDDEN.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[1]
+    if character is None:
+        return match[0]
+    code = ord(character)
+    return SHORT_ESCAPES.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"«U+{code:04X}»")
+
+
+# -- amounts and times -------------------------------------------------------------------------------------------------
+
+
+def pluralize(number: int, noun: str) -> str:
+    """`1 page`, `2,000 pages`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def format_bytes(amount: float) -> str:
+    """`12.3 MB`: decimal units, as networks and disks count."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 999.5:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 99.95 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:,.1f} TB"
+
+
+def format_duration(seconds: float) -> str:
+    """`850 ms`, `12 s`, `3 min 20 s`, `2 h 05 min`, `4 d 3 h`: two units say enough."""
+    if seconds < 0.9995:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if minutes < 1:
+        return f"{whole} s"
+    if hours < 1:
+        return f"{minutes} min {whole % 60:02d} s"
+    if days < 1:
+        return f"{hours} h {minutes % 60:02d} min"
+    return f"{days} d {hours % 24} h"
+
+
+def format_age(moment: float | None, now: float | None = None) -> str:
+    """How long ago a moment (Unix time) was."""
+    if not moment:
+        return "never"
+    seconds = round((time.time() if now is None else now) - moment)
+    if seconds < 1:
+        return "just now"
+    return f"{seconds} s ago" if seconds < 60 else f"{format_duration(seconds)} ago"
+
+
+def format_time(moment: float | None) -> str:
+    """A moment (Unix time) in local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment)) if moment else "never"

@@ -1,0 +1,546 @@
+"""The crawl loop, on one screen: start what is due, wait, take what came, hand it to the store.
+
+One thread runs it. Transfers, parser processes and the writer report through one selector. What the loop decides with
+is in `policy`, `frontier` and `visits`, what it knows of robots.txt, seeds and the round's settings in `asking`,
+`seeds` and `terms`; it only carries out.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.crawl import policy, visits
+from gossamer.crawl.frontier import FetchRobots, FetchUrl, Frontier, RefuseUrl
+from gossamer.crawl.outbox import Outbox
+from gossamer.crawl.pending_robots import PendingRobots
+from gossamer.crawl.round_settings import RoundSettings
+from gossamer.crawl.seeds import Seeds
+from gossamer.crawl.statistics import CrawlStatistics
+from gossamer.crawl.writer import StoreWriter, WatchOptions
+from gossamer.errors import StoreFull
+from gossamer.model import Outcome, Request, Role, State, Value
+
+if TYPE_CHECKING:
+    import selectors
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gossamer.config import IndexSettings, Settings
+    from gossamer.crawl.log import CrawlLog
+    from gossamer.crawl.progress import CrawlProgress
+    from gossamer.crawl.writer import WriteOrder, WriteResult
+    from gossamer.fetch.fetcher import Fetcher
+    from gossamer.model import FetchResult, Lease, Page, Visit
+    from gossamer.parse.pool import ParserPool
+    from gossamer.store.protocol import Store
+    from gossamer.store.values import CrawlerOrders, CrawlerRow, Round, WaitingHost
+
+LOST_MESSAGE = (
+    "{name} was not heard of for so long that others were given its work. What it had fetched meanwhile is fetched"
+    " again; start it again to let it help."
+)
+HEARTBEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
+IDLE_POLL_SECONDS = 1.0  # how often a crawler without work looks whether another one left some (seconds)
+MIN_POLL_SECONDS = 0.1  # ... when there should be some by now
+DUE_CHECK_SECONDS = 5.0  # how often `watch` looks for what is due
+HEARTBEAT_TIMEOUT_SECONDS = 8.0  # without an answer to a beat, after which others may be about to take the hosts over
+DISK_POLL_SECONDS = 2.0  # how often a crawler paused for disk space looks again (seconds)
+MAX_WAIT_SECONDS = 0.25  # the display is refreshed at least this often (seconds)
+# Answers waiting per parser: none idles while the loop is busy, and no host's turn is missed because others answered
+# at the same time. How much they may be in all, BODIES_IN_MEMORY says.
+MAX_BACKLOG_PER_PARSER = 64
+MAX_UNPARSED_BYTES = 64 << 20  # bytes of answers waiting for a parser before new transfers hold off
+HOSTS_REPORTED = 5  # of those with something left at the end
+HOSTS_EXAMINED = 10_000  # ... for why a seed could not be visited
+
+
+class CrawlParts(Value, frozen=True, kw_only=True):
+    """What a crawl is made of; `wiring` puts it together."""
+
+    store: Store
+    identity: CrawlerRow
+    fetcher: Fetcher
+    pool: ParserPool
+    selector: selectors.BaseSelector
+    free_space: Callable[[], int | None]
+    log: CrawlLog
+
+
+class CrawlPlan(Value, frozen=True, kw_only=True):
+    """What is asked of a crawl."""
+
+    settings: Settings
+    round: Round
+    product: str
+    typed_seeds: tuple[str, ...] = ()  # the seeds given with this call, new or not
+    http_fallbacks: Mapping[str, str] = {}  # https seeds typed without a scheme -> their http form
+    watch: WatchOptions | None = None  # go on for ever, with what is due
+
+
+class CrawlLoop:
+    """One crawler at work."""
+
+    def __init__(self, plan: CrawlPlan, parts: CrawlParts) -> None:
+        self._plan, self._settings, self._parts = plan, plan.settings, parts
+        self._fetcher, self._pool, self._log = parts.fetcher, parts.pool, parts.log
+        self._round_settings = RoundSettings(self._settings)
+        self._outbox = Outbox(self._settings.store)
+        self._seeds = Seeds(plan, self._round_settings, self._fetcher, self._outbox)
+        self._frontier = Frontier(
+            self._settings.politeness,
+            self._settings.hosts,
+            product=plan.product,
+            obey_robots=self._round_settings.crawl.robots,
+            urls_per_connection=self._round_settings.urls_per_connection,
+        )
+        self._copy_counter = policy.CopyCounter(self._round_settings.crawl.max_copies)
+        self._pending_robots = PendingRobots(plan, self._round_settings, self._frontier, self._outbox, self._log)
+        min_free_bytes = self._settings.store.min_free << 20
+        self._writer = StoreWriter(
+            parts.store,
+            parts.identity.id,
+            selector=parts.selector,
+            free_space=parts.free_space,
+            min_free_bytes=min_free_bytes,
+        )
+        self._ids = count(1)
+        self._first_current_request = 0  # the first request under the terms that hold
+        self._leases: dict[int, Lease] = {}  # by request: being fetched or parsed
+        self._unparsed: dict[int, FetchResult] = {}  # being parsed
+        self._unparsed_bytes = 0  # bytes of them
+        self._clock_start = time.time() - time.monotonic()
+        self._next_heartbeat = self._next_poll = self._next_due_check = 0.0
+        self._last_reply_at = self._now()  # that the leases hold
+        self._stop_level = 0  # 1: after what is in flight; 2: at once
+        self._is_paused = self._has_backpressure = self._has_ended = False
+        self._store_has_more_hosts = False  # the store gave as many as it was asked for: it has more, perhaps
+        self.end_reason = ""  # why the crawl ended, for people
+        self.lost_message = ""  # a sentence when others have its work, for it was not heard of in time
+        self.failure_message = ""  # a sentence when no seed of this call could be visited
+        self.unvisited_seeds: dict[str, str] = {}  # seeds of this call that could not be visited, and why
+        self.leftover_hosts: list[WaitingHost] = []  # hosts with something still queued, and why
+        self.statistics = CrawlStatistics(parts.store.counts())
+        self._apply_limit(plan.round)
+
+    def run(self, on_wait: Callable[[], None] = lambda: None) -> Iterator[Visit]:
+        """Crawl; yields each visit when it is safely stored. `on_wait` is called at every turn."""
+        try:
+            yield from self._exchange_with_store(self._now())  # the first work is found while the parsers start
+            while not self._is_over():
+                self._start_work(self._now())
+                self._wait()
+                self._handle_responses(self._now())
+                self._handle_pages(self._now())
+                yield from self._exchange_with_store(self._now())
+                on_wait()
+        finally:
+            self._close()
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """Finish what is in flight and end; at once: drop what is in flight. Safe to call from a signal handler."""
+        self._stop_level = 2 if at_once else max(self._stop_level, 1)
+
+    @property
+    def index_settings(self) -> IndexSettings | None:
+        """Where what it brings is to be indexed; None: nowhere."""
+        return self._settings.index if self._settings.crawl.index else None
+
+    @property
+    def is_stopping_at_once(self) -> bool:
+        """Whether it was told to stop at once."""
+        return self._stop_level == 2
+
+    def set_backpressure(self, *, on: bool) -> None:
+        """Start nothing new for now: the consumer is behind."""
+        self._has_backpressure = on
+
+    def progress(self) -> CrawlProgress:
+        """How it goes."""
+        state = "stopping" if self._stop_level else "paused" if self._is_paused or self._outbox.is_stuck else "running"
+        if state == "running" and self.statistics.waiting_for and not self._in_flight_count():
+            state = "waiting"
+        return self.statistics.progress(
+            name=self._parts.identity.name,
+            state=state,
+            transfers=self._fetcher.active_count,
+            hosts=len(self._frontier),
+            waiting=tuple(self._frontier.waiting_hosts(self._now())),
+        )
+
+    def _now(self) -> float:
+        """Unix time that never jumps: a clock set back must not freeze the hosts."""
+        return self._clock_start + time.monotonic()
+
+    def _is_over(self) -> bool:
+        if self._stop_level == 2:
+            self._drop_in_flight()
+        if self._stop_level:
+            self._outbox.drop_refused_order()  # no use waiting for disk space
+        if self._stop_level and not self._in_flight_count():
+            self.end_reason = self.end_reason or "stopped"
+            return not (self._outbox.visits or self._outbox.is_stuck or self._writer.is_busy)
+        return self._has_ended
+
+    def _in_flight_count(self) -> int:
+        return len(self._leases) + len(self._pending_robots)
+
+    # -- out: what is due ----------------------------------------------------------------------------------------------
+
+    def _start_work(self, now: float) -> None:
+        while self._has_room():
+            match self._frontier.next_work(now):
+                case FetchUrl(lease=lease):
+                    self._leases[self._start_fetch(lease.url, lease.role, lease.etag, lease.last_modified)] = lease
+                case FetchRobots() as ask:
+                    self._pending_robots.add(self._start_fetch(ask.url, Role.ROBOTS), ask)
+                case RefuseUrl(lease=lease):
+                    refused = visits.skipped_visit(lease, Outcome.ROBOTS, "robots.txt", now=now, state=State.REFUSED)
+                    self._put_in_outbox(refused, now)
+                case None:
+                    break
+
+    def _start_fetch(self, url: str, role: Role, etag: str = "", last_modified: str = "") -> int:
+        request = Request(id=next(self._ids), url=url, role=role, etag=etag, last_modified=last_modified)
+        self._fetcher.start(request)
+        return request.id
+
+    def _has_room(self) -> bool:
+        """Room for one more transfer. What is not committed yet is at most one batch: a kill costs no more."""
+        if self._stop_level or self._is_paused or self._has_backpressure or self._outbox.is_stuck:
+            return False
+        if self._now() - self._last_reply_at > HEARTBEAT_TIMEOUT_SECONDS:
+            return False
+        uncommitted = len(self._leases) + len(self._outbox.visits) + self._writer.pending_visits
+        return (
+            self._fetcher.active_count < self._settings.politeness.transfers
+            and uncommitted < self._settings.store.batch_visits
+            and self._pool.backlog < self._pool.processes * MAX_BACKLOG_PER_PARSER
+            and self._unparsed_bytes < MAX_UNPARSED_BYTES
+        )
+
+    def _wait(self) -> None:
+        now = self._now()
+        room = self._has_room()
+        deadlines = [now + MAX_WAIT_SECONDS]
+        if room and (ready := self._frontier.next_ready_at()) is not None:
+            deadlines.append(ready)
+        if not self._writer.is_busy and (due := self._outbox.due_at()) is not None:
+            deadlines.append(due)
+        timeout = max(0.0, min(deadlines) - now)
+        if (curl := self._fetcher.next_timeout(now)) is not None:
+            timeout = min(timeout, curl)
+        limiting_factor = self._limiting_factor(room=room)  # before what is waited for has come
+        for key, mask in self._parts.selector.select(timeout):
+            key.data(mask)
+        later = self._now()
+        self._fetcher.tick(later)
+        self._pool.tick(later)
+        self.statistics.count_wait(limiting_factor, later - now)
+
+    def _limiting_factor(self, *, room: bool) -> str:
+        """What the crawl waits for right now."""
+        if self._outbox.is_stuck:
+            return "disk"
+        if self._stop_level or self._is_paused or self._has_backpressure:
+            return ""  # somebody asked it to
+        if not room and self._fetcher.active_count < self._settings.politeness.transfers:
+            unwritten = len(self._outbox.visits) + self._writer.pending_visits
+            return "store" if unwritten > self._settings.store.batch_visits // 2 else "parsing"
+        if self._fetcher.active_count:
+            return "network"
+        if self._unparsed:
+            return "parsing"
+        if self._frontier.waiting_urls:
+            return "politeness"
+        return "store" if self._writer.is_busy else ""
+
+    # -- in: what came -------------------------------------------------------------------------------------------------
+
+    def _handle_responses(self, now: float) -> None:
+        for fetched in self._fetcher.take_results():
+            if fetched.request.role is Role.ROBOTS:
+                self._handle_robots_response(fetched, now)
+                continue
+            lease = self._leases[fetched.request.id]
+            if self._frontier.is_outage(lease.host, fetched, now):
+                self._requeue(lease, fetched, now)
+                continue
+            verdict = policy.verdict(fetched.outcome, fetched.status, lease.tries, self._max_tries(lease))
+            wait = policy.retry_after(fetched.headers.get("retry-after", ""), now) if verdict.host_failure else 0.0
+            transfer_seconds = fetched.milliseconds / 1000
+            self._frontier.finish_transfer(
+                lease,
+                now,
+                transfer_seconds=transfer_seconds,
+                address=fetched.address,
+                has_failed=verdict.host_failure,
+                wait=wait,
+            )
+            if fetched.outcome is Outcome.FETCHED and lease.role is not Role.CHECK:
+                self._submit_for_parsing(fetched)
+            else:
+                self._finish_visit(fetched, None, now)
+
+    def _requeue(self, lease: Lease, fetched: FetchResult, now: float) -> None:
+        """This was no try: the host or the network is gone for a while, and the URL waits with its host.
+
+        If other terms hold since it was asked for, it waits in the store, where it is judged by them.
+        """
+        del self._leases[fetched.request.id]
+        transfer_seconds = fetched.milliseconds / 1000
+        if fetched.request.id < self._first_current_request:
+            self._frontier.finish_transfer(
+                lease, now, transfer_seconds=transfer_seconds, address="", has_failed=True, wait=0.0
+            )
+            self._outbox.released.append(lease)
+        else:
+            self._frontier.requeue(lease, now, transfer_seconds=transfer_seconds, reason=fetched.reason)
+        self._log.write("host away", url=lease.url, reason=fetched.reason)
+
+    def _handle_robots_response(self, fetched: FetchResult, now: float) -> None:
+        if self._pending_robots.has_rules(fetched, now):
+            self._submit_for_parsing(fetched)
+            return
+        for visit in self._pending_robots.apply_missing_rules(fetched, now):
+            self._put_in_outbox(visit, now)
+
+    def _submit_for_parsing(self, fetched: FetchResult) -> None:
+        self._pool.submit(visits.parse_job(fetched))
+        self._unparsed_bytes += len(fetched.body)
+        self._unparsed[fetched.request.id] = fetched
+
+    def _handle_pages(self, now: float) -> None:
+        for page in self._pool.take_results():
+            fetched = self._unparsed.pop(page.id, None)
+            if fetched is None:
+                continue  # dropped by a stop at once
+            self._unparsed_bytes -= len(fetched.body)
+            if page.id in self._pending_robots:
+                self._pending_robots.apply_rules(page)
+            else:
+                self._finish_visit(fetched, page, now)
+
+    def _finish_visit(self, fetched: FetchResult, page: Page | None, now: float) -> None:
+        lease = self._leases.pop(fetched.request.id)
+        redirect = None
+        if fetched.outcome is Outcome.REDIRECTED:
+            if lease.hops >= self._settings.fetch.max_redirects:
+                reason = f"more than {self._settings.fetch.max_redirects} redirects in a row"
+                fetched = msgspec.structs.replace(fetched, outcome=Outcome.TOO_MANY_REDIRECTS, reason=reason)
+            else:
+                redirect = visits.redirect_candidate(lease, fetched.location, self._round_settings.rules)
+        # A page seen again is no copy of itself.
+        if (
+            page is not None
+            and not lease.before
+            and (copies := self._copy_counter.count_excess(lease.host, page.content_digest))
+        ):
+            page = visits.without_followed_links(page, copies)
+        visit = visits.build_visit(
+            lease, fetched, page, now=now, retries=self._max_tries(lease), redirect=redirect,
+            confirm_gone=self._plan.watch is None,
+        )  # fmt: skip
+        self._put_in_outbox(visit, now)
+
+    def _put_in_outbox(self, visit: Visit, now: float) -> None:
+        if visit.state is State.FAILED and visit.outcome in policy.UNREACHABLE:
+            visit = self._seeds.fall_back(visit)
+        self._outbox.add_visit(visit, now)
+        if visit.redirect is not None and visit.redirect.seed:
+            self._seeds.add(visit.redirect.url)
+
+    def _max_tries(self, lease: Lease) -> int:
+        return 1 if lease.url in self._plan.http_fallbacks else self._settings.politeness.retries
+
+    # -- the store -----------------------------------------------------------------------------------------------------
+
+    def _exchange_with_store(self, now: float) -> Iterator[Visit]:
+        result = self._writer.take_result()
+        if result is not None:
+            yield from self._handle_write_result(result, now)
+        if not self._writer.is_busy and self._is_exchange_due(now):
+            self._writer.submit(self._build_order(now), self._seeds.admit, keep_links=self._round_settings.crawl.links)
+
+    def _is_exchange_due(self, now: float) -> bool:
+        if self._outbox.is_stuck:
+            return now >= self._next_poll
+        is_starving = not self._frontier.waiting_urls
+        if self._store_has_more_hosts and self._wanted_host_count(now) and not self._stop_level and not self._is_paused:
+            return True
+        if now >= self._next_heartbeat or self._outbox.is_due(now, is_urgent=is_starving or bool(self._stop_level)):
+            return True
+        return is_starving and now >= self._next_poll and not self._stop_level and not self._is_paused
+
+    def _wanted_host_count(self, now: float) -> int:
+        return self._frontier.wanted_host_count(self._settings.politeness.transfers, now)
+
+    def _build_order(self, now: float) -> WriteOrder:
+        is_heartbeat_due = now >= self._next_heartbeat
+        if is_heartbeat_due:
+            self._next_heartbeat = now + HEARTBEAT_SECONDS
+        self._next_poll = now + IDLE_POLL_SECONDS
+        is_working = not self._stop_level and not self._is_paused
+        self._outbox.host_updates.extend(self._frontier.take_host_updates())
+        is_due_check = is_working and self._plan.watch is not None and now >= self._next_due_check
+        if is_due_check:
+            self._next_due_check = now + DUE_CHECK_SECONDS
+        return self._outbox.take_order(
+            now,
+            watch=self._plan.watch if is_due_check else None,
+            report=self.statistics.build_report(self.progress(), self._pool.processes, self._pool.most_parsers)
+            if is_heartbeat_due
+            else None,
+            hosts_needing_urls=self._frontier.hosts_needing_urls() if is_working else [],
+            new_hosts=self._wanted_host_count(now) if is_working else 0,
+            urls_per_host=self._frontier.urls_per_host,
+        )
+
+    def _handle_write_result(self, result: WriteResult, now: float) -> Iterator[Visit]:
+        if isinstance(result.error, StoreFull):
+            self._pause_for_disk(result, now)
+            self._apply_heartbeat_reply(result, now)
+            return
+        if result.error is not None:
+            raise result.error
+        self._outbox.drop_refused_order()
+        self.statistics.count_batch(result)
+        self._log.write_failed_visits(result.order.visits)
+        new_hosts = [leased for leased in result.leased if leased.host not in result.order.hosts_needing_urls]
+        self._store_has_more_hosts = bool(result.order.new_hosts) and len(new_hosts) == result.order.new_hosts
+        released_hosts = {note.host for note in self._outbox.host_updates if not note.keep}  # since the order was given
+        for leased in result.leased:
+            if leased.host not in released_hosts:
+                self._frontier.add_host_lease(leased, now)
+        self._apply_heartbeat_reply(result, now)
+        if result.round is not None:
+            self._apply_limit(result.round)
+            if self._seeds.apply_round(result.round):
+                self._apply_round_settings()
+        yield from result.order.visits
+        self._release_hosts(result, now)
+        self._check_for_end(result, now)
+
+    def _apply_limit(self, current: Round) -> None:
+        if self._plan.watch is None:  # its limits are of an hour, and end nothing
+            self.statistics.set_page_limit(current)
+
+    def _pause_for_disk(self, result: WriteResult, now: float) -> None:
+        if not self.statistics.disk_note:
+            self._log.write("paused", reason=str(result.error))
+        self.statistics.disk_note = f"{result.error}; free some and the crawl goes on by itself"
+        self._outbox.keep_refused_order(result.order)
+        self._next_poll = now + DISK_POLL_SECONDS
+
+    def _apply_heartbeat_reply(self, result: WriteResult, now: float) -> None:
+        if result.crawler_orders is not None:
+            self._last_reply_at = result.order.now
+            self._apply_orders(result.crawler_orders)
+            self._frontier.share_hosts(result.crawler_orders.hosts, now)
+
+    def _apply_orders(self, orders: CrawlerOrders) -> None:
+        self._is_paused = orders.state == "pause"
+        name = self._parts.identity.name
+        self.statistics.pause_note = f"by request; gossamer resume {name} lets it go on" if self._is_paused else ""
+        if orders.state in {"stop", "lost"}:
+            self.end_reason = "stopped by request" if orders.state == "stop" else "given up for lost"
+            self.lost_message = LOST_MESSAGE.format(name=name) if orders.state == "lost" else ""
+            self.stop()
+        if orders.parsers is not None and orders.parsers != self._pool.processes:
+            self._pool.resize(min(orders.parsers, self._pool.most_parsers))
+
+    def _apply_round_settings(self) -> None:
+        """Another crawl has begun a round with other settings: go by them, also with what is leased already."""
+        crawl = self._round_settings.crawl
+        self._log.write("settings changed", settings=msgspec.to_builtins(crawl))
+        self._fetcher.accept_types(crawl.accept)
+        self._pool.reset(self._round_settings.parse_options())
+        self._copy_counter.max_copies = crawl.max_copies
+        self._first_current_request = next(self._ids)
+        self._outbox.released.extend(
+            self._frontier.reset(obey_robots=crawl.robots, urls_per_connection=self._round_settings.urls_per_connection)
+        )
+
+    def _release_hosts(self, result: WriteResult, now: float) -> None:
+        """Give back hosts for which the store has no more URLs, that others are to have, or that nobody can wait for.
+
+        Not while something is under way: of the one it could bring more, and of the other it could not be written.
+        """
+        without_new_urls = set(result.order.hosts_needing_urls) - {leased.host for leased in result.leased}
+        busy_hosts = {lease.host for lease in self._leases.values()} | {v.lease.host for v in self._outbox.visits}
+        failing_hosts = self._frontier.failing_hosts(self._settings.politeness.patience, now)
+        for host in {
+            *without_new_urls.intersection(self._frontier.idle_hosts()),
+            *self._frontier.releasable_hosts(),
+            *failing_hosts,
+        } - busy_hosts:
+            update, leases = self._frontier.release_host(host, now)
+            self._outbox.host_updates.append(update)
+            self._outbox.released.extend(leases)
+
+    def _check_for_end(self, result: WriteResult, now: float) -> None:
+        wanted_work = bool(result.order.new_hosts or result.order.hosts_needing_urls) and not result.order.candidates
+        if not wanted_work or result.leased or self._in_flight_count() or self._outbox or self._frontier.waiting_urls:
+            return
+        decision = policy.decide_when_idle(
+            result.waiting, queued=self.statistics.queued, now=now, patience=self._settings.politeness.patience
+        )
+        self.statistics.waiting_for = decision.waiting_for
+        self._next_poll = min(self._next_poll, max(decision.poll_at, now + MIN_POLL_SECONDS))
+        if decision.end_reason and self._plan.watch is not None:
+            self.statistics.waiting_for = "the next visit that is due"
+            self._next_poll = max(self._next_poll, self._next_due_check)
+        elif decision.end_reason and result.round is None:
+            self._next_heartbeat = now  # not before it was heard whether another crawl has brought seeds
+        else:
+            self._has_ended, self.end_reason = bool(decision.end_reason), decision.end_reason
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _drop_in_flight(self) -> None:
+        self._fetcher.cancel_all()
+        self._fetcher.take_results()
+        self._leases.clear()
+        self._unparsed.clear()
+        self._pending_robots.clear()
+
+    def _close(self) -> None:
+        """Leave: whatever happened, leases go back and processes end."""
+        self._drop_in_flight()
+        try:
+            self._writer.close()
+            self._parts.store.heartbeat(self._parts.identity.id, self.statistics.build_last_report(), self._now())
+            self._parts.store.leave(self._parts.identity.id)
+            self._readmit_leftovers()
+            if self.end_reason == policy.COMPLETE:
+                self._parts.store.finish_round(self._now())
+            self._collect_end_report()
+        finally:
+            self._pool.close()
+            self._fetcher.close()
+            self._parts.store.close()
+            self._log.write("end", why=self.end_reason or "interrupted", pages=self.statistics.pages)
+            self._log.close()
+
+    def _readmit_leftovers(self) -> None:
+        """Other crawlers go on with what was found here: by their terms, if it ends before it heard of them."""
+        current = self._parts.store.current_round()
+        if current is not None:
+            self._seeds.apply_round(current)
+        if self._outbox.readmit:
+            self._parts.store.readmit(self._seeds.admit)
+
+    def _collect_end_report(self) -> None:
+        """What people must be told: why something is left, and why a seed brought nothing."""
+        store = self._parts.store
+        waiting = [each for each in store.waiting_hosts(self._parts.identity.id, HOSTS_EXAMINED) if each.reason]
+        self.leftover_hosts = waiting[:HOSTS_REPORTED]
+        counts = store.counts()
+        self.statistics.set_totals(counts)
+        if self._stop_level:
+            return
+        is_empty = not counts.resources.get(State.VISITED)
+        reasons = {each.host: each.reason for each in waiting}
+        self.unvisited_seeds, self.failure_message = self._seeds.find_unvisited(store, reasons, is_web_empty=is_empty)

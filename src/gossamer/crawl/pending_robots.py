@@ -1,0 +1,110 @@
+"""The requests for robots.txt, and what their answers mean for the host and its URLs (RFC 9309 §2.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.crawl import policy, visits
+from gossamer.model import Outcome, Robots, State
+from gossamer.urls.robots import classify_robots_response
+
+if TYPE_CHECKING:
+    from gossamer.crawl.frontier import FetchRobots, Frontier
+    from gossamer.crawl.log import CrawlLog
+    from gossamer.crawl.loop import CrawlPlan
+    from gossamer.crawl.outbox import Outbox
+    from gossamer.crawl.round_settings import RoundSettings
+    from gossamer.model import FetchResult, Page, Visit
+
+
+class PendingRobots:
+    """Those under way, by request. What becomes known goes to the frontier and, for the store, to the outbox."""
+
+    def __init__(
+        self, plan: CrawlPlan, round_settings: RoundSettings, frontier: Frontier, outbox: Outbox, log: CrawlLog
+    ) -> None:
+        self._plan, self._settings = plan, plan.settings
+        self._round_settings = round_settings
+        self._frontier = frontier
+        self._outbox = outbox
+        self._log = log
+        self._requests: dict[int, FetchRobots] = {}  # being fetched or parsed
+        self._arrived_at: dict[int, float] = {}  # when, of those being parsed
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def __contains__(self, request_id: int) -> bool:
+        return request_id in self._requests
+
+    def add(self, request_id: int, work: FetchRobots) -> None:
+        """A request has gone out."""
+        self._requests[request_id] = work
+
+    def clear(self) -> None:
+        """Forget them: nothing of it will come."""
+        self._requests.clear()
+        self._arrived_at.clear()
+
+    def has_rules(self, fetched: FetchResult, now: float) -> bool:
+        """Whether an answer is to be parsed; if so, it came now."""
+        if classify_robots_response(fetched.outcome, fetched.status) != "rules":
+            return False
+        self._arrived_at[fetched.request.id] = now
+        return True
+
+    def apply_rules(self, page: Page) -> None:
+        """Here are the rules."""
+        work, arrived_at = self._requests.pop(page.id), self._arrived_at.pop(page.id)
+        is_usable = page.outcome is Outcome.FETCHED
+        # A robots.txt that does not even decode says nothing: RFC 9309 §2.3.1.5 has us use what can be parsed.
+        self._record_rules(
+            work, "rules", page.text.decode("utf-8", "replace") if is_usable else "", page.reason, arrived_at
+        )
+
+    def apply_missing_rules(self, fetched: FetchResult, now: float) -> list[Visit]:
+        """There are none, or none to be had; returns the visits that come to nothing by that."""
+        work = self._requests.pop(fetched.request.id)
+        if classify_robots_response(fetched.outcome, fetched.status) == "unavailable":
+            self._record_rules(work, "unavailable", "", fetched.reason, now)
+            return []
+        return self._handle_unreachable(work, fetched, now)
+
+    def _record_rules(self, work: FetchRobots, outcome: str, text: str, reason: str, arrived_at: float) -> None:
+        robots = Robots(
+            host=work.host, scheme=work.scheme, outcome=outcome, text=text, fetched_at=arrived_at, reason=reason
+        )
+        self._outbox.robots.append(robots)
+        rules = self._frontier.apply_robots(robots)
+        if self._round_settings.crawl.sitemaps:
+            candidates = (visits.sitemap_candidate(url, self._round_settings.rules) for url in rules.sitemaps)
+            self._outbox.candidates.extend(candidates)
+
+    def _handle_unreachable(self, work: FetchRobots, fetched: FetchResult, now: float) -> list[Visit]:
+        """RFC 9309 §2.3.1.4: no robots.txt because of a fault means no visit; try again, later and later."""
+        reason = f"robots.txt unreachable: {fetched.reason or fetched.outcome}"
+        wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)
+        is_away = self._frontier.is_outage(work.host, fetched, now)
+        tries = self._frontier.record_robots_failure(work, now, wait=wait, reason=reason, is_away=is_away)
+        has_http_fallback = any(url in self._plan.http_fallbacks for url in self._frontier.queued_urls(work.host))
+        if not has_http_fallback:  # https was a guess of ours, and says nothing of the host
+            self._outbox.robots.append(
+                Robots(
+                    host=work.host, scheme=work.scheme, outcome="unreachable", text="", fetched_at=now, reason=reason
+                )
+            )
+        is_hopeless = fetched.outcome in {Outcome.ADDRESS, Outcome.TLS} or has_http_fallback
+        if not is_hopeless and (is_away or tries < self._settings.politeness.retries):
+            return []
+        leases = self._frontier.withdraw_urls(work.host, work.scheme, now)
+        if work.host in self._frontier.idle_hosts():
+            pause = 0.0 if is_hopeless else max(wait, policy.ROBOTS_RETRY_SECONDS)
+            self._outbox.host_updates.append(self._frontier.release_host(work.host, now, wait=pause, reason=reason)[0])
+        self._log.write("host given up", host=work.url, reason=reason)
+        # When the host itself cannot be reached, neither can these URLs, and of a link people want to know that. When
+        # only its robots.txt is broken, they stay queued.
+        if fetched.outcome not in policy.UNREACHABLE and fetched.outcome is not Outcome.ADDRESS:
+            self._outbox.released.extend(leases)
+            return []
+        state = State.REFUSED if fetched.outcome is Outcome.ADDRESS else State.FAILED
+        return [visits.skipped_visit(lease, fetched.outcome, fetched.reason, now=now, state=state) for lease in leases]

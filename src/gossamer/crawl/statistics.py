@@ -1,0 +1,147 @@
+"""The running account of a crawl: counters, rates and what limits it, for displays and for other crawlers to see."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+from gossamer.crawl.progress import CrawlProgress
+from gossamer.model import Outcome, Role, State
+from gossamer.store.values import CrawlerReport
+
+if TYPE_CHECKING:
+    from gossamer.crawl.writer import WriteResult
+    from gossamer.model import Visit
+    from gossamer.store.values import Counts, Round
+
+WINDOW_SECONDS = 5.0  # seconds over which rates and the limiting factor are taken
+LATEST_VISITS = 4  # visits shown
+
+
+class CrawlStatistics:
+    """Counts what was stored."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._started = time.monotonic()
+        self.pages = self.failed = self.refused = self.bytes = 0
+        self.known = self.queued = 0
+        self.set_totals(counts)
+        self._pages_left: int | None = None  # that the page limit leaves; None: there is none
+        self.disk_note = ""
+        self.pause_note = ""  # why it pauses, when somebody asked it to
+        self.waiting_for = ""
+        self._samples: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
+        self._waits_by_second: deque[tuple[int, Counter[str]]] = (
+            deque()
+        )  # by second: what was waited for, in microseconds
+        self._latest: deque[tuple[str, str]] = deque(maxlen=LATEST_VISITS)
+
+    def set_totals(self, counts: Counts) -> None:
+        """How the whole web stands."""
+        self.known = sum(counts.resources.values())
+        self.queued = counts.resources.get(State.QUEUED, 0) + counts.resources.get(State.LEASED, 0)
+
+    def set_page_limit(self, current: Round) -> None:
+        """What the round's page limit leaves, for all crawlers together."""
+        self._pages_left = None if current.max_pages is None else max(0, current.max_pages - current.pages)
+
+    def count_batch(self, result: WriteResult) -> None:
+        """A batch is safely stored."""
+        self.disk_note = ""
+        before = self.pages
+        for visit in result.order.visits:
+            self._count_visit(visit)
+        if self._pages_left is not None:
+            self._pages_left = max(0, self._pages_left - (self.pages - before))
+        if result.submitted is not None:
+            self.known, self.queued = result.submitted.known, result.submitted.open
+        if result.counts is not None:
+            self.set_totals(result.counts)
+        now = time.monotonic()
+        self._samples.append((now, self.pages, self.bytes, self.known))
+        while len(self._samples) > 2 and now - self._samples[0][0] > WINDOW_SECONDS:
+            self._samples.popleft()
+
+    def _count_visit(self, visit: Visit) -> None:
+        self.bytes += visit.bytes
+        self._latest.append((visit.lease.url, str(visit.outcome)))
+        if visit.state is State.REFUSED:
+            self.refused += 1
+        elif visit.state in {State.FAILED, State.GONE}:
+            self.failed += 1
+        elif visit.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED} and visit.lease.role is Role.PAGE:
+            self.pages += 1
+
+    def count_wait(self, limit: str, seconds: float) -> None:
+        """The loop waited for something."""
+        second = int(time.monotonic())
+        if not self._waits_by_second or self._waits_by_second[-1][0] != second:
+            self._waits_by_second.append((second, Counter()))
+            while second - self._waits_by_second[0][0] > WINDOW_SECONDS:
+                self._waits_by_second.popleft()
+        self._waits_by_second[-1][1][limit] += int(seconds * 1e6)
+
+    def build_report(self, progress: CrawlProgress, parsers: int, most_parsers: int) -> CrawlerReport:
+        """What other crawlers and `gossamer crawlers` get to see."""
+        return CrawlerReport(
+            state=progress.state,
+            pages=progress.pages,
+            pages_per_second=progress.pages_per_second,
+            bytes_per_second=progress.bytes_per_second,
+            limit=progress.limit,
+            waiting_for=self.waiting_for,
+            parsers=parsers,
+            most_parsers=most_parsers,
+        )
+
+    def build_last_report(self) -> CrawlerReport:
+        """What stays to be seen of a crawler that leaves: how much it did, and nothing that is over."""
+        return CrawlerReport(
+            state="stopping", pages=self.pages, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for=""
+        )
+
+    def _limiting_factor(self) -> str:
+        waits = sum((waited for _, waited in self._waits_by_second), start=Counter[str]())
+        return waits.most_common(1)[0][0] if waits else ""
+
+    def _remaining_visits(self, *, is_growing: bool) -> int | None:
+        """How many visits are left, if that can be known: a queue that grows says nothing, unless a limit ends it."""
+        if self._pages_left is not None and self._pages_left <= self.queued:
+            return self._pages_left
+        return None if is_growing else self.queued
+
+    def progress(
+        self, *, name: str, state: str, transfers: int, hosts: int, waiting: tuple[tuple[str, float, str], ...]
+    ) -> CrawlProgress:
+        """The account as a value."""
+        now = time.monotonic()
+        sampled_at, pages, size, known = self._samples[0]
+        span = max(now - sampled_at, 0.001)
+        rate = (self.pages - pages) / span
+        remaining = self._remaining_visits(is_growing=self.known > known)
+        return CrawlProgress(
+            name=name,
+            state=state,
+            note=self.disk_note or self.pause_note or (f"waiting for {self.waiting_for}" if state == "waiting" else ""),
+            seconds=now - self._started,
+            pages=self.pages,
+            failed=self.failed,
+            refused=self.refused,
+            bytes=self.bytes,
+            known=self.known,
+            queued=max(self.queued, 0),
+            transfers=transfers,
+            hosts=hosts,
+            pages_per_second=rate,
+            bytes_per_second=(self.bytes - size) / span,
+            mean_pages_per_second=self.pages / max(now - self._started, 0.001),
+            limit=self._limiting_factor()
+            if state != "paused"
+            else "disk"
+            if self.disk_note
+            else "",  # a note is about the disk
+            eta_seconds=remaining / rate if remaining and remaining > 0 and rate > 0 else None,
+            waiting=waiting,
+            latest=tuple(self._latest),
+        )

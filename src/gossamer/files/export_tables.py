@@ -1,0 +1,196 @@
+"""What a web holds as tables: its links, resources, hosts, visits and ranks, a row at a time.
+
+The links have the columns of Screaming Frog's `all_inlinks` export, name for name, for the tools that read it are many.
+What Gossamer does not keep of a link (its `target` attribute, its spelling, its place in the tree) stays empty there.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from gossamer.files.tables import Column, Table
+from gossamer.model import Kind, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gossamer.store.protocol import Store
+    from gossamer.store.values import Bond
+
+LINK_COLUMNS = (
+    Column("Type"),
+    Column("Source"),
+    Column("Destination"),
+    Column("Size (Bytes)", "integer"),  # of the destination
+    Column("Alt Text"),
+    Column("Anchor"),
+    Column("Status Code", "integer"),  # of the destination; 0: it gave no answer, or was not asked
+    Column("Status"),
+    Column("Follow", "flag"),
+    Column("Target"),
+    Column("Rel"),
+    Column("Path Type"),
+    Column("Link Path"),
+    Column("Link Position"),
+    Column("Link Origin"),
+)
+LINK_TYPES = {
+    Kind.HYPERLINK: "Hyperlink",
+    Kind.FRAME: "Frame",
+    Kind.REFRESH: "Meta Refresh",
+    Kind.REDIRECT: "HTTP Redirect",
+    Kind.CANONICAL: "HTML Canonical",
+    Kind.ALTERNATE: "Alternate",
+    Kind.RELATED: "Related",
+    Kind.FEED: "Feed",
+    Kind.SITEMAP: "Sitemap",
+    Kind.SITEMAP_FILE: "Sitemap Index",
+    Kind.IMAGE: "Image",
+    Kind.SCRIPT: "JavaScript",
+    Kind.STYLE: "CSS",
+    Kind.MEDIA: "Media",
+    Kind.OTHER: "Other",
+}
+LINK_POSITIONS = {
+    Position.CONTENT: "Content",
+    Position.NAV: "Navigation",
+    Position.HEADER: "Header",
+    Position.FOOTER: "Footer",
+    Position.ASIDE: "Aside",
+    Position.HEAD: "Head",
+}
+LINK_ORIGINS = {Kind.REDIRECT: "HTTP Header", Kind.SITEMAP: "XML", Kind.SITEMAP_FILE: "XML", Kind.FEED: "XML"}
+STATUS_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+RESOURCE_COLUMNS = (
+    Column("id", "integer"),
+    Column("url"),
+    Column("host"),
+    Column("state"),
+    Column("role"),
+    Column("reason"),
+    Column("depth", "integer"),
+    Column("status", "integer"),
+    Column("outcome"),
+    Column("media_type"),
+    Column("charset"),
+    Column("title"),
+    Column("description"),
+    Column("language"),
+    Column("canonical"),
+    Column("noindex", "flag"),
+    Column("nofollow", "flag"),
+    Column("bytes", "integer"),
+    Column("etag"),
+    Column("last_modified"),
+    Column("content_digest"),
+    Column("backlinks", "integer"),
+    Column("priority", "number"),
+    Column("tries", "integer"),
+    Column("visits", "integer"),
+    Column("discovered_at", "time"),
+    Column("discovered_by"),
+    Column("visited_at", "time"),
+    Column("visited_by"),
+    Column("version", "integer"),
+)
+HOST_COLUMNS = (
+    Column("id", "integer"),
+    Column("name"),
+    Column("known", "integer"),
+    Column("queued", "integer"),
+    Column("pages", "integer"),
+    Column("failed", "integer"),
+    Column("ready_at", "time"),
+    Column("delay", "number"),
+    Column("failures", "integer"),
+    Column("reason"),
+    Column("holder"),
+    Column("robots"),
+)
+VISIT_COLUMNS = (
+    Column("url"),
+    Column("round", "integer"),
+    Column("visited_at", "time"),
+    Column("crawler"),
+    Column("outcome"),
+    Column("status", "integer"),
+    Column("bytes", "integer"),
+    Column("milliseconds", "integer"),
+)
+
+
+RANK_COLUMNS = (
+    Column("url"),
+    Column("title"),
+    Column("pagerank", "number"),
+    Column("score", "number"),
+    Column("indegree", "integer"),
+    Column("outdegree", "integer"),
+    Column("in_weight", "integer"),
+    Column("out_weight", "integer"),
+    Column("hub", "number"),
+    Column("authority", "number"),
+    Column("harmonic", "number"),
+    Column("depth", "integer"),
+    Column("component", "integer"),
+    Column("bowtie"),
+    Column("community", "integer"),
+    Column("core", "integer"),
+)
+PAGES_AT_ONCE = 1_000
+
+
+def links(web: Store) -> Table:
+    """Every link, those of a page together."""
+    return Table(columns=LINK_COLUMNS, rows=map(_link_row, web.every_link()))
+
+
+def resources(web: Store) -> Table:
+    """Every resource, in whatever state."""
+    return Table(columns=RESOURCE_COLUMNS, rows=_field_rows(RESOURCE_COLUMNS, web.resources()))
+
+
+def hosts(web: Store) -> Table:
+    """Every host."""
+    return Table(columns=HOST_COLUMNS, rows=_field_rows(HOST_COLUMNS, web.every_host()))
+
+
+def visits(web: Store) -> Table:
+    """Every visit, oldest first."""
+    return Table(columns=VISIT_COLUMNS, rows=_field_rows(VISIT_COLUMNS, web.every_visit()))
+
+
+def ranks(web: Store) -> Table:
+    """Every page that the link graph was ranked with, and its ranks."""
+    return Table(columns=RANK_COLUMNS, rows=_rank_rows(web))
+
+
+def _rank_rows(web: Store) -> Iterator[tuple[Any, ...]]:
+    pages, values = web.every_page(), attrgetter(*(column.name for column in RANK_COLUMNS[2:]))
+    while chunk := list(islice(pages, PAGES_AT_ONCE)):
+        for page, node in zip(chunk, web.page_nodes([page.id for page in chunk]), strict=True):
+            if node.ranks is not None:
+                yield page.url, page.title, *values(node.ranks)
+
+
+def _field_rows(columns: tuple[Column, ...], values: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
+    """The fields that the columns are named after."""
+    return map(attrgetter(*(column.name for column in columns)), values)
+
+
+def _link_row(bond: Bond) -> tuple[Any, ...]:
+    alt, anchor = (bond.anchor, "") if bond.kind == Kind.IMAGE else ("", bond.anchor)
+    return (
+        LINK_TYPES[bond.kind], bond.source, bond.target, bond.bytes, alt, anchor, bond.status, _status_text(bond), bond.follow,
+        "", bond.rel, "", "", LINK_POSITIONS[bond.position], LINK_ORIGINS.get(bond.kind, "HTML"),
+    )  # fmt: skip
+
+
+def _status_text(bond: Bond) -> str:
+    """What became of the destination: its status in words, else how its visit ended, else where it stands."""
+    return STATUS_PHRASES.get(bond.status) or bond.outcome or bond.state

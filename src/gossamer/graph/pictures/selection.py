@@ -1,0 +1,203 @@
+"""What a picture of the link graph shows: the nodes that matter most, what links them, their groups and names.
+
+A picture of everything is a picture of nothing. So the best nodes by PageRank are chosen, the strongest links between
+them are drawn, and the caption says of how many. `layout` finds places, `draw` makes the picture.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gossamer.errors import UsageError
+from gossamer.graph.ranking.algorithms import pagerank, score
+from gossamer.graph.ranking.distances import click_depths
+from gossamer.graph.structure import UndirectedGraph, relabel_by_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from gossamer.graph.snapshot import Graph, LinkMatrix
+    from gossamer.store.follow.graph import HostRanks, Ranks
+    from gossamer.store.protocol import Store
+
+    Floats = npt.NDArray[np.float64]
+    Numbers = npt.NDArray[np.int32]
+
+MAX_NODES = 2_000
+DEFAULT_NODES = 300  # what can be told apart on a screen
+MIN_HOSTS = 12  # with fewer hosts than this, a graph of hosts says little
+LINKS_PER_NODE = 4  # drawn: the strongest of each node
+MAX_LABEL_LENGTH = 34  # characters of a label
+
+# What sites put before or behind every title: " — Python 3.11 documentation", "PostgreSQL: ", " (Java SE 17)".
+TITLE_SEPARATOR = re.compile(r"\s+[\u2014\u2013|\u00b7\u00bb\u00ab:-]\s+|:\s+|\s+(?=\()")
+MAX_TITLE_SHARE = 0.25  # a part of a title that so many pages share says nothing about one of them
+
+
+class Picture(NamedTuple):
+    """What is drawn."""
+
+    labels: list[tuple[str, ...]]  # of each node, the better ones first: the font may lack letters of some
+    scores: Floats  # 0..100
+    groups: Numbers  # community, by size within the picture
+    source: Numbers
+    target: Numbers
+    strength: Floats  # of each link, 0..1
+    is_drawn: npt.NDArray[np.bool_]  # which links are drawn; all of them pull
+    level: str  # pages, hosts
+    total_nodes: int  # nodes of the whole graph
+
+
+class NodeMeasures(NamedTuple):
+    """Scores and communities of all nodes of a graph."""
+
+    scores: Floats
+    communities: Numbers
+
+
+def default_level(graph: Graph) -> str:
+    """What to show when nobody says: the hosts if there are enough of them, else the pages."""
+    return "hosts" if graph.hosts.nodes >= MIN_HOSTS else "pages"
+
+
+def select_picture(store: Store, graph: Graph, level: str, nodes: int = DEFAULT_NODES) -> Picture:
+    """Choose what to show of a graph."""
+    links = graph.hosts if level == "hosts" else graph.pages
+    if not links.edges:
+        raise UsageError(f"There are no links between {level} in this web, so there is nothing to draw.")
+    measures = _node_measures(store, graph, level, links)
+    chosen = _choose_nodes(links, measures.scores, min(nodes, MAX_NODES))
+    source, target, weight = _links_between(links, chosen)
+    strength = _link_strengths(source, target, weight, len(chosen))
+    return Picture(
+        labels=_host_labels(graph, chosen) if level == "hosts" else _page_labels(store, graph, chosen),
+        scores=measures.scores[chosen],
+        groups=relabel_by_size(measures.communities[chosen]),
+        source=source,
+        target=target,
+        strength=strength,
+        is_drawn=_strongest_links(source, target, strength, len(chosen)),
+        level=level,
+        total_nodes=links.nodes,
+    )
+
+
+def _node_measures(store: Store, graph: Graph, level: str, links: LinkMatrix) -> NodeMeasures:
+    """The ranks of the last `gossamer rank` where they are there, else computed now."""
+    if store.ranking() is not None:
+        nodes: Iterable[Ranks | HostRanks | None] = (
+            (node.ranks for node in store.host_nodes(graph.host_ids.tolist()))
+            if level == "hosts"
+            else (node.ranks for node in store.page_nodes(graph.docs.tolist()))
+        )
+        rows = [(ranks.score, ranks.community) for ranks in nodes if ranks and ranks.community is not None]
+        if len(rows) == links.nodes:
+            scores, communities = zip(*rows, strict=True)
+            return NodeMeasures(np.array(scores), np.array(communities, np.int32))
+    return NodeMeasures(score(pagerank(links).values), UndirectedGraph(links).communities().labels)
+
+
+def _choose_nodes(links: LinkMatrix, scores: Floats, most: int) -> npt.NDArray[np.int64]:
+    """The best nodes, in the order of their numbers; half of them with links of their own, or there would be none.
+
+    What is known and not visited has no links, and a good rank by those of others.
+    """
+    best = np.lexsort((np.arange(links.nodes), -scores))
+    linking = best[np.diff(links.starts)[best] > 0][: (most + 1) // 2]
+    chosen = np.concatenate([linking, best[~np.isin(best, linking)]])[:most]
+    source, target, _ = _links_between(links, np.sort(chosen))
+    linked = np.union1d(source, target)  # numbers among the chosen ones
+    return np.sort(chosen)[linked]
+
+
+# -- links -------------------------------------------------------------------------------------------------------------
+
+
+def _links_between(links: LinkMatrix, chosen: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers, Floats]:
+    """The links between chosen nodes, by their new numbers."""
+    number = np.full(links.nodes, -1, np.int32)
+    number[chosen] = np.arange(len(chosen))
+    rows = [links.out_of(int(node)) for node in chosen]
+    source = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(targets) for targets, _ in rows])
+    target = number[np.concatenate([targets for targets, _ in rows])] if rows else np.empty(0, np.int32)
+    weight = np.concatenate([weights for _, weights in rows]).astype(np.float64) if rows else np.empty(0)
+    kept = target >= 0
+    return source[kept], target[kept], weight[kept]
+
+
+def _link_strengths(source: Numbers, target: Numbers, weight: Floats, nodes: int) -> Floats:
+    """How much a link says: little when it is one of hundreds, such as those to a start page from everywhere."""
+    out = np.bincount(source, minlength=nodes)[source]
+    into = np.bincount(target, minlength=nodes)[target]
+    strength = np.log1p(weight) / np.sqrt(out * into)
+    return np.asarray(strength / strength.max() if len(strength) else strength)
+
+
+def _strongest_links(source: Numbers, target: Numbers, strength: Floats, nodes: int) -> npt.NDArray[np.bool_]:
+    """The strongest links of each node, out or in."""
+    is_drawn = np.zeros(len(source), bool)
+    order = np.argsort(-strength, kind="stable")
+    for ends in (source, target):
+        remaining = np.full(nodes, LINKS_PER_NODE)
+        for link in order.tolist():
+            if remaining[ends[link]]:
+                remaining[ends[link]] -= 1
+                is_drawn[link] = True
+    return is_drawn
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def click_depth_counts(store: Store, graph: Graph) -> npt.NDArray[np.int64]:
+    """How many pages are how many clicks away from the seeds: by click, from 0."""
+    seeds = graph.pages_of(store.seed_ids())
+    if not len(seeds):
+        raise UsageError("This web has no seed that was visited, so no click depths; crawl from a URL.")
+    clicks = click_depths(graph.pages, seeds)
+    return np.bincount(clicks[clicks >= 0])
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def _host_labels(graph: Graph, chosen: npt.NDArray[np.int64]) -> list[tuple[str, ...]]:
+    return [(shorten_label(graph.host(int(host)).removeprefix("www.")),) for host in chosen]
+
+
+def _page_labels(store: Store, graph: Graph, chosen: npt.NDArray[np.int64]) -> list[tuple[str, ...]]:
+    titles = distinctive_titles([printable_line(node.title) for node in store.page_nodes(graph.docs[chosen].tolist())])
+    url_parts = [last_url_part(graph.url(int(page))) for page in chosen]
+    times = Counter(titles)  # where several pages have the same, it tells none of them
+    pairs = (each if times[each[0]] == 1 else each[::-1] for each in zip(titles, url_parts, strict=True))
+    return [tuple(shorten_label(name) for name in pair if name) for pair in pairs]
+
+
+def distinctive_titles(titles: Sequence[str]) -> list[str]:
+    """Titles without what many of them share: the name of the site, its version."""
+    parts = [TITLE_SEPARATOR.split(title) for title in titles]
+    counts = Counter(part for each in parts for part in set(each))
+    most = max(2, MAX_TITLE_SHARE * len(titles))
+    return [next((part for part in each if counts[part] < most), each[0]) for each in parts]
+
+
+def last_url_part(url: str) -> str:
+    """The last part of a URL that says something: for pages without a title."""
+    host, _, path = url.partition("://")[2].partition("/")
+    return next((part for part in reversed(path.split("/")) if part), host)
+
+
+def printable_line(text: str) -> str:
+    """A text on one line, with nothing in it that is not seen."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
+def shorten_label(text: str) -> str:
+    """A label that is not too long."""
+    return text if len(text) <= MAX_LABEL_LENGTH else f"{text[: MAX_LABEL_LENGTH - 1].rstrip()}…"

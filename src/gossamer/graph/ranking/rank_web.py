@@ -1,0 +1,220 @@
+"""All ranks of a web at once: open the graph, compute, write back.
+
+The results go to the store in one transaction, and as an array by DocID to where search looks for it. Both carry the
+store version that they reflect.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from gossamer.errors import UsageError
+from gossamer.graph.bonds import open_bonds
+from gossamer.graph.ranking.algorithms import ALPHA, hits, load_pagerank, pagerank, save_pagerank, score
+from gossamer.graph.ranking.distances import click_depths, harmonic_centrality
+from gossamer.graph.ranking.expectation import expected_backlinks
+from gossamer.graph.ranking.hits_process import start_hits
+from gossamer.graph.ranking.matrix import row_sums
+from gossamer.graph.snapshot import open_graph
+from gossamer.graph.structure import BOWTIE, UndirectedGraph, bow_tie, components
+from gossamer.model import Value
+from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from gossamer.graph.arrays import Array
+    from gossamer.graph.bonds import OnProgress
+    from gossamer.graph.ranking.hits_process import GetHits
+    from gossamer.graph.snapshot import Graph, LinkMatrix
+    from gossamer.store.protocol import Store
+
+MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")  # beside PageRank and degrees
+VALUES_AT_ONCE = 10_000
+
+
+class RankOptions(Value, frozen=True, kw_only=True):
+    """What to compute, and how."""
+
+    measures: tuple[str, ...] = MEASURES  # in their order; PageRank and degrees are always among them
+    alpha: float = ALPHA
+    weighted: bool = False  # a link that stands on a page three times counts three times
+    include_unvisited: bool = False
+
+
+class Nearness(Value, frozen=True, kw_only=True):
+    """A page as seen from chosen ones: PageRank of a reader who always starts there."""
+
+    url: str
+    pagerank: float
+    score: float
+
+
+def rank_web(store: Store, directory: Path, options: RankOptions, on_progress: OnProgress = lambda _: None) -> Ranking:
+    """Compute the ranks and write them, unless those that are there are just these."""
+    previous = store.ranking()
+    if (
+        previous is not None
+        and _is_current(previous, store.version(), options)
+        and load_pagerank(directory) is not None
+    ):
+        return previous
+    graph = open_graph(store, directory, include_unvisited=options.include_unvisited, on_progress=on_progress)
+    facts: dict[str, Any] = {}
+    with _start_hits(graph, directory, options, on_progress) as get_hits:
+        pages = _page_columns(graph, store.seed_ids(), options, facts, on_progress)
+        hosts = _host_columns(graph, options, on_progress)
+        if get_hits is not None:
+            pages["hub"], pages["authority"] = get_hits()
+        ranking = Ranking(
+            made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
+            hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
+            alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
+        )  # fmt: skip
+        on_progress("writing ranks")  # in here: it need not wait until the other process has given back its memory
+        store.write_ranks(
+            ranking, _ordered_columns(graph.docs, pages, Ranks), _ordered_columns(graph.host_ids, hosts, HostRanks)
+        )
+    save_pagerank(directory, graph.docs, pages["score"], graph.version)
+    if _crawl_order(store) == RankOrder(order="best"):
+        waiting = expected_backlinks(open_bonds(store, directory), graph.docs, pages["pagerank"])
+        store.reprioritize(waiting.docs.tolist(), waiting.backlinks.tolist())
+    return ranking
+
+
+def _start_hits(
+    graph: Graph, directory: Path, options: RankOptions, on_progress: OnProgress
+) -> AbstractContextManager[GetHits | None]:
+    if "hits" not in options.measures:
+        return nullcontext()
+    return start_hits(graph, directory, weighted=options.weighted, on_progress=on_progress)
+
+
+class RankOrder(Value, frozen=True, kw_only=True):
+    """What the crawl's settings say about its order."""
+
+    order: str = ""
+    topic: str = ""  # nearness to it outweighs all else, and is not known here
+
+
+def _crawl_order(store: Store) -> RankOrder:
+    current = store.current_round()
+    return msgspec.json.decode(current.settings, type=RankOrder) if current else RankOrder()
+
+
+def _is_current(previous: Ranking, version: int, options: RankOptions) -> bool:
+    previous_options = RankOptions(
+        measures=previous.measures, alpha=previous.alpha, weighted=previous.weighted,
+        include_unvisited=previous.include_unvisited,
+    )  # fmt: skip
+    return previous.version == version and previous_options == options
+
+
+def pages_near(graph: Graph, docs: Sequence[int], options: RankOptions, limit: int) -> list[Nearness]:
+    """The first pages by PageRank personalised to some."""
+    start_pages = graph.pages_of(docs)
+    if not len(start_pages):
+        raise UsageError("None of these pages was visited, so nothing is known of where they lead.")
+    start = np.zeros(graph.pages.nodes)
+    start[start_pages] = 1
+    values = pagerank(graph.pages, alpha=options.alpha, weighted=options.weighted, start=start).values
+    scores = score(values)
+    best = np.lexsort((np.arange(len(values)), -values))[:limit]
+    return [
+        Nearness(url=graph.url(i), pagerank=float(values[i]), score=float(scores[i])) for i in best if values[i] > 0
+    ]
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+def _page_columns(
+    graph: Graph, seeds: Sequence[int], options: RankOptions, facts: dict[str, Any], on_progress: OnProgress
+) -> dict[str, Array]:
+    links, measures = graph.pages, options.measures
+    columns = _basic_columns(links, options, facts, on_progress)
+    if "harmonic" in measures:
+        columns["harmonic"], facts["harmonic"] = harmonic_centrality(links, on_progress)
+    if "depth" in measures:
+        on_progress("click depth")
+        columns["depth"] = _negative_to_none(click_depths(links, graph.pages_of(seeds)))
+    if "components" in measures:
+        on_progress("components")
+        columns["component"] = components(links).labels
+        columns["bowtie"] = np.array(BOWTIE, object)[bow_tie(links, columns["component"])]
+    if {"communities", "cores"} & set(measures):
+        on_progress("communities and cores")
+        undirected = UndirectedGraph(links)
+        if "communities" in measures:
+            columns["community"], _, facts["modularity"] = undirected.communities()
+        if "cores" in measures:
+            columns["core"] = undirected.cores()
+    return columns
+
+
+def _host_columns(graph: Graph, options: RankOptions, on_progress: OnProgress) -> dict[str, Array]:
+    links = graph.hosts
+    columns = _basic_columns(links, options, {}, on_progress)
+    columns["pages"] = np.diff(graph.host_starts)
+    if "hits" in options.measures:
+        columns["hub"], columns["authority"] = hits(links, weighted=options.weighted, on_progress=on_progress)
+    if "harmonic" in options.measures:
+        columns["harmonic"] = harmonic_centrality(links, on_progress).values
+    if "components" in options.measures:
+        columns["component"] = components(links).labels
+    if "communities" in options.measures:
+        columns["community"] = UndirectedGraph(links).communities().labels
+    return columns
+
+
+def _basic_columns(
+    links: LinkMatrix, options: RankOptions, facts: dict[str, Any], on_progress: OnProgress
+) -> dict[str, Array]:
+    """PageRank and degrees."""
+    ranked = pagerank(links, alpha=options.alpha, weighted=options.weighted, on_progress=on_progress)
+    facts["iterations"] = ranked.iterations
+    return {
+        "pagerank": ranked.values,
+        "score": score(ranked.values),
+        "indegree": np.diff(links.in_starts),
+        "outdegree": np.diff(links.starts),
+        "in_weight": row_sums(links.in_starts, links.in_weights),
+        "out_weight": row_sums(links.starts, links.weights),
+    }
+
+
+def _negative_to_none(numbers: Array) -> Array:
+    """The numbers, and None for -1."""
+    values = numbers.astype(object)
+    values[numbers < 0] = None
+    return values
+
+
+def _ordered_columns(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
+    """The columns in the order of the fields, and by id, for stores like to append."""
+    order = np.argsort(ids, kind="stable")  # in runs already, a host after the other, which this makes use of
+    in_field_order = (columns.get(name) for name in type_.__struct_fields__)
+    return RankColumns(
+        _OrderedColumn(ids, order), tuple(None if it is None else _OrderedColumn(it, order) for it in in_field_order)
+    )
+
+
+class _OrderedColumn:
+    """A column in an order, as Python's own numbers: some at a time, for all of them take ten times its room."""
+
+    def __init__(self, column: Array, order: Array) -> None:
+        self._column = column
+        self._order = order
+
+    def __iter__(self) -> Iterator[object]:
+        starts = range(0, len(self._order), VALUES_AT_ONCE)
+        some = (self._column[self._order[start : start + VALUES_AT_ONCE]].tolist() for start in starts)
+        return chain.from_iterable(some)

@@ -1,0 +1,118 @@
+"""The word table: a word's number, how many documents hold it, and every place where it stands in them.
+
+An entry is an analysed term: `eggs` and `Egg` find `egg`. Positions are one running number over the document, title
+first, then the body in reading order, counted from 0; beside each stands the field it is in. Anchors do not count.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from gossamer.errors import UsageError
+from gossamer.index.analyze import get_analyzer
+from gossamer.index.protocol import stop_code
+from gossamer.model import Field, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from gossamer.index.protocol import IndexReader, Posting, WordSequence
+    from gossamer.store.protocol import Store
+
+DocumentOrder = Literal["frequency", "document"]
+STOP_WORD_ID = 0  # the number of stop words
+FIELD_NAMES = np.array([field.name.lower() if field <= Field.H6 else "text" for field in Field], object)
+
+
+class WordDocument(Value, frozen=True, kw_only=True):
+    """A document that holds a word."""
+
+    url: str
+    doc_id: int
+    tf: int  # how often
+    positions: list[int]  # counted from 0, title first
+    fields: list[str]  # of each position: title, h1 ... h6, text
+
+
+class WordEntry(Value, frozen=True, kw_only=True):
+    """What the table says of a word, with a page of its documents."""
+
+    word: str  # the term
+    word_id: int | None  # 0: a stop word; None: not in the dictionary
+    df: int  # documents that hold it
+    idf: float
+    forms: list[str]  # the words seen that have this term, most frequent first
+    documents: list[WordDocument]
+    next: int | None  # the next page, if there is one
+
+
+class WordTable:
+    """Looks words up in a store and its index."""
+
+    def __init__(self, store: Store, reader: IndexReader) -> None:
+        self._store, self._reader = store, reader
+
+    def entry(self, word: str, *, order: DocumentOrder = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
+        """The entry of a word as a person types it, with one page of its documents."""
+        term, stop = self._most_frequent_term(word)
+        df = self._reader.document_frequency(term)
+        word_id = self._store.known_word_ids([term]).get(term)
+        offset = (page - 1) * limit
+        postings = self._reader.postings(term, by_frequency=order == "frequency", offset=offset, limit=limit)
+        return WordEntry(
+            word=term,
+            word_id=STOP_WORD_ID if stop else word_id,
+            df=df,
+            idf=idf(self._reader.count(), df),
+            forms=self._reader.forms(term),
+            documents=list(self._documents(term, word_id, postings)),
+            next=page + 1 if offset + limit < df else None,
+        )
+
+    def _most_frequent_term(self, word: str) -> tuple[str, bool]:
+        """The term a word has in most documents: by language it may have several."""
+        languages = self._reader.languages()
+        stop_by_term: dict[str, bool] = {}
+        for language in sorted(languages, key=languages.__getitem__, reverse=True) or [""]:
+            tokens = get_analyzer(language).tokens(word)
+            if len(tokens) != 1:
+                words = ", ".join(dict.fromkeys(token.term for token in tokens))
+                raise UsageError(f"{word} is not one word, but {words or 'none'}.")
+            stop_by_term.setdefault(tokens[0].term, tokens[0].stop)
+        term = max(stop_by_term, key=self._reader.document_frequency)
+        return term, stop_by_term[term]
+
+    def _documents(self, term: str, word_id: int | None, postings: Sequence[Posting]) -> Iterator[WordDocument]:
+        ids = [entry.id for entry in postings]
+        urls = dict(self._store.urls(ids))
+        sequences = self._reader.word_sequences(ids)
+        for posting in postings:
+            sequence = sequences[posting.id]
+            is_match = sequence.words == stop_code(term)  # a stop word, at least in this document's language
+            if word_id:
+                is_match |= sequence.words == word_id
+            positions = np.flatnonzero(is_match)
+            yield WordDocument(
+                url=urls.get(posting.id, ""),
+                doc_id=posting.id,
+                tf=len(positions),
+                positions=positions.tolist(),
+                fields=field_names(sequence, positions),
+            )
+
+
+def idf(documents: int, df: int) -> float:
+    """How much a word tells, as in BM25: the less, the more documents hold it."""
+    return math.log(1 + (documents - df + 0.5) / (df + 0.5))
+
+
+def field_names(sequence: WordSequence, positions: NDArray[np.int64]) -> list[str]:
+    """The field that each place is in."""
+    runs = np.searchsorted(np.cumsum(sequence.counts), positions, "right")
+    names: list[str] = FIELD_NAMES[sequence.fields[runs]].tolist()
+    return names

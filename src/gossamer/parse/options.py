@@ -1,0 +1,21 @@
+"""What a parser is told once. Apart from `parse`, whose libraries the coordinator has no use for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gossamer.urls.canonical import UrlRules
+
+
+class ParseOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a parser needs to know once."""
+
+    keep_source: bool = True
+    keep_links: bool = True  # False: one row per target, enough to follow it
+    rules: UrlRules = UrlRules()
+    product: str = "gossamer"  # our token in robots directives
+    topic: frozenset[str] = frozenset()  # lower-case words
+    max_bytes: int = 32 << 20  # of a page, after decompression
+    max_links: int = 50_000  # kept of one page
+    memory: int = 1024  # MiB of address space of a parser process
+    seconds: float = 20.0  # for one page

@@ -1,0 +1,142 @@
+"""Following: what changed since a version, for the index; what others call a page; and the numbers of words."""
+
+from __future__ import annotations
+
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from gossamer.model import Kind
+from gossamer.store import rows
+from gossamer.store.follow.changes import (
+    END_OF_VERSION,
+    INDEXABLE_COLUMNS,
+    MAX_ALIASES,
+    AnchorTexts,
+    ChangeCursor,
+    Changes,
+    IndexableResource,
+    build_changes,
+    find_chunk_end,
+)
+from gossamer.store.postgres.database import int_array
+from gossamer.store.postgres.read.resources import fetch_rows, row_reader, version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gossamer.store.postgres.database import Connection, Database
+
+# NOT NULL is said for the planner: from the other condition it does not see that the index holds what is asked for.
+_CHANGED = """
+    SELECT version, id FROM resources WHERE version IS NOT NULL AND (version, id) > (%s, %s)
+    ORDER BY version, id LIMIT %s"""
+_FORGOTTEN = """
+    SELECT version, resource FROM forgotten WHERE (version, resource) > (%s, %s) ORDER BY version, resource LIMIT %s"""
+# Those that name one of these as canonical, and those that name one of those: whether a page stands in for others
+# depends on whether another stands in for it.
+_ALIAS_KINDS = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"  # as in the schema: so its index is used
+_CANONICAL_SOURCES = f"""
+    SELECT source FROM links
+    WHERE {_ALIAS_KINDS} AND kind = {Kind.CANONICAL} AND target = ANY(%s::bigint[])"""  # noqa: S608
+_INDEXABLE_RESOURCES = f"""
+    SELECT {INDEXABLE_COLUMNS}
+    FROM resources AS r JOIN hosts AS h ON h.id = r.host
+    WHERE r.id = ANY(%s::bigint[]) ORDER BY r.id"""  # noqa: S608
+
+_LINKED_BY = "SELECT DISTINCT target FROM links WHERE source = ANY(%s::bigint[])"
+_ALIAS_TARGETS = f"""
+    SELECT l.target FROM resources AS r JOIN links AS l ON l.source = r.id
+    WHERE r.id = ANY(%s::bigint[])
+        AND (r.outcome = 'redirected' AND l.kind = {Kind.REDIRECT} AND l.seq = 0
+            OR r.canonical NOT IN ('', r.url) AND l.kind = {Kind.CANONICAL})"""  # noqa: S608
+_HAVE_TEXT = "SELECT resource FROM texts WHERE resource = ANY(%s::bigint[])"
+_RELINKED = "SELECT target FROM relinked WHERE version > %s AND target > %s ORDER BY target LIMIT %s"
+# `via`: the resource itself, and redirects and duplicates that lead to it.
+_ANCHORS = f"""
+    WITH asked (target) AS (SELECT unnest(%(targets)s::bigint[])),
+    ways (target, via) AS (
+        SELECT target, target FROM asked
+        UNION ALL
+        SELECT a.target, l.source FROM asked AS a CROSS JOIN LATERAL (
+            SELECT source FROM links WHERE links.target = a.target AND {_ALIAS_KINDS} AND source <> a.target
+            LIMIT {MAX_ALIASES}) AS l)
+    SELECT w.target, l.anchor, count(*)
+    FROM ways AS w CROSS JOIN LATERAL (
+        SELECT source, anchor FROM links
+        WHERE links.target = w.via AND kind = {Kind.HYPERLINK} AND follow = 1 AND anchor <> '' AND source <> w.target
+        LIMIT %(most)s) AS l
+    GROUP BY w.target, l.anchor ORDER BY w.target, count(*) DESC, l.anchor COLLATE "C" """  # noqa: S608
+WORDS_AT_ONCE = 10_000
+_WORDS = "SELECT term, word FROM words WHERE term = ANY(%s::text[])"
+_EVERY_WORD = "SELECT term, word FROM words WHERE term > %s ORDER BY term LIMIT %s"
+
+
+# -- what changed ------------------------------------------------------------------------------------------------------
+
+
+def changes(db: Connection, cursor: ChangeCursor, limit: int) -> Changes:
+    """The next stretch of changes; asked in one snapshot, for writers go on meanwhile."""
+    latest = version(db)
+    position = (cursor.version, cursor.resource, limit)
+    changed = db.execute(_CHANGED, position).fetchall()
+    forgotten = db.execute(_FORGOTTEN, position).fetchall()
+    end = find_chunk_end(latest, limit, changed, forgotten)
+    ids = {resource for changed_in, resource in changed if (changed_in, resource) <= end}
+    canonical_sources = _select_ids(db, _CANONICAL_SOURCES, ids)
+    resources = db.execute(
+        _INDEXABLE_RESOURCES,
+        (int_array(sorted(ids | canonical_sources | _select_ids(db, _CANONICAL_SOURCES, canonical_sources))),),
+    )
+    gone = (resource for lost_in, resource in forgotten if (lost_in, resource) <= end)
+    return build_changes(end, latest, (rows.to_struct(IndexableResource, row) for row in resources), gone)
+
+
+def _select_ids(db: Connection, sql: str, ids: Iterable[int]) -> set[int]:
+    """The DocIDs that a statement gives for some others."""
+    return set(chain.from_iterable(db.execute(sql, (int_array(ids),))))
+
+
+# -- what others call it -----------------------------------------------------------------------------------------------
+
+
+def relinked_documents(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
+    """The resources whose anchor texts may be others since a version, streamed; some come more than once."""
+    for sql in (_CHANGED, _FORGOTTEN):
+        for chunk in rows.read_chunks(row_reader(database, sql), (after, END_OF_VERSION), at_once):
+            ids = [resource for _, resource in chunk]
+            yield [*ids, *database.snapshot(lambda db, ids=ids: _linked_documents(db, ids))]  # type: ignore[misc]
+    last = 0
+    while targets := [target for (target,) in fetch_rows(database, _RELINKED, (after, last, at_once))]:
+        yield [*targets, *database.read(lambda db, ids=targets: _select_ids(db, _ALIAS_TARGETS, ids))]  # type: ignore[misc]
+        last = targets[-1]
+
+
+def _linked_documents(db: Connection, sources: Sequence[int]) -> set[int]:
+    targets = _select_ids(db, _LINKED_BY, sources)
+    return _select_ids(db, _HAVE_TEXT, targets | _select_ids(db, _ALIAS_TARGETS, targets))
+
+
+def anchor_texts(db: Connection, targets: Sequence[int], max_links: int, max_texts: int) -> list[AnchorTexts]:
+    """What other pages call each of these, also by way of redirects and duplicates.
+
+    At most so many links to one resource are looked at: that is enough to know how a home page with a hundred thousand
+    links to it is called.
+    """
+    counted = db.execute(_ANCHORS, {"targets": int_array(targets), "most": max_links}).fetchall()
+    texts = {target: [row[1:] for row in some] for target, some in groupby(counted, itemgetter(0))}
+    return [AnchorTexts(target=target, texts=tuple(texts.get(target, ())[:max_texts])) for target in targets]
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def known_word_ids(db: Connection, terms: Sequence[str]) -> dict[str, int]:
+    """The numbers of those terms that have one. No term with a NUL has: PostgreSQL cannot even be asked for it."""
+    return dict(db.execute(_WORDS, ([term for term in terms if "\0" not in term],)).fetchall())
+
+
+def every_word(database: Database) -> Iterator[tuple[str, int]]:
+    """Every term and its number, in order, in short reads."""
+    for chunk in rows.read_chunks(row_reader(database, _EVERY_WORD), ("",), WORDS_AT_ONCE):  # no term is empty
+        yield from chunk

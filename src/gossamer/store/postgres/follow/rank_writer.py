@@ -1,0 +1,92 @@
+"""Ranks, written as a whole by the graph room."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import msgspec
+
+from gossamer.store.follow.graph import HostRanks, Ranks
+from gossamer.store.postgres.bulk_copy import copy_rows, number_column
+from gossamer.store.postgres.database import int_array
+from gossamer.store.work.rounds import LOWEST_PRIORITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.store.follow.graph import RankColumns, Ranking
+    from gossamer.store.postgres.database import Transaction
+
+    ColumnChunk = list[Sequence[object]]  # some rows of all columns
+
+ROWS_AT_ONCE = 100_000  # so that their text, and the objects made of them, stay small beside the ranks themselves
+
+DELETE_FORGOTTEN = """
+    DELETE FROM ranks WHERE resource IN (SELECT resource FROM forgotten WHERE version > %(version)s
+        UNION ALL SELECT id FROM resources WHERE version > %(version)s AND visits = 0)"""
+DELETE_LOST_HOSTS = "DELETE FROM host_ranks WHERE NOT EXISTS (SELECT 1 FROM hosts WHERE id = host_ranks.host)"
+# As `crawl.policy` has it: a backlink is the unit, and a level of depth costs one.
+UPDATE_PRIORITIES = f"""
+    UPDATE resources AS r SET priority = n.backlinks - r.depth
+    FROM unnest(%s::double precision[], %s::bigint[]) AS n (backlinks, id)
+    WHERE r.id = n.id AND r.state = 'queued' AND r.role = 'page' AND r.priority > {LOWEST_PRIORITY}"""  # noqa: S608
+
+
+class RankChunks(NamedTuple):
+    """Rows to write: the names of their columns, and some rows at a time."""
+
+    names: tuple[str, ...]
+    chunks: list[ColumnChunk]
+
+
+def page_rank_chunks(pages: RankColumns) -> RankChunks:
+    """The ranks of pages that were computed."""
+    columns = pages.columns_by_name("resource", Ranks.__struct_fields__)
+    return RankChunks(tuple(columns), split_columns(tuple(columns.values())))
+
+
+def host_rank_chunks(hosts: RankColumns) -> RankChunks:
+    """The ranks of hosts that were computed."""
+    columns = hosts.columns_by_name("host", HostRanks.__struct_fields__)
+    return RankChunks(tuple(columns), split_columns(tuple(columns.values())))
+
+
+def split_columns(columns: Sequence[Iterable[object]]) -> list[ColumnChunk]:
+    """Columns that can be read only once, kept so that they can be written again after a fault."""
+    iterators, chunks = [iter(column) for column in columns], []
+    while any(map(len, chunk := [_pack_numbers(list(islice(column, ROWS_AT_ONCE))) for column in iterators])):
+        chunks.append(chunk)
+    return chunks
+
+
+def _pack_numbers(values: list[object]) -> Sequence[object]:
+    """8 bytes for each number instead of 32, where there are numbers of one kind and nothing else."""
+    types = set(map(type, values))
+    if types == {float}:
+        return array("d", cast("list[float]", values))
+    return array("q", cast("list[int]", values)) if types == {int} else values
+
+
+def write_ranks(tx: Transaction, ranking: Ranking, pages: RankChunks, hosts: RankChunks) -> None:
+    """Put new ranks in place of the old ones. What was forgotten in the meantime gets none."""
+    tx.db.execute("LOCK TABLE rankings IN EXCLUSIVE MODE")  # one at a time; who reads is not kept out
+    for table in ("ranks", "host_ranks", "rankings"):
+        tx.db.execute(f"DELETE FROM {table}")  # noqa: S608 - TRUNCATE would keep out those who read
+    _insert(tx, "ranks", pages)
+    _insert(tx, "host_ranks", hosts)
+    tx.db.execute(DELETE_FORGOTTEN, {"version": ranking.version})
+    tx.db.execute(DELETE_LOST_HOSTS)
+    tx.db.execute("INSERT INTO rankings (facts) VALUES (%s)", (msgspec.json.encode(ranking).decode(),))
+
+
+def _insert(tx: Transaction, table: str, chunks: RankChunks) -> None:
+    for chunk in chunks.chunks:
+        copy_rows(tx.db, table, chunks.names, [number_column(column) for column in chunk])
+
+
+def reprioritize(tx: Transaction, chunks: list[ColumnChunk]) -> None:
+    """Give queued pages the priority that the order `best` gives to so many backlinks."""
+    for resources, backlinks in chunks:
+        tx.db.execute(UPDATE_PRIORITIES, (int_array(backlinks), int_array(resources)))

@@ -1,0 +1,374 @@
+-- The questions of `gossamer.store.read.questions` in PostgreSQL's words: first what they share, then a statement for each.
+--
+-- What they share stands before every question as a WITH list (so nothing is written, and a replica can answer), of
+-- which the server looks only at what the question names. The lists `kinds` and `positions` (number, word) are put
+-- in front of it from the model. In every answer the columns stand in the order that the question names.
+
+-- Pages that were fetched.
+pages AS NOT MATERIALIZED (
+    SELECT * FROM resources WHERE state = 'visited' AND role = 'page' AND outcome IN ('fetched', 'not modified')),
+
+-- Pages whose canonical is another resource. The stored links lead to it, for URLs are found by their digest only.
+canonicals AS NOT MATERIALIZED (
+    SELECT p.id AS page, t.id AS target, t.url, t.state, t.outcome, t.status, t.noindex, t.canonical
+    FROM pages AS p JOIN links AS l ON l.source = p.id AND l.kind = 5 JOIN resources AS t ON t.id = l.target
+    WHERE p.canonical NOT IN ('', p.url) AND t.url = p.canonical),
+
+-- Pages that search engines could list. A canonical that was visited and may be listed takes the page's place.
+listed AS NOT MATERIALIZED (
+    SELECT * FROM pages AS p
+    WHERE noindex = 0 AND (canonical IN ('', url) OR NOT EXISTS (
+        SELECT 1 FROM links AS l JOIN resources AS t ON t.id = l.target
+        WHERE l.source = p.id AND l.kind = 5 AND t.url = p.canonical
+            AND t.state = 'visited' AND t.outcome IN ('fetched', 'not modified') AND t.noindex = 0))),
+
+listed_html AS NOT MATERIALIZED (
+    SELECT * FROM listed WHERE media_type IN ('text/html', 'application/xhtml+xml')),
+
+-- What was visited, or tried, and cannot be listed, and why.
+unlisted AS NOT MATERIALIZED (
+    SELECT *, CASE
+            WHEN outcome = 'refused by robots.txt' THEN 'robots.txt'
+            WHEN outcome = 'redirected' THEN 'redirects'
+            WHEN outcome NOT IN ('fetched', 'not modified') THEN outcome
+            WHEN noindex = 1 THEN 'noindex'
+            ELSE 'canonical is another page' END AS why
+    FROM resources AS r
+    WHERE role = 'page' AND state IN ('visited', 'gone', 'failed', 'refused')
+        AND NOT EXISTS (SELECT 1 FROM listed WHERE listed.id = r.id)),
+
+-- Links that a reader or a browser follows; those of sitemaps, canonicals and redirects have reports of their own.
+followed AS NOT MATERIALIZED (SELECT * FROM links WHERE kind NOT IN (4, 5, 9, 10)),
+
+-- Where each redirect ends: `hops` steps on.
+chain (start, at, hops, path) AS (
+    SELECT id, id, 0, url || ' (' || status || ')' FROM resources
+    WHERE outcome IN ('redirected', 'redirect loop', 'too many redirects')
+    UNION ALL
+    SELECT c.start, t.id, c.hops + 1,
+        c.path || ' → ' || t.url || CASE t.status WHEN 0 THEN '' ELSE ' (' || t.status || ')' END
+    FROM chain AS c JOIN resources AS h ON h.id = c.at AND h.outcome = 'redirected'
+    JOIN links AS l ON l.source = c.at AND l.seq = 0 AND l.kind = 4 JOIN resources AS t ON t.id = l.target
+    WHERE c.hops < 64),
+redirections AS NOT MATERIALIZED (
+    SELECT s.id, s.url, s.status, c.hops, c.path, e.url AS final, e.state AS final_state, e.outcome AS final_outcome,
+        e.status AS final_status, e.reason AS final_reason,
+        (SELECT count(DISTINCT source) FROM followed WHERE target = s.id AND kind <> 6) AS inlinks
+    FROM chain AS c JOIN resources AS s ON s.id = c.start JOIN resources AS e ON e.id = c.at
+    WHERE e.outcome <> 'redirected' OR c.hops = 64),
+
+-- What sitemaps name.
+entries AS NOT MATERIALIZED (
+    SELECT m.url AS sitemap, l.target FROM resources AS m JOIN links AS l ON l.source = m.id AND l.kind = 9
+    WHERE m.role = 'sitemap' AND m.state = 'visited')
+
+-- question: kept
+SELECT count(*) AS pages, count(*) FILTER (WHERE p.outlinks = -1) AS without_links,
+    count(*) FILTER (WHERE s.resource IS NULL) AS without_source
+FROM pages AS p LEFT JOIN sources AS s ON s.resource = p.id;
+
+-- question: broken links
+SELECT s.url AS source, t.url, t.status, t.outcome, l.anchor, p.word AS position, k.word AS kind, l.weight, t.reason
+FROM resources AS t JOIN followed AS l ON l.target = t.id JOIN resources AS s ON s.id = l.source
+JOIN kinds AS k ON k.number = l.kind JOIN positions AS p ON p.number = l.position
+WHERE t.state IN ('failed', 'gone', 'refused') AND t.state <> 'refused'
+    AND t.outcome NOT IN ('redirect loop', 'too many redirects', 'throttled')
+    AND t.status NOT IN (401, 402, 403, 407, 451)
+ORDER BY t.id, l.source, l.seq;
+
+-- question: closed links
+SELECT s.url AS source, t.url, t.status, t.outcome, l.anchor, p.word AS position, k.word AS kind, l.weight
+FROM resources AS t JOIN followed AS l ON l.target = t.id JOIN resources AS s ON s.id = l.source
+JOIN kinds AS k ON k.number = l.kind JOIN positions AS p ON p.number = l.position
+WHERE t.state IN ('failed', 'gone', 'refused') AND (t.outcome = 'throttled' OR t.status IN (401, 402, 403, 407, 451))
+ORDER BY t.id, l.source, l.seq;
+
+-- question: inlinks
+SELECT s.url AS source, l.anchor, l.weight, k.word AS kind, l.follow, l.rel, p.word AS position
+FROM links AS l JOIN resources AS s ON s.id = l.source
+JOIN kinds AS k ON k.number = l.kind JOIN positions AS p ON p.number = l.position
+WHERE l.target = %(resource)s ORDER BY l.source, l.seq;
+
+-- question: outlinks
+SELECT t.url, l.anchor, l.weight, k.word AS kind, l.follow, l.rel, p.word AS position, t.state, t.status
+FROM links AS l JOIN resources AS t ON t.id = l.target
+JOIN kinds AS k ON k.number = l.kind JOIN positions AS p ON p.number = l.position
+WHERE l.source = %(resource)s ORDER BY l.seq;
+
+-- question: link counts
+WITH counts AS MATERIALIZED (
+    SELECT l.source, sum(l.weight) AS links, count(DISTINCT l.target) AS targets,
+        sum(l.weight) FILTER (WHERE t.host <> s.host) AS external, sum(l.weight) FILTER (WHERE l.follow = 0) AS nofollow
+    FROM resources AS s JOIN links AS l ON l.source = s.id JOIN resources AS t ON t.id = l.target
+    WHERE l.kind = 1 AND s.state = 'visited' AND s.role = 'page' GROUP BY l.source)
+SELECT p.url, coalesce(b.number, 0) AS backlinks, coalesce(c.links, 0) AS links_out, coalesce(c.targets, 0) AS targets,
+    coalesce(c.external, 0) AS external, coalesce(c.nofollow, 0) AS nofollow
+FROM pages AS p LEFT JOIN counts AS c ON c.source = p.id LEFT JOIN backlinks AS b ON b.resource = p.id
+ORDER BY 2 DESC, p.id;
+
+-- question: most linked
+WITH top AS MATERIALIZED (
+    SELECT r.id, r.url, r.state, b.number AS backlinks
+    FROM backlinks AS b JOIN resources AS r ON r.id = b.resource
+    ORDER BY b.number DESC, b.resource LIMIT %(most)s),
+anchors AS MATERIALIZED (
+    SELECT target, anchor, sum(weight) AS times FROM links
+    WHERE kind = 1 AND source <> target AND target IN (SELECT id FROM top) GROUP BY target, anchor),
+best AS (
+    SELECT *, row_number() OVER (PARTITION BY target ORDER BY times DESC, anchor) AS place FROM anchors)
+SELECT t.url, t.state, t.backlinks, coalesce(sum(b.times), 0)::bigint AS links, count(b.target) AS texts,
+    coalesce(string_agg(CASE b.anchor WHEN '' THEN '(none)' ELSE b.anchor END || ' (' || b.times || ')', ', '
+        ORDER BY b.place) FILTER (WHERE b.place <= 5), '') AS anchors
+FROM top AS t LEFT JOIN best AS b ON b.target = t.id
+GROUP BY t.id, t.url, t.state, t.backlinks ORDER BY t.backlinks DESC, t.id;
+
+-- question: host bonds
+WITH bonds AS MATERIALIZED (
+    SELECT s.host AS source, t.host AS target, sum(l.weight) AS links, count(DISTINCT l.source) AS pages,
+        count(DISTINCT l.target) AS targets
+    FROM resources AS s JOIN links AS l ON l.source = s.id JOIN resources AS t ON t.id = l.target
+    WHERE l.kind = 1 AND s.outlinks > 0 AND s.role = 'page' AND s.host <> t.host GROUP BY s.host, t.host)
+SELECT s.name AS source, t.name AS target, b.links, b.pages, b.targets
+FROM bonds AS b JOIN hosts AS s ON s.id = b.source JOIN hosts AS t ON t.id = b.target
+ORDER BY b.links DESC, s.name, t.name;
+
+-- question: empty anchors
+SELECT s.url AS source, t.url, p.word AS position, l.weight
+FROM links AS l JOIN resources AS s ON s.id = l.source JOIN resources AS t ON t.id = l.target
+JOIN positions AS p ON p.number = l.position
+WHERE l.kind = 1 AND l.anchor = '' ORDER BY l.source, l.seq;
+
+-- question: generic anchors
+SELECT s.url AS source, t.url, l.anchor, p.word AS position, l.weight
+FROM links AS l JOIN resources AS s ON s.id = l.source JOIN resources AS t ON t.id = l.target
+JOIN positions AS p ON p.number = l.position
+WHERE l.kind = 1 AND length(l.anchor) <= %(longest)s
+    AND btrim(lower(l.anchor), %(around)s) IN (SELECT json_array_elements_text(%(texts)s::json))
+ORDER BY l.source, l.seq;
+
+-- question: ambiguous anchors
+WITH shared AS MATERIALIZED (
+    SELECT source, lower(anchor) AS text, count(DISTINCT target) AS targets, min(target) AS one, max(target) AS another
+    FROM links WHERE kind = 1 AND position = 0 AND anchor <> '' GROUP BY 1, 2 HAVING min(target) < max(target))
+SELECT s.url AS source, g.text AS anchor, g.targets, a.url, b.url AS other
+FROM shared AS g JOIN resources AS s ON s.id = g.source
+JOIN resources AS a ON a.id = g.one JOIN resources AS b ON b.id = g.another
+WHERE btrim(g.text, %(around)s) NOT IN (SELECT json_array_elements_text(%(texts)s::json)) ORDER BY g.source, g.text;
+
+-- question: varied anchors
+WITH varied AS MATERIALIZED (
+    SELECT target, count(DISTINCT lower(anchor)) AS texts, sum(weight) AS links, count(DISTINCT source) AS pages
+    FROM links WHERE kind = 1 AND position = 0 AND anchor <> '' AND source <> target
+    GROUP BY target HAVING count(DISTINCT lower(anchor)) >= %(least)s)
+SELECT t.url, v.texts, v.links, v.pages FROM varied AS v JOIN resources AS t ON t.id = v.target
+ORDER BY v.texts DESC, t.id;
+
+-- question: nofollow links
+SELECT s.url AS source, t.url, l.anchor, l.rel,
+    CASE s.nofollow WHEN 0 THEN 'rel=nofollow' ELSE 'the page says so' END AS why, p.word AS position
+FROM links AS l JOIN resources AS s ON s.id = l.source JOIN resources AS t ON t.id = l.target
+JOIN positions AS p ON p.number = l.position
+WHERE l.follow = 0 AND l.kind = 1 AND s.host = t.host AND s.id <> t.id ORDER BY l.source, l.seq;
+
+-- question: redirects
+SELECT url, status, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections ORDER BY id;
+
+-- question: redirected links
+SELECT url, status, final, final_status, inlinks FROM redirections
+WHERE hops = 1 AND inlinks > 0 AND final_state NOT IN ('gone', 'failed') ORDER BY inlinks DESC, id;
+
+-- question: redirect chains
+SELECT url, hops, path AS chain, final, final_status, inlinks FROM redirections
+WHERE hops > 1 AND final_state NOT IN ('gone', 'failed') ORDER BY hops DESC, id;
+
+-- question: redirect loops
+SELECT url, hops, CASE WHEN final_reason = '' THEN path ELSE final_reason END AS chain, inlinks FROM redirections
+WHERE final_outcome IN ('redirect loop', 'too many redirects') OR hops = 64 ORDER BY id;
+
+-- question: redirects to errors
+SELECT url, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections
+WHERE hops > 0 AND final_state IN ('gone', 'failed') AND final_outcome NOT IN ('redirect loop', 'too many redirects')
+ORDER BY id;
+
+-- question: orphans
+SELECT p.url, coalesce((SELECT string_agg(word, ',') FROM (
+        SELECT k.word FROM links AS l JOIN kinds AS k ON k.number = l.kind
+        WHERE l.target = p.id AND l.source <> p.id GROUP BY k.word ORDER BY min(l.source), min(l.seq)) AS named),
+    'earlier crawl') AS known_from, p.status, p.visited_at
+FROM listed AS p
+WHERE p.seed = 0 AND NOT EXISTS (
+    SELECT 1 FROM links AS l WHERE l.target = p.id AND l.kind IN (1, 2, 3, 4) AND l.source <> p.id)
+ORDER BY p.id;
+
+-- question: depths
+SELECT p.depth, count(*) AS pages, round(count(*)::numeric / (SELECT count(*) FROM pages), 4)::float8 AS share,
+    count(f.id) AS indexable
+FROM pages AS p LEFT JOIN listed AS f ON f.id = p.id GROUP BY p.depth ORDER BY p.depth;
+
+-- question: statuses
+SELECT state, outcome, status, count(*) AS resources,
+    round(count(*)::numeric / (SELECT count(*) FROM resources), 4)::float8 AS share
+FROM resources GROUP BY state, outcome, status ORDER BY count(*) DESC, state, outcome, status;
+
+-- question: not listed
+SELECT url, status, why AS reason, CASE WHEN why = 'canonical is another page' THEN canonical ELSE reason END AS detail
+FROM unlisted ORDER BY id;
+
+-- question: missing titles
+SELECT url, depth FROM listed_html WHERE title = '' ORDER BY id;
+
+-- question: missing descriptions
+SELECT url, title, depth FROM listed_html WHERE description = '' ORDER BY id;
+
+-- question: long titles
+SELECT url, length(title) AS characters, title FROM listed_html WHERE length(title) > %(most)s ORDER BY 2 DESC, id;
+
+-- question: long descriptions
+SELECT url, length(description) AS characters, description FROM listed_html WHERE length(description) > %(most)s
+ORDER BY 2 DESC, id;
+
+-- (Before PostgreSQL 18 there is no least one of byte strings, so they are compared as texts.)
+-- question: equal titles
+SELECT title, copies, url FROM (
+    SELECT id, url, title, count(*) OVER alike AS copies,
+        min(encode(text_digest, 'hex')) OVER alike <> max(encode(text_digest, 'hex')) OVER alike AS differ
+    FROM listed_html WHERE title <> '' WINDOW alike AS (PARTITION BY host, title)) AS found
+WHERE copies > 1 AND differ ORDER BY copies DESC, title, id;
+
+-- question: equal descriptions
+SELECT description, copies, url FROM (
+    SELECT id, url, description, count(*) OVER alike AS copies,
+        min(encode(text_digest, 'hex')) OVER alike <> max(encode(text_digest, 'hex')) OVER alike AS differ
+    FROM listed_html WHERE description <> '' WINDOW alike AS (PARTITION BY host, description)) AS found
+WHERE copies > 1 AND differ ORDER BY copies DESC, description, id;
+
+-- question: equal pages
+SELECT url, same_as, copies, bytes FROM (
+    SELECT id, url, bytes, count(*) OVER equal AS copies, first_value(url) OVER (equal ORDER BY depth, id) AS same_as
+    FROM listed WHERE length(text_digest) > 0 AND text_digest <> %(nothing)s
+    WINDOW equal AS (PARTITION BY text_digest)) AS found
+WHERE copies > 1 AND url <> same_as ORDER BY copies DESC, same_as, id;
+
+-- question: mirrors
+WITH copies AS MATERIALIZED (
+    SELECT DISTINCT text_digest, substr(url, 1, strpos(substr(url, 9), '/') + 7) AS origin,
+        substr(url, strpos(substr(url, 9), '/') + 8) AS path
+    FROM pages WHERE length(text_digest) > 0 AND text_digest <> %(nothing)s),
+sizes AS MATERIALIZED (SELECT origin, count(*) AS pages FROM copies GROUP BY origin),
+pairs AS (
+    SELECT a.origin AS origin, b.origin AS other, count(*) AS equal
+    FROM copies AS a JOIN copies AS b ON b.text_digest = a.text_digest AND b.path = a.path AND b.origin > a.origin
+    GROUP BY a.origin, b.origin)
+SELECT p.origin, p.other, p.equal AS equal_pages, a.pages, b.pages AS other_pages,
+    round(p.equal::numeric / least(a.pages, b.pages), 4)::float8 AS share
+FROM pairs AS p JOIN sizes AS a ON a.origin = p.origin JOIN sizes AS b ON b.origin = p.other
+WHERE p.equal >= 2 AND p.equal * 2 >= least(a.pages, b.pages) ORDER BY p.equal DESC, p.origin, p.other;
+
+-- question: several canonicals
+SELECT p.url, count(DISTINCT l.target) AS canonicals, (
+        SELECT string_agg(url, ' ') FROM (
+            SELECT t.url FROM links AS c JOIN resources AS t ON t.id = c.target
+            WHERE c.source = p.id AND c.kind = 5 GROUP BY t.url ORDER BY min(c.seq) LIMIT 5) AS first) AS named
+FROM pages AS p JOIN links AS l ON l.source = p.id AND l.kind = 5
+WHERE p.canonical <> '' GROUP BY p.id, p.url HAVING count(DISTINCT l.target) > 1 ORDER BY p.id;
+
+-- question: canonicals to errors
+SELECT p.url, c.url AS canonical, c.status, CASE
+        WHEN c.outcome IN ('fetched', 'not modified') THEN 'noindex' ELSE c.outcome END AS why
+FROM canonicals AS c JOIN resources AS p ON p.id = c.page
+WHERE c.outcome NOT IN ('', 'fetched', 'not modified', 'checked') OR c.noindex = 1 ORDER BY p.id;
+
+-- question: canonical chains
+SELECT p.url, c.url AS canonical, c.canonical AS next FROM canonicals AS c JOIN resources AS p ON p.id = c.page
+WHERE c.outcome IN ('fetched', 'not modified') AND c.noindex = 0 AND c.canonical NOT IN ('', c.url) ORDER BY p.id;
+
+-- question: blocked by robots
+WITH blocked AS MATERIALIZED (
+    SELECT DISTINCT ON (t.id) t.id, t.url, s.url AS source, l.anchor
+    FROM resources AS t JOIN followed AS l ON l.target = t.id JOIN resources AS s ON s.id = l.source
+    WHERE t.state IN ('failed', 'gone', 'refused') AND t.outcome = 'refused by robots.txt' AND t.role = 'page'
+        AND l.follow = 1
+    ORDER BY t.id, l.source, l.seq)
+SELECT b.url, n.inlinks, b.source, b.anchor
+FROM blocked AS b CROSS JOIN LATERAL (
+    SELECT count(DISTINCT source) AS inlinks FROM followed WHERE target = b.id AND follow = 1) AS n
+ORDER BY n.inlinks DESC, b.id;
+
+-- question: sitemap entries not listed
+SELECT e.sitemap, u.url, u.status, u.why AS reason FROM entries AS e JOIN unlisted AS u ON u.id = e.target
+ORDER BY e.sitemap, u.id;
+
+-- question: sitemap entries not visited
+SELECT e.sitemap, t.url, t.state, t.reason FROM entries AS e JOIN resources AS t ON t.id = e.target
+WHERE t.state NOT IN ('visited', 'gone', 'failed', 'refused') ORDER BY e.sitemap, t.id;
+
+-- question: pages in no sitemap
+SELECT p.url, p.depth, coalesce(b.number, 0) AS backlinks
+FROM listed_html AS p LEFT JOIN backlinks AS b ON b.resource = p.id
+WHERE p.host IN (SELECT t.host FROM entries AS e JOIN resources AS t ON t.id = e.target)
+    AND NOT EXISTS (SELECT 1 FROM entries WHERE target = p.id) ORDER BY p.id;
+
+-- question: unreadable sitemaps
+SELECT url, status, outcome, reason FROM resources
+WHERE role = 'sitemap' AND (state IN ('failed', 'gone', 'refused') OR state = 'visited' AND reason <> '') ORDER BY id;
+
+-- question: sizes
+WITH measured AS (
+    SELECT media_type, bytes AS value, row_number() OVER type_ AS place,
+        count(*) OVER (PARTITION BY media_type) AS total
+    FROM pages WINDOW type_ AS (PARTITION BY media_type ORDER BY bytes))
+SELECT media_type, max(total) AS pages, sum(value)::bigint AS bytes,
+    min(value) FILTER (WHERE place >= total * 0.5) AS p50, min(value) FILTER (WHERE place >= total * 0.9) AS p90,
+    min(value) FILTER (WHERE place >= total * 0.95) AS p95, min(value) FILTER (WHERE place >= total * 0.99) AS p99,
+    max(value) AS max
+FROM measured GROUP BY media_type ORDER BY 2 DESC, media_type;
+
+-- question: times
+WITH last AS MATERIALIZED (SELECT max(id) AS id FROM visits GROUP BY resource),
+timed AS (
+    SELECT r.host, v.milliseconds AS value
+    FROM last JOIN visits AS v ON v.id = last.id JOIN resources AS r ON r.id = v.resource
+    WHERE v.status > 0),
+measured AS (
+    SELECT host, value, row_number() OVER (PARTITION BY host ORDER BY value) AS place,
+        count(*) OVER (PARTITION BY host) AS total
+    FROM timed)
+SELECT h.name AS host, max(total) AS answers,
+    min(value) FILTER (WHERE place >= total * 0.5) AS p50, min(value) FILTER (WHERE place >= total * 0.9) AS p90,
+    min(value) FILTER (WHERE place >= total * 0.95) AS p95, min(value) FILTER (WHERE place >= total * 0.99) AS p99,
+    max(value) AS max
+FROM measured AS m JOIN hosts AS h ON h.id = m.host GROUP BY h.id, h.name ORDER BY 2 DESC, h.name;
+
+-- question: alternates
+SELECT t.url, t.state, t.outcome, EXISTS (SELECT 1 FROM listed WHERE listed.id = t.id)::int AS listed
+FROM resources AS t
+WHERE t.id IN (SELECT l.target FROM listed_html AS p JOIN links AS l ON l.source = p.id AND l.kind = 6)
+ORDER BY t.id;
+
+-- question: changes
+WITH news AS (
+    SELECT resource, min(id) AS visit, 'new' AS event, '' AS parts, NULL AS status, NULL AS bytes, NULL AS title,
+        NULL AS since, min(visited_at) AS found_at
+    FROM visits GROUP BY resource HAVING min(visited_at) >= %(since)s
+    UNION ALL
+    SELECT resource, id, event, parts, status, bytes, title, since, found_at FROM history
+    WHERE found_at >= %(since)s)
+SELECT r.url, n.event AS change, n.parts, n.status AS status_before, r.status, n.bytes AS bytes_before, r.bytes,
+    n.title AS title_before, r.title, n.since AS visited_before, n.found_at AS visited_at
+FROM news AS n JOIN resources AS r ON r.id = n.resource
+WHERE r.role = 'page' ORDER BY n.found_at, r.id;
+
+-- Page by page, for what has to be looked into: these are read in slices, each from where the last one ended.
+
+-- question: texts
+SELECT p.id, p.host, p.url, p.text_digest, t.body FROM listed_html AS p JOIN texts AS t ON t.resource = p.id
+WHERE p.id > %(after)s ORDER BY p.id LIMIT %(slice)s;
+
+-- question: sources
+SELECT p.id, p.url, p.charset, s.body FROM pages AS p JOIN sources AS s ON s.resource = p.id
+WHERE p.id > %(after)s AND p.media_type = 'text/html' ORDER BY p.id LIMIT %(slice)s;
+
+-- question: hreflang sources
+SELECT p.id, p.url, p.charset, s.body FROM listed_html AS p JOIN sources AS s ON s.resource = p.id
+WHERE p.id > %(after)s AND EXISTS (SELECT 1 FROM links AS l WHERE l.source = p.id AND l.kind = 6)
+ORDER BY p.id LIMIT %(slice)s;

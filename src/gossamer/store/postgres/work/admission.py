@@ -1,0 +1,222 @@
+"""From links to resources: who is known, who is new, who may now be visited (`store/work/claims.py` decides).
+
+Several writers may find the same new URL at the same time. The first to insert it wins, the other waits until that one
+has committed and then takes its resource for a known one. New URLs are inserted in the order of their digests, so that
+two writers do not wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gossamer.store.postgres.bulk_copy import bytes_column, int_column, number_column, text_column
+from gossamer.store.postgres.database import int_array
+from gossamer.store.work.claims import (
+    ACTIVE_STATES,
+    OPEN_STATES,
+    Discovery,
+    ResourceClaim,
+    apply_claim,
+    authority,
+    choose_best_claims,
+    distance,
+    improved_row,
+    new_row,
+    select_news,
+    to_known_resource,
+)
+from gossamer.store.work.url_cache import KnownResource
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from gossamer.model import Candidate
+    from gossamer.store.postgres.database import Connection, Transaction
+    from gossamer.store.work.claims import BestClaim
+
+DIGEST_BYTES = 16
+
+KNOWN_BY_DIGEST = f"""
+    WITH given AS MATERIALIZED (SELECT %s::bytea AS digests)
+    SELECT r.digest, r.id, r.asked, r.depth, r.hops
+    FROM given CROSS JOIN generate_series(1, octet_length(given.digests), {DIGEST_BYTES}) AS n
+    JOIN resources AS r ON r.digest = substr(given.digests, n, {DIGEST_BYTES})"""  # noqa: S608
+SELECT_CLAIMS = """
+    SELECT r.id, r.host, r.state, r.role, r.outcome, r.depth, r.hops, r.asked, r.priority, r.tries, r.kind, r.follow,
+        r.seed, r.reason, coalesce((SELECT number FROM backlinks WHERE resource = r.id), 0)
+    FROM resources AS r WHERE r.id = ANY(%s::bigint[])"""
+HOSTS_BY_NAME = "SELECT name, id FROM hosts WHERE name = ANY(%s::text[])"
+NEW_HOSTS = """
+    INSERT INTO hosts (name) SELECT name FROM unnest(%s::text[]) AS n (name) ORDER BY name
+    ON CONFLICT DO NOTHING RETURNING name, id"""
+IDS = "SELECT nextval('resource_ids') FROM generate_series(1, %s)"
+INSERT_COLUMNS = (
+    "id", "digest", "host", "state", "role", "depth", "hops", "asked", "priority", "kind", "follow", "seed", "url",
+    "reason", "discovered_at", "discovered_by",
+)  # fmt: skip
+INSERT = f"""
+    INSERT INTO resources ({", ".join(INSERT_COLUMNS)}) SELECT {", ".join(INSERT_COLUMNS)} FROM new_resources ORDER BY digest
+    ON CONFLICT (digest) DO NOTHING"""  # noqa: S608
+INSERTED_BY_OTHERS = """
+    SELECT r.digest, r.id, r.asked, r.depth, r.hops
+    FROM new_resources AS n JOIN resources AS r ON r.digest = n.digest WHERE r.id <> n.id"""
+IMPROVE_COLUMNS = (
+    "state", "role", "depth", "hops", "asked", "priority", "tries", "kind", "follow", "seed", "reason", "id",
+)  # fmt: skip
+IMPROVE = f"""
+    UPDATE resources AS r SET {", ".join(f"{name} = i.{name}" for name in IMPROVE_COLUMNS[:-1])}
+    FROM improved AS i WHERE r.id = i.id"""  # noqa: S608
+
+
+class Proposal(NamedTuple):
+    """What was decided on candidates and is not written yet: the choices on resources that are known, by id."""
+
+    claims: dict[int, BestClaim]
+    hosts: frozenset[int]  # theirs
+
+
+def find_known_resources(tx: Transaction, wanted: Iterable[bytes]) -> dict[bytes, KnownResource]:
+    """Those of the resources that are known, from memory or from the database."""
+    requested = set(wanted)
+    known = tx.url_cache.lookup(requested)
+    missing = requested.difference(known)
+    if missing:
+        loaded = load_known_resources(tx.db, KNOWN_BY_DIGEST, (b"".join(sorted(missing)),))
+        tx.url_cache.put(loaded)
+        known.update(loaded)
+    return known
+
+
+def load_known_resources(
+    db: Connection, statement: str, parameters: Sequence[object] = ()
+) -> dict[bytes, KnownResource]:
+    """Resources that a statement finds, as they are remembered."""
+    rows = db.execute(statement, parameters)
+    return {digest: KnownResource(number, asked, distance(depth, hops)) for digest, number, asked, depth, hops in rows}
+
+
+def admit_candidates(
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
+) -> list[int]:
+    """Decide on candidates: insert the new ones, improve the known ones; for who is alone, or has passed the gate.
+
+    `known` is what `recall` said of their digests; the new ones are added to it. Returns the ids of visited resources
+    that are less deep than before, so that the caller can pass that on along their links.
+    """
+    return improve(tx, propose(tx, candidates, known, discovery), discovery)
+
+
+def propose(
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
+) -> Proposal:
+    """Decide on candidates and insert the new ones; what changes of the known ones is left to `improve`."""
+    claimed = {known[c.digest].id for c in candidates if c.digest in known}
+    rows = load_claims(tx.db, claimed)
+    news = list(select_news(candidates, known, rows, discovery))
+    if not news:
+        return Proposal({}, frozenset())
+    claims = choose_best_claims(news, discovery.admit(news))
+    entries, late = _insert(tx, [choice for digest, choice in claims.items() if digest not in known], discovery)
+    known.update(late)
+    rows |= load_claims(tx.db, {entry.id for entry in late.values()})
+    known_claims = {known[digest].id: choice for digest, choice in claims.items() if digest in known}
+    known.update(entries)
+    tx.url_cache.put(entries)
+    return Proposal(known_claims, frozenset(rows[resource].host for resource in known_claims))
+
+
+def load_claims(db: Connection, resources: Collection[int]) -> dict[int, ResourceClaim]:
+    """Resources as they are."""
+    return (
+        {row.id: row for row in map(ResourceClaim._make, db.execute(SELECT_CLAIMS, (int_array(resources),)))}
+        if resources
+        else {}
+    )
+
+
+# -- new ---------------------------------------------------------------------------------------------------------------
+
+
+def _insert(
+    tx: Transaction, claims: Sequence[BestClaim], discovery: Discovery
+) -> tuple[dict[bytes, KnownResource], dict[bytes, KnownResource]]:
+    """Insert new resources; returns those inserted, and those that another writer inserted just now."""
+    if not claims:
+        return {}, {}
+    names = [authority(choice.candidate.url) for choice in claims]
+    hosts = host_ids(tx, set(names))
+    ids = (number for (number,) in tx.db.execute(IDS, (len(claims),)).fetchall())
+    rows = [
+        new_row(resource, hosts[name], choice, discovery)
+        for resource, name, choice in zip(ids, names, claims, strict=True)
+    ]
+    _stage(tx, rows)
+    inserted = tx.db.execute(INSERT).rowcount
+    late = load_known_resources(tx.db, INSERTED_BY_OTHERS) if inserted < len(rows) else {}
+    inserted_rows = [row for row in rows if row[1] not in late]
+    for (host, state, role), times in Counter(row[2:5] for row in inserted_rows).items():
+        tx.counter_deltas.add(host, state, role, "", times)
+    return {row[1]: KnownResource(row[0], row[7], distance(row[5], row[6])) for row in inserted_rows}, late
+
+
+def _stage(tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
+    columns = list(zip(*rows, strict=True))
+    tx.stage(
+        "new_resources", INSERT_COLUMNS,
+        [
+            int_column(columns[0]), bytes_column(columns[1]), int_column(columns[2]), columns[3], columns[4], int_column(columns[5]),
+            int_column(columns[6]), int_column(columns[7]), number_column(columns[8]), int_column(columns[9]), int_column(columns[10]),
+            int_column(columns[11]), text_column(columns[12]), text_column(columns[13]), number_column(columns[14]), number_column(columns[15]),
+        ],
+    )  # fmt: skip
+
+
+def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
+    """The ids of hosts, new ones made as needed."""
+    ids = {name: tx.url_cache.hosts[name] for name in names if name in tx.url_cache.hosts}
+    missing = names.difference(ids)
+    if missing:
+        known: dict[str, int] = dict(tx.db.execute(HOSTS_BY_NAME, (sorted(missing),)).fetchall())
+        if unknown := sorted(missing.difference(known)):
+            created: dict[str, int] = dict(tx.db.execute(NEW_HOSTS, (unknown,)).fetchall())
+            tx.meta["hosts"] += len(created)
+            known |= created
+            if others := sorted(set(unknown).difference(created)):  # another writer made them just now
+                known |= dict(tx.db.execute(HOSTS_BY_NAME, (others,)).fetchall())
+        tx.url_cache.put_hosts(known)
+        ids.update(known)
+    return ids
+
+
+# -- known -------------------------------------------------------------------------------------------------------------
+
+
+def improve(tx: Transaction, proposal: Proposal, discovery: Discovery) -> list[int]:
+    """Write what the choices change of resources as they are now; returns visited ones that are less deep now."""
+    rows = load_claims(tx.db, proposal.claims)
+    shallower, updates, entries = [], [], {}
+    for resource, claim in proposal.claims.items():
+        row = rows[resource]
+        new = apply_claim(row, claim, discovery)
+        entries[claim.candidate.digest] = to_known_resource(new)
+        if new == row:
+            continue
+        if new.depth < row.depth and row.state not in OPEN_STATES | ACTIVE_STATES:
+            shallower.append(row.id)
+        tx.counter_deltas.subtract(row.host, row.state, row.role, row.outcome)
+        tx.counter_deltas.add(row.host, new.state, new.role, row.outcome)
+        updates.append(improved_row(new))
+    tx.url_cache.put(entries)
+    if updates:
+        columns = list(zip(*updates, strict=True))
+        written = [
+            columns[0],
+            columns[1],
+            *map(number_column, columns[2:10]),
+            text_column(columns[10]),
+            int_column(columns[11]),
+        ]
+        tx.stage("improved", IMPROVE_COLUMNS, written)
+        tx.db.execute(IMPROVE)
+    return shallower

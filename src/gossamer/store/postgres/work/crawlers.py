@@ -1,0 +1,213 @@
+"""Who works here: names, signs of life, and the work of the dead given back.
+
+A crawler holds an advisory lock for as long as its connection lives. The server frees it when the connection ends,
+which the kernel of a crawler that was killed sees to at once. A connection can also break without a death, so the lock
+must have been free for a while: longer than a crawler needs to come back. The heartbeat decides where the lock cannot:
+a machine that vanished leaves its connections behind.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.model import State
+from gossamer.store.postgres.database import int_array
+from gossamer.store.protocol import LEASE_SECONDS, MAX_HOST_PAUSE_SECONDS
+from gossamer.store.values import CrawlerOrders, CrawlerRow
+from gossamer.store.work.crawler_names import LOST, STOPPED, build_crawlers, crawler_names
+from gossamer.store.work.lease_rows import MAX_COUNTED_HOSTS, RECENT_HEARTBEAT_SECONDS, fair_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gossamer.store.postgres.database import Connection, Transaction
+    from gossamer.store.values import CrawlerReport
+
+RECONNECT_GRACE_SECONDS = (
+    10.0  # seconds without a beat, or since the server started, after which a free lock means death
+)
+CLOSED_HEARTBEAT = 0.0  # heartbeat of a crawler whose store was closed before it left
+
+COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
+    limited_by, waiting_for, parsers, most_parsers, wanted_parsers"""
+# Locks by two numbers are of the kind 2; the first number is the web's.
+SELECT_WORKING = """
+    SELECT c.id, c.name, c.machine,
+        greatest(c.heartbeat_at, CASE WHEN c.heartbeat_at > 0 THEN (SELECT value FROM meta WHERE key = 'alone') END),
+        extract(epoch FROM pg_postmaster_start_time())::double precision,
+        EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+            WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND d.datname = current_database()
+                AND l.classid = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+                AND l.objid::bigint = c.id)
+    FROM crawlers AS c WHERE c.state NOT IN ('stopped', 'lost') ORDER BY c.id"""
+LATEST = f"SELECT {COLUMNS} FROM crawlers WHERE id IN (SELECT max(id) FROM crawlers GROUP BY name) ORDER BY id"  # noqa: S608
+ENTER = """
+    INSERT INTO crawlers (name, machine, pid, started_at, heartbeat_at) VALUES (%s, %s, %s, %s, %s) RETURNING id"""
+RECORD_HEARTBEAT = """
+    UPDATE crawlers SET heartbeat_at = %s, state = %s, pages = %s, pages_per_second = %s, bytes_per_second = %s,
+        limited_by = %s, waiting_for = %s, parsers = %s, most_parsers = %s
+    WHERE id = %s AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
+SELECT_IF_WORKING = "SELECT 1 FROM crawlers WHERE id = %s AND state NOT IN ('stopped', 'lost')"
+OTHERS_WITHOUT_HOSTS = """
+    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> %s AND heartbeat_at > %s
+        AND NOT EXISTS (SELECT 1 FROM hosts WHERE holder = other.id) LIMIT 1"""
+# Not those that pause, which keep what they have, and imports, which have no parsers that can be changed.
+_SHARING = "FROM crawlers WHERE state IN ('running', 'waiting') AND most_parsers > 0"
+HOSTS_AND_CRAWLERS = f"""
+    SELECT (SELECT count(*) FROM hosts WHERE holder IN (SELECT id {_SHARING}))
+        + (SELECT count(*) FROM (SELECT 1 FROM hosts
+            WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= %s LIMIT %s)
+            AS free),
+        (SELECT count(*) {_SHARING})"""  # noqa: S608
+SET_WANTED_STATE = "UPDATE crawlers SET wanted = %s WHERE lower(name) = lower(%s) AND state NOT IN ('stopped', 'lost')"
+SET_WANTED_PARSERS = """
+    UPDATE crawlers SET wanted_parsers = %(number)s
+    WHERE lower(name) = lower(%(name)s) AND state NOT IN ('stopped', 'lost')
+        AND %(number)s BETWEEN 1 AND most_parsers"""
+SELECT_HELD_HOSTS = "SELECT id FROM hosts WHERE holder = ANY(%s::bigint[]) ORDER BY id"
+UNLEASE = """
+    UPDATE resources SET state = 'queued' WHERE state = 'leased' AND host = ANY(%s::bigint[])
+    RETURNING host, role, outcome"""
+# When the dead last asked these hosts is not known: their pause begins now.
+DELAY_HOSTS = (
+    "UPDATE hosts SET ready_at = greatest(ready_at, %s + delay) WHERE holder = ANY(%s::bigint[]) AND delay > 0"
+)
+RELEASE_HOSTS = "UPDATE hosts SET holder = NULL WHERE id = ANY(%s::bigint[])"
+
+
+class _Worker(NamedTuple):
+    """A crawler that is at work, as far as the table knows."""
+
+    id: int
+    name: str
+    machine: str
+    heartbeat_at: float  # or when it could beat again, after somebody was alone
+    server_since: float
+    holds_lock: bool
+
+
+def _is_dead(worker: _Worker, machine: str, now: float, reconnected_at: float) -> bool:
+    """Whether a crawler that the table has at work is no more, as seen from a machine.
+
+    `back_since` is when the one who asks had lost the server and had it again: others may not be back yet.
+    """
+    if worker.heartbeat_at == CLOSED_HEARTBEAT:
+        return True
+    if worker.holds_lock:
+        return worker.machine != machine and now - worker.heartbeat_at > LEASE_SECONDS
+    return now - max(worker.heartbeat_at, worker.server_since, reconnected_at) > RECONNECT_GRACE_SECONDS
+
+
+def working_crawlers(db: Connection) -> list[_Worker]:
+    """Crawlers that have not left."""
+    return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
+
+
+def dead_crawlers(
+    db: Connection, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
+) -> list[int]:
+    """Crawlers that are no more, but have not left."""
+    return [
+        one.id
+        for one in working_crawlers(db)
+        if one.id != except_crawler and _is_dead(one, machine, now, reconnected_at)
+    ]
+
+
+# -- the life of a crawler ---------------------------------------------------------------------------------------------
+
+
+def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> CrawlerRow:
+    """Begin work under the first free name. The transaction is alone."""
+    tx.db.execute("UPDATE hosts SET ready_at = %s WHERE ready_at > %s", (now, now + MAX_HOST_PAUSE_SECONDS))
+    reclaim(tx, machine, now, reconnected_at=0.0)
+    taken = {worker.name for worker in working_crawlers(tx.db)}
+    name = next(name for name in crawler_names() if name not in taken)
+    row = tx.db.execute(ENTER, (name, machine, pid, now, now)).fetchone()
+    assert row is not None
+    return CrawlerRow(id=row[0], name=name, machine=machine, pid=pid, started_at=now, heartbeat_at=now)
+
+
+def record_heartbeat(db: Connection, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
+    """Show a sign of life and learn what is wanted: nothing of one given up for lost, for others have its work."""
+    status = (
+        report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
+        report.parsers, report.most_parsers,
+    )  # fmt: skip
+    row = db.execute(RECORD_HEARTBEAT, (now, *status, crawler)).fetchone()
+    if row is None:
+        return CrawlerOrders(state=LOST)
+    return CrawlerOrders(state=row[0], parsers=row[1], hosts=_host_share(db, crawler, report, now))
+
+
+def is_working(db: Connection, crawler: int) -> bool:
+    """Whether a crawler has neither left nor was given up for lost."""
+    return db.execute(SELECT_IF_WORKING, (crawler,)).fetchone() is not None
+
+
+def _host_share(db: Connection, crawler: int, report: CrawlerReport, now: float) -> int | None:
+    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does, or it pauses."""
+    if report.state != "running" or not report.most_parsers:
+        return None
+    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - RECENT_HEARTBEAT_SECONDS)).fetchone() is None:
+        return None
+    row = db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MAX_COUNTED_HOSTS)).fetchone()
+    assert row is not None
+    return fair_share(*row)
+
+
+def machine_of(db: Connection, crawler: int) -> str:
+    """Where a crawler runs."""
+    row = db.execute("SELECT machine FROM crawlers WHERE id = %s", (crawler,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def leave(tx: Transaction, crawler: int) -> None:
+    """Give back every lease and end. The transaction is alone."""
+    release_all_hosts(tx, [crawler])
+    tx.db.execute("UPDATE crawlers SET state = %s WHERE id = %s AND state <> %s", (STOPPED, crawler, LOST))
+
+
+def set_wanted_state(tx: Transaction, name: str, wanted: str) -> bool:
+    """Ask a crawler at work to run, pause or stop."""
+    return tx.db.execute(SET_WANTED_STATE, (wanted, name)).rowcount > 0
+
+
+def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
+    """Ask a crawler at work to have so many parsers, if it may."""
+    return tx.db.execute(SET_WANTED_PARSERS, {"number": number, "name": name}).rowcount > 0
+
+
+def reclaim(
+    tx: Transaction, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
+) -> None:
+    """Give back the leases of crawlers that are dead. The transaction is alone."""
+    if lost := dead_crawlers(tx.db, machine, now, reconnected_at, except_crawler):
+        tx.db.execute(DELAY_HOSTS, (now, int_array(lost)))
+        release_all_hosts(tx, lost)
+        tx.db.execute("UPDATE crawlers SET state = %s WHERE id = ANY(%s::bigint[])", (LOST, int_array(lost)))
+
+
+def latest_crawlers(db: Connection) -> list[CrawlerRow]:
+    """The last life of every name; one that died unnoticed so far is shown as lost."""
+    now = time.time()
+    gone = {worker.id for worker in working_crawlers(db) if _is_dead(worker, worker.machine, now, reconnected_at=0.0)}
+    return build_crawlers(db.execute(LATEST).fetchall(), gone)
+
+
+# -- giving back -------------------------------------------------------------------------------------------------------
+
+
+def release_all_hosts(tx: Transaction, crawlers: Iterable[int]) -> None:
+    """Free every host of these crawlers."""
+    release_hosts(tx, [host for (host,) in tx.db.execute(SELECT_HELD_HOSTS, (int_array(crawlers),))])
+
+
+def release_hosts(tx: Transaction, hosts: Iterable[int]) -> None:
+    """Free these hosts; what is leased of them is queued again."""
+    listed = int_array(hosts)
+    for host, role, outcome in tx.db.execute(UNLEASE, (listed,)).fetchall():
+        tx.counter_deltas.subtract(host, State.LEASED, role, outcome)
+        tx.counter_deltas.add(host, State.QUEUED, role, outcome)
+    tx.db.execute(RELEASE_HOSTS, (listed,))

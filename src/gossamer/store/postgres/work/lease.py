@@ -1,0 +1,180 @@
+"""Work added by name and handed out: hosts, and the next URLs of each.
+
+Only open work is looked at, by partial indexes, so that the search for it costs the same however much is finished.
+Crawlers that lease at the same time pass over the hosts that another one is just taking or writing to (SKIP LOCKED);
+those come next time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from gossamer.store.postgres.database import int_array
+from gossamer.store.postgres.work import rounds
+from gossamer.store.postgres.work.admission import SELECT_CLAIMS, admit_candidates, find_known_resources
+from gossamer.store.postgres.work.crawlers import is_working
+from gossamer.store.postgres.work.depth import propagate_depths
+from gossamer.store.protocol import LEASE_SECONDS
+from gossamer.store.work import lease_rows
+from gossamer.store.work.claims import Discovery, ResourceClaim, authority
+from gossamer.store.work.lease_rows import LeasableHost, PageBudget
+from gossamer.store.work.rounds import round_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.model import Candidate, HostLease, Lease
+    from gossamer.store.postgres.database import Connection, Transaction
+    from gossamer.store.values import AddResult, WaitingHost
+
+_HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others FROM hosts"
+SELECT_HELD_HOSTS = f"{_HOST} WHERE holder = %s AND id = ANY(%s::bigint[]) ORDER BY id FOR UPDATE"
+_HAS_WORK = "(queued_others > 0 OR queued_pages > 0 AND spent = 0)"
+SELECT_FREE_HOSTS = f"""
+    {_HOST} WHERE holder IS NULL AND {_HAS_WORK} AND ready_at <= %s AND (queued_others > 0 OR %s)
+    ORDER BY ready_at, id LIMIT %s FOR UPDATE SKIP LOCKED"""
+_NEXT = "SELECT host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome FROM resources"
+# Of each host so many pages and so many others, the best of each first.
+NEXT = f"""
+    SELECT n.* FROM unnest(%s::bigint[], %s::integer[], %s::integer[]) AS h (id, pages, others)
+    CROSS JOIN LATERAL (
+        SELECT * FROM ({_NEXT} WHERE host = h.id AND state = 'queued' AND role = 'page'
+            ORDER BY priority DESC, id LIMIT h.pages) AS p
+        UNION ALL
+        SELECT * FROM ({_NEXT} WHERE host = h.id AND state = 'queued' AND role <> 'page'
+            ORDER BY priority DESC, id LIMIT h.others) AS o) AS n"""  # noqa: S608
+HOLD_HOSTS = "UPDATE hosts SET holder = %s WHERE id = ANY(%s::bigint[])"
+LEASE_RESOURCES = "UPDATE resources SET state = 'leased' WHERE id = ANY(%s::bigint[])"
+LOCK_LAST_ROUND = f"{rounds.SELECT_LAST_ROUND} FOR UPDATE"
+LEASED_PAGES = "SELECT host, count(*) FROM resources WHERE state = 'leased' AND role = 'page' GROUP BY host"
+ROBOTS = """
+    SELECT host, scheme, outcome, text, fetched_at, reason FROM robots WHERE host = ANY(%s::bigint[])"""
+HELD_BY_OTHERS = "SELECT name FROM hosts WHERE holder <> %s AND name = ANY(%s::text[])"
+SELECT_URL_ROWS = """
+    SELECT id, host, state, role, outcome, url, depth, hops, tries FROM resources WHERE id = ANY(%s::bigint[])"""
+LEASE_URLS = "UPDATE resources SET state = 'leased', role = 'page' WHERE id = ANY(%s::bigint[])"
+_WAITING = """
+    SELECT h.name, h.queued_pages + h.queued_others AS queued, h.ready_at, coalesce(c.name, '') AS holder, h.reason
+    FROM hosts AS h LEFT JOIN crawlers AS c ON c.id = h.holder"""
+_ONLY_PAGES_OVER_LIMIT = "(queued_pages > 0 AND queued_others = 0 AND %(full)s)"
+SELECT_WAITING_HOSTS = f"""
+    (({_WAITING} WHERE h.holder IS NULL AND {_HAS_WORK} AND NOT {_ONLY_PAGES_OVER_LIMIT} ORDER BY h.ready_at LIMIT %(limit)s)
+    UNION ALL
+    ({_WAITING} WHERE h.holder IS NOT NULL AND h.holder <> %(crawler)s AND ({_HAS_WORK} AND NOT {_ONLY_PAGES_OVER_LIMIT}
+        OR EXISTS (SELECT 1 FROM resources WHERE state = 'leased' AND host = h.id))
+    ORDER BY h.ready_at LIMIT %(limit)s))
+    ORDER BY ready_at LIMIT %(limit)s"""  # noqa: S608
+
+
+def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) -> list[AddResult]:
+    """Add URLs; the answer says of each where it stands now. The transaction is alone."""
+    known = find_known_resources(tx, (candidate.digest for candidate in candidates))
+    before = set(known)
+    shallower = admit_candidates(tx, candidates, known, discovery)
+    propagate_depths(tx, shallower, rounds.current_limits(tx.db).max_depth, discovery)
+    ids = int_array(entry.id for entry in known.values())
+    rows = {row.id: row for row in map(ResourceClaim._make, tx.db.execute(SELECT_CLAIMS, (ids,)))}
+    return lease_rows.build_add_results(candidates, known, before, rows)
+
+
+def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
+    """Hand out URLs of held hosts and of free ones; none to a crawler that was given up for lost."""
+    if not is_working(tx.db, crawler):
+        return []
+    budget = _budget(tx.db)
+    held_hosts = (
+        [LeasableHost._make(row) for row in tx.db.execute(SELECT_HELD_HOSTS, (crawler, int_array(held))).fetchall()]
+        if held
+        else []
+    )
+    has_page_budget = budget.pages_left is None or budget.pages_left > 0
+    free_hosts = (
+        tx.db.execute(SELECT_FREE_HOSTS, (now + LEASE_SECONDS, has_page_budget, hosts)).fetchall() if hosts else []
+    )
+    new_hosts = [LeasableHost._make(row) for row in free_hosts]
+    if not held_hosts and not new_hosts:
+        return []
+    tx.lock_version()
+    host_leases = _lease_hosts(tx, [*held_hosts, *new_hosts], urls, budget)
+    if not host_leases:
+        return []
+    tx.db.execute(
+        HOLD_HOSTS,
+        (crawler, int_array({host.id for host in new_hosts}.intersection(host.id for host, _ in host_leases))),
+    )
+    tx.db.execute(LEASE_RESOURCES, (int_array(one.resource for _, leases in host_leases for one in leases),))
+    robots = tx.db.execute(ROBOTS, (int_array(host.id for host, _ in host_leases),))
+    return lease_rows.host_leases(host_leases, robots)
+
+
+def _budget(db: Connection) -> PageBudget:
+    """What the round still allows.
+
+    Where there are limits the round's row is locked first: who writes visits changes it, so what is visited and what
+    is leased are seen as of one moment, and two crawlers do not lease the same last page.
+    """
+    limits = rounds.current_limits(db)
+    if not lease_rows.is_limited(limits):
+        return PageBudget(limits, {})
+    limits = round_limits(db.execute(LOCK_LAST_ROUND).fetchone())
+    return PageBudget(limits, dict(db.execute(LEASED_PAGES).fetchall()))
+
+
+def _lease_hosts(
+    tx: Transaction, hosts: Sequence[LeasableHost], urls: int, budget: PageBudget
+) -> list[tuple[LeasableHost, list[Lease]]]:
+    """The hosts on which there is something to do, and what: pages as far as the budget goes, and others."""
+    rows = _next_urls(tx.db, hosts, urls, budget)
+    candidates = ((host, lease_rows.choose_best_leases(rows[host.id], urls)) for host in hosts)
+    leased = [(host, granted_leases) for host, leases in candidates if (granted_leases := budget.grant(leases))]
+    for _, leases in leased:
+        lease_rows.count_new_leases(tx.counter_deltas, leases)
+    return leased
+
+
+def _next_urls(
+    db: Connection, hosts: Sequence[LeasableHost], urls: int, budget: PageBudget
+) -> defaultdict[int, list[Any]]:
+    """The rows of the next URLs of hosts; nobody else changes them now."""
+    rows: defaultdict[int, list[Any]] = defaultdict(list)
+    requested = [
+        (host.id, budget.pages_for_host(host, urls) if host.queued_pages else 0, urls if host.queued_others else 0)
+        for host in hosts
+        if host.queued_pages or host.queued_others
+    ]
+    if requested:
+        for row in db.execute(NEXT, [int_array(column) for column in zip(*requested, strict=True)]):
+            rows[row[0]].append(row)
+    return rows
+
+
+def waiting_hosts(db: Connection, crawler: int, limit: int) -> list[WaitingHost]:
+    """Hosts with work that the crawler does not hold, soonest first; not those that only a page limit holds back.
+
+    What another crawler has leased counts as work: it may lead to more, and comes back should that crawler die.
+    """
+    limits = rounds.current_limits(db)
+    full = limits.max_pages is not None and limits.pages >= limits.max_pages
+    return lease_rows.build_waiting_hosts(
+        db.execute(SELECT_WAITING_HOSTS, {"limit": limit, "crawler": crawler, "full": full}).fetchall()
+    )
+
+
+def lease_urls(tx: Transaction, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
+    """Lease exactly these URLs, adding those not known; None for those on a host that another crawler holds.
+
+    The transaction is alone.
+    """
+    if not is_working(tx.db, crawler):
+        return [None] * len(candidates)
+    names = {candidate.digest: authority(candidate.url) for candidate in candidates}
+    held_by_others = {name for (name,) in tx.db.execute(HELD_BY_OTHERS, (crawler, sorted(set(names.values()))))}
+    own_candidates = [candidate for candidate in candidates if names[candidate.digest] not in held_by_others]
+    known = find_known_resources(tx, (candidate.digest for candidate in own_candidates))
+    admit_candidates(tx, own_candidates, known, Discovery(lease_rows.admit_all, now, crawler))
+    ids = int_array({entry.id for entry in known.values()})
+    leases = lease_rows.lease_rows(tx.counter_deltas, tx.db.execute(SELECT_URL_ROWS, (ids,)).fetchall())
+    tx.db.execute(LEASE_URLS, (ids,))
+    tx.db.execute(HOLD_HOSTS, (crawler, int_array({lease.host for lease in leases.values()})))
+    return [leases[known[candidate.digest].id] if candidate.digest in known else None for candidate in candidates]

@@ -1,0 +1,377 @@
+"""A batch of finished visits, written in one transaction.
+
+The order is the one that keeps writers from waiting for each other in circles (database.py): which visits still are
+this crawler's → an id for every link target, new ones admitted and inserted → redirects that run in circles → contents
+and links replaced, backlinks counted → the round and the hosts locked → the gate → known targets improved → the
+resources' own rows → smaller depths passed on → hosts and leases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+
+from gossamer.model import State
+from gossamer.store.postgres.bulk_copy import (
+    bytes_column,
+    copy_bodies,
+    copy_rows,
+    int_column,
+    number_column,
+    optional_text_column,
+    text_column,
+)
+from gossamer.store.postgres.database import int_array
+from gossamer.store.postgres.work import revisits, rounds, schedule
+from gossamer.store.postgres.work.admission import find_known_resources, improve, load_claims, propose
+from gossamer.store.postgres.work.crawlers import release_hosts
+from gossamer.store.postgres.work.depth import propagate_depths
+from gossamer.store.postgres.work.forget import change_backlinks, change_priorities, clear_contents
+from gossamer.store.values import SubmitResult
+from gossamer.store.work.claims import Discovery
+from gossamer.store.work.revisit_rows import collect_hints
+from gossamer.store.work.visit_rows import (
+    LINKS_NOT_STORED,
+    MAX_REDIRECT_CHAIN,
+    FinishedVisit,
+    LeasedRow,
+    VisitBatch,
+    backlink_targets,
+    collect_claims,
+    content_row,
+    outcome_row,
+    page_visits,
+    retry_priority,
+    stores_links,
+    target_digests,
+    unchanged_content_row,
+    validators,
+    visit_links,
+    visit_row,
+    without_loops,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from gossamer.model import AdmitCandidates, Lease, Visit
+    from gossamer.store.postgres.database import Transaction
+    from gossamer.store.postgres.work.admission import Proposal
+    from gossamer.store.work.change_detection import ComparedBatch
+
+SELECT_LEASED_ROWS = """
+    SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
+    FROM resources AS r JOIN hosts AS h ON h.id = r.host
+    WHERE r.id = ANY(%s::bigint[]) AND r.state = 'leased' AND h.holder = %s"""
+# Where stored redirects lead from these resources, step by step.
+REDIRECTS = f"""
+    WITH RECURSIVE way (source, target, steps) AS (
+        SELECT l.source, l.target, 1 FROM links AS l
+        WHERE l.source = ANY(%s::bigint[]) AND l.seq = 0 AND l.kind = 4
+        UNION
+        SELECT l.source, l.target, w.steps + 1 FROM way AS w JOIN links AS l ON l.source = w.target
+        WHERE l.seq = 0 AND l.kind = 4 AND w.steps <= {MAX_REDIRECT_CHAIN})
+    SELECT DISTINCT source, target FROM way"""  # noqa: S608
+URLS = "SELECT id, url FROM resources WHERE id = ANY(%s::bigint[])"
+DEPTHS = "SELECT id, depth FROM resources WHERE id = ANY(%s::bigint[])"
+LINK_COLUMNS = ("source", "seq", "target", "kind", "follow", "weight", "position", "rel", "anchor")
+VISIT_COLUMNS = ("resource", "round", "visited_at", "crawler", "outcome", "status", "bytes", "milliseconds")
+OUTCOME_COLUMNS = (
+    "state", "outcome", "reason", "status", "tries", "visited_at", "visited_by", "dated", "found", "gap", "quiet",
+    "misled", "pace",
+)  # fmt: skip
+CONTENT_COLUMNS = (
+    "etag", "last_modified", "bytes", "media_type", "charset", "language", "title", "description", "canonical",
+    "noindex", "nofollow", "content_digest", "text_digest", "topic", "outlinks",
+)  # fmt: skip
+VISITED_COLUMNS = (*OUTCOME_COLUMNS, "priority", *CONTENT_COLUMNS, "changes", "id")
+# A column of the content that is not given stays as it is. What is derived from the store follows the version, so it
+# moves only with what is derived: where a new title is given, be it empty, everything is.
+UPDATE_VISITED = f"""
+    UPDATE resources AS r SET {", ".join(f"{name} = v.{name}" for name in OUTCOME_COLUMNS)}, visits = r.visits + 1,
+        priority = coalesce(v.priority, r.priority), changes = r.changes + v.changes,
+        {", ".join(f"{name} = coalesce(v.{name}, r.{name})" for name in CONTENT_COLUMNS)},
+        version = CASE WHEN v.title IS NULL THEN coalesce(r.version, %(version)s) ELSE %(version)s END
+    FROM visited AS v WHERE r.id = v.id"""  # noqa: S608
+ROUND_PAGES = "UPDATE rounds SET pages = pages + %s WHERE id = %s"
+HOST_PAGES = """
+    UPDATE hosts AS h SET round_pages = h.round_pages + p.number,
+        spent = CASE WHEN h.round_pages + p.number >= %s::bigint THEN 1 ELSE 0 END
+    FROM unnest(%s::bigint[], %s::bigint[]) AS p (id, number) WHERE h.id = p.id"""
+RELEASE = "UPDATE resources SET state = 'queued' WHERE id = ANY(%s::bigint[])"
+UPSERT_ROBOTS = """
+    INSERT INTO robots (host, scheme, outcome, text, fetched_at, reason)
+    SELECT n.* FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::double precision[], %s::text[])
+        AS n (host, scheme, outcome, text, fetched_at, reason)
+    WHERE n.host IN (SELECT id FROM hosts)
+    ON CONFLICT (host, scheme) DO UPDATE SET outcome = excluded.outcome, text = excluded.text,
+        fetched_at = excluded.fetched_at, reason = excluded.reason"""
+UPDATE_HOSTS = """
+    UPDATE hosts AS h SET ready_at = n.ready_at, delay = n.delay, failures = n.failures, reason = n.reason
+    FROM unnest(%s::bigint[], %s::double precision[], %s::double precision[], %s::integer[], %s::text[])
+        AS n (id, ready_at, delay, failures, reason)
+    WHERE h.id = n.id AND h.holder = %s"""
+SELECT_RETURNED_HOSTS = "SELECT id FROM hosts WHERE holder = %s AND id = ANY(%s::bigint[])"
+
+
+class Submission:
+    """One batch on its way into the store."""
+
+    def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int = 0) -> None:
+        """`old_sources` is how many bytes of replaced sources are kept."""
+        self._tx = tx
+        self._db = tx.db
+        self._crawler = crawler
+        self._discovery = Discovery(admit, now, crawler)
+        self._limits = rounds.current_limits(tx.db)
+        self._old_sources = old_sources
+
+    def write(self, batch: VisitBatch) -> SubmitResult:
+        """Write it all."""
+        finished = list(self._leased_visits(batch.visits))
+        linked = target_digests(finished)
+        known = find_known_resources(self._tx, linked)
+        proposal = propose(self._tx, collect_claims(finished, linked, known), known, self._discovery)
+        ids = {digest: entry.id for digest, entry in known.items()}
+        finished = list(self._without_loops(finished, ids))
+        compared = revisits.compare_visits(self._db, finished, ids, keep_links=batch.keep_links)
+        finished = compared.finished
+        revisits.write_history(self._tx, compared.changes, self._old_sources)
+        backlinks = self._write_contents(finished, ids, batch)
+        self._lock_rows(finished, proposal, batch)
+        shallower = improve(self._tx, proposal, self._discovery)
+        change_priorities(self._db, backlinks, self._limits.backlink_gain)
+        self._write_rows(compared, batch)
+        schedule.write_hints(self._db, collect_hints((item.visit for item in finished), ids))
+        self._count_pages(finished)
+        propagate_depths(
+            self._tx, shallower + self._shallower_visits(finished), self._limits.max_depth, self._discovery
+        )
+        self._release(batch.released)
+        self._update_hosts(batch)
+        return self._build_result(lost=len(batch.visits) - len(finished))
+
+    def _build_result(self, lost: int) -> SubmitResult:
+        totals = self._tx.totals()
+        return SubmitResult(
+            version=totals["version"],
+            known=sum(totals[f"resources {state}"] for state in State),
+            open=totals[f"resources {State.QUEUED}"] + totals[f"resources {State.LEASED}"],
+            lost=lost,
+        )
+
+    def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[FinishedVisit]:
+        """The visits whose lease is still ours. Another crawler has the others, or they were forgotten.
+
+        Nobody can take a lease away while this transaction lasts: who does is alone.
+        """
+        rows = self._leased_rows(visit.lease.resource for visit in visits)
+        for visit in visits:
+            row = rows.pop(visit.lease.resource, None)
+            if row is not None:
+                yield FinishedVisit(visit, row, visit_links(visit))
+
+    def _leased_rows(self, ids: Iterable[int]) -> dict[int, LeasedRow]:
+        rows = self._db.execute(SELECT_LEASED_ROWS, (int_array(ids), self._crawler)).fetchall()
+        return {row.id: row for row in map(LeasedRow._make, rows)}
+
+    def _without_loops(self, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int]) -> Iterator[FinishedVisit]:
+        targets = [ids[item.visit.redirect.digest] for item in finished if item.visit.redirect is not None]
+        stored: dict[int, int] = dict(self._db.execute(REDIRECTS, (int_array(targets),)).fetchall()) if targets else {}
+        return without_loops(finished, ids, stored.get, self._load_urls)
+
+    def _load_urls(self, resources: Sequence[int]) -> dict[int, str]:
+        return dict(self._db.execute(URLS, (int_array(resources),)).fetchall())
+
+    # -- what the visits brought ---------------------------------------------------------------------------------------
+
+    def _write_contents(
+        self, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int], batch: VisitBatch
+    ) -> Counter[int]:
+        """Links, texts and sources in place of those of earlier visits; returns how backlinks changed."""
+        replacing = [item for item in finished if item.replaces]
+        backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
+        linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
+        for item, targets in linking:
+            if item.row.outlinks != LINKS_NOT_STORED:  # not known what to subtract: taken to be the same
+                backlinks.update(backlink_targets(item.row.id, targets, item.links.kinds))
+        self._insert_links([pair for pair in linking if stores_links(pair[0], batch)])
+        self._write_bodies(replacing, finished)
+        self._write_visits(finished)
+        change_backlinks(self._db, backlinks)
+        return backlinks
+
+    def _write_bodies(self, replacing: Sequence[FinishedVisit], finished: Sequence[FinishedVisit]) -> None:
+        pages = [(item.row.id, item.visit.page) for item in replacing if item.visit.page is not None]
+        bodies = [(resource, page.text) for resource, page in pages if page.text]
+        copy_bodies(self._db, "texts", bodies)
+        self._tx.meta["documents"] += len(bodies)
+        unchanged = [
+            (item.row.id, item.visit.page) for item in finished if item.is_unchanged and item.visit.page is not None
+        ]
+        replaced = [resource for resource, page in unchanged if page.source]
+        if replaced:
+            self._db.execute("DELETE FROM sources WHERE resource = ANY(%s::bigint[])", (int_array(replaced),))
+        copy_bodies(
+            self._db, "sources", [(resource, page.source) for resource, page in pages + unchanged if page.source]
+        )
+
+    def _insert_links(self, stored_links: Sequence[tuple[FinishedVisit, list[int]]]) -> None:
+        all_links = [item.links for item, _ in stored_links]
+        copy_rows(
+            self._db, "links", LINK_COLUMNS,
+            [
+                int_column(chain.from_iterable(repeat(item.row.id, len(targets)) for item, targets in stored_links)),
+                int_column(chain.from_iterable(range(len(targets)) for _, targets in stored_links)),
+                int_column(chain.from_iterable(targets for _, targets in stored_links)),
+                int_column(chain.from_iterable(links.kinds for links in all_links)),
+                int_column(map(int, chain.from_iterable(links.follows for links in all_links))),
+                int_column(chain.from_iterable(links.weights for links in all_links)),
+                int_column(chain.from_iterable(links.positions for links in all_links)),
+                text_column(list(chain.from_iterable(links.rels for links in all_links))),
+                text_column(list(chain.from_iterable(links.anchors for links in all_links))),
+            ],
+        )  # fmt: skip
+        self._tx.meta["links"] += sum(len(targets) for _, targets in stored_links)
+
+    def _write_visits(self, finished: Sequence[FinishedVisit]) -> None:
+        rows = [visit_row(item, self._limits.round, self._crawler) for item in finished]
+        if rows:
+            columns = list(zip(*rows, strict=True))
+            copy_rows(
+                self._db, "visits", VISIT_COLUMNS, [number_column(c) if n != 4 else c for n, c in enumerate(columns)]
+            )
+
+    # -- from here on others wait --------------------------------------------------------------------------------------
+
+    def _lock_rows(self, finished: Sequence[FinishedVisit], proposal: Proposal, batch: VisitBatch) -> None:
+        """The round, then the hosts, then the gate: who leases takes them in this order too."""
+        if pages := len(page_visits(finished)):
+            self._db.execute(ROUND_PAGES, (pages, self._limits.round))
+        hosts = [*(item.row.host for item in finished), *(note.host for note in batch.hosts)]
+        self._tx.lock_hosts([*hosts, *(lease.host for lease in batch.released), *proposal.hosts])
+        self._tx.lock_version()
+
+    def _write_rows(self, compared: ComparedBatch, batch: VisitBatch) -> None:
+        """The resources themselves. Batches of host notes alone make no new version."""
+        if not compared.finished:
+            return
+        version = self._tx.next_version()
+        finished = self._with_current_roles(compared.finished)
+        rows = [
+            (
+                *outcome_row(item, self._crawler),
+                *compared.revisit_states[item.row.id],
+                retry_priority(item),
+                *_content_columns(item, batch),
+            )
+            for item in finished
+        ]
+        self._tx.stage("visited", VISITED_COLUMNS, _to_columns(rows))
+        self._db.execute(UPDATE_VISITED, {"version": version})
+        revisits.write_relinked_targets(self._tx, compared.changes, version)
+        if compared.changes and self._old_sources:
+            revisits.drop_old_sources(self._tx, self._old_sources)
+        for item in finished:
+            row = item.row
+            self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
+            self._tx.counter_deltas.add(row.host, item.state, row.role, item.visit.outcome)
+
+    def _with_current_roles(self, finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
+        """With the roles they have now: another page may have found that one is more than an embed."""
+        current = load_claims(self._db, {item.row.id for item in finished})
+        return [item._replace(row=item.row._replace(role=current[item.row.id].role)) for item in finished]
+
+    def _count_pages(self, finished: Sequence[FinishedVisit]) -> None:
+        """The hosts' pages of this round, which a limit is about."""
+        counted = Counter(item.row.host for item in page_visits(finished))
+        if counted:
+            max_pages = self._limits.max_pages_per_host
+            self._db.execute(HOST_PAGES, (max_pages, int_array(counted), int_array(counted.values())))
+
+    def _shallower_visits(self, finished: Sequence[FinishedVisit]) -> list[int]:
+        """Resources of this very batch that its other pages found at a smaller depth than they were leased with."""
+        if self._limits.max_depth is None:
+            return []
+        before = {item.row.id: item.row.depth for item in finished}
+        rows = self._db.execute(DEPTHS, (int_array(before),)).fetchall()
+        return [resource for resource, depth in rows if depth < before[resource]]
+
+    # -- hosts and leases ----------------------------------------------------------------------------------------------
+
+    def _release(self, leases: Sequence[Lease]) -> None:
+        """Leases given back unused."""
+        if not leases:
+            return
+        rows = self._leased_rows(lease.resource for lease in leases)
+        for row in rows.values():
+            self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
+            self._tx.counter_deltas.add(row.host, State.QUEUED, row.role, row.outcome)
+        self._db.execute(RELEASE, (int_array(rows),))
+
+    def _update_hosts(self, batch: VisitBatch) -> None:
+        """What was learned of hosts, and hosts given back."""
+        if batch.robots:
+            rules = {(one.host, one.scheme): one for one in batch.robots}.values()  # the last of each
+            self._db.execute(
+                UPSERT_ROBOTS,
+                (
+                    int_array(r.host for r in rules), [r.scheme for r in rules], [r.outcome for r in rules],
+                    [_replace_nul(r.text) for r in rules], [float(r.fetched_at) for r in rules],
+                    [_replace_nul(r.reason) for r in rules],
+                ),
+            )  # fmt: skip
+        if batch.hosts:
+            notes = {note.host: note for note in batch.hosts}.values()
+            self._db.execute(
+                UPDATE_HOSTS,
+                (
+                    int_array(n.host for n in notes), [float(n.ready_at) for n in notes], [float(n.delay) for n in notes],
+                    [n.failures for n in notes], [_replace_nul(n.reason) for n in notes], self._crawler,
+                ),
+            )  # fmt: skip
+            returned = int_array(note.host for note in batch.hosts if not note.keep)
+            released_hosts = [
+                host for (host,) in self._db.execute(SELECT_RETURNED_HOSTS, (self._crawler, returned)).fetchall()
+            ]
+            if released_hosts:
+                release_hosts(self._tx, released_hosts)
+
+
+# -- pure helpers ------------------------------------------------------------------------------------------------------
+
+
+def _replace_nul(text: str) -> str:
+    """PostgreSQL has no NUL in a text; it is replaced as HTML does it."""
+    return text.replace("\0", "\ufffd")
+
+
+def _content_columns(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
+    """The columns of the content, changes and the id; None: as it was."""
+    if item.replaces:
+        return content_row(item, batch)
+    if item.is_unchanged and item.visit.page is not None:
+        etag, last_modified, size, digest, resource = unchanged_content_row(item, item.visit.page)
+        return (etag, last_modified, size, *[None] * 8, digest, *[None] * 3, 0, resource)
+    return (*validators(item.visit), *[None] * 13, 0, item.row.id)
+
+
+TEXT_COLUMNS = frozenset({
+    "reason", "etag", "last_modified", "media_type", "charset", "language", "title", "description", "canonical",
+})  # fmt: skip
+DIGEST_COLUMNS = frozenset({"content_digest", "text_digest"})
+
+
+def _to_columns(rows: Sequence[tuple[object, ...]]) -> list[Iterable[str]]:
+    return [_column(name, values) for name, values in zip(VISITED_COLUMNS, zip(*rows, strict=True), strict=True)]
+
+
+def _column(name: str, values: Sequence[object]) -> Iterable[str]:
+    if name in {"state", "outcome"}:
+        return values  # type: ignore[return-value]
+    if name in TEXT_COLUMNS:
+        return optional_text_column(values)  # type: ignore[arg-type]
+    if name in DIGEST_COLUMNS:
+        return bytes_column(values)  # type: ignore[arg-type]
+    return number_column(values)

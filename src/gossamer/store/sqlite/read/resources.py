@@ -1,0 +1,132 @@
+"""Reading: every answer is a frozen value, long ones are streamed by id in short reads.
+
+Short, because a read that stays open keeps the log from being folded into the file, and it would grow for as long as
+somebody looks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.store import rows
+from gossamer.store.content import decode_source, decode_text
+from gossamer.store.sqlite.work.digests import ID_BY_DIGEST
+from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from gossamer.model import Field, State
+    from gossamer.store.sqlite.database import Database
+
+ROWS_AT_ONCE = 1_000
+NO_LIMIT = -1  # LIMIT -1 is no limit
+
+_RESOURCE = """
+    SELECT r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
+        r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.nofollow, r.bytes, r.etag,
+        r.last_modified, lower(hex(r.content_digest)) AS content_digest, coalesce(b.number, 0) AS backlinks,
+        r.priority, r.tries, r.visits, r.discovered_at,
+        coalesce(d.name, '') AS discovered_by, r.visited_at, coalesce(v.name, '') AS visited_by,
+        coalesce(r.version, 0) AS version
+    FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
+    LEFT JOIN crawlers AS d ON d.id = r.discovered_by LEFT JOIN crawlers AS v ON v.id = r.visited_by"""
+RESOURCE = f"{_RESOURCE} WHERE r.id = {ID_BY_DIGEST}"
+RESOURCES = f"{_RESOURCE} WHERE r.id > ? ORDER BY r.id LIMIT ?"
+RESOURCES_IN_STATE = f"{_RESOURCE} WHERE r.id > ? AND r.state = ? ORDER BY r.id LIMIT ?"
+HOSTS = """
+    SELECT h.id, h.name, h.known, h.queued_pages + h.queued_others AS queued, h.pages, h.failed, h.ready_at, h.delay,
+        h.failures, h.reason, coalesce(c.name, '') AS holder,
+        coalesce((SELECT outcome FROM robots WHERE host = h.id
+            ORDER BY outcome = 'unreachable', fetched_at DESC LIMIT 1), '') AS robots
+    FROM hosts AS h LEFT JOIN crawlers AS c ON c.id = h.holder
+    ORDER BY h.pages DESC, h.known DESC, h.name LIMIT ?"""
+_LINK = """
+    SELECT o.url, o.state, o.status, l.kind, l.follow, l.anchor, l.weight, l.rel, l.position FROM links AS l"""
+INLINKS = f"{_LINK} JOIN resources AS o ON o.id = l.source WHERE l.target = ? ORDER BY l.source, l.seq LIMIT ?"
+OUTLINKS = f"{_LINK} JOIN resources AS o ON o.id = l.target WHERE l.source = ? ORDER BY l.seq LIMIT ?"
+ERRORS = """
+    SELECT r.id, r.url, r.state, r.outcome, r.status, r.reason, coalesce(s.url, '') AS source,
+        coalesce(l.anchor, '') AS anchor, (SELECT count(DISTINCT source) FROM links WHERE target = r.id) AS inlinks
+    FROM resources AS r INDEXED BY resources_errors
+    LEFT JOIN links AS l ON (l.source, l.seq)
+        = (SELECT source, seq FROM links WHERE target = r.id ORDER BY source, seq LIMIT 1)
+    LEFT JOIN resources AS s ON s.id = l.source
+    WHERE r.state IN ('failed', 'gone', 'refused') AND r.id > ? ORDER BY r.id LIMIT ?"""
+VISITS = """
+    SELECT r.url, v.round, v.visited_at, coalesce(c.name, '') AS crawler, v.outcome, v.status, v.bytes, v.milliseconds
+    FROM visits AS v JOIN resources AS r ON r.id = v.resource LEFT JOIN crawlers AS c ON c.id = v.crawler
+    WHERE v.resource = ? ORDER BY v.id"""
+
+
+def version(db: sqlite3.Connection) -> int:
+    """The version of the last batch written."""
+    return int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
+
+
+def counts(db: sqlite3.Connection) -> Counts:
+    """How much is there, from counters."""
+    return rows.counts(dict(db.execute("SELECT key, value FROM meta")))
+
+
+def hosts(db: sqlite3.Connection, limit: int | None) -> list[HostRow]:
+    """Hosts, those with most pages first."""
+    return rows.to_structs_by_name(HostRow, db.execute(HOSTS, (NO_LIMIT if limit is None else limit,)))
+
+
+def resource(db: sqlite3.Connection, digest: bytes) -> ResourceRow | None:
+    """A resource by the digest of its URL."""
+    return next(iter(rows.to_structs_by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
+
+
+def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
+    """All resources (of a state), by id."""
+
+    def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
+        with database.connection() as db:
+            if state is None:
+                return db.execute(RESOURCES, (*cursor, max_rows)).fetchall()
+            return db.execute(RESOURCES_IN_STATE, (*cursor, state.value, max_rows)).fetchall()
+
+    for chunk in rows.read_chunks(read, (0,), ROWS_AT_ONCE):
+        yield from rows.to_structs_by_position(ResourceRow, chunk)
+
+
+def inlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
+    """Bonds that point at a resource."""
+    return rows.links(db.execute(INLINKS, (resource_id, NO_LIMIT if limit is None else limit)))
+
+
+def outlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
+    """Bonds of a page, in order of first occurrence."""
+    return rows.links(db.execute(OUTLINKS, (resource_id, NO_LIMIT if limit is None else limit)))
+
+
+def errors(database: Database, limit: int | None) -> Iterator[ErrorRow]:
+    """What was not visited as it should have been, by id."""
+
+    def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
+        with database.connection() as db:
+            return db.execute(ERRORS, (*cursor, max_rows)).fetchall()
+
+    for chunk in rows.read_chunks(read, (0,), ROWS_AT_ONCE, limit):
+        for row in chunk:
+            yield rows.to_struct(ErrorRow, row[1:])
+
+
+def visits(db: sqlite3.Connection, resource_id: int) -> list[VisitRow]:
+    """Every visit of a resource, oldest first."""
+    return rows.to_structs_by_name(VisitRow, db.execute(VISITS, (resource_id,)))
+
+
+def text(db: sqlite3.Connection, resource_id: int) -> list[tuple[Field, str]] | None:
+    """The text by field, in reading order."""
+    row = db.execute("SELECT body FROM texts WHERE resource = ?", (resource_id,)).fetchone()
+    return decode_text(row[0]) if row else None
+
+
+def source(db: sqlite3.Connection, resource_id: int) -> bytes | None:
+    """The decoded body as it was."""
+    row = db.execute("SELECT body FROM sources WHERE resource = ?", (resource_id,)).fetchone()
+    return decode_source(row[0]) if row else None

@@ -1,0 +1,258 @@
+"""Who works here: names, signs of life, and the work of the dead given back.
+
+A crawler holds an OS lock on crawlers/NAME.lock for as long as it lives. The kernel frees the lock when the process
+ends, however it ends, so a free lock means death at once, where a heartbeat would have to be waited for. The heartbeat
+decides only where the lock cannot: on another machine, or when somebody deleted the lock file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.model import State
+from gossamer.store.protocol import LEASE_SECONDS, MAX_HOST_PAUSE_SECONDS
+from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.work.digests import index_fresh_digests
+from gossamer.store.values import CrawlerOrders, CrawlerRow
+from gossamer.store.work.crawler_names import LOST, STOPPED, build_crawlers, crawler_names
+from gossamer.store.work.lease_rows import MAX_COUNTED_HOSTS, RECENT_HEARTBEAT_SECONDS, fair_share
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.values import CrawlerReport
+
+COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
+    limited_by, waiting_for, parsers, most_parsers, wanted_parsers"""
+SELECT_WORKING = "SELECT id, name, machine, lock, heartbeat_at FROM crawlers WHERE state NOT IN ('stopped', 'lost')"
+LATEST = f"SELECT {COLUMNS} FROM crawlers WHERE id IN (SELECT max(id) FROM crawlers GROUP BY name) ORDER BY id"  # noqa: S608
+RECORD_HEARTBEAT = """
+    UPDATE crawlers SET heartbeat_at = ?, lock = ?, state = ?, pages = ?, pages_per_second = ?, bytes_per_second = ?,
+        limited_by = ?, waiting_for = ?, parsers = ?, most_parsers = ?
+    WHERE id = ? AND state NOT IN ('stopped', 'lost') RETURNING wanted, wanted_parsers"""
+SELECT_IF_WORKING = "SELECT 1 FROM crawlers WHERE id = ? AND state NOT IN ('stopped', 'lost')"
+OTHERS_WITHOUT_HOSTS = """
+    SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> ? AND heartbeat_at > ?
+        AND NOT EXISTS (SELECT 1 FROM hosts INDEXED BY hosts_held WHERE holder = other.id)"""
+# Not those that pause, which keep what they have, and imports, which have no parsers that can be changed.
+_SHARING = "FROM crawlers WHERE state IN ('running', 'waiting') AND most_parsers > 0"
+HOSTS_AND_CRAWLERS = f"""
+    SELECT (SELECT count(*) FROM hosts INDEXED BY hosts_held WHERE holder IN (SELECT id {_SHARING}))
+        + (SELECT count(*) FROM (SELECT 1 FROM hosts INDEXED BY hosts_free
+            WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= ? LIMIT ?)),
+        (SELECT count(*) {_SHARING})"""  # noqa: S608
+LEASED_BY_HOST = """
+    SELECT host, role, outcome, count(*) FROM resources INDEXED BY resources_leased
+    WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3"""
+UNLEASE = """
+    UPDATE resources SET state = 'queued'
+    WHERE id IN (SELECT id FROM resources INDEXED BY resources_leased
+        WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)))"""
+# When the dead last asked these hosts is not known: their pause begins now.
+DELAY_HOSTS = """
+    UPDATE hosts SET ready_at = max(ready_at, ?1 + delay)
+    WHERE id IN (SELECT id FROM hosts INDEXED BY hosts_held WHERE holder IN (SELECT value FROM json_each(?2)))
+        AND delay > 0"""
+
+
+class _Worker(NamedTuple):
+    """A crawler that is at work, as far as the table knows."""
+
+    id: int
+    name: str
+    machine: str
+    lock: int
+    heartbeat_at: float
+
+
+class NameLock:
+    """A name held for as long as this process lives, or until it is closed."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self.inode = os.fstat(descriptor).st_ino
+
+    @classmethod
+    def acquire(cls, path: Path) -> NameLock | None:
+        """Take a name; None when somebody has it."""
+        path.parent.mkdir(exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return cls(path, descriptor)
+
+    def renew(self) -> NameLock:
+        """This lock, or one on a new file if somebody deleted it: others must be able to see that it is held."""
+        if _inode(self._path) == self.inode:
+            return self
+        renewed = NameLock.acquire(self._path)
+        if renewed is None:
+            return self
+        self.close()
+        return renewed
+
+    def close(self) -> None:
+        """Give the name back."""
+        os.close(self._descriptor)
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
+def lock_path(directory: Path, name: str) -> Path:
+    """The lock file of a name."""
+    return directory / "crawlers" / f"{name}.lock"
+
+
+def is_dead(worker: _Worker, directory: Path, machine: str, now: float) -> bool:
+    """Whether a crawler that the table has at work is no more, as seen from a machine."""
+    free = _is_free(lock_path(directory, worker.name), worker.lock)
+    if free is None or (not free and worker.machine != machine):
+        return now - worker.heartbeat_at > LEASE_SECONDS
+    return free
+
+
+def _is_free(path: Path, inode: int) -> bool | None:
+    """Whether nobody holds the lock; None when that cannot be told, for the file is not the one that was locked."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):
+        return None
+    try:
+        if os.fstat(descriptor).st_ino != inode:
+            return None
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+# -- the life of a crawler ---------------------------------------------------------------------------------------------
+
+
+def take_name(tx: Transaction, directory: Path, machine: str, now: float) -> tuple[str, NameLock]:
+    """The first free name, with its lock. The transaction keeps other joiners out meanwhile."""
+    reclaim(tx, directory, machine, now)
+    taken = {worker.name for worker in working_crawlers(tx.db)}
+    for name in crawler_names():
+        if name not in taken and (lock := NameLock.acquire(lock_path(directory, name))):
+            return name, lock
+    raise AssertionError  # there is no end of names
+
+
+def register_crawler(tx: Transaction, name: str, lock: NameLock, machine: str, pid: int, now: float) -> CrawlerRow:
+    """Begin work under a name."""
+    tx.db.execute("UPDATE hosts SET ready_at = ?1 WHERE ready_at > ?1 + ?2", (now, MAX_HOST_PAUSE_SECONDS))
+    insert = "INSERT INTO crawlers (name, machine, pid, lock, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?)"
+    crawler = tx.db.execute(insert, (name, machine, pid, lock.inode, now, now)).lastrowid
+    assert crawler is not None
+    return CrawlerRow(id=crawler, name=name, machine=machine, pid=pid, started_at=now, heartbeat_at=now)
+
+
+def record_heartbeat(tx: Transaction, crawler: int, lock: int, report: CrawlerReport, now: float) -> CrawlerOrders:
+    """Show a sign of life and learn what is wanted: nothing of one given up for lost, for others have its work."""
+    status = (
+        report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
+        report.parsers, report.most_parsers,
+    )  # fmt: skip
+    row = tx.db.execute(RECORD_HEARTBEAT, (now, lock, *status, crawler)).fetchone()
+    if row is None:
+        return CrawlerOrders(state=LOST)
+    return CrawlerOrders(state=row[0], parsers=row[1], hosts=_host_share(tx.db, crawler, report, now))
+
+
+def is_working(db: sqlite3.Connection, crawler: int) -> bool:
+    """Whether a crawler has neither left nor was given up for lost."""
+    return db.execute(SELECT_IF_WORKING, (crawler,)).fetchone() is not None
+
+
+def _host_share(db: sqlite3.Connection, crawler: int, report: CrawlerReport, now: float) -> int | None:
+    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does, or it pauses."""
+    if report.state != "running" or not report.most_parsers:
+        return None
+    if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - RECENT_HEARTBEAT_SECONDS)).fetchone() is None:
+        return None
+    return fair_share(*db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MAX_COUNTED_HOSTS)).fetchone())
+
+
+def leave(tx: Transaction, crawler: int) -> None:
+    """Give back every lease and end; in a web at rest, digests are found at once."""
+    release_all_hosts(tx, [crawler])
+    index_fresh_digests(tx)
+    tx.db.execute("UPDATE crawlers SET state = ? WHERE id = ? AND state <> ?", (STOPPED, crawler, LOST))
+
+
+def set_wanted_state(tx: Transaction, name: str, wanted: str) -> bool:
+    """Ask a crawler at work to run, pause or stop."""
+    update = """UPDATE crawlers SET wanted = ? WHERE name = ? COLLATE NOCASE AND state NOT IN ('stopped', 'lost')"""
+    return tx.db.execute(update, (wanted, name)).rowcount > 0
+
+
+def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
+    """Ask a crawler at work to have so many parsers, if it may."""
+    update = """
+        UPDATE crawlers SET wanted_parsers = ?1
+        WHERE name = ?2 COLLATE NOCASE AND state NOT IN ('stopped', 'lost') AND ?1 BETWEEN 1 AND most_parsers"""
+    return tx.db.execute(update, (number, name)).rowcount > 0
+
+
+def working_crawlers(db: sqlite3.Connection) -> list[_Worker]:
+    """Crawlers that have not left."""
+    return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
+
+
+def reclaim(tx: Transaction, directory: Path, machine: str, now: float, except_crawler: int | None = None) -> None:
+    """Give back the leases of crawlers that are dead."""
+    others = (worker for worker in working_crawlers(tx.db) if worker.id != except_crawler)
+    dead = [worker.id for worker in others if is_dead(worker, directory, machine, now)]
+    if dead:
+        tx.db.execute(DELAY_HOSTS, (now, json_array(dead)))
+        release_all_hosts(tx, dead)
+        update = "UPDATE crawlers SET state = ? WHERE id IN (SELECT value FROM json_each(?))"
+        tx.db.execute(update, (LOST, json_array(dead)))
+
+
+def machine_of(db: sqlite3.Connection, crawler: int) -> str:
+    """Where a crawler runs."""
+    row = db.execute("SELECT machine FROM crawlers WHERE id = ?", (crawler,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def latest_crawlers(db: sqlite3.Connection, directory: Path, now: float) -> list[CrawlerRow]:
+    """The last life of every name; one that died unnoticed so far is shown as lost."""
+    dead = {worker.id for worker in working_crawlers(db) if is_dead(worker, directory, worker.machine, now)}
+    return build_crawlers(db.execute(LATEST).fetchall(), dead)
+
+
+# -- giving back -------------------------------------------------------------------------------------------------------
+
+
+def release_all_hosts(tx: Transaction, crawlers: Iterable[int]) -> None:
+    """Free every host of these crawlers."""
+    select_held = "SELECT id FROM hosts INDEXED BY hosts_held WHERE holder IN (SELECT value FROM json_each(?))"
+    release_hosts(tx, [host for (host,) in tx.db.execute(select_held, (json_array(crawlers),))])
+
+
+def release_hosts(tx: Transaction, hosts: Iterable[int]) -> None:
+    """Free these hosts; what is leased of them is queued again."""
+    listed = json_array(hosts)
+    for host, role, outcome, times in tx.db.execute(LEASED_BY_HOST, (listed,)).fetchall():
+        tx.counter_deltas.subtract(host, State.LEASED, role, outcome, times)
+        tx.counter_deltas.add(host, State.QUEUED, role, outcome, times)
+    tx.db.execute(UNLEASE, (listed,))
+    tx.db.execute("UPDATE hosts SET holder = NULL WHERE id IN (SELECT value FROM json_each(?))", (listed,))

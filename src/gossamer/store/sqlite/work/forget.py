@@ -1,0 +1,159 @@
+"""Removing: what hangs on a resource, and resources and hosts with everything that hangs on them.
+
+What remembered pages still link to stays as a known resource with the reason "forgotten", so that those links stay
+valid and nobody queues it again by finding them. Everything else vanishes and leaves its DocID in `forgotten`, for what
+is derived from the store to drop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from gossamer.model import Role, State
+from gossamer.store.sqlite.bulk_insert import BulkInsert
+from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.work.counters import write_host_counters
+from gossamer.store.sqlite.work.digests import DELETE_DIGESTS, ID_BY_DIGEST
+from gossamer.store.work.claims import FORGOTTEN
+from gossamer.store.work.visit_rows import BACKLINK_KINDS
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gossamer.store.sqlite.database import Transaction
+
+
+OLD_BACKLINKS = """
+    SELECT target, count(DISTINCT source) FROM links
+    WHERE source IN (SELECT value FROM json_each(?)) AND kind IN (SELECT value FROM json_each(?)) AND source <> target
+    GROUP BY target"""
+DELETE_LINKS = "DELETE FROM links WHERE source IN (SELECT value FROM json_each(?))"
+DELETE_TEXTS = "DELETE FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
+DELETE_SOURCES = "DELETE FROM sources WHERE resource IN (SELECT value FROM json_each(?))"
+BACKLINKS = BulkInsert("backlinks", "resource, number", "ON CONFLICT DO UPDATE SET number = number + excluded.number")
+PRIORITY = "UPDATE resources SET priority = priority + ?2 * ?3 WHERE id = ?1"
+DELETE_BACKLINKS = "DELETE FROM backlinks WHERE resource IN (SELECT value FROM json_each(?))"
+FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
+
+SELECT_BY_DIGEST = f"SELECT id FROM resources WHERE id = {ID_BY_DIGEST}"  # noqa: S608
+SELECT_BY_HOST = """
+    SELECT id FROM resources WHERE host = (SELECT id FROM hosts WHERE name = ?) AND id > ? ORDER BY id LIMIT ?"""
+SELECT_STATES = """
+    SELECT id, host, state, role, outcome, reason, EXISTS (SELECT 1 FROM links WHERE target = r.id) FROM resources AS r
+    WHERE id IN (SELECT value FROM json_each(?))"""
+INSERT_RELINKED = """
+    INSERT INTO relinked (target, version)
+    SELECT DISTINCT target, ?1 FROM links WHERE source IN (SELECT value FROM json_each(?2))
+    ON CONFLICT DO UPDATE SET version = excluded.version"""
+OLD_SOURCES = """
+    SELECT coalesce(sum(length(source)), 0) FROM history WHERE resource IN (SELECT value FROM json_each(?))"""
+DELETE_HISTORY = "DELETE FROM history WHERE resource IN (SELECT value FROM json_each(?))"
+DELETE_VISITS = "DELETE FROM visits WHERE resource IN (SELECT value FROM json_each(?))"
+DELETE_RANKS = "DELETE FROM ranks WHERE resource IN (SELECT value FROM json_each(?))"
+DELETE_RESOURCES = "DELETE FROM resources WHERE id IN (SELECT value FROM json_each(?))"
+INSERT_FORGOTTEN = "INSERT INTO forgotten (resource, version) SELECT value, ? FROM json_each(?)"
+BLANK = f"""
+    UPDATE resources SET state = 'known', role = 'page', reason = '{FORGOTTEN}', outcome = '', version = ?, tries = 0,
+        visits = 0, outlinks = NULL, visited_at = NULL, visited_by = NULL, status = 0, bytes = 0, media_type = '',
+        charset = '', language = '', title = '', description = '', canonical = '', noindex = 0, nofollow = 0, etag = '',
+        last_modified = '', content_digest = x'', text_digest = x'', topic = 0, changes = 0, told_at = NULL,
+        misled = 0, dated = NULL, found = NULL, gap = NULL, quiet = NULL, pace = NULL
+    WHERE id IN (SELECT value FROM json_each(?))"""  # noqa: S608
+DELETE_EMPTY_HOSTS = "DELETE FROM hosts WHERE id IN (SELECT value FROM json_each(?)) AND known = 0 RETURNING id"
+DELETE_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE name = ?)"
+
+
+# -- contents and backlinks --------------------------------------------------------------------------------------------
+
+
+def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
+    """Take away links, texts and sources; returns how the backlinks of others change, for `change_backlinks`."""
+    backlinks: Counter[int] = Counter()
+    if resources:
+        listed = json_array(resources)
+        backlinks.subtract(dict(tx.db.execute(OLD_BACKLINKS, (listed, json_array(BACKLINK_KINDS)))))
+        tx.meta["links"] -= tx.db.execute(DELETE_LINKS, (listed,)).rowcount
+        tx.meta["documents"] -= tx.db.execute(DELETE_TEXTS, (listed,)).rowcount
+        tx.db.execute(DELETE_SOURCES, (listed,))
+    return backlinks
+
+
+def change_backlinks(db: sqlite3.Connection, changes: Counter[int], gain: float = 0.0) -> None:
+    """Add to backlinks; with a gain, to priorities as well: what many pages point at comes sooner."""
+    rows = sorted(change for change in changes.items() if change[1])  # in the order they lie in the file
+    BACKLINKS.insert(db, rows)
+    if gain:
+        db.executemany(PRIORITY, ((*row, gain) for row in rows))
+
+
+# -- resources and hosts -----------------------------------------------------------------------------------------------
+
+
+def forget_resource(tx: Transaction, digest: bytes) -> int:
+    """Remove one resource; returns how many were removed."""
+    ids = [resource for (resource,) in tx.db.execute(SELECT_BY_DIGEST, (digest,))]
+    return _forget(tx, lambda: iter([ids] if ids else []))
+
+
+def forget_host(tx: Transaction, name: str) -> int:
+    """Remove all resources of a host, and its robots.txt; returns how many resources were removed."""
+    tx.db.execute(DELETE_ROBOTS, (name,))
+    return _forget(tx, lambda: _read_host_chunks(tx, name))
+
+
+def _read_host_chunks(tx: Transaction, name: str) -> Iterator[list[int]]:
+    last = 0
+    while ids := [resource for (resource,) in tx.db.execute(SELECT_BY_HOST, (name, last, FORGET_AT_ONCE))]:
+        last = ids[-1]
+        yield ids
+
+
+def _forget(tx: Transaction, chunks: Callable[[], Iterator[list[int]]]) -> int:
+    tx.meta["generation"] += 1  # so that no other process writes a link to an id that is gone
+    tx.meta["version"] += 1
+    for ids in chunks():  # all links first: they must not keep one another's ends alive
+        listed = json_array(ids)
+        tx.db.execute(INSERT_RELINKED, (tx.meta["version"], listed))
+        change_backlinks(tx.db, clear_contents(tx, ids))
+        tx.meta["old_sources"] -= tx.db.execute(OLD_SOURCES, (listed,)).fetchone()[0]
+        tx.db.execute(DELETE_HISTORY, (listed,))
+        tx.db.execute(DELETE_VISITS, (listed,))
+        tx.db.execute(DELETE_RANKS, (listed,))
+    hosts: set[int] = set()
+    removed = 0
+    for ids in chunks():
+        rows = tx.db.execute(SELECT_STATES, (json_array(ids),)).fetchall()
+        removed += _remove(tx, rows)
+        hosts.update(row[1] for row in rows)
+    _remove_empty_hosts(tx, hosts)
+    return removed
+
+
+def _remove(tx: Transaction, rows: list[tuple[int, int, str, str, str, str, int]]) -> int:
+    """Blank what is still linked to, delete the rest; returns how many were not forgotten before."""
+    linked, gone, forgotten_before = [], [], 0
+    for resource, host, state, role, outcome, reason, is_linked in rows:
+        forgotten_before += state == State.KNOWN and reason == FORGOTTEN
+        tx.counter_deltas.subtract(host, state, role, outcome)
+        if is_linked:
+            linked.append(resource)
+            tx.counter_deltas.add(host, State.KNOWN, Role.PAGE, "")
+        else:
+            gone.append(resource)
+    version = tx.meta["version"]
+    tx.db.execute(BLANK, (version, json_array(linked)))
+    tx.db.execute(DELETE_BACKLINKS, (json_array(gone),))
+    tx.db.execute(DELETE_DIGESTS, (json_array(gone),))
+    tx.db.execute(DELETE_RESOURCES, (json_array(gone),))
+    tx.db.execute(INSERT_FORGOTTEN, (version, json_array(gone)))
+    return len(rows) - forgotten_before
+
+
+def _remove_empty_hosts(tx: Transaction, hosts: set[int]) -> None:
+    write_host_counters(tx.db, tx.counter_deltas)  # so that the hosts' own counters are right to look at
+    empty = tx.db.execute(DELETE_EMPTY_HOSTS, (json_array(hosts),)).fetchall()
+    tx.meta["hosts"] -= len(empty)
+    tx.db.executemany("DELETE FROM robots WHERE host = ?", empty)
+    tx.db.executemany("DELETE FROM host_ranks WHERE host = ?", empty)

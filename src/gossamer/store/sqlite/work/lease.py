@@ -1,0 +1,146 @@
+"""Work added by name and handed out: hosts, and the next URLs of each.
+
+Only open work is looked at, by partial indexes, so that the search for it costs the same however much is finished.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from gossamer.store.protocol import LEASE_SECONDS
+from gossamer.store.sqlite.work import rounds
+from gossamer.store.sqlite.work.admission import SELECT_CLAIMS, admit_candidates, json_array
+from gossamer.store.sqlite.work.crawlers import is_working
+from gossamer.store.sqlite.work.depth import propagate_depths
+from gossamer.store.sqlite.work.digests import find_known_resources
+from gossamer.store.work import lease_rows
+from gossamer.store.work.claims import Discovery, ResourceClaim, authority
+from gossamer.store.work.lease_rows import LeasableHost, PageBudget
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gossamer.model import Candidate, HostLease, Lease
+    from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.values import AddResult, WaitingHost
+
+_HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others FROM hosts"
+SELECT_HELD_HOSTS = f"{_HOST} WHERE holder = ? AND id IN (SELECT value FROM json_each(?))"  # noqa: S608
+SELECT_FREE_HOSTS = f"""
+    {_HOST} INDEXED BY hosts_free
+    WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= ?
+    ORDER BY ready_at, id"""
+_NEXT = "SELECT host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome FROM resources"
+NEXT_PAGES = f"""
+    {_NEXT} INDEXED BY resources_queued_pages WHERE host = ? AND state = 'queued' AND role = 'page'
+    ORDER BY priority DESC, id LIMIT ?"""
+NEXT_OTHERS = f"""
+    {_NEXT} INDEXED BY resources_queued_others WHERE host = ? AND state = 'queued' AND role <> 'page'
+    ORDER BY priority DESC, id LIMIT ?"""
+LEASED_PAGES = """
+    SELECT host, count(*) FROM resources INDEXED BY resources_leased
+    WHERE state = 'leased' AND role = 'page' GROUP BY host"""
+ROBOTS = """
+    SELECT host, scheme, outcome, text, fetched_at, reason FROM robots
+    WHERE host IN (SELECT value FROM json_each(?))"""
+HELD_BY_OTHERS = "SELECT name FROM hosts WHERE holder <> ? AND name IN (SELECT value FROM json_each(?))"
+SELECT_URL_ROWS = """
+    SELECT id, host, state, role, outcome, url, depth, hops, tries FROM resources
+    WHERE id IN (SELECT value FROM json_each(?))"""
+LEASE_URLS = "UPDATE resources SET state = 'leased', role = 'page' WHERE id IN (SELECT value FROM json_each(?))"
+_WAITING = """
+    SELECT h.name, h.queued_pages + h.queued_others AS queued, h.ready_at, coalesce(c.name, '') AS holder, h.reason
+    FROM hosts AS h {index} LEFT JOIN crawlers AS c ON c.id = h.holder"""
+SELECT_WAITING_HOSTS = f"""
+    SELECT * FROM (
+        {_WAITING.format(index="INDEXED BY hosts_free")}
+        WHERE h.holder IS NULL AND (h.queued_others > 0 OR h.queued_pages > 0 AND h.spent = 0)
+            AND (h.queued_others > 0 OR NOT ?3)
+        ORDER BY h.ready_at LIMIT ?1)
+    UNION ALL
+    SELECT * FROM (
+        {_WAITING.format(index="INDEXED BY hosts_held")}
+        WHERE h.holder IS NOT NULL AND h.holder <> ?2 AND (
+            (h.queued_others > 0 OR h.queued_pages > 0 AND h.spent = 0) AND (h.queued_others > 0 OR NOT ?3)
+            OR EXISTS (SELECT 1 FROM resources INDEXED BY resources_leased WHERE state = 'leased' AND host = h.id))
+        ORDER BY h.ready_at LIMIT ?1)
+    ORDER BY ready_at LIMIT ?1"""  # noqa: S608
+
+
+def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) -> list[AddResult]:
+    """Add URLs; the answer says of each where it stands now."""
+    known = find_known_resources(tx, (candidate.digest for candidate in candidates))
+    before = set(known)
+    shallower = admit_candidates(tx, candidates, known, discovery)
+    propagate_depths(tx, shallower, rounds.current_limits(tx.db).max_depth, discovery)
+    ids = json_array(entry.id for entry in known.values())
+    rows = {row.id: row for row in map(ResourceClaim._make, tx.db.execute(SELECT_CLAIMS, (ids,)))}
+    return lease_rows.build_add_results(candidates, known, before, rows)
+
+
+def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
+    """Hand out URLs of held hosts and of free ones; none to a crawler that was given up for lost."""
+    if not is_working(tx.db, crawler):
+        return []
+    limits = rounds.current_limits(tx.db)
+    leased = dict(tx.db.execute(LEASED_PAGES)) if lease_rows.is_limited(limits) else {}
+    budget = PageBudget(limits, leased)
+    held_hosts = map(LeasableHost._make, tx.db.execute(SELECT_HELD_HOSTS, (crawler, json_array(held))).fetchall())
+    free_hosts = map(LeasableHost._make, tx.db.execute(SELECT_FREE_HOSTS, (now + LEASE_SECONDS,)))
+    host_leases = list(_lease_hosts(tx, held_hosts, urls, budget))
+    new_hosts = list(islice(_lease_hosts(tx, free_hosts, urls, budget), hosts))
+    tx.db.executemany("UPDATE hosts SET holder = ? WHERE id = ?", ((crawler, host.id) for host, _ in new_hosts))
+    host_leases += new_hosts
+    leased_ids = [(one.resource,) for _, leases in host_leases for one in leases]
+    tx.db.executemany("UPDATE resources SET state = 'leased' WHERE id = ?", leased_ids)
+    robots = tx.db.execute(ROBOTS, (json_array(host.id for host, _ in host_leases),))
+    return lease_rows.host_leases(host_leases, robots)
+
+
+def _lease_hosts(
+    tx: Transaction, hosts: Iterable[LeasableHost], urls: int, budget: PageBudget
+) -> Iterator[tuple[LeasableHost, list[Lease]]]:
+    """The hosts on which there is something to do, and what; sought one by one, as they are asked for."""
+    for host in hosts:
+        if leases := _next_urls(tx, host, urls, budget):
+            yield host, leases
+
+
+def _next_urls(tx: Transaction, host: LeasableHost, urls: int, budget: PageBudget) -> list[Lease]:
+    """The next URLs of a host: pages as far as the budget goes, and others, in order of priority."""
+    pages = budget.pages_for_host(host, urls)
+    rows = tx.db.execute(NEXT_PAGES, (host.id, pages)).fetchall() if pages else []
+    if host.queued_others:
+        rows += tx.db.execute(NEXT_OTHERS, (host.id, urls)).fetchall()
+    leases = budget.grant(lease_rows.choose_best_leases(rows, urls))
+    lease_rows.count_new_leases(tx.counter_deltas, leases)
+    return leases
+
+
+def waiting_hosts(db: sqlite3.Connection, crawler: int, limit: int) -> list[WaitingHost]:
+    """Hosts with work that the crawler does not hold, soonest first; not those that only a page limit holds back.
+
+    What another crawler has leased counts as work: it may lead to more, and comes back should that crawler die.
+    """
+    limits = rounds.current_limits(db)
+    full = limits.max_pages is not None and limits.pages >= limits.max_pages
+    return lease_rows.build_waiting_hosts(db.execute(SELECT_WAITING_HOSTS, (limit, crawler, full)).fetchall())
+
+
+def lease_urls(tx: Transaction, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
+    """Lease exactly these URLs, adding those not known; None for those on a host that another crawler holds."""
+    if not is_working(tx.db, crawler):
+        return [None] * len(candidates)
+    names = {candidate.digest: authority(candidate.url) for candidate in candidates}
+    held_by_others = {name for (name,) in tx.db.execute(HELD_BY_OTHERS, (crawler, json_array(set(names.values()))))}
+    own_candidates = [candidate for candidate in candidates if names[candidate.digest] not in held_by_others]
+    known = find_known_resources(tx, (candidate.digest for candidate in own_candidates))
+    admit_candidates(tx, own_candidates, known, Discovery(lease_rows.admit_all, now, crawler))
+    ids = json_array({entry.id for entry in known.values()})
+    leases = lease_rows.lease_rows(tx.counter_deltas, tx.db.execute(SELECT_URL_ROWS, (ids,)).fetchall())
+    tx.db.execute(LEASE_URLS, (ids,))
+    hosts = {lease.host for lease in leases.values()}
+    tx.db.executemany("UPDATE hosts SET holder = ? WHERE id = ?", ((crawler, host) for host in hosts))
+    return [leases[known[candidate.digest].id] if candidate.digest in known else None for candidate in candidates]

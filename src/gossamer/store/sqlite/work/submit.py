@@ -1,0 +1,241 @@
+"""A batch of finished visits, written in one transaction.
+
+The order: which visits still are this crawler's → an id for every link target, new ones admitted → redirects that run
+in circles → contents and links replaced → the resources' own rows → smaller depths passed on → hosts and leases.
+Statements run once for the whole batch (`executemany` over columns zipped together), never once per link.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from gossamer.model import Kind, State
+from gossamer.store.sqlite.bulk_insert import BulkInsert
+from gossamer.store.sqlite.work import revisits, rounds, schedule
+from gossamer.store.sqlite.work.admission import admit_candidates, json_array
+from gossamer.store.sqlite.work.crawlers import release_hosts
+from gossamer.store.sqlite.work.depth import propagate_depths
+from gossamer.store.sqlite.work.digests import find_known_resources
+from gossamer.store.sqlite.work.forget import change_backlinks, clear_contents
+from gossamer.store.sqlite.work.revisits import compare_visits
+from gossamer.store.values import SubmitResult
+from gossamer.store.work.claims import Discovery
+from gossamer.store.work.revisit_rows import collect_hints
+from gossamer.store.work.visit_rows import (
+    LINKS_NOT_STORED,
+    FinishedVisit,
+    LeasedRow,
+    VisitBatch,
+    backlink_targets,
+    collect_claims,
+    content_row,
+    link_rows,
+    outcome_row,
+    page_visits,
+    retry_priority,
+    stores_links,
+    target_digests,
+    unchanged_content_row,
+    validators,
+    visit_links,
+    visit_row,
+    without_loops,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from gossamer.model import AdmitCandidates, Lease, Visit
+    from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.work.revisit_rows import RevisitState
+
+SELECT_LEASED_ROWS = """
+    SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
+    FROM resources AS r JOIN hosts AS h ON h.id = r.host
+    WHERE r.id IN (SELECT value FROM json_each(?)) AND r.state = 'leased' AND h.holder = ?"""
+REDIRECT = "SELECT target FROM links WHERE source = ? AND seq = 0 AND kind = ?"
+URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?))"
+INSERT_LINKS = BulkInsert("links", "source, seq, target, kind, follow, weight, position, rel, anchor")
+INSERT_VISITS = BulkInsert("visits", "resource, round, visited_at, crawler, outcome, status, bytes, milliseconds")
+_UPDATE_OUTCOME = """
+    UPDATE resources SET state = ?, outcome = ?, reason = ?, status = ?, tries = ?, visits = visits + 1,
+        visited_at = ?, visited_by = ?, dated = ?, found = ?, gap = ?, quiet = ?, misled = ?, pace = ?"""
+# What is derived from the store follows the version, so it moves only with what is derived: contents and links.
+UPDATE_UNREPLACED = f"""{_UPDATE_OUTCOME}, version = coalesce(version, ?), etag = coalesce(?, etag),
+        last_modified = coalesce(?, last_modified), priority = coalesce(?, priority)
+    WHERE id = ?"""
+UPDATE_UNCHANGED = f"{_UPDATE_OUTCOME}, etag = ?, last_modified = ?, bytes = ?, content_digest = ? WHERE id = ?"
+UPDATE_REPLACED = f"""{_UPDATE_OUTCOME}, version = ?, etag = ?, last_modified = ?, bytes = ?, media_type = ?, charset = ?,
+        language = ?, title = ?, description = ?, canonical = ?, noindex = ?, nofollow = ?, content_digest = ?,
+        text_digest = ?, topic = ?, outlinks = ?, changes = changes + ?
+    WHERE id = ?"""
+ROUND_PAGES = "UPDATE rounds SET pages = pages + ? WHERE id = ?"
+HOST_PAGES = """
+    UPDATE hosts SET round_pages = round_pages + ?1, spent = coalesce(round_pages + ?1 >= ?2, 0) WHERE id = ?3"""
+UPSERT_ROBOTS = """
+    INSERT INTO robots (host, scheme, outcome, text, fetched_at, reason)
+    SELECT id, ?, ?, ?, ?, ? FROM hosts WHERE id = ?
+    ON CONFLICT DO UPDATE SET outcome = excluded.outcome, text = excluded.text, fetched_at = excluded.fetched_at,
+        reason = excluded.reason"""
+UPDATE_HOST = "UPDATE hosts SET ready_at = ?, delay = ?, failures = ?, reason = ? WHERE id = ? AND holder = ?"
+
+
+class Submission:
+    """One batch on its way into the store."""
+
+    def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int = 0) -> None:
+        """`old_sources` is how many bytes of replaced sources are kept."""
+        self._tx = tx
+        self._db = tx.db
+        self._crawler = crawler
+        self._discovery = Discovery(admit, now, crawler)
+        self._limits = rounds.current_limits(tx.db)
+        self._version = tx.meta["version"] + 1
+        self._old_sources = old_sources
+
+    def write(self, batch: VisitBatch) -> SubmitResult:
+        """Write it all."""
+        finished = list(self._leased_visits(batch.visits))
+        ids, shallower = self._admit_links(finished)
+        finished = list(without_loops(finished, ids, self._stored_redirect, self._load_urls))
+        compared = compare_visits(self._db, finished, ids, keep_links=batch.keep_links)
+        finished = compared.finished
+        if compared.changes:
+            revisits.write_history(self._tx, compared.changes, self._version, self._old_sources)
+        self._write_contents(finished, ids, batch)
+        self._write_rows(finished, compared.revisit_states, batch)
+        schedule.write_hints(self._db, collect_hints((item.visit for item in finished), ids))
+        self._count_pages(finished)
+        propagate_depths(
+            self._tx, shallower + self._shallower_visits(finished), self._limits.max_depth, self._discovery
+        )
+        self._release(batch.released)
+        self._update_hosts(batch)
+        resources = self._tx.meta.resources
+        return SubmitResult(
+            version=self._tx.meta["version"],
+            known=sum(map(resources, State)),
+            open=resources(State.QUEUED) + resources(State.LEASED),
+            lost=len(batch.visits) - len(finished),
+        )
+
+    def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[FinishedVisit]:
+        """The visits whose lease is still ours. Another crawler has the others, or they were forgotten."""
+        rows = self._leased_rows(visit.lease.resource for visit in visits)
+        for visit in visits:
+            row = rows.pop(visit.lease.resource, None)
+            if row is not None:
+                yield FinishedVisit(visit, row, visit_links(visit))
+
+    def _leased_rows(self, ids: Iterable[int]) -> dict[int, LeasedRow]:
+        rows = self._db.execute(SELECT_LEASED_ROWS, (json_array(ids), self._crawler))
+        return {row.id: row for row in map(LeasedRow._make, rows)}
+
+    # -- links -> resources --------------------------------------------------------------------------------------------
+
+    def _admit_links(self, finished: Sequence[FinishedVisit]) -> tuple[dict[bytes, int], list[int]]:
+        """An id for every target, and the visited resources that are less deep now."""
+        linked = target_digests(finished)
+        known = find_known_resources(self._tx, linked)
+        shallower = admit_candidates(self._tx, collect_claims(finished, linked, known), known, self._discovery)
+        return {digest: entry.id for digest, entry in known.items()}, shallower
+
+    def _stored_redirect(self, resource: int) -> int | None:
+        stored = self._db.execute(REDIRECT, (resource, int(Kind.REDIRECT))).fetchone()
+        return stored[0] if stored else None
+
+    def _load_urls(self, resources: Sequence[int]) -> dict[int, str]:
+        return dict(self._db.execute(URLS, (json_array(resources),)))
+
+    # -- what the visits brought ---------------------------------------------------------------------------------------
+
+    def _write_contents(self, finished: Sequence[FinishedVisit], ids: dict[bytes, int], batch: VisitBatch) -> None:
+        """Links, texts and sources in place of those of earlier visits."""
+        replacing = [item for item in finished if item.replaces]
+        backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
+        linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
+        for item, targets in linking:
+            if item.row.outlinks != LINKS_NOT_STORED:  # not known what to subtract: taken to be the same
+                backlinks.update(backlink_targets(item.row.id, targets, item.links.kinds))
+        change_backlinks(self._db, backlinks, self._limits.backlink_gain)
+        stored_links = [pair for pair in linking if stores_links(pair[0], batch)]
+        self._insert_links(stored_links)
+        pages = [(item.row.id, item.visit.page) for item in replacing if item.visit.page is not None]
+        texts = [(resource, page.text) for resource, page in pages if page.text]
+        self._db.executemany("INSERT INTO texts (resource, body) VALUES (?, ?)", texts)
+        self._tx.meta["documents"] += len(texts)
+        pages += (
+            (item.row.id, item.visit.page) for item in finished if item.is_unchanged and item.visit.page is not None
+        )
+        sources = ((resource, page.source) for resource, page in pages if page.source)
+        self._db.executemany("INSERT OR REPLACE INTO sources (resource, body) VALUES (?, ?)", sources)
+
+    def _insert_links(self, stored_links: Sequence[tuple[FinishedVisit, list[int]]]) -> None:
+        INSERT_LINKS.insert(self._db, chain.from_iterable(link_rows(item, targets) for item, targets in stored_links))
+        self._tx.meta["links"] += sum(len(targets) for _, targets in stored_links)
+
+    def _write_rows(
+        self, finished: Sequence[FinishedVisit], revisit_states: Mapping[int, RevisitState], batch: VisitBatch
+    ) -> None:
+        """The resources themselves, and a row for each visit. Batches of host notes alone make no new version."""
+        if finished:
+            self._tx.meta["version"] = self._version
+        replaced, unchanged, unreplaced = [], [], []
+        for item in finished:
+            row = (*outcome_row(item, self._crawler), *revisit_states[item.row.id])
+            if item.replaces:
+                replaced.append((*row, self._version, *content_row(item, batch)))
+            elif item.is_unchanged and item.visit.page is not None:
+                unchanged.append((*row, *unchanged_content_row(item, item.visit.page)))
+            else:
+                unreplaced.append((*row, self._version, *validators(item.visit), retry_priority(item), item.row.id))
+        self._db.executemany(UPDATE_REPLACED, replaced)
+        self._db.executemany(UPDATE_UNCHANGED, unchanged)
+        self._db.executemany(UPDATE_UNREPLACED, unreplaced)
+        INSERT_VISITS.insert(self._db, (visit_row(item, self._limits.round, self._crawler) for item in finished))
+        for item in finished:
+            held = item.row
+            self._tx.counter_deltas.subtract(held.host, State.LEASED, held.role, held.outcome)
+            self._tx.counter_deltas.add(held.host, item.state, held.role, item.visit.outcome)
+
+    def _count_pages(self, finished: Sequence[FinishedVisit]) -> None:
+        """The round's pages, which its limits are about."""
+        pages = page_visits(finished)
+        self._db.execute(ROUND_PAGES, (len(pages), self._limits.round))
+        hosts = Counter(item.row.host for item in pages)
+        max_pages = self._limits.max_pages_per_host
+        self._db.executemany(HOST_PAGES, ((number, max_pages, host) for host, number in hosts.items()))
+
+    # -- depth ---------------------------------------------------------------------------------------------------------
+
+    def _shallower_visits(self, finished: Sequence[FinishedVisit]) -> list[int]:
+        """Resources of this very batch that its other pages found at a smaller depth than they were leased with."""
+        if self._limits.max_depth is None:
+            return []
+        before = {item.row.id: item.row.depth for item in finished}
+        rows = self._db.execute(
+            "SELECT id, depth FROM resources WHERE id IN (SELECT value FROM json_each(?))", (json_array(before),)
+        )
+        return [resource for resource, depth in rows if depth < before[resource]]
+
+    # -- hosts and leases ----------------------------------------------------------------------------------------------
+
+    def _release(self, leases: Sequence[Lease]) -> None:
+        """Leases given back unused."""
+        rows = self._leased_rows(lease.resource for lease in leases)
+        for row in rows.values():
+            self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
+            self._tx.counter_deltas.add(row.host, State.QUEUED, row.role, row.outcome)
+        self._db.executemany("UPDATE resources SET state = 'queued' WHERE id = ?", ((resource,) for resource in rows))
+
+    def _update_hosts(self, batch: VisitBatch) -> None:
+        """What was learned of hosts, and hosts given back."""
+        robots = ((r.scheme, r.outcome, r.text, r.fetched_at, r.reason, r.host) for r in batch.robots)
+        self._db.executemany(UPSERT_ROBOTS, robots)
+        notes = ((n.ready_at, n.delay, n.failures, n.reason, n.host, self._crawler) for n in batch.hosts)
+        self._db.executemany(UPDATE_HOST, notes)
+        returned = json_array(note.host for note in batch.hosts if not note.keep)
+        select_held = "SELECT id FROM hosts WHERE holder = ? AND id IN (SELECT value FROM json_each(?))"
+        release_hosts(self._tx, [host for (host,) in self._db.execute(select_held, (self._crawler, returned))])

@@ -1,0 +1,152 @@
+"""Work handed out, without a database: how many pages a round still allows, and rows made into leases."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gossamer.model import Admission, HostLease, Lease, Robots, Role, State
+from gossamer.store.values import AddResult, WaitingHost
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from gossamer.model import Candidate
+    from gossamer.store.work.claims import ResourceClaim
+    from gossamer.store.work.counters import CounterDeltas
+    from gossamer.store.work.rounds import RoundLimits
+    from gossamer.store.work.url_cache import KnownResource
+
+
+RECENT_HEARTBEAT_SECONDS = 10.0  # seconds: who waits and was not heard of for longer would take no hosts
+MAX_COUNTED_HOSTS = 10_000  # free hosts counted when they are shared out: with more than that, nobody lacks one
+
+
+def fair_share(hosts: int, crawlers: int) -> int:
+    """How many hosts each of so many crawlers may hold; one at least, for it is held by somebody."""
+    return max(1, -(-hosts // max(1, crawlers)))
+
+
+class LeasableHost(NamedTuple):
+    """A host that work is sought on."""
+
+    id: int
+    name: str
+    ready_at: float
+    failures: int
+    round_pages: int
+    queued_pages: int
+    queued_others: int
+
+
+class PageBudget:
+    """How many pages may still be leased. Leased ones count as visited, so that limits hold exactly."""
+
+    def __init__(self, limits: RoundLimits, leased: Mapping[int, int]) -> None:
+        """`leased`: pages by host, where there are limits."""
+        self._per_host = limits.max_pages_per_host
+        self._leased = leased
+        used = limits.pages + sum(leased.values())
+        self.pages_left = None if limits.max_pages is None else max(0, limits.max_pages - used)
+
+    def pages_for_host(self, host: LeasableHost, max_pages: int) -> int:
+        """Pages that may be leased of a host, at most so many."""
+        if self.pages_left is not None:
+            max_pages = min(max_pages, self.pages_left)
+        if self._per_host is not None:
+            max_pages = min(max_pages, max(0, self._per_host - host.round_pages - self._leased.get(host.id, 0)))
+        return max_pages
+
+    def grant(self, leases: Iterable[Lease]) -> list[Lease]:
+        """Those leases that there are pages left for; they are spent."""
+        granted = []
+        for lease in leases:
+            if self.pages_left is not None and lease.role is Role.PAGE:
+                if not self.pages_left:
+                    continue
+                self.pages_left -= 1
+            granted.append(lease)
+        return granted
+
+
+def is_limited(limits: RoundLimits) -> bool:
+    """Whether a round limits pages."""
+    return limits.max_pages is not None or limits.max_pages_per_host is not None
+
+
+def choose_best_leases(rows: Iterable[Sequence[Any]], max_leases: int) -> list[Lease]:
+    """The first so many of a host's URLs, by priority and then by age.
+
+    Rows: host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome.
+    """
+    return [
+        Lease(
+            resource=row[1], host=row[0], url=row[2], role=Role(row[3]), depth=row[4], hops=row[5], tries=row[6],
+            etag=row[7], last_modified=row[8], before=row[10],
+        )
+        for row in sorted(rows, key=lambda row: (-row[9], row[1]))[:max_leases]
+    ]  # fmt: skip
+
+
+def count_new_leases(deltas: CounterDeltas, leases: Iterable[Lease]) -> None:
+    """What was queued is leased."""
+    for one in leases:
+        deltas.subtract(one.host, State.QUEUED, one.role, one.before)
+        deltas.add(one.host, State.LEASED, one.role, one.before)
+
+
+def host_leases(chosen: Iterable[tuple[LeasableHost, list[Lease]]], robots: Iterable[Sequence[Any]]) -> list[HostLease]:
+    """The answer to who asks for work. Rows of robots: host, scheme, outcome, text, fetched_at, reason."""
+    known: defaultdict[int, list[Robots]] = defaultdict(list)
+    for host, scheme, outcome, text, fetched_at, reason in robots:
+        known[host].append(
+            Robots(host=host, scheme=scheme, outcome=outcome, text=text, fetched_at=fetched_at, reason=reason)
+        )
+    return [
+        HostLease(
+            host=host.id, name=host.name, ready_at=host.ready_at, failures=host.failures,
+            robots=tuple(known[host.id]), leases=tuple(leases),
+        )
+        for host, leases in chosen
+    ]  # fmt: skip
+
+
+def build_add_results(
+    candidates: Iterable[Candidate],
+    known: Mapping[bytes, KnownResource],
+    before: Collection[bytes],
+    rows: Mapping[int, ResourceClaim],
+) -> list[AddResult]:
+    """The answer to who adds URLs: where each stands now. `before` are the digests that were known."""
+    return [
+        AddResult(
+            url=candidate.url, resource=(row := rows[known[candidate.digest].id]).id, known=candidate.digest in before,
+            state=State(row.state), reason=row.reason,
+        )
+        for candidate in candidates
+    ]  # fmt: skip
+
+
+def build_waiting_hosts(rows: Iterable[Sequence[Any]]) -> list[WaitingHost]:
+    """Rows: host, queued, ready_at, holder, reason."""
+    return [WaitingHost(**dict(zip(WaitingHost.__struct_fields__, row, strict=True))) for row in rows]
+
+
+# -- claimed by name ---------------------------------------------------------------------------------------------------
+
+
+def admit_all(candidates: Sequence[Candidate]) -> list[Admission]:
+    """What is claimed is visited, whatever the rules of a crawl say."""
+    return [Admission(state=State.QUEUED) for _ in candidates]
+
+
+def lease_rows(deltas: CounterDeltas, rows: Iterable[Sequence[Any]]) -> dict[int, Lease]:
+    """Claimed resources as leases, by id. Rows: id, host, state, role, outcome, url, depth, hops, tries."""
+    leases = {}
+    for resource, host, state, role, outcome, url, depth, hops, tries in rows:
+        deltas.subtract(host, state, role, outcome)
+        deltas.add(host, State.LEASED, Role.PAGE, outcome)
+        leases[resource] = Lease(
+            resource=resource, host=host, url=url, role=Role.PAGE, depth=depth, hops=hops, tries=tries, before=outcome
+        )
+    return leases

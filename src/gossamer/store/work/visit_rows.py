@@ -1,0 +1,289 @@
+"""A batch of finished visits, looked at without a database: what they found, and the rows they become."""
+
+from __future__ import annotations
+
+from itertools import compress, count, repeat
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from gossamer.model import EMBEDS, Candidate, Kind, Links, Outcome, Page, Position, Role, State
+from gossamer.store.work.claims import ALL_STRENGTHS, STRENGTHS, distance, is_news
+from gossamer.store.work.counters import PAGE_OUTCOMES
+from gossamer.store.work.rounds import LOWEST_PRIORITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from gossamer.model import HostUpdate, Lease, Robots, Visit
+    from gossamer.store.work.url_cache import KnownResource
+
+MAX_REDIRECT_CHAIN = 64  # redirects followed to find a loop; crawlers give up long before
+LINKS_NOT_STORED = -1  # resources.outlinks of a page whose links were followed and counted, but not stored
+BACKLINK_KINDS = frozenset(int(kind) for kind in Kind if kind not in EMBEDS)
+REPLACING_OUTCOMES = frozenset(
+    {Outcome.FETCHED, Outcome.REDIRECTED, Outcome.NOT_FOUND, Outcome.TYPE}
+)  # what was there is gone
+EMPTY_PAGE = Page(0, Outcome.FETCHED, "")
+
+
+class LeasedRow(NamedTuple):
+    """A resource leased to the crawler that submits, as it is stored."""
+
+    id: int
+    host: int
+    role: str
+    outcome: str
+    depth: int
+    hops: int
+    tries: int
+    visits: int
+    outlinks: int | None
+    content_digest: bytes
+
+
+class FinishedVisit(NamedTuple):
+    """A visit, the row it is of, and the links it brought."""
+
+    visit: Visit
+    row: LeasedRow
+    links: Links
+    is_unchanged: bool = False  # it found what was there before
+
+    @property
+    def replaces(self) -> bool:
+        """Whether what was stored of an earlier visit is no more."""
+        visit = self.visit
+        has_news = visit.outcome in REPLACING_OUTCOMES and (
+            visit.outcome is not Outcome.FETCHED or visit.page is not None
+        )
+        return has_news and not self.is_unchanged
+
+    @property
+    def state(self) -> State:
+        """Where the resource stands now. What became a page while it was only checked has its visit still to come."""
+        return State.QUEUED if self.row.role != self.visit.lease.role else self.visit.state
+
+
+class VisitBatch(NamedTuple):
+    """What is handed to `submit`."""
+
+    visits: Sequence[Visit]
+    hosts: Sequence[HostUpdate]
+    robots: Sequence[Robots]
+    released: Sequence[Lease]
+    keep_links: bool
+
+
+# -- links -> resources ------------------------------------------------------------------------------------------------
+
+
+def target_digests(finished: Sequence[FinishedVisit]) -> set[bytes]:
+    """The digests of all that the visits lead to."""
+    redirects = {f.visit.redirect.digest for f in finished if f.visit.redirect is not None}
+    return redirects.union(*(f.links.digests for f in finished if f.visit.redirect is None))
+
+
+def collect_claims(
+    finished: Sequence[FinishedVisit], linked: set[bytes], known: Mapping[bytes, KnownResource]
+) -> list[Candidate]:
+    """The claims of a batch on its targets that may be news, by what is known of those."""
+    redirects = [replace(f.visit.redirect, depth=f.row.depth) for f in finished if f.visit.redirect is not None]
+    pages = sorted((f for f in finished if f.visit.redirect is None and f.links.digests), key=_target_distance)
+    if not pages:
+        return redirects
+    claims = _first_claims(pages, _select_open_targets(linked, known, _target_distance(pages[0])))
+    news = [
+        _link_candidate(item, index)
+        for (digest, strong), (item, index) in claims.items()
+        if digest not in known or is_news(known[digest], strong, _target_distance(item))
+    ]
+    return news + redirects
+
+
+def visit_links(visit: Visit) -> Links:
+    """The bonds a visit brought: those of its page, or its redirect."""
+    if (to := visit.redirect) is not None:
+        return Links([to.digest], [to.url], [int(Kind.REDIRECT)], [True], [""], [1], [""], [int(Position.HEAD)])
+    return visit.page.links if visit.page is not None and visit.outcome is Outcome.FETCHED else Links()
+
+
+def _select_open_targets(linked: set[bytes], known: Mapping[bytes, KnownResource], nearest: int) -> set[bytes]:
+    """The targets on which a claim from so near could be news. Of most there is nothing left to say."""
+    settled = (digest for digest, it in known.items() if it.asked == ALL_STRENGTHS and it.distance <= nearest)
+    return linked.difference(settled)
+
+
+def _first_claims(
+    pages: Sequence[FinishedVisit], open_targets: set[bytes]
+) -> dict[tuple[bytes, int], tuple[FinishedVisit, int]]:
+    """For every wanted target and strength of claim, where such a claim is first made: (visit, number of the bond).
+
+    The nearest pages come first. Redirects are not among them, they speak for themselves (see `Visit.redirect`).
+    """
+    claims: dict[tuple[bytes, int], tuple[FinishedVisit, int]] = {}
+    for item in pages:
+        links = item.links
+        for index in compress(count(), map(open_targets.__contains__, links.digests)):
+            claim_strength = STRENGTHS[links.kinds[index], links.follows[index]]
+            claims.setdefault((links.digests[index], claim_strength), (item, index))
+    return claims
+
+
+def _target_distance(item: FinishedVisit) -> int:
+    """How far the targets of a visit's links are."""
+    return distance(item.row.depth + 1, target_hops(item.row.role, item.row.hops))
+
+
+def _link_candidate(item: FinishedVisit, index: int) -> Candidate:
+    links, page = item.links, item.visit.page
+    return Candidate(
+        url=links.urls[index], digest=links.digests[index], kind=Kind(links.kinds[index]), follow=links.follows[index],
+        depth=item.row.depth + 1, hops=target_hops(item.row.role, item.row.hops),
+        anchor=links.anchors[index] if links.anchors else "", source_topic=page.topic if page else 0.0,
+    )  # fmt: skip
+
+
+def target_hops(role: str, hops: int) -> int:
+    """Entries of a sitemap are one hop further, so that sitemaps listing sitemaps come to an end."""
+    return hops + 1 if role == Role.SITEMAP else 0
+
+
+def stored_link_candidate(row: tuple[bytes, str, int, int, str, int, int, str, float]) -> Candidate:
+    """A stored link as a candidate."""
+    digest, url, kind, follow, anchor, depth, hops, role, topic = row  # the last four are its source's
+    redirect = kind == Kind.REDIRECT
+    return Candidate(
+        url=url, digest=digest, kind=Kind(kind), follow=bool(follow), anchor=anchor, source_topic=topic,
+        depth=depth if redirect else depth + 1, hops=hops + 1 if redirect else target_hops(role, hops),
+    )  # fmt: skip
+
+
+def backlink_targets(source: int, targets: Sequence[int], kinds: Sequence[int]) -> set[int]:
+    """The other resources that a page leads a reader to, each once."""
+    linked = set(compress(targets, map(BACKLINK_KINDS.__contains__, kinds)))
+    linked.discard(source)
+    return linked
+
+
+# -- redirects in circles ----------------------------------------------------------------------------------------------
+
+
+def without_loops(
+    finished: Sequence[FinishedVisit],
+    ids: Mapping[bytes, int],
+    stored_redirect: Callable[[int], int | None],
+    load_urls: Callable[[Sequence[int]], Mapping[int, str]],
+) -> Iterator[FinishedVisit]:
+    """Visits whose redirect leads back to where it came from are failures, with the circle as the reason.
+
+    `stored` says where a resource of an earlier batch redirects to, `urls` the URLs of resources.
+    """
+    redirect_targets: dict[int, int | None] = {item.row.id: None for item in finished if item.replaces}
+    for item in finished:
+        candidate = item.visit.redirect
+        if candidate is None:
+            yield item
+        elif loop := _redirect_loop(item.row.id, ids[candidate.digest], redirect_targets, stored_redirect):
+            urls = load_urls(loop)
+            reason = f"redirect loop: {' → '.join(urls[step] for step in loop)}"
+            visit = replace(item.visit, outcome=Outcome.REDIRECT_LOOP, state=State.FAILED, reason=reason, redirect=None)
+            yield item._replace(visit=visit)
+        else:
+            redirect_targets[item.row.id] = ids[candidate.digest]
+            yield item
+
+
+def _redirect_loop(
+    source: int, target: int, redirect_targets: Mapping[int, int | None], stored_redirect: Callable[[int], int | None]
+) -> list[int]:
+    """The steps of a redirect loop through a resource, which stands at both ends; or nothing.
+
+    `ahead` is where the resources of this batch lead by now, as far as they are decided.
+    """
+    path = [source]
+    while target != source:
+        path.append(target)
+        next_target = redirect_targets[target] if target in redirect_targets else stored_redirect(target)
+        if next_target is None or next_target in path[1:] or len(path) > MAX_REDIRECT_CHAIN:
+            return []
+        target = next_target
+    return [*path, source]
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+def outcome_row(item: FinishedVisit, crawler: int) -> tuple[str, str, str, int, int, float, int]:
+    """The columns that every visit changes."""
+    visit = item.visit
+    tries = item.row.tries + 1 if visit.state is State.QUEUED else 0
+    return (
+        item.state.value, visit.outcome.value, visit.reason, visit.status, tries, visit.visited_at, crawler,
+    )  # fmt: skip
+
+
+def visit_row(item: FinishedVisit, round_: int, crawler: int) -> tuple[int, int, float, int, str, int, int, int]:
+    """The visit itself."""
+    visit = item.visit
+    return (
+        item.row.id, round_, visit.visited_at, crawler, visit.outcome.value, visit.status, visit.bytes,
+        visit.milliseconds,
+    )  # fmt: skip
+
+
+def page_visits(finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
+    """The visits that count as pages, which a round's limits are about."""
+    return [f for f in finished if f.visit.lease.role is Role.PAGE and f.visit.outcome in PAGE_OUTCOMES]
+
+
+def stores_links(item: FinishedVisit, batch: VisitBatch) -> bool:
+    """A redirect is always kept: without it nobody could tell where the resource leads."""
+    return batch.keep_links or item.visit.redirect is not None
+
+
+def link_rows(item: FinishedVisit, targets: list[int]) -> Iterable[tuple[object, ...]]:
+    """The bonds of a visit, in order of first occurrence."""
+    links, number = item.links, len(targets)
+    return zip(
+        repeat(item.row.id, number), range(number), targets, links.kinds, map(int, links.follows), links.weights,
+        links.positions, links.rels, links.anchors, strict=True,
+    )  # fmt: skip
+
+
+def content_row(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
+    """The columns that a new content brings, those of a page or of nothing."""
+    visit, page = item.visit, item.visit.page or EMPTY_PAGE
+    etag, last_modified = validators(visit)
+    changed = item.row.visits > 0 and page.content_digest != item.row.content_digest
+    return (
+        etag or "", last_modified or "", visit.bytes, page.media_type or visit.media_type, page.charset, page.language,
+        page.title, page.description, page.canonical, int(page.noindex), int(page.nofollow), page.content_digest,
+        page.text_digest, page.topic, _outlink_count(item, batch), int(changed), item.row.id,
+    )  # fmt: skip
+
+
+def unchanged_content_row(item: FinishedVisit, page: Page) -> tuple[object, ...]:
+    """The columns that a content brings which says the same as the one before."""
+    etag, last_modified = validators(item.visit)
+    return etag or "", last_modified or "", item.visit.bytes, page.content_digest, item.row.id
+
+
+def retry_priority(item: FinishedVisit) -> float | None:
+    """What is not believed to be gone is asked again when the rest of its host is done."""
+    is_retry = item.visit.outcome is Outcome.NOT_FOUND and item.visit.state is State.QUEUED
+    return LOWEST_PRIORITY if is_retry else None
+
+
+def _outlink_count(item: FinishedVisit, batch: VisitBatch) -> int:
+    """How many links are stored of it, or that it is not known any more which ones count."""
+    if item.links.digests:
+        return len(item.links.digests) if stores_links(item, batch) else LINKS_NOT_STORED
+    return LINKS_NOT_STORED if item.row.outlinks == LINKS_NOT_STORED else 0
+
+
+def validators(visit: Visit) -> tuple[str | None, str | None]:
+    """ETag and Last-Modified, only of contents that a later "not modified" could refer to."""
+    if visit.outcome not in PAGE_OUTCOMES:
+        return None, None
+    return visit.etag or None, visit.last_modified or None

@@ -1,0 +1,102 @@
+"""What went wrong, told in one shape: problem+json (RFC 9457) to programs, a page to people."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import msgspec
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from gossamer.errors import GossamerError, UsageError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.requests import Request
+
+    from gossamer.web.http.templates import Templates
+
+RETRY_SECONDS = "2"  # what a client is told to wait when something is not there yet
+API_PREFIXES = ("/api", "/healthz", "/metrics", "/openapi.json")
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What went wrong."""
+
+    type: str = "about:blank"
+    title: str  # of the status
+    status: int
+    detail: str  # a sentence for people
+
+
+class NotFound(GossamerError):
+    """What was asked for is not in this web."""
+
+
+class RequestRefused(GossamerError):
+    """Not without the right to it."""
+
+    def __init__(self, detail: str, status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
+        super().__init__(detail)
+        self.status = status
+
+
+def problem_from_error(error: Exception) -> Problem:
+    """An exception as a problem."""
+    match error:
+        case RequestRefused():
+            status = error.status
+        case NotFound():
+            status = HTTPStatus.NOT_FOUND
+        case UsageError():
+            status = HTTPStatus.BAD_REQUEST
+        case GossamerError():  # the store or the index cannot be used just now: missing, busy, damaged, too old
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+        case RequestValidationError():
+            return make_problem(HTTPStatus.UNPROCESSABLE_ENTITY, _validation_message(error))
+        case HTTPException():
+            status = HTTPStatus(error.status_code)
+            return make_problem(
+                status, error.detail if error.detail != status.phrase else f"{status.description or status.phrase}."
+            )
+        case _:
+            raise error
+    return make_problem(status, str(error))
+
+
+def make_problem(status: HTTPStatus, detail: str) -> Problem:
+    """A problem with a status."""
+    return Problem(title=status.phrase, status=status, detail=detail)
+
+
+def _validation_message(error: RequestValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:])
+    return f"{where or 'The request'}: {first['msg']}."
+
+
+def problem_response(problem: Problem) -> Response:
+    """A problem for programs."""
+    headers = {"Retry-After": RETRY_SECONDS} if problem.status in {429, 503} else {}
+    if problem.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Bearer realm="gossamer"'
+    return Response(msgspec.json.encode(problem), problem.status, headers, "application/problem+json")
+
+
+def install_error_handlers(app: FastAPI, templates: Templates) -> None:
+    """Answer every expected fault of a request in one shape."""
+
+    def handle(request: Request, error: Exception) -> Response:
+        problem = problem_from_error(error)
+        if request.url.path.startswith(API_PREFIXES):
+            response = problem_response(problem)
+        else:
+            response = templates.page(request, "error.html", status=problem.status, problem=problem)
+        if isinstance(error, HTTPException) and error.headers:
+            response.headers.update(error.headers)
+        return response
+
+    for kind in (GossamerError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, handle)

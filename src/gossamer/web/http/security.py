@@ -1,0 +1,206 @@
+"""Who may ask what: names we answer to, how often, and who may change something.
+
+Everybody who reaches the port may read. A page in a browser reaches loopback too, so:
+
+- `Host` must be a name of ours: a foreign name that was made to resolve to this machine (DNS rebinding) is refused.
+- Changing something needs the token and, in a browser, a page of ours as `Origin`. The token comes as a cookie that
+  only our own pages send (SameSite=Strict; set by the link printed at start) or as `Authorization: Bearer`.
+- Beyond loopback there is no control without a token that somebody chose.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+import time
+from collections import OrderedDict
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+
+from gossamer.model import Value
+from gossamer.web.http.problems import RequestRefused, make_problem, problem_response
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from gossamer.web.http.problems import Problem
+
+MAX_QUERY_BYTES = 8_192  # bytes of a query string
+MAX_BODY_BYTES = 65_536  # bytes of a form or a JSON body
+MAX_CLIENTS = 10_000  # addresses whose rate is remembered
+BURST_SECONDS = 5.0  # a client may use up the requests of so many seconds at once
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "font-src 'self'; worker-src 'self'; manifest-src 'self'; form-action 'self'; frame-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+# A stored page may look like itself, and do nothing: no scripts, no requests, no forms, no place in our origin.
+SOURCE_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'self'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+
+class AccessRules(Value, frozen=True, kw_only=True):
+    """Who may ask what of a server."""
+
+    host: str = "127.0.0.1"  # listened on
+    token: str = ""  # "": nobody may change anything
+    names: frozenset[str] = frozenset()  # further names we answer to
+    rate: float = 20.0  # requests a second from one address beyond loopback, on average; 0: any
+
+
+def access_rules(host: str, token: str | None, names: frozenset[str], rate: float) -> AccessRules:
+    """The rules for a server that listens on `host`; `token` is the one somebody chose, if any."""
+    effective_token = token or (secrets.token_urlsafe(18) if is_loopback(host) else "")
+    return AccessRules(host=host, token=effective_token, names=names, rate=rate)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name is reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+# -- every request -----------------------------------------------------------------------------------------------------
+
+
+class SecurityMiddleware:
+    """Refuses what is not for us or too much, and gives every answer its headers. Plain ASGI."""
+
+    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
+        self._app = app
+        self._rules = rules
+        self._rate_limiter = RateLimiter(rules.rate)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                message["headers"] = headers.raw
+            await send(message)
+
+        problem = self._find_problem(scope)
+        await (problem_response(problem) if problem else self._app)(scope, receive, send_with_headers)
+
+    def _find_problem(self, scope: Scope) -> Problem | None:
+        headers = Headers(scope=scope)
+        if not is_own_name(headers.get("host", ""), self._rules):
+            return make_problem(
+                HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that name: `--name` adds one."
+            )
+        if len(scope["query_string"]) > MAX_QUERY_BYTES:
+            return make_problem(HTTPStatus.REQUEST_URI_TOO_LONG, f"The query is longer than {MAX_QUERY_BYTES:,} bytes.")
+        length = headers.get("content-length", "0")
+        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+            return make_problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"The body is longer than {MAX_BODY_BYTES:,} bytes, or of unknown length.",
+            )
+        client = scope["client"][0] if scope["client"] else ""
+        if not self._rate_limiter.allow(client, time.monotonic()):
+            return make_problem(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests: slow down, please.")
+        return None
+
+
+def is_own_name(authority: str, rules: AccessRules) -> bool:
+    """Whether a Host header names us. An address cannot be made to mean another one, so every address will do."""
+    name = authority.rpartition(":")[0] if authority.rpartition(":")[2].isdecimal() else authority
+    name = name.lower().rstrip(".")
+    if name in rules.names or name in {"localhost", rules.host}:
+        return True
+    if is_loopback(rules.host):
+        return is_loopback(name)
+    if name == socket.gethostname().lower():
+        return True
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+class RateLimiter:
+    """How many requests each address may still make (a bucket that refills). Loopback may make any number."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> requests left, when
+
+    def allow(self, address: str, now: float) -> bool:
+        """Count a request; False: it is one too many."""
+        if not self._rate or not address or is_loopback(address):
+            return True
+        most = self._rate * BURST_SECONDS
+        left, then = self._buckets.pop(address, (most, now))
+        left = min(most, left + (now - then) * self._rate)
+        allowed = left >= 1
+        self._buckets[address] = (left - 1 if allowed else left, now)
+        if len(self._buckets) > MAX_CLIENTS:
+            self._buckets.popitem(last=False)
+        return allowed
+
+
+# -- control -----------------------------------------------------------------------------------------------------------
+
+
+def has_token(request: Request, rules: AccessRules) -> bool:
+    """Whether a request brings the token."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    return is_token(given.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request), ""), rules)
+
+
+def is_token(given: str, rules: AccessRules) -> bool:
+    """Whether this is the token."""
+    return bool(rules.token) and hmac.compare_digest(given.encode(), rules.token.encode())
+
+
+def cookie_name(request: Request) -> str:
+    """The cookie of the token. Browsers keep cookies by name and host, not by port: two servers must not share one."""
+    return f"gossamer_token_{request.url.port or 0}"
+
+
+def require_control(request: Request, rules: AccessRules) -> None:
+    """Refuse a request that may not change anything."""
+    if not rules.token:
+        raise RequestRefused(
+            "Control is off: this server listens beyond loopback and was given no token. "
+            "Set GOSSAMER_TOKEN and start it again."
+        )
+    if not is_own_page(request):
+        raise RequestRefused("Only a page of this server may ask for that.")
+    if not has_token(request, rules):
+        raise RequestRefused("This needs the token that was printed when the server started.", HTTPStatus.UNAUTHORIZED)
+
+
+def is_own_page(request: Request) -> bool:
+    """Whether a request comes from a page of ours, or from no page at all (a program)."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return False
+    origin = request.headers.get("origin")
+    return origin is None or origin == f"{request.url.scheme}://{request.headers.get('host', '')}"

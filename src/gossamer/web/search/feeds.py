@@ -1,0 +1,58 @@
+"""For browsers and readers: OpenSearch, so that a browser can add this search, and results as an Atom feed."""
+
+from __future__ import annotations
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from gossamer.web import answers
+from gossamer.web.api import Question, Words
+from gossamer.web.http.compression import JsonResponse
+from gossamer.web.http.openapi import media_responses
+from gossamer.web.http.templates import link
+
+router = APIRouter(tags=["search"])
+
+
+@router.get("/opensearch.xml", include_in_schema=False)
+def opensearch(request: Request) -> Response:
+    """OpenSearch 1.1."""
+    text = request.app.state.templates.text("opensearch.xml", base=_base_url(request))
+    return Response(text, media_type="application/opensearchdescription+xml")
+
+
+@router.get(
+    "/api/suggest", responses=media_responses("application/x-suggestions+json", "OpenSearch suggestions.", kind="array")
+)
+def suggest(request: Request, q: Words = "") -> Response:
+    """Completions in the shape browsers expect: `["typed", ["completion", ...]]`."""
+    with request.app.state.sessions.open() as session:
+        completions = answers.complete(session, q, 8)
+    return JsonResponse([completions.query, completions.completions], media_type="application/x-suggestions+json")
+
+
+@router.get("/search.atom", responses=media_responses("application/atom+xml", "Hits as a feed."))
+async def feed(request: Request, question: Question) -> Response:
+    """Hits as an Atom feed (RFC 4287): a reader shows what is new for a question."""
+    cached = await request.app.state.search_queue.search(question)
+    return await run_in_threadpool(_render_feed, request, question, cached.answer)
+
+
+def _render_feed(request: Request, question: answers.SearchQuestion, answer: answers.SearchAnswer) -> Response:
+    link_parameters = {"q": question.q, **msgspec.structs.asdict(question.filters)}
+    base = _base_url(request)
+    text = request.app.state.templates.text(
+        "search.atom",
+        answer=answer,
+        base=base,
+        here=base + link("/search.atom", **link_parameters),
+        page=base + link("/search", **link_parameters),
+        updated=max((hit.visited_at or 0.0 for hit in answer.hits), default=0.0),
+    )
+    return Response(text, media_type="application/atom+xml; charset=utf-8")
+
+
+def _base_url(request: Request) -> str:
+    return f"{request.url.scheme}://{request.headers.get('host', '')}"

@@ -1,0 +1,241 @@
+"""Following a page of the documentation as a reader would: typing what it says, and comparing what comes.
+
+How a page is read (the word behind the three backticks decides):
+
+    console     commands behind "$ ", with what they show on a terminal; a line "..." stands for any lines, "..." within
+                a line for any text, and blanks count as one. A command must end well unless `echo $?` follows it.
+    console background    a server that runs until the page ends
+    python, sql           run; a `text` block right behind shows what comes out (sql: of web/web.db)
+    toml FILE   settings to save under that name
+    sh          not run, for it needs what a test does not have
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import termios
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from helpers.cli.commands import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COLUMNS = 140  # of the terminal: wide enough that no table is cut
+SECONDS = 60.0  # for one block
+
+
+# -- reading pages -----------------------------------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    argument: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = re.findall(r"^```(\w+) ?(.*)\n((?:.*\n)*?)```$", page.read_text(), re.MULTILINE)
+    return [Block(*each) for each in found]
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks."""
+    return re.sub(r"^```(?:.*\n)*?```$", "", page.read_text(), flags=re.MULTILINE)
+
+
+def code_words(page: Path) -> list[str]:
+    """What stands between single backticks."""
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(page))
+
+
+def commands_in(block: Block) -> Iterator[tuple[str, list[str]]]:
+    """Each command of a console block, with the lines shown below it."""
+    command, shown = "", list[str]()
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command, shown
+            command, shown = line[2:], []
+        elif line.startswith("> ") and not shown:
+            command += "\n" + line[2:]
+        else:
+            shown.append(line)
+    yield command, shown
+
+
+# -- running them ------------------------------------------------------------------------------------------------------
+
+
+def looks_like(shown: list[str], real: list[str]) -> bool:
+    """Whether what a page shows is what really came."""
+    pattern = ""
+    for line in " ".join("\n".join(shown).split(" ")).strip().splitlines():
+        text = " ".join(line.split())
+        pattern += r"(?:.*\n)*?" if text == "..." else re.escape(text).replace(r"\.\.\.", ".*") + r"\n"
+    text = "".join(" ".join(line.split()) + "\n" for line in "\n".join(real).strip().splitlines())
+    return re.fullmatch(pattern, text) is not None
+
+
+def screen(written: str) -> list[str]:
+    """What is left on a terminal after all its cursor moves: the live display takes its lines away again."""
+    rows, at, column = [""], 0, 0
+    for numbers, letter, text in re.findall(r"\x1b\[([0-9;?]*)([A-Za-z])|(\r|\n|[^\x1b\r\n]+)", written):
+        if letter == "A":
+            at = max(0, at - int(numbers or 1))
+        elif letter == "K":
+            rows[at] = "" if numbers == "2" else rows[at][:column]
+        elif text == "\r":
+            column = 0
+        elif text == "\n":
+            at += 1
+            rows += [""] * (at + 1 - len(rows))
+        elif text:
+            rows[at] = rows[at][:column].ljust(column) + text + rows[at][column + len(text) :]
+            column += len(text)
+    return rows
+
+
+class Reader:
+    """Somebody who does what a page says, in an empty directory."""
+
+    def __init__(self, place: Path, names: dict[str, str]) -> None:
+        self._place = place
+        self._names = names  # as the page has them -> as they are here: hosts and ports
+        self._servers: list[subprocess.Popen[bytes]] = []
+        here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(place), "TERM": "xterm"}
+        self._environment = environment({**here, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"})
+        self._environment.pop("COLUMNS", None)
+
+    def follow(self, page: Path) -> None:
+        """Do it all, from top to bottom."""
+        found = blocks(page)
+        for block, behind in zip(found, [*found[1:], Block("", "", "")], strict=True):
+            shown = behind.text.splitlines() if behind.language == "text" else []
+            match block.language, block.argument:
+                case "console", "background":
+                    self._serve(block)
+                case "console", _:
+                    self._type(block)
+                case "python", _:
+                    self._expect(block.text, shown, self._python(block.text))
+                case "sql", _:
+                    self._expect(block.text, shown, self._sql(block.text))
+                case "toml", name if name:
+                    file = self._place / name
+                    file.parent.mkdir(exist_ok=True)
+                    file.write_text(self._here(block.text))
+
+    def leave(self) -> None:
+        """Stop the servers."""
+        for server in self._servers:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.communicate()
+
+    def _here(self, text: str) -> str:
+        for theirs, ours in self._names.items():
+            text = text.replace(f"https://{theirs}", f"http://{ours}")
+            text = re.sub(rf"\b{re.escape(theirs)}\b", ours, text)
+        # What a search service finds is not allowed to be on this machine, where it stands in for the world.
+        return text.replace("gossamer crawl --query", "gossamer crawl --allow-private 127.0.0.0/8 --query")
+
+    def _there(self, text: str) -> str:
+        for theirs, ours in self._names.items():
+            text = text.replace(f"http://{ours}", f"https://{theirs}") if not theirs.isdecimal() else text
+            text = re.sub(rf"\b{re.escape(ours)}\b", theirs, text)
+        return text
+
+    def _expect(self, what: str, shown: list[str], real: list[str]) -> None:
+        if shown:
+            assert looks_like(shown, real), "\n".join([f"$ {what}", "-- shown:", *shown, "-- real:", *real])
+
+    def _type(self, block: Block) -> None:
+        wanted = list(commands_in(block))
+        parts = self._on_terminal([self._here(command) for command, _ in wanted])
+        for i, (command, shown) in enumerate(wanted):
+            code, written = parts[i]
+            if demo := re.search(r"Crawling http://127\.0\.0\.1:(\d+)/ into", written):
+                self._names.setdefault("8642", demo[1])  # the demo web's port, where that was free
+            real = screen(self._there(written))
+            followed = i + 1 < len(wanted) and wanted[i + 1][0] == "echo $?"
+            assert code == 0 or followed, "\n".join([f"$ {command}", f"ended with {code}:", *real])
+            self._expect(command, shown, real)
+
+    def _on_terminal(self, commands: list[str]) -> list[tuple[int, str]]:
+        """Exit code of each, and what it wrote on the terminal."""
+        mark = "__code=$?; printf '\\036%d\\036' $__code; (exit $__code)"
+        script = "".join(f"{command}\n{mark}\n" for command in commands)
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
+        process = subprocess.Popen(
+            ["bash", "-c", script], cwd=self._place, env=self._environment, stdin=subprocess.DEVNULL, stdout=slave,
+            stderr=slave, start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        written = b""
+        with contextlib.suppress(OSError):  # what Linux answers once nobody has the other end open
+            while chunk := os.read(master, 65536):
+                written += chunk
+        os.close(master)
+        process.wait(SECONDS)
+        texts = written.decode().split("\x1e")
+        return [(int(code), text) for text, code in zip(texts[::2], texts[1::2], strict=False)]
+
+    def _serve(self, block: Block) -> None:
+        [(command, _)] = commands_in(block)
+        ports = re.findall(r"\b\d{4}\b", command)
+        self._names |= {port: str(free_port()) for port in ports}
+        server = subprocess.Popen(
+            ["bash", "-c", f"exec {self._here(command)}"], cwd=self._place, env=self._environment,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._servers.append(server)
+        for port in ports:
+            wait_for(int(self._names[port]))
+
+    def _python(self, code: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", self._here(code)], cwd=self._place, env=self._environment, capture_output=True,
+            text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{code}\n{done.stderr}"
+        return self._there(done.stdout).splitlines()
+
+    def _sql(self, statement: str) -> list[str]:
+        with closing(sqlite3.connect(f"file:{self._place}/web/web.db?mode=ro", uri=True)) as database:
+            rows = database.execute(self._here(statement)).fetchall()
+        return [self._there("|".join("" if value is None else str(value) for value in row)) for row in rows]
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(port: int) -> None:
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < deadline, f"nobody listens on port {port}"
+            time.sleep(0.05)
+        else:
+            return

@@ -1,0 +1,55 @@
+"""A crawl loop with nothing but a fetcher in it, for tests of the fetcher."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from typing import TYPE_CHECKING
+
+from gossamer.config import DEFAULT_ACCEPT, FetchSettings
+from gossamer.fetch.fetcher import Fetcher
+from gossamer.model import Request, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gossamer.config import HostSettings
+    from gossamer.model import FetchResult
+
+LIMITS = FetchSettings(
+    connect_timeout=1.0, timeout=5.0, min_rate=100, min_rate_seconds=1, max_bytes=1 << 20, max_header_bytes=64 << 10
+)
+
+
+class Loop:
+    """A crawl loop with nothing but a fetcher in it."""
+
+    def __init__(self, settings: FetchSettings = LIMITS, hosts: Mapping[str, HostSettings] | None = None) -> None:
+        self.selector = selectors.DefaultSelector()
+        self.fetcher = Fetcher(
+            settings, hosts or {}, accept=DEFAULT_ACCEPT, selector=self.selector, transfers=8, idle_connections=8
+        )
+
+    def turn(self) -> list[FetchResult]:
+        """Once around."""
+        for key, mask in self.selector.select(self.fetcher.next_timeout(time.monotonic())):
+            key.data(mask)
+        self.fetcher.tick(time.monotonic())
+        return self.fetcher.take_results()
+
+    def fetch_all(self, *requests: Request) -> list[FetchResult]:
+        for request in requests:
+            self.fetcher.start(request)
+        done = []
+        while self.fetcher.active_count:
+            done += self.turn()
+        return done
+
+    def fetch(self, url: str, role: Role = Role.PAGE, etag: str = "", last_modified: str = "") -> FetchResult:
+        [fetched] = self.fetch_all(Request(id=1, url=url, role=role, etag=etag, last_modified=last_modified))
+        return fetched
+
+    def close(self) -> None:
+        self.fetcher.close()
+        assert not self.selector.get_map()
+        self.selector.close()

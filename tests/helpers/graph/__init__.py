@@ -1,0 +1,1 @@
+"""Helpers for tests of the link graph and its reports."""

@@ -1,0 +1,27 @@
+"""The demo web, crawled and served: what the pictures of the documentation show."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gossamer.demo import DemoWeb
+from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.web.browser import Serving
+from helpers.web.served_app import App
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def demo_app(directory: Path) -> Iterator[App]:
+    """Crawl and rank Python's own documentation; the app shows it."""
+    with DemoWeb() as demo:
+        crawl(demo.url, directory, *FAST)
+        assert gossamer("rank", "--store", directory).returncode == 0
+        with Serving(directory) as serving:
+            app = App(serving, demo.url)
+            yield app
+            app.client.close()
