@@ -2,7 +2,7 @@
 
 Archives are large, old and often damaged, so this reader holds one record at a time and goes on behind what is broken:
 a record that does not end where the next begins is told, and reading takes up at the next header, or at the next gzip
-member where the compression itself is damaged. (fastwarc and warcio stop there: decision 13.)
+member where the compression itself is damaged. (fastwarc and warcio stop there: decision 11.)
 """
 
 from __future__ import annotations
