@@ -27,7 +27,7 @@ USER gossamer
 ENV GOSSAMER_STORE=/web
 VOLUME /web
 WORKDIR /web
-# As Ctrl-C: the crawl finishes what is in flight and commits.
+# SIGINT, as Ctrl-C: the crawl finishes its running requests and commits.
 STOPSIGNAL SIGINT
 ENTRYPOINT ["gossamer"]
 CMD ["--help"]

@@ -1,10 +1,9 @@
-"""How fast a crawl is, and what it takes: Gossamer with an index, without, and bare, and Scrapy, in turn.
+"""Speed and cost of a crawl: Gossamer with an index, without one, and bare, in turn with Scrapy.
 
-The site is Debian's openjdk-17-doc (10,000 pages, 260 MB), served by nginx on the same machine. Wall time is that of
-the whole process, start to end, the same for all; memory is the proportional set size (PSS) of all its processes
-together, at its highest. Ours run three times to each run of Scrapy's, which takes 14 times as long: ten seconds may
-be good or bad ones of a machine that others use too. Medians count. Needs `.venv-bench` with Scrapy: `make bench` sets
-it up. `--index` compares only with and without an index.
+The site is Debian's openjdk-17-doc (10,000 pages, 260 MB), served by nginx on the same machine. Wall time covers the
+whole process. Memory is the peak proportional set size (PSS) of all its processes together. Gossamer runs three times
+per run of Scrapy, which takes 14 times as long, because the speed of a shared machine varies within seconds. Medians
+count. Needs `.venv-bench` with Scrapy: `make bench` creates it. `--index` compares only with and without an index.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # tests and benchmarks use the same webs
 
-from bench.contest import Contestant, measure, tell  # noqa: E402
-from bench.sample import read_all  # noqa: E402
+from bench.harness.contest import Contestant, measure, print_progress  # noqa: E402
+from bench.harness.site_sample import read_all  # noqa: E402
 
 from gossamer.store.content import decode_text  # noqa: E402
 from webs import debian  # noqa: E402
@@ -37,7 +36,7 @@ from webs.nginx import Nginx, Site  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench.contest import Run
+    from bench.harness.contest import Run
 
 INDEXED, FULL, BARE = "gossamer, index too", "gossamer", "gossamer, no links, no source"
 SCRAPY = "scrapy, links extracted only"
@@ -53,17 +52,17 @@ MOST_INDEX_SIZE_RATIO = 1.5  # to the text
 
 @dataclass(frozen=True, kw_only=True)
 class Indexed:
-    """A crawl, and how large its index is."""
+    """A crawl and the size of its index."""
 
     run: Run
-    index_to_text: float = 0.0  # the size of the index, as part of the text in it
+    index_to_text: float = 0.0  # size of the index divided by that of its text
 
 
 def contestants(pages: int) -> list[Contestant]:
-    """How each is called."""
+    """Return the command of each contestant."""
     gossamer = [str(Path(sys.executable).with_name("gossamer")), "crawl", "--json", "--max-pages", str(pages)]
     gossamer += ["--delay", "0", "--connections", "32"]
-    scrapy = [str(ROOT / ".venv-bench/bin/python"), str(ROOT / "bench/peers/scrapy_links.py")]
+    scrapy = [str(ROOT / ".venv-bench/bin/python"), str(ROOT / "bench/races/peers/scrapy_links.py")]
 
     def ours(*less: str) -> Callable[[str, Path], list[str]]:
         return lambda url, folder: [*gossamer, url, "--store", str(folder / "web"), *less]
@@ -77,7 +76,7 @@ def contestants(pages: int) -> list[Contestant]:
 
 
 def index_to_text(web: Path) -> float:
-    """The bytes of an index by the bytes of the text in it."""
+    """Return the bytes of an index divided by the bytes of its text."""
     size = sum(file.stat().st_size for file in (web / "index").rglob("*") if file.is_file())
     with closing(sqlite3.connect(web / "web.db")) as database:
         texts = (decode_text(body) for (body,) in database.execute("SELECT body FROM texts"))
@@ -85,12 +84,12 @@ def index_to_text(web: Path) -> float:
 
 
 def race(pages: int, runs: int, names: tuple[str, ...]) -> list[Indexed]:
-    """Let the contestants run in turn, each on a fresh store."""
+    """Run the contestants in turn, each on a fresh store."""
     binary, root = debian.find("nginx"), debian.find("openjdk-17-doc")
     if binary is None or root is None:
-        sys.exit("nginx or openjdk-17-doc is not here: run `make test-packages`")
+        sys.exit("nginx or openjdk-17-doc is missing: run `make test-packages`")
     read_all(root)
-    measured = []
+    crawls = []
     with Nginx(binary, {"java": Site(root)}, log=False) as nginx:
         *ours, scrapy = contestants(pages)
         turns = [each for each in (*ours * OURS_PER_RUN, scrapy) if each.name in names]
@@ -99,14 +98,14 @@ def race(pages: int, runs: int, names: tuple[str, ...]) -> list[Indexed]:
                 with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
                     run = measure(contestant, nginx.url("java", "/index.html"), Path(folder))
                     size = index_to_text(Path(folder, "web")) if contestant.name == INDEXED else 0.0
-                measured.append(Indexed(run=run, index_to_text=size))
-                tell(f"{number + 1}/{runs} {measured[-1]}")
-    return measured
+                crawls.append(Indexed(run=run, index_to_text=size))
+                print_progress(f"{number + 1}/{runs} {crawls[-1]}")
+    return crawls
 
 
-def verdict(measured: list[Indexed]) -> dict[str, tuple[float, str, bool]]:
-    """The aims, what was measured, and whether it is enough; medians over the runs."""
-    runs = [each.run for each in measured]
+def verdict(crawls: list[Indexed]) -> dict[str, tuple[float, str, bool]]:
+    """Return the aims with measured medians and whether they are reached."""
+    runs = [each.run for each in crawls]
 
     def median(contestant: str, quantity: str) -> float:
         return float(statistics.median(getattr(run, quantity) for run in runs if run.contestant == contestant))
@@ -117,7 +116,7 @@ def verdict(measured: list[Indexed]) -> dict[str, tuple[float, str, bool]]:
     index_time = median(FULL, "pages_per_second") / median(INDEXED, "pages_per_second")
     aims = {
         "time, index on to off": at_most(index_time, MOST_INDEX_TIME_RATIO),
-        "size, index to text": at_most(max(each.index_to_text for each in measured), MOST_INDEX_SIZE_RATIO),
+        "size, index to text": at_most(max(each.index_to_text for each in crawls), MOST_INDEX_SIZE_RATIO),
     }
     if not any(run.contestant == SCRAPY for run in runs):
         return aims
@@ -133,7 +132,7 @@ def verdict(measured: list[Indexed]) -> dict[str, tuple[float, str, bool]]:
 
 
 def show(runs: list[Run], aims: dict[str, tuple[float, str, bool]]) -> None:
-    """Both tables, for people."""
+    """Print both tables."""
     measured = Table("contestant", "pages", "pages/s", "wall s", "CPU s", "cores", "PSS MB")
     for run in sorted(runs, key=lambda run: run.contestant):
         figures = (run.pages_per_second, run.seconds, run.cpu_seconds, run.cpu_seconds / run.seconds, run.megabytes)

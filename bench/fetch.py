@@ -1,9 +1,9 @@
-"""What a fetched page costs: pages a second and CPU a page of the fetcher alone, from nginx on loopback.
+"""The cost of a fetched page: pages per second and CPU per page of the fetcher alone, from nginx on loopback.
 
 python bench/fetch.py [--root DIRECTORY] [--pages N] [--transfers N]
 
-The CPU counted is this process's, so it is libcurl and every line of Python in the way of a page. nginx and its load do
-not count. Target: at most 0.09 ms a page of 26 kB at 32 transfers.
+Only the CPU of this process counts: libcurl and all Python code that handles a page. nginx does not count. Target: at
+most 0.09 ms per page of 26 kB at 32 transfers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ http {{
 
 @contextlib.contextmanager
 def nginx(root: Path) -> Iterator[str]:
-    """Serve a directory; gives its URL."""
+    """Serve a directory and yield its URL."""
     with tempfile.TemporaryDirectory() as home, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -66,7 +66,7 @@ def wait_for(port: int) -> None:
 
 
 def fetch_all(urls: list[str], transfers: int) -> tuple[int, int]:
-    """Fetch all URLs, `transfers` at a time; how many came, and their bytes."""
+    """Fetch all URLs, `transfers` at a time; return the number of pages and their bytes."""
     selector = selectors.DefaultSelector()
     fetcher = Fetcher(
         FetchSettings(), {}, accept=DEFAULT_ACCEPT, selector=selector, transfers=transfers, idle_connections=transfers
@@ -82,9 +82,9 @@ def fetch_all(urls: list[str], transfers: int) -> tuple[int, int]:
         for key, mask in selector.select(fetcher.next_timeout(time.monotonic())):
             key.data(mask)
         fetcher.tick(time.monotonic())
-        for fetched in fetcher.take_results():
-            pages += fetched.outcome is Outcome.FETCHED
-            size += len(fetched.body)
+        for result in fetcher.take_results():
+            pages += result.outcome is Outcome.FETCHED
+            size += len(result.body)
     fetcher.close()
     selector.close()
     return pages, size
@@ -99,7 +99,7 @@ def main() -> None:
     files = sorted(path.relative_to(options.root).as_posix() for path in options.root.rglob("*.html"))[: options.pages]
     with nginx(options.root) as site:
         urls = [site + file for file in files]
-        fetch_all(urls, options.transfers)  # once for the caches of disk and server
+        fetch_all(urls, options.transfers)  # warms the caches of disk and server
         started, worked = time.perf_counter(), time.process_time()
         pages, size = fetch_all(urls, options.transfers)
         seconds, cpu = time.perf_counter() - started, time.process_time() - worked

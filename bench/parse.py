@@ -1,10 +1,10 @@
-"""Milliseconds per page that parsing takes, by stage, on a folder of HTML pages.
+"""Milliseconds of parsing per page, by stage, on a folder of HTML pages.
 
     python bench/parse.py [FOLDER] [PAGES]
 
-FOLDER is best the unpacked `openjdk-17-doc` (10,000 javadoc pages). The sample is drawn with a fixed seed. Each stage
-is run over the whole sample several times, and the best time counts, because other work on the machine only adds. The
-allocator is set as it is for parser processes; without that, building the trees takes half as long again.
+FOLDER is best the unpacked `openjdk-17-doc` (10,000 javadoc pages). A fixed seed draws the sample. Each stage runs over
+the whole sample several times, and the best time counts, because other work on the machine only adds. The allocator has
+the settings of parser processes; without them, building the trees takes half as long again.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from gossamer.model import ParseJob, Role
 from gossamer.parse.charset import convert_to_utf8
 from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import PageParser
-from gossamer.parse.pool import ALLOCATOR_VARIABLES
 from gossamer.parse.readers.html import read_html
 from gossamer.parse.readers.text import pack_runs, page_runs
+from gossamer.processes.heap import ALLOCATOR_VARIABLES
 from gossamer.urls.canonical import url_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-FOLDER = "/usr/share/doc/openjdk-17-jre-headless/api"  # where Debian puts openjdk-17-doc
+FOLDER = "/usr/share/doc/openjdk-17-jre-headless/api"  # Debian's path of openjdk-17-doc
 PAGES = 400
-SEED = 0  # of the seeds tried, the one whose pages are as large on average as all of openjdk-17-doc (26 kB)
+SEED = 0  # its sample has the mean page size of all of openjdk-17-doc (26 kB)
 PASSES = 7
-MOST_LINKS = 50_000
+MAX_LINKS = 50_000
 
 
 def sample(folder: Path, pages: int) -> list[ParseJob]:
@@ -60,10 +60,10 @@ def milliseconds(stage: Callable[..., Any], inputs: Iterable[Any]) -> float:
     for _ in range(PASSES):
         gc.collect()
         gc.disable()  # as in a parser process
-        began = time.process_time()
+        started = time.process_time()
         for one in inputs:
             stage(one)
-        best = min(best, time.process_time() - began)
+        best = min(best, time.process_time() - started)
         gc.enable()
     return best / len(inputs) * 1000
 
@@ -76,12 +76,12 @@ def main() -> None:
     encode = msgspec.msgpack.Encoder().encode
     compress = zstandard.ZstdCompressor(level=1).compress
     known = lru_cache(8192)(partial(url_digest))
-    documents = [read_html(job.body, job.url, MOST_LINKS) for job in jobs]
+    documents = [read_html(job.body, job.url, MAX_LINKS) for job in jobs]
     texts = [pack_runs(page_runs(document.title, document.description, document.runs)) for document in documents]
 
     print(f"{len(jobs)} pages of {folder}, {sum(map(len, bodies)) / len(jobs) / 1000:.1f} kB each")
     tree = milliseconds(LexborHTMLParser, bodies)
-    read = milliseconds(lambda job: read_html(job.body, job.url, MOST_LINKS), jobs)
+    read = milliseconds(lambda job: read_html(job.body, job.url, MAX_LINKS), jobs)
     stages = {
         "charset": milliseconds(lambda body: convert_to_utf8(body, "text/html"), bodies),
         "tree (Lexbor)": tree,

@@ -1,12 +1,11 @@
-"""How good answers are, for any weights: Cranfield, titles and held-out anchor texts, through the real path.
+"""Quality of search results for any weights: Cranfield, titles and held-out anchor texts, through the real path.
 
-python bench/quality.py                        what `gossamer.search.weights` gives, beside the aims
-python bench/quality.py titles=.4 titles=.6    the same with a weight changed, one line each
+python bench/quality.py                        the weights of `gossamer.search.weights`, beside the aims
+python bench/quality.py titles=.4 titles=.6    the same with a changed weight, one line each
 python bench/quality.py --sweep                the neighbourhood of every weight
 
-Cranfield needs the outside test data beside the project (../shared/suites); titles and anchors need Debian's
-documentation packages (`make test-packages`). Webs are made once and kept under .cache/quality; remove that to make
-them anew.
+Cranfield needs the external test data beside the project (../shared/suites); titles and anchors need Debian's
+documentation packages (`make test-packages`). The webs stay in .cache/quality; remove it to build them again.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))  # what judges answers in tests and here is the same
+sys.path.insert(0, str(HERE.parent / "tests"))  # tests and benchmarks judge results with the same code
 
 from gossamer.search.weights import SECOND_PASS_WEIGHTS, RankWeights  # noqa: E402
 from helpers.search import quality as judging  # noqa: E402
@@ -31,7 +30,7 @@ from webs import debian  # noqa: E402
 from webs.nginx import Nginx, Site  # noqa: E402
 
 CACHE = HERE.parent / ".cache" / "quality"
-ITEMS = 400  # titles, and anchor texts
+ITEMS = 400  # number of titles, and of anchor texts
 FAST = ("--delay", "0", "--connections", "16", "--no-source")
 
 # The aims of issue 3.
@@ -55,18 +54,18 @@ SWEEP = {
 
 
 class Row(NamedTuple):
-    """Weights and how good answers are with them."""
+    """Weights and the scores they reach."""
 
     weights: str
     cranfield: judging.Figures
-    titles: judging.Found
-    anchors: judging.Found
-    deaf: judging.Found  # the same without anchor texts
+    titles: judging.KnownItemScores
+    anchors: judging.KnownItemScores
+    without_anchors: judging.KnownItemScores  # scores without anchor texts
 
     @property
     def gain(self) -> float:
-        """What anchor texts bring."""
-        return self.anchors.mrr / self.deaf.mrr
+        """Return the gain from anchor texts."""
+        return self.anchors.mrr / self.without_anchors.mrr
 
 
 def gossamer(*arguments: str) -> None:
@@ -76,89 +75,89 @@ def gossamer(*arguments: str) -> None:
 def nginx() -> Path:
     binary = debian.find("nginx")
     if binary is None or any(debian.find(package) is None for package in debian.DOCUMENTATION):
-        sys.exit("nginx or Debian's documentation is not here: run `make test-packages`")
+        sys.exit("nginx or Debian's documentation is missing: run `make test-packages`")
     return binary
 
 
 def cranfield_web() -> tuple[judging.Collection, Path, str]:
-    """The collection, its web, and where its pages were."""
+    """Return the collection, its web, and the address of its pages."""
     collection, web, root = judging.cranfield(SUITES / "ir-cranfield"), CACHE / "cranfield", CACHE / "root"
-    told = CACHE / "cranfield.url"
-    if not told.exists():
+    url_file = CACHE / "cranfield.url"
+    if not url_file.exists():
         shutil.rmtree(web, ignore_errors=True)
         root.mkdir(parents=True, exist_ok=True)
         for path, page in collection.pages.items():
             (root / (path.removeprefix("/") or "index.html")).write_text(page)
-        with Nginx(nginx(), {"cranfield": Site(root)}, log=False) as served:
-            gossamer("crawl", served.url("cranfield"), "--store", str(web), *FAST)
-            told.write_text(served.url("cranfield").rstrip("/"))
-    gossamer("index", "--store", str(web))  # it may be there in the format of an older version
-    return collection, web, told.read_text()
+        with Nginx(nginx(), {"cranfield": Site(root)}, log=False) as server:
+            gossamer("crawl", server.url("cranfield"), "--store", str(web), *FAST)
+            url_file.write_text(server.url("cranfield").rstrip("/"))
+    gossamer("index", "--store", str(web))  # the cached index may have an older format
+    return collection, web, url_file.read_text()
 
 
 def documentation_web() -> tuple[Path, list[judging.Item], list[judging.Item]]:
-    """The web of Debian's documentation, its titles, and the anchor texts held out of its index."""
-    web, told = CACHE / "documentation", CACHE / "items.json"
-    if not told.exists():
+    """Return the web of Debian's documentation, its titles, and the anchor texts held out of its index."""
+    web, items_file = CACHE / "documentation", CACHE / "items.json"
+    if not items_file.exists():
         shutil.rmtree(web, ignore_errors=True)
         sites = {package: Site(root) for package in debian.DOCUMENTATION if (root := debian.find(package))}
-        with Nginx(nginx(), sites, log=False) as served:
-            urls = [served.url(site, "/index.html") for site in sites]
+        with Nginx(nginx(), sites, log=False) as server:
+            urls = [server.url(site, "/index.html") for site in sites]
             gossamer("crawl", *urls, "--store", str(web), "--no-index", *FAST)
         items = [judging.titles(web, ITEMS), judging.hold_out_anchors(web, ITEMS)]
         gossamer("rank", "--store", str(web))
-        told.write_bytes(msgspec.json.encode(items))
+        items_file.write_bytes(msgspec.json.encode(items))
     gossamer("index", "--store", str(web))
-    titles, anchors = msgspec.json.decode(told.read_bytes(), type=list[list[judging.Item]])
+    titles, anchors = msgspec.json.decode(items_file.read_bytes(), type=list[list[judging.Item]])
     return web, titles, anchors
 
 
 def judge(weights: str, blend: RankWeights) -> Row:
-    """How good answers are with these weights."""
+    """Score the results with these weights."""
     collection, cranfield, site = cranfield_web()
-    with judging.searcher_of(cranfield, blend) as searcher:
-        figures = judging.ask(collection, searcher, site)
+    with judging.searcher_for(cranfield, blend) as searcher:
+        figures = judging.score_collection(collection, searcher, site)
     web, titles, anchors = documentation_web()
 
-    def found(items: list[judging.Item], with_: RankWeights) -> judging.Found:
-        with judging.searcher_of(web, with_) as searcher:
-            return judging.find(items, searcher)
+    def score(items: list[judging.Item], with_: RankWeights) -> judging.KnownItemScores:
+        with judging.searcher_for(web, with_) as searcher:
+            return judging.score_known_items(items, searcher)
 
     without = msgspec.structs.replace(blend, anchors=0.0)
-    return Row(weights, figures, found(titles, blend), found(anchors, blend), found(anchors, without))
+    return Row(weights, figures, score(titles, blend), score(anchors, blend), score(anchors, without))
 
 
 def variants(arguments: argparse.Namespace) -> list[tuple[str, RankWeights]]:
-    """The weights to judge."""
-    asked = arguments.weights or (
+    """Return the weights to judge."""
+    changes = arguments.weights or (
         [f"{name}={value}" for name in SWEEP for value in SWEEP[name]] if arguments.sweep else []
     )
-    changed = [(each, *each.split("=", 1)) for each in asked]
+    changed = [(each, *each.split("=", 1)) for each in changes]
     return [("as they are", SECOND_PASS_WEIGHTS)] + [
         (each, msgspec.structs.replace(SECOND_PASS_WEIGHTS, **{name: float(value)})) for each, name, value in changed
     ]
 
 
-def told(row: Row) -> dict[str, object]:
-    """A row as JSON."""
+def to_json(row: Row) -> dict[str, object]:
+    """Return a row as JSON."""
     return {
         "weights": row.weights,
         "cranfield": row.cranfield._asdict(),
         "titles": row.titles._asdict(),
         "anchors": row.anchors._asdict(),
-        "without_anchors": row.deaf._asdict(),
+        "without_anchors": row.without_anchors._asdict(),
         "anchor_gain": row.gain,
     }
 
 
 def line(row: Row) -> str:
-    """A row for people."""
+    """Return a row as a line of text."""
     figures = (*row.cranfield[:3], row.titles.first, row.titles.ten, row.anchors.mrr, row.gain)
     return f"{row.weights:16}" + "".join(f"{figure:9.4f}" for figure in figures)
 
 
 def is_enough(row: Row) -> bool:
-    """Whether the aims are reached."""
+    """Return whether the aims are reached."""
     return (
         row.cranfield.map >= LEAST_MAP
         and row.cranfield.ndcg10 >= LEAST_NDCG10
@@ -180,7 +179,7 @@ def main() -> int:
     rows = []
     for name, blend in variants(arguments):
         rows.append(judge(name, blend))
-        print(json.dumps(told(rows[-1])) if arguments.json else line(rows[-1]), flush=True)
+        print(json.dumps(to_json(rows[-1])) if arguments.json else line(rows[-1]), flush=True)
     return 0 if is_enough(rows[0]) else 1
 
 

@@ -1,11 +1,12 @@
-"""How long each report takes, and what libraries for near duplicates and HTML errors were chosen from.
+"""The time of each report, and the comparison behind the choice of libraries.
 
     python bench/reports.py                     # a generated web of 20,000 pages and a million links; two minutes
     python bench/reports.py --web web           # a web of your own
     python bench/reports.py --libraries         # needs: pip install datasketch simhash html5lib justhtml
 
-The pages are synthetic: 250 words of Zipf's frequencies, one in twenty nearly a copy of an earlier page, 50 links each:
-20 of navigation, the others in the text. Memory is the peak of this process, without those that look into pages.
+The libraries find near duplicates and HTML errors. Pages are synthetic: 250 words of Zipf's frequencies, one page in
+twenty nearly a copy of an earlier one, 50 links each: 20 in the navigation, the others in the text. Memory is the peak
+of this process, without the inspection processes.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def admit(candidates: Sequence[Candidate]) -> list[Admission]:
 
 
 class Pages:
-    """A site that is made as it is visited."""
+    """A site generated during its visits."""
 
     def __init__(self, pages: int) -> None:
         self._pages = pages
@@ -101,10 +102,10 @@ class Pages:
             f"{self._random.choice(VOCABULARY)} {self._random.choice(VOCABULARY)}" for _ in range(LINKS - NAVIGATION)
         ]
         urls = [url_of(target) for target in targets]
-        places = [int(Position.NAV)] * NAVIGATION + [int(Position.CONTENT)] * (LINKS - NAVIGATION)
+        positions = [int(Position.NAV)] * NAVIGATION + [int(Position.CONTENT)] * (LINKS - NAVIGATION)
         return Links(
             list(map(digest_of, urls)), urls, [int(Kind.HYPERLINK)] * LINKS, [True] * LINKS, anchors, [1] * LINKS,
-            [""] * LINKS, places,
+            [""] * LINKS, positions,
         )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def measure(store: Store) -> None:
 
 
 def libraries(store: Store, pages: int = 300) -> None:
-    """Milliseconds a page, on the web's own first pages."""
+    """Print milliseconds per page, on the web's own first pages."""
     import datasketch  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
     import html5lib  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415
     import justhtml  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
@@ -155,7 +156,7 @@ def libraries(store: Store, pages: int = 300) -> None:
 
     errors: Counter[str] = Counter()
 
-    def told(name: str, parse: Callable[[bytes], Sequence[object]]) -> Callable[[], None]:
+    def count_errors(name: str, parse: Callable[[bytes], Sequence[object]]) -> Callable[[], None]:
         def run() -> None:
             errors[name] = sum(len(parse(source)) for source in sources)
 
@@ -170,9 +171,9 @@ def libraries(store: Store, pages: int = 300) -> None:
         "rensa": lambda: minhash_signatures(runs),
         "datasketch": minhash,
         "simhash": lambda: [simhash.Simhash(text.split()) for text in texts],
-        "html5ever": told("html5ever", lambda source: _parse(source).errors()),
-        "html5lib": told("html5lib", by_html5lib),
-        "justhtml": told("justhtml", lambda source: justhtml.JustHTML(source, collect_errors=True).errors),
+        "html5ever": count_errors("html5ever", lambda source: _parse(source).errors()),
+        "html5lib": count_errors("html5lib", by_html5lib),
+        "justhtml": count_errors("justhtml", lambda source: justhtml.JustHTML(source, collect_errors=True).errors),
     }.items():
         started = time.perf_counter()
         run()
@@ -186,10 +187,10 @@ def main() -> None:
     parser.add_argument("--libraries", action="store_true", help="compare libraries instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        place = options.web or str(Path(directory) / "web")
+        location = options.web or str(Path(directory) / "web")
         if not options.web:
-            generate(place, options.pages)
-        store = open_store(place, read_only=True)
+            generate(location, options.pages)
+        store = open_store(location, read_only=True)
         (libraries if options.libraries else measure)(store)
         store.close()
 

@@ -1,14 +1,14 @@
-"""Gossamer beside the others, in one run: crawling, the machine's cores, politeness, search, the link graph.
+"""Gossamer beside other programs, in one run: crawling, cores, politeness, search, the link graph.
 
     python bench/run.py                    # quick: a part of the site, few runs, within ten minutes
     python bench/run.py --full             # the whole site, more runs, Spider too: some forty minutes
     python bench/run.py --only crawl --pages 300 --runs 1
     python bench/run.py --only generated --shape pages=20000,links=20,latency=0.05,errors=0.01
 
-`make bench` sets up what it needs first. The report goes to `bench/results/` as JSON and Markdown. The full run also
-writes its opening into `bench/results/README.md` and three ratios into the project's README. A part that fails, or an
-interruption, costs none of the others: what was measured is written, and the report says what is missing. The exit code
-is 1 when a part failed, 130 when it was interrupted, and with --check also 1 when an aim was missed.
+`make bench` sets up its requirements. The report goes to `bench/results/` as JSON and Markdown. The full run also
+writes its opening into `bench/results/README.md` and three ratios into the project's README. A failed part or an
+interruption costs none of the others: the run writes all measurements, and the report lists what is missing. The exit
+code is 1 when a part failed, 130 after an interruption, and with --check also 1 when an aim was missed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # tests and benchmarks use the same webs
 
-from bench import crawl_race, graph_race, limits, report, search_race  # noqa: E402
-from bench.contest import end_in_order, tell  # noqa: E402
+from bench.harness import report  # noqa: E402
+from bench.harness.contest import exit_cleanly_on_sigterm, print_progress  # noqa: E402
+from bench.races import crawl as crawl_race  # noqa: E402
+from bench.races import graph as graph_race  # noqa: E402
+from bench.races import limits  # noqa: E402
+from bench.races import search as search_race  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.markdown import Markdown  # noqa: E402
 
@@ -34,34 +38,34 @@ from webs.generated import Shape  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bench.report import Section
+    from bench.harness.report import Section
 
 
 class Scale(NamedTuple):
-    """How much of everything."""
+    """The amount of work of each part."""
 
     pages: int  # 0: all
     runs: int
-    patience: float  # seconds that a contestant has for all its runs of one part; one run it has in any case
+    patience: float  # seconds of a contestant for all its runs of one part; it always gets one run
     generated: Shape
     hosts: int
     pages_a_host: int
-    passes: int  # of the questions
+    passes: int  # over the questions
     graph: str
     full: bool
 
 
-# No errors: Gossamer tries again later what answers 500, the others were told not to, and that would be other work.
+# No errors, because Gossamer retries pages that respond with 500 and the others do not.
 QUICK = Scale(2_000, 2, 100.0, Shape(pages=1_000, latency=0.02), 500, 15, 3, "tiny", full=False)
 FULL = Scale(0, 3, 700.0, Shape(pages=4_000, latency=0.02), 500, 30, 5, "small", full=True)
 DELAY = 1.0  # seconds
 
 
 class Part(NamedTuple):
-    """A part of the whole."""
+    """A part of the benchmark."""
 
     run: Callable[[Scale], Section]
-    quick: float  # seconds that it takes on two cores, roughly
+    quick: float  # rough seconds on two cores
     full: float
 
 
@@ -78,59 +82,59 @@ PARTS = {
 
 
 class Measured(NamedTuple):
-    """What came of it."""
+    """The results of all parts."""
 
     sections: list[Section]
-    missing: dict[str, str]  # parts, and why
+    missing: dict[str, str]  # part -> reason
     interrupted: bool = False
 
 
 def run(parts: list[str], scale: Scale) -> Measured:
-    """The parts, one after the other, each with the time it took."""
+    """Run the parts in order, and record the time of each."""
     measured = Measured([], {})
     for number, part in enumerate(parts):
         left = sum(PARTS[each].full if scale.full else PARTS[each].quick for each in parts[number:])
-        tell(f"== {part} ({number + 1} of {len(parts)}); about {max(1, round(left / 60))} min left in all")
+        print_progress(f"== {part} ({number + 1} of {len(parts)}); about {max(1, round(left / 60))} min left in all")
         started = time.monotonic()
         try:
             section = PARTS[part].run(scale)
         except KeyboardInterrupt:
             measured.missing.update(dict.fromkeys(parts[number:], "interrupted"))
             return measured._replace(interrupted=True)
-        except (Exception, SystemExit) as fault:  # noqa: BLE001 - of whatever kind, told, and no reason to lose the rest
+        except (Exception, SystemExit) as fault:  # noqa: BLE001 - a fault of one part must not lose the others
             measured.missing[part] = f"{type(fault).__name__}: {fault}"
-            tell(traceback.format_exc())
+            print_progress(traceback.format_exc())
             continue
         measured.sections.append(dataclasses.replace(section, seconds=time.monotonic() - started))
-        tell(f"== {part}: {measured.sections[-1].seconds:.0f} s")
+        print_progress(f"== {part}: {measured.sections[-1].seconds:.0f} s")
     return measured
 
 
 def publish(measured: Measured, mode: str, command: str, *, keep: bool) -> None:
-    """Write it where it belongs, and show it."""
-    told = report.markdown(measured.sections, mode, command, measured.missing)
+    """Write the report where it belongs, and print it."""
+    text = report.markdown(measured.sections, mode, command, measured.missing)
     if keep:
         report.write(measured.sections, mode, command, measured.missing)
         if mode == "full":
-            report.put_between(report.PAGE, "bench", report.opening(told))
+            report.put_between(report.PAGE, "bench", report.opening(text))
             if ratios := report.ratios(measured.sections, command):
                 report.put_between(report.README, "bench", ratios)
-    Console().print(Markdown(told))
+    Console().print(Markdown(text))
 
 
 def shape(text: str) -> Shape:
-    """`pages=20000,latency=0.05` -> a shape."""
-    named = dict(part.split("=", 1) for part in text.split(","))
+    """Parse `pages=20000,latency=0.05` into a shape."""
+    values = dict(part.split("=", 1) for part in text.split(","))
     usual = dataclasses.asdict(Shape())
-    return Shape(**{name: type(usual[name])(value) for name, value in named.items()})
+    return Shape(**{name: type(usual[name])(value) for name, value in values.items()})
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="all of it")
-    parser.add_argument("--only", action="append", choices=PARTS, help="this part (may be repeated)")
+    parser.add_argument("--full", action="store_true", help="run everything")
+    parser.add_argument("--only", action="append", choices=PARTS, help="only this part (repeatable)")
     parser.add_argument("--pages", type=int, help="pages of the real site; 0: all")
-    parser.add_argument("--runs", type=int, help="times that each contestant runs")
+    parser.add_argument("--runs", type=int, help="runs of each contestant")
     parser.add_argument("--shape", type=shape, help="of the generated web: " + ", ".join(Shape.__dataclass_fields__))
     parser.add_argument("--check", action="store_true", help="exit code 1 when an aim is missed")
     options = parser.parse_args()
@@ -142,7 +146,7 @@ def main() -> int:
     mode = "full" if options.full else "quick"
     keep = options.only is None and scale in {QUICK, FULL} and bool(measured.sections)
     publish(measured, mode, f"make bench{' ARGS=--full' if options.full else ''}", keep=keep)
-    tell(f"{time.monotonic() - started:.0f} s in all")
+    print_progress(f"{time.monotonic() - started:.0f} s in all")
     missed = [aim.name for section in measured.sections for aim in section.aims if not aim.reached]
     if measured.interrupted:
         return 130
@@ -150,5 +154,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    end_in_order()
+    exit_cleanly_on_sigterm()
     sys.exit(main())

@@ -1,10 +1,10 @@
-"""What a page costs in each part, measured on a web that was crawled, and what that comes to at other sizes.
+"""The cost of a page in each part, measured on a crawled web, and extrapolated to other sizes.
 
     python bench/scale.py --store web [--postgres postgresql://…] [--write]
 
-The web is copied to PostgreSQL (a server of its own unless one is named) and both stores are looked into. The
-arithmetic is what stands in `at_size`; what it takes for granted (how the web at large differs from the one measured,
-machines, prices) stands in `Assumed`, to be changed. `--write` puts the tables into docs/explanation/scale.md.
+The script copies the web to PostgreSQL (its own server unless one is given) and measures both stores. `at_size`
+contains the arithmetic. `Assumed` contains the assumptions: how the web at large differs from the measured one,
+machines, prices. `--write` puts the tables into docs/explanation/scale.md.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import psycopg
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
 
-from bench.contest import end_in_order  # noqa: E402
-from bench.report import ROOT, machine, put_between, table  # noqa: E402
+from bench.harness.contest import exit_cleanly_on_sigterm  # noqa: E402
+from bench.harness.report import ROOT, machine, put_between, table  # noqa: E402
 
 from gossamer.store.postgres.location import parse_postgres_location  # noqa: E402
 from gossamer.wiring import copy_web  # noqa: E402
@@ -40,51 +40,51 @@ DAY = 86_400
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What was found in a web. Sizes in bytes."""
+    """Figures of a crawled web. Sizes in bytes."""
 
-    pages: int  # of how many it was measured
-    known: float  # URLs that became known, a page
-    links: float  # a page
-    wire: float  # source of a page, compressed: about what comes over the network
-    sqlite: float  # a page, everything
+    pages: int  # number of measured pages
+    known: float  # URLs that became known, per page
+    links: float  # per page
+    wire: float  # source of a page, compressed: about its network traffic
+    sqlite: float  # whole store, per page
     postgres: float  # the same
-    bodies: float  # of that: sources and texts
-    resource: float  # in PostgreSQL: a URL that is known, with its indexes
+    bodies: float  # part of that: sources and texts
+    resource: float  # in PostgreSQL: a known URL, with its indexes
     link: float  # ... a link, with its indexes
-    index: float  # a page
-    copied: float  # rows a second, to PostgreSQL and read again
+    index: float  # per page
+    copied: float  # rows per second, copied to PostgreSQL and verified
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """What is not measured by this command."""
+    """Figures that this command does not measure."""
 
-    bigger: float = 4.0  # pages of the web at large, beside those of documentation
-    known: float = 10.0  # URLs that become known for each page that is visited
-    cpu: float = 2.7e-3  # seconds of a core that a page takes, all stages together (`make profile`)
-    busy: float = 0.5  # share of its cores that a crawler keeps busy: hosts make it wait
+    bigger: float = 4.0  # size of pages of the web at large, relative to documentation
+    known: float = 10.0  # URLs that become known per visited page
+    cpu: float = 2.7e-3  # seconds of a core per page, all stages together (`make profile`)
+    busy: float = 0.5  # share of its cores that a crawler uses, because it waits for hosts
     pause: float = 2.0  # seconds between two pages of one host
-    submits: float = 1_000.0  # visits a second that one PostgreSQL takes (`python bench/writers.py`)
-    days: float = 30.0  # in which everything is to be visited once
-    cores: int = 16  # of a machine
-    disk: float = 8 * TB  # of a machine that stores
-    copies: int = 2  # of the store and of the index, so that a machine may break
-    rank: float = 24.0  # bytes of memory a link, to rank (docs/explanation/link-graph.md)
-    core_hour: float = 0.04  # dollars, with its memory
+    submits: float = 1_000.0  # visits per second that one PostgreSQL writes (`python bench/writers.py`)
+    days: float = 30.0  # in which every page is visited once
+    cores: int = 16  # per machine
+    disk: float = 8 * TB  # per storage machine
+    copies: int = 2  # of the store and of the index, so that a machine may fail
+    rank: float = 24.0  # bytes of memory per link, to rank (docs/explanation/link-graph.md)
+    core_hour: float = 0.04  # dollars, including its memory
     gigabyte_month: float = 0.08  # dollars, solid-state
-    body_month: float = 0.02  # dollars a gigabyte where it is cheap and slow: sources and texts
+    body_month: float = 0.02  # dollars per gigabyte of cheap, slow storage: sources and texts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What a size needs."""
+    """The needs of a size."""
 
-    rate: float  # pages a second
+    rate: float  # pages per second
     hosts: float  # visited at the same time
     crawlers: float  # machines
     network: float  # bits a second
     databases: float  # PostgreSQL servers that write
-    rows: float  # bytes of the store but sources and texts, all copies
+    rows: float  # bytes of the store without sources and texts, all copies
     bodies: float  # bytes of sources and texts
     index: float  # bytes
     rank: float  # bytes of memory
@@ -92,7 +92,7 @@ class Need:
 
 
 def at_size(pages: int, one: Measured, by: Assumed) -> Need:
-    """The arithmetic."""
+    """Compute the needs of a number of pages."""
     rate = pages / (by.days * DAY)
     crawlers = rate * by.cpu * by.bigger / by.busy / by.cores
     bodies = pages * one.bodies * by.bigger
@@ -100,11 +100,11 @@ def at_size(pages: int, one: Measured, by: Assumed) -> Need:
     index = pages * one.index * by.bigger
     databases = max(rate / by.submits, (rows + bodies) / by.disk)
     core_hours = (crawlers + databases * by.copies) * by.cores * by.days * 24
-    kept = ((rows + index) * by.gigabyte_month + bodies * by.body_month) * by.copies / GB
+    storage_dollars = ((rows + index) * by.gigabyte_month + bodies * by.body_month) * by.copies / GB
     return Need(
         rate=rate, hosts=rate * by.pause, crawlers=crawlers, network=rate * one.wire * by.bigger * 8,
         databases=databases, rows=rows * by.copies, bodies=bodies * by.copies, index=index * by.copies,
-        rank=pages * one.links * by.rank, dollars=core_hours * by.core_hour + kept,
+        rank=pages * one.links * by.rank, dollars=core_hours * by.core_hour + storage_dollars,
     )  # fmt: skip
 
 
@@ -123,30 +123,31 @@ def measure(store: Path, postgres: str) -> Measured:
     copied = copy_web(str(store), postgres, lambda _: None)
     seconds = time.perf_counter() - started
     index = sum(file.stat().st_size for file in (store / "index").rglob("*") if file.is_file())
-    there = sizes_in(postgres)
+    table_sizes = sizes_in(postgres)
     return Measured(
         pages=pages, known=known / pages, links=links / pages, wire=source / pages, sqlite=(used - free) * size / pages,
-        postgres=sum(there.values()) / pages, bodies=(there["sources"] + there["texts"]) / pages,
-        resource=(there["resources"] + there["backlinks"]) / known, link=there["links"] / links, index=index / pages,
-        copied=copied.rows / seconds,
+        postgres=sum(table_sizes.values()) / pages,
+        bodies=(table_sizes["sources"] + table_sizes["texts"]) / pages,
+        resource=(table_sizes["resources"] + table_sizes["backlinks"]) / known, link=table_sizes["links"] / links,
+        index=index / pages, copied=copied.rows / seconds,
     )  # fmt: skip
 
 
 def sizes_in(postgres: str) -> dict[str, int]:
-    """Bytes of each table of a web in PostgreSQL, with its indexes."""
-    place = parse_postgres_location(postgres)
+    """Return the bytes of each table of a web in PostgreSQL, with its indexes."""
+    location = parse_postgres_location(postgres)
     sql = """
         SELECT relname, pg_total_relation_size(c.oid) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
         WHERE relkind = 'r' AND nspname = %s"""
-    with psycopg.connect(place.connection) as db:
-        return dict(db.execute(sql, (place.schema,)).fetchall())
+    with psycopg.connect(location.connection) as db:
+        return dict(db.execute(sql, (location.schema,)).fetchall())
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+# -- report ------------------------------------------------------------------------------------------------------------
 
 
-def scaled(number: float, units: Sequence[tuple[float, str]]) -> str:
-    """A number with the greatest unit that leaves something before the point."""
+def with_unit(number: float, units: Sequence[tuple[float, str]]) -> str:
+    """Format a number with the largest unit that leaves a digit before the point."""
     for size, name in units:
         if number >= size:
             return f"{number / size:,.3g} {name}".rstrip()
@@ -154,11 +155,11 @@ def scaled(number: float, units: Sequence[tuple[float, str]]) -> str:
 
 
 def size(number: float) -> str:
-    return scaled(number, ((PB, "PB"), (TB, "TB"), (GB, "GB"), (10**6, "MB"), (KB, "KB")))
+    return with_unit(number, ((PB, "PB"), (TB, "TB"), (GB, "GB"), (10**6, "MB"), (KB, "KB")))
 
 
 def amount(number: float) -> str:
-    """Of machines: never less than one."""
+    """Format a number of machines, at least one."""
     return f"{max(1, round(number)):,}"
 
 
@@ -176,11 +177,11 @@ def per_page(one: Measured) -> str:
 
 
 def at_sizes(one: Measured, by: Assumed) -> str:
-    told: dict[str, Callable[[Need], str]] = {
+    columns: dict[str, Callable[[Need], str]] = {
         f"pages a second, in {by.days:.0f} days": lambda need: f"{need.rate:,.0f}",
         "hosts visited at the same time": lambda need: amount(need.hosts),
         "crawler machines": lambda need: amount(need.crawlers),
-        "network": lambda need: scaled(need.network, ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))),
+        "network": lambda need: with_unit(need.network, ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))),
         "PostgreSQL servers that write": lambda need: amount(need.databases),
         "store: rows": lambda need: size(need.rows),
         "store: sources and texts": lambda need: size(need.bodies),
@@ -189,36 +190,36 @@ def at_sizes(one: Measured, by: Assumed) -> str:
         "dollars for the first month": lambda need: f"{float(f'{need.dollars:.1g}'):,.0f}",
     }
     needs = [at_size(pages, one, by) for pages in SIZES.values()]
-    rows = [(name, *(tell(need) for need in needs)) for name, tell in told.items()]
+    rows = [(name, *(format_need(need) for need in needs)) for name, format_need in columns.items()]
     return table(("", *(f"{name} pages" for name in SIZES)), rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, required=True, help="a web that was crawled, with its index")
-    parser.add_argument("--postgres", help="where a copy may be made; without: a server of its own")
+    parser.add_argument("--postgres", help="where to make a copy (default: its own server)")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     with ExitStack() as stack:
         one = measure(options.store, options.postgres or _own_server(stack))
-    told = (
+    text = (
         f"`python bench/scale.py`, on {one.pages:,} pages; {one.copied:,.0f} rows a second were copied from SQLite to"
         f" PostgreSQL and read again ({machine()['processor']}).\n\n{per_page(one)}"
     )
-    print(f"{told}\n{at_sizes(one, Assumed())}")
+    print(f"{text}\n{at_sizes(one, Assumed())}")
     if options.write:
-        put_between(PAGE, "page", told)
+        put_between(PAGE, "page", text)
         put_between(PAGE, "sizes", at_sizes(one, Assumed()))
 
 
 def _own_server(stack: ExitStack) -> str:
-    from helpers.store.postgres_server import new_place, start  # noqa: PLC0415 - not where a server was named
+    from helpers.store.postgres_server import new_location, start  # noqa: PLC0415 - not needed with --postgres
 
     server = start(f"scale-{os.getpid()}")
     stack.callback(server.cleanup)
-    return new_place(server)
+    return new_location(server)
 
 
 if __name__ == "__main__":
-    end_in_order()  # no server is left behind
+    exit_cleanly_on_sigterm()  # leaves no server behind
     main()

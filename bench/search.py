@@ -1,14 +1,14 @@
-"""How fast answers are: 1,000 mixed questions on 16,000 real pages, and SQLite's FTS5 over the same text beside it.
+"""Search latency: 1,000 mixed queries on 16,000 real pages, beside SQLite's FTS5 over the same text.
 
-The web is Debian's documentation of Java, Python, PostgreSQL and C++ (the last is fetched for this alone), crawled from
-nginx on this machine, ranked and indexed. Questions are made from the pages' own words by a fixed seed: one, two and
-three words, phrases, exclusion, site: and whole titles. Each is answered as `gossamer serve` does it, with the second
-pass and ten snippets, in one process. FTS5 only has to retrieve the first ten, and so does the index then.
+The web is Debian's documentation of Java, Python, PostgreSQL and C++ (fetched only for this), crawled from nginx on
+this machine, ranked and indexed. A fixed seed draws queries from the pages' own words: one, two and three words,
+phrases, exclusion, site: and whole titles. The searcher answers each as `gossamer serve` does, with the second pass and
+ten snippets, in one process. FTS5 only retrieves the first ten, and in that comparison so does the index.
 
-All are asked in five passes, each with a searcher that remembers nothing of the one before, and of each question the
-least time counts: other work on the machine, and on its neighbours, only adds. What single passes had is shown too.
+Five passes ask all queries, each with a searcher without caches, and the least time of each query counts, because other
+work on the machine only adds. The table also shows the medians of single passes.
 
-The web is kept under .cache/search; remove that to make it anew.
+The web stays in .cache/search; remove it to build it again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))  # the webs for tests and for measuring are the same
+sys.path.insert(0, str(HERE.parent / "tests"))  # tests and benchmarks use the same webs
 
 from gossamer.index.analyze import get_analyzer  # noqa: E402
 from gossamer.index.documents import indexed_runs  # noqa: E402
@@ -52,16 +52,16 @@ CACHE = HERE.parent / ".cache" / "search"
 QUESTIONS = 1_000
 SEED = 7
 PASSES = 5
-DEEP = 500  # the page that shows whether deep pages stay quick
+DEEP = 500  # a result page far down
 
 # The aims of issue 3.
 LEAST_PAGES = 15_000
-MOST_MEDIAN, MOST_99 = 3.0, 25.0  # milliseconds
+MAX_MEDIAN, MAX_99 = 3.0, 25.0  # milliseconds
 LEAST_RATIO = 8.0
 
 
 class Aim(NamedTuple):
-    """Something measured, and what it has to be."""
+    """A measurement and its required value."""
 
     name: str
     measured: float
@@ -70,11 +70,13 @@ class Aim(NamedTuple):
 
 
 def make_web() -> Path:
-    """The web of all documentation, made once."""
+    """Build the web of all documentation once."""
     web, ready = CACHE / "web", CACHE / "ready"
     gossamer = str(Path(sys.executable).with_name("gossamer"))
     if ready.exists():
-        subprocess.run([gossamer, "index", "--store", str(web)], check=True, stdout=subprocess.DEVNULL)  # its format
+        subprocess.run(
+            [gossamer, "index", "--store", str(web)], check=True, stdout=subprocess.DEVNULL
+        )  # updates an older index format
         return web
     shutil.rmtree(CACHE, ignore_errors=True)
     CACHE.mkdir(parents=True)
@@ -82,7 +84,7 @@ def make_web() -> Path:
     sites = {package: Site(root) for package in (*debian.DOCUMENTATION, *debian.MORE) if (root := debian.find(package))}
     binary = debian.find("nginx")
     if binary is None or len(sites) < len(debian.DOCUMENTATION) + len(debian.MORE):
-        sys.exit("nginx or Debian's documentation is not here: run `make test-packages`")
+        sys.exit("nginx or Debian's documentation is missing: run `make test-packages`")
     with Nginx(binary, sites, log=False) as nginx:
         urls = [nginx.url(site, "/index.html") for site in sites]
         fast = ("--delay", "0", "--connections", "16", "--no-source")
@@ -96,15 +98,15 @@ def make_web() -> Path:
 
 
 def make_questions(texts: dict[int, str], titles: list[str], hosts: list[str]) -> list[str]:
-    """Questions as people ask them, out of what stands in the pages: neighbouring words, so that most have answers."""
-    lot = random.Random(SEED)
+    """Draw queries from the text of the pages: neighbouring words, so that most have results."""
+    chance = random.Random(SEED)
     pages = sorted(texts)
 
     def words(count: int) -> list[str]:
         while True:
-            page = texts[lot.choice(pages)].split()
+            page = texts[chance.choice(pages)].split()
             if len(page) > count:
-                start = lot.randrange(len(page) - count)
+                start = chance.randrange(len(page) - count)
                 if all(word.isalnum() for word in page[start : start + count]):
                     return page[start : start + count]
 
@@ -117,8 +119,8 @@ def make_questions(texts: dict[int, str], titles: list[str], hosts: list[str]) -
         lambda: " ".join(words(1) + words(1)),
         lambda: f'"{" ".join(words(2))}"',
         lambda: f"{words(1)[0]} -{words(1)[0]}",
-        lambda: f"{words(1)[0]} site:{lot.choice(hosts)}",
-        lambda: lot.choice(titles),
+        lambda: f"{words(1)[0]} site:{chance.choice(hosts)}",
+        lambda: chance.choice(titles),
     ]
     return [kinds[number % len(kinds)]() for number in range(QUESTIONS)]
 
@@ -127,23 +129,23 @@ def make_questions(texts: dict[int, str], titles: list[str], hosts: list[str]) -
 
 
 def milliseconds(call: Callable[[], object]) -> float:
-    """How long a call takes."""
+    """Return the time of a call."""
     started = time.perf_counter()
     call()
     return (time.perf_counter() - started) * 1000
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which a share of them lies."""
+    """Return the value below which a share of the values lies."""
     return sorted(values)[min(len(values) - 1, round(share * len(values)))]
 
 
 def full_text_search(texts: dict[int, str]) -> sqlite3.Connection:
-    """FTS5 with the very terms that the index holds, in memory, optimised."""
+    """Return FTS5 in memory, optimised, with the same terms as the index."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE pages USING fts5 (body, content = '')")
-    how = get_analyzer("english")
-    terms = ((id_, how.terms(text)) for id_, text in texts.items())
+    analyzer = get_analyzer("english")
+    terms = ((id_, analyzer.terms(text)) for id_, text in texts.items())
     database.executemany("INSERT INTO pages (rowid, body) VALUES (?, ?)", terms)
     database.execute("INSERT INTO pages (pages) VALUES ('optimize')")
     database.commit()
@@ -151,7 +153,7 @@ def full_text_search(texts: dict[int, str]) -> sqlite3.Connection:
 
 
 def first_ten(index: IndexReader, database: sqlite3.Connection, words: Sequence[str]) -> tuple[float, float]:
-    """Median times of one-word questions: the index, and FTS5."""
+    """Return median times of one-word queries: the index, and FTS5."""
     languages = index.languages()
     queries = [(parse_query(word, languages).query, get_analyzer("english").terms(word)) for word in words]
     best = "SELECT rowid FROM pages WHERE pages MATCH ? ORDER BY rank LIMIT 10"
@@ -161,32 +163,34 @@ def first_ten(index: IndexReader, database: sqlite3.Connection, words: Sequence[
 
 
 def prepare(store: Store, index: IndexReader) -> tuple[list[str], sqlite3.Connection]:
-    """The questions, and FTS5 over the same text; the pages are let go of, for a search does not hold them either."""
+    """Return the queries, and FTS5 over the same text; drop the pages, which a search does not hold either."""
     ids = list(index.ids())
-    rows = {id_: row for at in range(0, len(ids), 500) for id_, row in store.documents(ids[at : at + 500]).items()}
+    rows = {
+        id_: row for start in range(0, len(ids), 500) for id_, row in store.documents(ids[start : start + 500]).items()
+    }
     texts = {id_: _text(row.text) for id_, row in rows.items()}
     titles, hosts = ({getattr(row, name) for row in rows.values()} for name in ("title", "host"))
     return make_questions(texts, sorted(titles - {""}), sorted(hosts)), full_text_search(texts)
 
 
-def ask(store: Store, place: str, questions: Sequence[str]) -> list[float]:
-    """How long each question takes somebody who has just opened the web."""
-    with closing(open_searcher(store, place)) as searcher:
+def ask(store: Store, location: str, questions: Sequence[str]) -> list[float]:
+    """Return the time of each query for a newly opened web."""
+    with closing(open_searcher(store, location)) as searcher:
         for question in questions[:50]:
-            searcher.search(question)  # what is read for the first time comes from the disk
+            searcher.search(question)  # first reads come from the disk
         return [milliseconds(lambda: searcher.search(question)) for question in questions]  # noqa: B023 - called at once
 
 
 def measure(web: Path) -> list[Aim]:
-    """All of it."""
-    place = str(web)
-    with closing(open_store(place, read_only=True)) as store, closing(open_index(place)) as index:
+    """Run all measurements."""
+    location = str(web)
+    with closing(open_store(location, read_only=True)) as store, closing(open_index(location)) as index:
         questions, database = prepare(store, index)
         keep_memory()  # as the server does
-        gc.freeze()  # likewise; and what was prepared here is none of the search's
-        passes = [ask(store, place, questions) for _ in range(PASSES)]
-        times = [min(of_one) for of_one in zip(*passes, strict=True)]
-        with closing(open_searcher(store, place)) as searcher:
+        gc.freeze()  # as the server does; prepared objects are not part of a search
+        passes = [ask(store, location, questions) for _ in range(PASSES)]
+        times = [min(same_query) for same_query in zip(*passes, strict=True)]
+        with closing(open_searcher(store, location)) as searcher:
             deep = milliseconds(lambda: searcher.search("string class method", page=DEEP))
         with closing(database):
             one_word = [question for question in questions if question.isalnum()]
@@ -198,8 +202,8 @@ def measure(web: Path) -> list[Aim]:
         Aim("pages", pages, f">= {LEAST_PAGES:,}", pages >= LEAST_PAGES),
         Aim("median of the quickest pass (ms)", medians[0], "", True),
         Aim("median of the slowest pass (ms)", medians[-1], "", True),
-        Aim("median of 1,000 answers (ms)", median, f"<= {MOST_MEDIAN:g}", median <= MOST_MEDIAN),
-        Aim("99 % of them within (ms)", slowest, f"<= {MOST_99:g}", slowest <= MOST_99),
+        Aim("median of 1,000 answers (ms)", median, f"<= {MAX_MEDIAN:g}", median <= MAX_MEDIAN),
+        Aim("99 % of them within (ms)", slowest, f"<= {MAX_99:g}", slowest <= MAX_99),
         Aim(f"page {DEEP} (ms)", deep, "", True),
         Aim("first ten of a word, index (ms)", ours, "", True),
         Aim("first ten of a word, FTS5 (ms)", theirs, "", True),
@@ -221,8 +225,8 @@ def main() -> int:
     else:
         table = Table("aim", "measured", "wanted", "")
         for aim in aims:
-            told = ("reached" if aim.reached else "MISSED") if aim.wanted else ""
-            table.add_row(aim.name, f"{aim.measured:,.2f}", aim.wanted, told)
+            verdict = ("reached" if aim.reached else "MISSED") if aim.wanted else ""
+            table.add_row(aim.name, f"{aim.measured:,.2f}", aim.wanted, verdict)
         Console().print(table)
     return 0 if all(aim.reached for aim in aims) else 1
 

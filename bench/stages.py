@@ -1,14 +1,14 @@
-"""Where a page's processor time goes, stage by stage, and whether a stage has grown beyond its budget.
+"""CPU time of a page, stage by stage, and whether a stage exceeds its budget.
 
     python bench/stages.py                 # the table
     python bench/stages.py --check         # exit code 1 when a stage takes 15 % more than its budget, or has none
     python bench/stages.py --write         # the new measurement becomes the budget; table to bench/results/README.md
 
-The pages are a fixed sample of Debian's openjdk-17-doc. Processors differ, and have moods: so a stage is not held
-against a clock but against a loop of fixed work (`reference`) that runs between the stages, and what counts is the
-ratio. Other work on the machine only adds: so the sample is cut into slices, each is done in several passes, and the
-least time of each slice counts. Instruction counts would be steadier still, but virtual machines seldom have them.
-`make test-full` runs the check (tests/flow/test_bounded.py).
+The pages are a fixed sample of Debian's openjdk-17-doc. Processors differ in speed, and each varies over time. So the
+budget of a stage is a ratio to a loop of fixed work (`reference`), which runs between the stages. Other work on the
+machine only adds. So the script cuts the sample into slices, measures each in several passes, and counts the least time
+of each slice. Instruction counts would be steadier, but virtual machines seldom provide them. `make test-full` runs the
+check (tests/flow/test_bounded.py).
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # the webs for tests and for measuring are the same
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # tests and benchmarks use the same webs
 
 from bench.fetch import fetch_all  # noqa: E402
-from bench.parse import MOST_LINKS, sample  # noqa: E402
-from bench.report import PAGE, measured_by, put_between, table  # noqa: E402
+from bench.harness.report import PAGE, measured_by, put_between, table  # noqa: E402
+from bench.parse import MAX_LINKS, sample  # noqa: E402
 
 from gossamer.index.build import update_index  # noqa: E402
 from gossamer.index.documents import DocumentMaker  # noqa: E402
 from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit  # noqa: E402
 from gossamer.parse.options import ParseOptions  # noqa: E402
 from gossamer.parse.page_parser import PageParser  # noqa: E402
-from gossamer.parse.pool import ALLOCATOR_VARIABLES  # noqa: E402
 from gossamer.parse.readers.html import read_html  # noqa: E402
+from gossamer.processes.heap import ALLOCATOR_VARIABLES  # noqa: E402
 from gossamer.urls.canonical import url_digest  # noqa: E402
 from gossamer.wiring import open_index_writer, open_store  # noqa: E402
 from webs import debian  # noqa: E402
@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 PACKAGE = "openjdk-17-doc"
 BUDGETS = ROOT / "bench" / "budgets.json"
 PAGES = 256
-SLICE = 8  # pages: some milliseconds, so that some of them go undisturbed
+SLICE = 8  # pages: a few milliseconds, so that some passes run undisturbed
 PASSES = 15
-GROWTH = 1.15  # of a budget, at most
-PIECE = 64 << 10  # bytes that go through a socket at a time
+MAX_GROWTH = 1.15  # largest allowed ratio to the budget
+PIECE = 64 << 10  # bytes per write to a socket
 STAGES = {
     "fetch": "libcurl and the fetcher's own lines",
     "tree": "Lexbor builds the tree",
@@ -75,7 +75,7 @@ STAGES = {
     "index": "Tantivy, anchor texts, commits, all threads",
 }
 
-DIFFERENCES = {  # stages that are measured together with others
+DIFFERENCES = {  # stage -> (measurement, part to subtract)
     "walk": ("read", "tree"),
     "pack": ("parse", "read"),
     "index": ("index", "words"),
@@ -83,19 +83,19 @@ DIFFERENCES = {  # stages that are measured together with others
 
 
 def reference() -> int:
-    """Fixed work, a mixture like a page's: names looked up, strings cut, joined and searched, bytes compressed."""
+    """Do fixed work like that of a page: look up names, cut, join and search strings, compress bytes."""
     words = ("the walk of a tree is a thousand small steps; " * 60).split()
     counts: dict[str, int] = {}
     for _ in range(4):
         for word in words:
             counts[word] = counts.get(word, 0) + len(word)
     text = " ".join(sorted(words))
-    found = len(re.findall(r"[st]\w+", text))
-    return found + len(zlib.compress(text.encode() * 2, 1)) + sum(counts.values())
+    matches = len(re.findall(r"[st]\w+", text))
+    return matches + len(zlib.compress(text.encode() * 2, 1)) + sum(counts.values())
 
 
 class Bench:
-    """The sample, and what each stage does with all of it."""
+    """The sample, and the work of each stage."""
 
     def __init__(self, folder: Path, root: Path, site: str) -> None:
         self._folder = folder
@@ -104,7 +104,7 @@ class Bench:
         self._parser = PageParser(ParseOptions())
         self._pages = [self._parser.parse(job) for job in self._jobs]
         self._stores = 0
-        self._place = ""
+        self._location = ""
         self.words_seconds = 0.0  # of CPU, in the last pass
 
     def fetch(self, some: slice) -> None:
@@ -118,30 +118,30 @@ class Bench:
             LexborHTMLParser(job.body)
 
     def read(self, some: slice) -> None:
-        """Build the trees, and walk them."""
+        """Build the trees and walk them."""
         for job in self._jobs[some]:
-            read_html(job.body, job.url, MOST_LINKS)
+            read_html(job.body, job.url, MAX_LINKS)
 
     def parse(self, some: slice) -> None:
-        """All of parsing."""
+        """Parse pages completely."""
         for job in self._jobs[some]:
             self._parser.parse(job)
 
     def ipc(self, some: slice) -> None:
-        """Jobs and pages on their way between two processes, both ends here."""
+        """Send jobs and pages between two ends of a socket pair."""
         encode = msgspec.msgpack.Encoder().encode
         as_job, as_page = msgspec.msgpack.Decoder(ParseJob).decode, msgspec.msgpack.Decoder(Page).decode
         here, there = socket.socketpair()
         with here, there:
             for job, page in zip(self._jobs[some], self._pages[some], strict=True):
-                as_job(_sent(encode(job), here, there))
-                as_page(_sent(encode(page), there, here))
+                as_job(_send_and_receive(encode(job), here, there))
+                as_page(_send_and_receive(encode(page), there, here))
 
     def prepare_store(self) -> None:
-        """A fresh store with a lease for every page; not counted."""
+        """Open a fresh store with a lease for every page; not measured."""
         self._stores += 1
-        self._place = str(self._folder / f"web-{self._stores}")
-        self._store = open_store(self._place, create=True)
+        self._location = str(self._folder / f"web-{self._stores}")
+        self._store = open_store(self._location, create=True)
         self._crawler = self._store.join("bench", os.getpid()).id
         self._store.begin_round("{}", [self._urls[0]], None, None)
         self._store.add([_candidate(job.url) for job in self._jobs], _admit)
@@ -154,28 +154,28 @@ class Bench:
         self._store.submit(self._crawler, self._visits, _admit, now=time.time())
 
     def index(self, _: slice) -> None:
-        """Index what the store has."""
-        with watched() as spent:
-            update_index(self._store, partial(open_index_writer, self._place))
+        """Index the pages of the store."""
+        with record_document_seconds() as spent:
+            update_index(self._store, partial(open_index_writer, self._location))
         self.words_seconds = sum(spent)
 
     def end_store(self) -> None:
-        """Done with it."""
+        """Close the store."""
         self._store.close()
 
 
 @contextmanager
-def watched() -> Iterator[list[float]]:
-    """Meanwhile, the CPU seconds of making documents are taken each time: that is in the midst of indexing."""
+def record_document_seconds() -> Iterator[list[float]]:
+    """Record the CPU seconds of each call that makes documents, which happens within indexing."""
     spent: list[float] = []
     original = DocumentMaker.make
 
     def make(self: DocumentMaker, resources: Iterable[IndexableResource]) -> DocumentBatch:
-        began = time.thread_time()
+        started = time.thread_time()
         try:
             return original(self, resources)
         finally:
-            spent.append(time.thread_time() - began)
+            spent.append(time.thread_time() - started)
 
     DocumentMaker.make = make  # type: ignore[method-assign]
     try:
@@ -184,7 +184,7 @@ def watched() -> Iterator[list[float]]:
         DocumentMaker.make = original  # type: ignore[method-assign]
 
 
-def _sent(message: bytes, here: socket.socket, there: socket.socket) -> bytearray:
+def _send_and_receive(message: bytes, here: socket.socket, there: socket.socket) -> bytearray:
     received = bytearray()
     for at in range(0, len(message), PIECE):
         piece = message[at : at + PIECE]
@@ -222,7 +222,7 @@ Times = dict[str, list[list[float]]]  # seconds of CPU: stage -> slice -> pass
 
 
 def one_pass(bench: Bench, times: Times) -> None:
-    """Every stage once, slice by slice, the reference between them."""
+    """Run every stage once, slice by slice, with the reference in between."""
     gc.collect()
     gc.disable()  # as in a parser process
     for number, first in enumerate(range(0, PAGES, SLICE)):
@@ -238,9 +238,9 @@ def one_pass(bench: Bench, times: Times) -> None:
 
 
 def _add(times: Times, stage: str, number: int, work: Callable[[], object]) -> None:
-    began = time.process_time()
+    started = time.process_time()
     work()
-    took = time.process_time() - began
+    took = time.process_time() - started
     slices = times.setdefault(stage, [])
     if number == len(slices):
         slices.append([])
@@ -248,10 +248,10 @@ def _add(times: Times, stage: str, number: int, work: Callable[[], object]) -> N
 
 
 def measure(passes: int) -> dict[str, float]:
-    """Milliseconds of CPU a page, by stage, and of the reference; the passes follow one that warms up."""
+    """Return CPU milliseconds per page by stage, and of the reference; a first pass warms up."""
     binary, root = debian.find("nginx"), debian.find(PACKAGE)
     if binary is None or root is None:
-        sys.exit(f"nginx or {PACKAGE} is not here: run `make test-packages`")
+        sys.exit(f"nginx or {PACKAGE} is missing: run `make test-packages`")
     times: Times = {}
     with (
         tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder,
@@ -262,59 +262,59 @@ def measure(passes: int) -> dict[str, float]:
         for _ in range(passes):
             one_pass(bench, times)
     least = {stage: 1000 * sum(map(min, slices)) for stage, slices in times.items()}
-    each = {stage: took / PAGES for stage, took in least.items()}
-    found = each | {stage: each[more] - each[less] for stage, (more, less) in DIFFERENCES.items()}
-    return {stage: found[stage] for stage in STAGES} | {"reference": least["reference"]}
+    per_page = {stage: took / PAGES for stage, took in least.items()}
+    milliseconds = per_page | {stage: per_page[more] - per_page[less] for stage, (more, less) in DIFFERENCES.items()}
+    return {stage: milliseconds[stage] for stage in STAGES} | {"reference": least["reference"]}
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
 def faults(units: Mapping[str, float], budgets: Mapping[str, float]) -> list[str]:
-    """What is wrong, a sentence each: stages that have grown, stages without a budget, budgets without a stage."""
+    """Return a sentence per fault: stages over budget, stages without budget, budgets without stage."""
     grown = [
         f"{stage} takes {took / budgets[stage]:.2f} times its budget"
         for stage, took in units.items()
-        if stage in budgets and took > GROWTH * budgets[stage]
+        if stage in budgets and took > MAX_GROWTH * budgets[stage]
     ]
     unbounded = [f"{stage} has no budget" for stage in units if stage not in budgets]
     left_over = [f"{stage} has a budget, but there is no such stage" for stage in budgets if stage not in units]
     return grown + unbounded + left_over
 
 
-# -- telling -----------------------------------------------------------------------------------------------------------
+# -- report ------------------------------------------------------------------------------------------------------------
 
 COLUMNS = ("stage", "CPU ms a page", "in reference loops", "budget", "of the budget", "what it is")
 
 
-def rows(found: dict[str, float], budgets: dict[str, float]) -> list[list[str]]:
-    """The table's lines, the sum last."""
-    loop = found["reference"]
+def rows(milliseconds: dict[str, float], budgets: dict[str, float]) -> list[list[str]]:
+    """Return the table's lines, the sum last."""
+    loop = milliseconds["reference"]
     lines = []
     for stage, does in STAGES.items():
-        took, budget = found[stage], budgets.get(stage, 0.0)
+        took, budget = milliseconds[stage], budgets.get(stage, 0.0)
         share = f"{took / loop / budget:.2f}" if budget else ""
         lines.append([stage, f"{took:.3f}", f"{took / loop:.3f}", f"{budget:.3f}", share, does])
-    total = sum(found[stage] for stage in STAGES)
+    total = sum(milliseconds[stage] for stage in STAGES)
     return [*lines, ["together", f"{total:.3f}", f"{total / loop:.3f}", f"{sum(budgets.values()):.3f}", "", ""]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="hold every stage against its budget")
-    parser.add_argument("--write", action="store_true", help="make what is measured the budget")
+    parser.add_argument("--check", action="store_true", help="compare every stage with its budget")
+    parser.add_argument("--write", action="store_true", help="make the measurement the budget")
     parser.add_argument("--passes", type=int, default=PASSES)
     options = parser.parse_args()
-    found = measure(options.passes)
-    units = {stage: found[stage] / found["reference"] for stage in STAGES}
+    milliseconds = measure(options.passes)
+    units = {stage: milliseconds[stage] / milliseconds["reference"] for stage in STAGES}
     budgets: dict[str, float] = json.loads(BUDGETS.read_text()) if BUDGETS.exists() else {}
     if options.write:
         budgets = {stage: round(took, 3) for stage, took in units.items()}
         BUDGETS.write_text(json.dumps(budgets, indent=1) + "\n")
-    told = table(COLUMNS, rows(found, budgets))
+    text = table(COLUMNS, rows(milliseconds, budgets))
     if options.write:
-        put_between(PAGE, "stages", f"{measured_by('`make profile ARGS=--write`')}\n\n{told}")
-    print(told)
+        put_between(PAGE, "stages", f"{measured_by('`make profile ARGS=--write`')}\n\n{text}")
+    print(text)
     wrong = faults(units, budgets)
     for sentence in wrong:
         print(sentence, file=sys.stderr)

@@ -1,13 +1,13 @@
-"""How fast a batch is written, and whether that depends on how much is known already.
+"""Speed of a batch write, and whether it depends on the number of known resources.
 
     python bench/store.py                        # the two sizes of the target, about two minutes
     python bench/store.py --known 50000 --profile
     python bench/store.py --writers 1,2,4        # several writers, SQLite and PostgreSQL: bench/writers.py
 
-A batch is 256 visits of synthetic but realistic pages: 60 bonds on 35 targets (15 of them the site's navigation, 20
-near the page), one of them new, 6 kB of source, 2 kB of text. The store is first filled by the same pages, with ten new
-links each, until it knows as many resources as asked for, one in ten of them visited. Printed are milliseconds a visit:
-of `submit` (the target is 0.45), and of `lease`.
+A batch is 256 visits of synthetic but realistic pages: 60 bonds on 35 targets (15 in the site's navigation, 20 near the
+page), one of them new, 6 kB of source, 2 kB of text. The same pages, with ten new links each, first fill the store
+until it knows the requested number of resources, one in ten of them visited. The output is milliseconds per visit of
+`submit` (the target is 0.45) and of `lease`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def number_of(url: str) -> int:
 
 
 class Pages:
-    """Pages of a site that grows as it is looked at."""
+    """Pages of a site that grows during its visits."""
 
     def __init__(self, seed: int = 1) -> None:
         self.known = 1
@@ -62,7 +62,7 @@ class Pages:
         self._anchors = [f"an anchor of some words {n}" for n in range(50)]
 
     def visit(self, lease: Lease, new: int) -> Visit:
-        """A visit whose page links to so many new ones."""
+        """Return a visit whose page links to this many new ones."""
         fresh = range(self.known, self.known + new)
         self.known += new
         return Visit(
@@ -93,7 +93,7 @@ def admit(candidates: Sequence[Candidate]) -> list[Admission]:
 
 
 class Measurement:
-    """A store on its way to a size, and the clock beside it."""
+    """A store that grows to a size, and its timings."""
 
     def __init__(self, directory: Path, *, keep_links: bool) -> None:
         self.store = SqliteStore.open(directory, create=True)
@@ -162,14 +162,14 @@ def sizes(text: str) -> Iterator[int]:
 def main() -> None:
     if "--writers" in sys.argv:
         sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-        from bench import writers  # noqa: PLC0415 - it needs a PostgreSQL server
+        from bench import writers  # noqa: PLC0415 - PLC0415 - needs a PostgreSQL server
 
         writers.main()
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--known", type=sizes, default=sizes("10000,1000000"), help="resources known, by commas")
+    parser.add_argument("--known", type=sizes, default=sizes("10000,1000000"), help="known resources, comma-separated")
     parser.add_argument("--no-links", action="store_true", help="follow links without storing them")
-    parser.add_argument("--profile", action="store_true", help="where the time goes")
+    parser.add_argument("--profile", action="store_true", help="print a profile")
     parser.add_argument("--directory", help="where to put the store (the disk matters)")
     options = parser.parse_args()
     print(f"SQLite {sqlite3.sqlite_version}, batches of {BATCH} visits with {BONDS} bonds each")

@@ -1,12 +1,12 @@
-"""The web app under load, over loopback: wrk asks `/api/search` over 32 connections, on the same cores.
+"""The web app under load, over loopback: wrk queries `/api/search` over 32 connections, on the same cores.
 
     python bench/web.py [--seconds 15] [--graph-pages 100000]
 
-The web is the one of `bench/search.py`: 16,000 pages of documentation. Questions are two or three words of it, chosen
-by lot among the 5,000 most frequent, and come in three mixes. Every question new: no answer is remembered. As people
-ask: by Zipf's law over 100,000 questions, so that some of them come again; the table says how many did. Few questions:
-the same over 2,000, as on the site of one project. Then all of them again while a crawl runs beside it, and the first
-view of the graph of a big generated web.
+The web is that of `bench/search.py`: 16,000 pages of documentation. Queries are two or three of its 5,000 most frequent
+words, drawn at random, in three mixes. Every question new: the cache never answers. As people ask: Zipf's law over
+100,000 queries, so that some repeat; the table gives their share. Few questions: the same over 2,000, as on the site of
+one project. Then the script repeats all mixes during a crawl, and measures the first view of the graph of a big
+generated web.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bench.search import make_web
 
 from gossamer.wiring import open_index
 from helpers.cli.commands import FAST, command, environment, gossamer
-from helpers.web.browser import Serving
+from helpers.web.browser import AppServer
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 32
 LINKS_A_PAGE = 20
-MOST_ASKED = 100_000  # requests of one measurement
-MIXES = {"every question new": None, "as people ask": 100_000, "few questions": 2_000}  # questions to choose from
+MAX_REQUESTS = 100_000  # requests of one measurement
+MIXES = {"every question new": None, "as people ask": 100_000, "few questions": 2_000}  # number of different questions
 LUA = """
 local questions, next = {{}}, 0
 for line in io.lines("{file}") do questions[#questions + 1] = line end
@@ -54,74 +54,74 @@ end
 
 
 class Questions:
-    """Two or three words of a web, frequent and rare ones, never the same twice."""
+    """Queries of two or three words of a web, frequent and rare, never the same twice."""
 
     def __init__(self, store: Path) -> None:
         reader = open_index(str(store))
-        found = reader.words_like(limit=5_000)
+        frequent = reader.words_like(limit=5_000)
         reader.close()
-        self._words = [word for word, documents in found if word.isalpha() and len(word) > 2 and documents > 1]
-        self._lot = random.Random(1)
-        self._asked: set[str] = set()
+        self._words = [word for word, documents in frequent if word.isalpha() and len(word) > 2 and documents > 1]
+        self._chance = random.Random(1)
+        self._used: set[str] = set()
 
     def new(self, count: int) -> list[str]:
-        """So many that nobody asked before."""
-        made: dict[str, None] = {}
-        while len(made) < count:
-            question = "+".join(self._lot.sample(self._words, self._lot.choice((2, 2, 3))))
-            if question not in self._asked:
-                made[question] = None
-        self._asked |= made.keys()
-        return list(made)
+        """Return this many unused queries."""
+        questions: dict[str, None] = {}
+        while len(questions) < count:
+            question = "+".join(self._chance.sample(self._words, self._chance.choice((2, 2, 3))))
+            if question not in self._used:
+                questions[question] = None
+        self._used |= questions.keys()
+        return list(questions)
 
     def mixed(self, different: int | None) -> list[str]:
-        """What is asked, in order: each once, or the first of some twice as often as the second, and so on."""
+        """Return queries in order: each once, or drawn by Zipf's law from `different` ones."""
         if different is None:
-            return self.new(MOST_ASKED)
+            return self.new(MAX_REQUESTS)
         weights = [1 / rank for rank in range(1, different + 1)]
-        return self._lot.choices(self.new(different), weights, k=MOST_ASKED)
+        return self._chance.choices(self.new(different), weights, k=MAX_REQUESTS)
 
 
-def load(serving: Serving, seconds: int, asked: list[str], folder: Path) -> dict[str, float]:
-    """Ask for some seconds.
+def load(serving: AppServer, seconds: int, queries: list[str], folder: Path) -> dict[str, float]:
+    """Query the server for some seconds.
 
-    Requests a second, percentiles, the share of questions that were asked before, and the server's processor time a
-    request, which says the same on a busy machine.
+    Return requests per second, percentiles, the share of repeated queries, and the server's CPU time per request, which
+    does not depend on other load.
     """
-    (folder / "questions").write_text("\n".join(asked))
+    (folder / "questions").write_text("\n".join(queries))
     script = folder / "ask.lua"
     script.write_text(LUA.format(file=folder / "questions"))
     before = serving.cpu_seconds()
-    done = subprocess.run(
+    output = subprocess.run(
         ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "30s", "--latency", "-s", script, serving.url],
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
-    assert "Non-2xx" not in done, done
-    assert "Socket errors" not in done, done
-    count = int(_found(r"(\d+) requests in", done)[0])
+    assert "Non-2xx" not in output, output
+    assert "Socket errors" not in output, output
+    count = int(_match(r"(\d+) requests in", output)[0])
     return {
-        "requests_per_second": float(_found(r"Requests/sec:\s+([\d.]+)", done)[0]),
-        "median_ms": _milliseconds("50", done),
-        "p99_ms": _milliseconds("99", done),
-        "asked_before": 1 - len(set(asked[:count])) / count,
+        "requests_per_second": float(_match(r"Requests/sec:\s+([\d.]+)", output)[0]),
+        "median_ms": _milliseconds("50", output),
+        "p99_ms": _milliseconds("99", output),
+        "asked_before": 1 - len(set(queries[:count])) / count,
         "cpu_ms": (serving.cpu_seconds() - before) / count * 1000,
     }
 
 
-def _found(pattern: str, text: str) -> tuple[str, ...]:
-    found = re.search(pattern, text)
-    assert found, text
-    return found.groups()
+def _match(pattern: str, text: str) -> tuple[str, ...]:
+    match = re.search(pattern, text)
+    assert match, text
+    return match.groups()
 
 
-def _milliseconds(share: str, told: str) -> float:
-    amount, unit = _found(share + r"%\s+([\d.]+)(us|ms|s)", told)
+def _milliseconds(share: str, output: str) -> float:
+    amount, unit = _match(share + r"%\s+([\d.]+)(us|ms|s)", output)
     return float(amount) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
 
 @contextmanager
-def crawling(url: str, store: Path) -> Iterator[None]:
-    """A crawl that goes on meanwhile."""
+def run_crawl(url: str, store: Path) -> Iterator[None]:
+    """Run a crawl meanwhile."""
     process = subprocess.Popen(
         command("crawl", url, "--store", store, "--quiet", "--max-pages", 1_000_000, *FAST), env=environment(),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -135,26 +135,26 @@ def crawling(url: str, store: Path) -> Iterator[None]:
 
 
 def measure_search(folder: Path, seconds: int) -> None:
-    """`/api/search` alone, and beside a crawl."""
+    """Measure `/api/search` alone, and during a crawl."""
     store = shutil.copytree(make_web(), folder / "web")
     assert gossamer("index", "--store", store).returncode == 0
     questions = Questions(store)
-    with Serving(store) as serving:
-        load(serving, 2, questions.new(MOST_ASKED), folder)  # warm
+    with AppServer(store) as serving:
+        load(serving, 2, questions.new(MAX_REQUESTS), folder)  # warms the caches
         measure_mixes(serving, "search", questions, folder, seconds)
-        with GeneratedWeb(Shape()) as endless, crawling(endless.url, store):
+        with GeneratedWeb(Shape()) as endless, run_crawl(endless.url, store):
             time.sleep(3)
             measure_mixes(serving, "search beside a crawl", questions, folder, seconds)
 
 
-def measure_mixes(serving: Serving, what: str, questions: Questions, folder: Path, seconds: int) -> None:
-    """Every mix of questions, none of which was asked before."""
+def measure_mixes(serving: AppServer, what: str, questions: Questions, folder: Path, seconds: int) -> None:
+    """Measure every mix with unused queries."""
     for mix, different in MIXES.items():
-        tell(f"{what}, {mix}", load(serving, seconds, questions.mixed(different), folder))
+        print_figures(f"{what}, {mix}", load(serving, seconds, questions.mixed(different), folder))
 
 
 def measure_graph(folder: Path, pages: int) -> None:
-    """The first view of the graph of a big web, from a server that was just started: of its hosts, and of its pages."""
+    """Measure the first view of the graph of a big web on a fresh server: of its hosts, and of its pages."""
     store = folder / "big"
     graph.SIZES[store.name] = (pages, LINKS_A_PAGE * pages)
     graph.fill(store)
@@ -164,17 +164,17 @@ def measure_graph(folder: Path, pages: int) -> None:
         ("of pages", "?level=pages"),
         ("of 2,000 pages", "?level=pages&nodes=2000"),
     ):
-        with Serving(store) as serving:
+        with AppServer(store) as serving:
             urllib.request.urlopen(f"{serving.url}healthz").read()
             started = time.perf_counter()
-            with urllib.request.urlopen(f"{serving.url}api/graph{query}") as answer:
-                nodes = len(json.load(answer)["nodes"]["id"])
+            with urllib.request.urlopen(f"{serving.url}api/graph{query}") as response:
+                nodes = len(json.load(response)["nodes"]["id"])
             figures = {"seconds": time.perf_counter() - started, "nodes": nodes}
-            tell(f"first view of the graph, {what}", {**figures, "pages": pages})
+            print_figures(f"first view of the graph, {what}", {**figures, "pages": pages})
 
 
-def tell(what: str, figures: dict[str, float]) -> None:
-    """A line of JSON."""
+def print_figures(what: str, figures: dict[str, float]) -> None:
+    """Print a line of JSON."""
     print(json.dumps({"what": what, **{name: round(value, 3) for name, value in figures.items()}}), flush=True)
 
 
@@ -183,11 +183,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=15, help="of each measurement; 0: no searches")
     parser.add_argument("--graph-pages", type=int, default=100_000, help="0: no graph")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as place:
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         if options.seconds:
-            measure_search(Path(place), options.seconds)
+            measure_search(Path(folder), options.seconds)
         if options.graph_pages:
-            measure_graph(Path(place), options.graph_pages)
+            measure_graph(Path(folder), options.graph_pages)
 
 
 if __name__ == "__main__":

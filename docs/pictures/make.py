@@ -31,7 +31,7 @@ from gossamer.demo import DemoWeb
 from gossamer.start import CrawlRequest, prepare_crawl
 
 if TYPE_CHECKING:
-    from gossamer.crawl.progress import CrawlProgress
+    from gossamer.crawl.statistics import CrawlProgress
 
 PICTURE = Path(__file__).with_name("crawl.svg")
 COLUMNS, ROWS = 80, 50

@@ -1,16 +1,16 @@
-/** The page of the crawl: what moves, and forms that are sent without leaving it. */
+/** Entry of the crawl page: starts the live dashboard and sends control forms without leaving the page. */
 
 import "uplot/dist/uPlot.min.css";
 import "./crawl/crawl.css";
-import { intercept } from "./crawl/control.ts";
+import { interceptForms } from "./crawl/control.ts";
 import { Dashboard } from "./crawl/dashboard.ts";
-import { byId } from "./page.ts";
+import { byId } from "./dom.ts";
 
-function say(text: string, bad: boolean): void {
+function showMessage(text: string, bad: boolean): void {
   const message = byId("control-message", HTMLElement);
   message.textContent = text;
   message.className = bad ? "message bad" : "message";
 }
 
-intercept(say);
-new Dashboard().start().catch((error: Error) => say(error.message, true));
+interceptForms(showMessage);
+new Dashboard().start().catch((error: Error) => showMessage(error.message, true));

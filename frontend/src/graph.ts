@@ -1,10 +1,11 @@
-/** The page of the link graph: finds the parts that the server rendered and gives them to the explorer. */
+/** Entry of the graph page: gives the elements that the server rendered to the explorer. */
 
 import "./graph/graph.css";
+import { byId, createButton, createElement } from "./dom.ts";
 import { Explorer, type Paths } from "./graph/explorer.ts";
-import { button, byId, make } from "./page.ts";
 
-const KEYS = "Arrows move, + and − zoom, F fits, N and P go through the nodes by rank, Enter expands, Escape lets go.";
+const KEYS =
+  "Arrows move, + and − zoom, F fits, N and P go through the nodes by rank, Enter expands, Escape clears the selection.";
 
 function start(): void {
   const box = byId("graph", HTMLElement);
@@ -14,18 +15,18 @@ function start(): void {
     box.dataset.state = "error";
     return;
   }
-  const help = make("p", { id: "graph-keys", class: "graph-keys" }, KEYS);
-  const canvas = make("div", {
+  const help = createElement("p", { id: "graph-keys", class: "graph-keys" }, KEYS);
+  const canvas = createElement("div", {
     class: "graph-canvas",
     tabindex: "0",
     role: "application",
     "aria-label": "Picture of the link graph",
     "aria-describedby": "graph-keys graph-status",
   });
-  const corner = make("div", { class: "graph-corner", role: "group", "aria-label": "Zoom" });
-  const notice = make("p", { class: "graph-notice", hidden: true, "aria-hidden": "true" }); // the status says it as well
+  const corner = createElement("div", { class: "graph-corner", role: "group", "aria-label": "Zoom" });
+  const notice = createElement("p", { class: "graph-notice", hidden: true, "aria-hidden": "true" }); // screen readers get the same text from the status
   box.replaceChildren(canvas, corner, notice);
-  document.querySelector("main .message[role=alert]")?.remove(); // what was wrong with the first view is told anew
+  document.querySelector("main .message[role=alert]")?.remove(); // the explorer shows the error itself
   status.after(help);
   const table = byId("graph-table", HTMLTableElement);
   const parts = {
@@ -43,9 +44,9 @@ function start(): void {
     if (explorer.press(event.key)) event.preventDefault();
   });
   corner.append(
-    button("+", () => explorer.zoom(1 / 1.5), { class: "plain", "aria-label": "Zoom in" }),
-    button("−", () => explorer.zoom(1.5), { class: "plain", "aria-label": "Zoom out" }),
-    button("⤢", () => explorer.fit(), { class: "plain", "aria-label": "Show everything", id: "fit" }),
+    createButton("+", () => explorer.zoom(1 / 1.5), { class: "plain", "aria-label": "Zoom in" }),
+    createButton("−", () => explorer.zoom(1.5), { class: "plain", "aria-label": "Zoom out" }),
+    createButton("⤢", () => explorer.fit(), { class: "plain", "aria-label": "Show everything", id: "fit" }),
   );
   addTools(explorer, status);
 }
@@ -55,18 +56,18 @@ function pathsOf(box: HTMLElement): Paths {
   return { graph: api, find, neighbours };
 }
 
-/** The server's links give the view without what was expanded and hidden; here the files are what is seen. */
+/** Replaces the server's download links: these save the view with its expanded and hidden nodes. */
 function addTools(explorer: Explorer, status: HTMLElement): void {
-  const made = (["png", "svg", "gexf"] as const).map((form) => {
+  const buttons = (["png", "svg", "gexf"] as const).map((form) => {
     const save = (): void => {
       explorer.save(form).catch((error: Error) => {
         status.textContent = error.message;
       });
     };
     document.getElementById(form)?.remove();
-    return button(`Save ${form.toUpperCase()}`, save, { id: `save-${form}`, class: "plain" });
+    return createButton(`Save ${form.toUpperCase()}`, save, { id: `save-${form}`, class: "plain" });
   });
-  byId("graph-tools", HTMLElement).prepend(...made);
+  byId("graph-tools", HTMLElement).prepend(...buttons);
 }
 
 start();

@@ -1,4 +1,4 @@
-/** Small answers of a server, as the explorer gets them. */
+/** Small answers of the server, for tests of the explorer. */
 
 import type { GraphAnswer, NeighboursAnswer, NodeColumns } from "../src/graph/view.ts";
 
@@ -21,7 +21,7 @@ export function columns(keys: string[]): NodeColumns {
   };
 }
 
-export function answer(keys: string[], edges: [number, number, number][]): GraphAnswer {
+export function graphAnswer(keys: string[], edges: [number, number, number][]): GraphAnswer {
   return {
     level: "pages",
     known: { nodes: 1000, edges: 5000 },
@@ -37,8 +37,8 @@ export function answer(keys: string[], edges: [number, number, number][]): Graph
   };
 }
 
-/** Neighbours; edges name nodes by id, which is the code of their key's first letter here. */
-export function brought(keys: string[], edges: [string, string][]): NeighboursAnswer {
+/** Edges name nodes by id; here an id is the code of the first letter of the key. */
+export function neighboursAnswer(keys: string[], edges: [string, string][]): NeighboursAnswer {
   return {
     nodes: columns(keys),
     edges: {

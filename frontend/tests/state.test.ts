@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { anew, baseOf, formatState, parseState, type State } from "../src/graph/state.ts";
+import { baseQuery, formatState, parseState, type State, withNewBase } from "../src/graph/state.ts";
 
 const full: State = {
   level: "pages",
@@ -17,7 +17,7 @@ const full: State = {
 };
 
 describe("the state in the URL", () => {
-  test("comes back as it went in", () => {
+  test("survives a round trip", () => {
     expect(parseState(formatState(full))).toEqual(full);
   });
 
@@ -34,17 +34,17 @@ describe("the state in the URL", () => {
     ["x=0&y=NaN&z=1", "camera", null],
     ["x=0&y=0&z=-1", "camera", null],
     ["x=0&y=0", "camera", null],
-  ] as const)("is mended where %s makes no sense", (query, name, value) => {
+  ] as const)("falls back to a default for %s", (query, name, value) => {
     expect(parseState(query)[name]).toEqual(value);
   });
 
   test("asks the server for hops and direction only around a node", () => {
-    expect(baseOf({ ...full, focus: null })).toMatchObject({ hops: null, direction: null });
-    expect(baseOf(full)).toMatchObject({ hops: 2, direction: "in" });
+    expect(baseQuery({ ...full, focus: null })).toMatchObject({ hops: null, direction: null });
+    expect(baseQuery(full)).toMatchObject({ hops: 2, direction: "in" });
   });
 
   test("forgets expansions, selection and camera for another base", () => {
-    expect(anew(full, { level: "hosts" })).toMatchObject({
+    expect(withNewBase(full, { level: "hosts" })).toMatchObject({
       level: "hosts",
       expanded: [],
       selected: null,

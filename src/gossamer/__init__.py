@@ -1,7 +1,7 @@
 """Gossamer: a crawler that stores the structure of the web and makes it searchable.
 
-The public names are below; how the code hangs together is told in ARCHITECTURE.md. They are looked up when first used,
-so that `import gossamer`, and with it every command, starts at once.
+`__all__` lists the public names; ARCHITECTURE.md is the map of the code. `import gossamer` loads nothing else: a public
+name is imported at its first use, so that every command starts quickly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m gossamer`: the command line."""
+"""Entry point of `python -m gossamer`: the command line."""
 
 from gossamer.cli.main import run
 

@@ -1,11 +1,10 @@
-"""A real web that exists everywhere: Python's own standard-library documentation, rendered by `pydoc` when asked for.
+"""The demo web: the documentation of Python's standard library, rendered by `pydoc` on request.
 
-`DemoWeb` starts this module as a process of its own (`python -m gossamer.demo PORT`), so that importing a few hundred
-modules does not touch the crawler. The server renders a page on its first request: the crawl drives it, and the first
-page is there before the last one is rendered (357 pages took 3.4 s of one core in all, Python 3.11). It listens on
-loopback only and ends with the process that started it.
+`DemoWeb` starts this module as a process (`python -m gossamer.demo PORT`), so that the crawler does not import a few
+hundred modules. The server renders a page at its first request: all 357 pages take 3.4 s of one core (Python 3.11), and
+a crawl need not wait for the last one. It listens on loopback only, and exits with the process that started it.
 
-The pages are the same in every run and say nothing about the machine: no file names, no environment, no addresses.
+The pages are the same in every run and reveal nothing about the machine: no file names, no environment, no addresses.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import ModuleType
 
-PORT: Final = 8642  # the same in every run where it is free, so that the same command goes on with the same web
+PORT: Final = 8642  # fixed, so that the same command continues the same web; another one if it is taken
 
-# Not rendered: what acts when imported (antigravity opens a browser, this prints), what needs a display, what is about
-# Python's own making, and the hundred tables of `encodings`.
+# Modules that act when imported (antigravity opens a browser, this prints), need a display, or belong to the making of
+# Python; and the hundred tables of `encodings`.
 EXCLUDED_MODULES: Final = frozenset(
     {
         "__hello__",
@@ -58,15 +57,15 @@ EXCLUDED_MODULES: Final = frozenset(
     }
 )
 
-MAX_VALUE_LENGTH: Final = 100  # characters of a constant's value worth showing
+MAX_VALUE_LENGTH: Final = 100  # characters; the pages show only the type of a longer constant
 
-# Default values in signatures can hold the address of an object, the whole environment (`cgi` does so) or a path.
+# Default values in signatures can hold the address of an object, the whole environment (in `cgi`) or a path.
 MACHINE_DETAILS: Final = re.compile(
     r" at 0x[0-9a-fA-F]+|environ\(\{.*?\}\)|"
     + "|".join(re.escape(html.escape(path, quote=False)) for path in (sys.executable, sysconfig.get_path("stdlib")))
 )
 
-# What of the environment Python itself may need to start; the rest is nobody's business.
+# Environment variables that Python may need to start. The others may hold secrets and are not passed on.
 KEPT_VARIABLES: Final = frozenset({"LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH", "SYSTEMROOT"})
 
 STYLE: Final = """
@@ -79,7 +78,7 @@ dl { margin: .5rem 0 } ul.names { columns: 12rem; list-style: none; padding: 0 }
 
 
 class DemoResponse(NamedTuple):
-    """What the server sends for a path."""
+    """The server's response for a path."""
 
     body: bytes
     media_type: str = "text/html; charset=utf-8"
@@ -87,34 +86,34 @@ class DemoResponse(NamedTuple):
 
 
 class PydocRenderer(pydoc.HTMLDoc):
-    """pydoc's HTML, with headings a search engine can see and without what belongs to this machine only."""
+    """pydoc's HTML with real headings, and without details of this machine."""
 
     def heading(self, title: str, extras: str = "") -> str:
-        """A page's top: the ways out, then its name."""
+        """Return the top of a page: navigation, then the title."""
         return "<nav>{}</nav>\n<h1>{}</h1>\n".format(re.sub("(<br>)+", " ", extras), title)
 
     def section(self, title: str, cls: str, contents: str, width: int = 6, prelude: str = "", *_: object) -> str:  # noqa: ARG002
-        """A class."""
+        """Return the section of a class."""
         return f'<section class="{cls}">\n<h3>{title}</h3>\n{prelude}\n{contents}\n</section>\n'
 
     def bigsection(self, title: str, cls: str, contents: str) -> str:
-        """All classes, all functions, all data."""
+        """Return the section of all classes, all functions or all data."""
         return f'<section class="{cls}">\n<h2>{title}</h2>\n{contents}\n</section>\n'
 
     def preformat(self, text: str) -> str:
-        """Plain text, as it is: pydoc writes spaces as &nbsp; and line ends as <br>, the style sheet does it better."""
+        """Return escaped text. The style sheet keeps spaces and line ends, so no &nbsp; and <br> are needed."""
         return self.escape(text.expandtabs())
 
     def multicolumn(self, list: list[object], format: Callable[[object], str]) -> str:  # type: ignore[override]  # noqa: A002
-        """A list of modules."""
+        """Return a list of modules."""
         return '<ul class="names">{}</ul>'.format("".join(f"<li>{format(item)}</li>\n" for item in list))
 
     def filelink(self, url: str, path: str) -> str:  # noqa: ARG002
-        """Nothing: where the source lies is a matter of this machine."""
+        """Return nothing, because the path of the source is a detail of this machine."""
         return ""
 
     def docother(self, object: object, name: str | None = None, mod: str | None = None, *_: object) -> str:  # noqa: A002, ARG002
-        """Show plain constants only: other values hold paths, the environment or what else this process knows."""
+        """Return the value of a plain constant, and only the type of others, which may hold paths or variables."""
         if isinstance(object, int | float | complex | None) or (
             isinstance(object, str) and not set(object) & {"/", "\\"}
         ):
@@ -125,22 +124,22 @@ class PydocRenderer(pydoc.HTMLDoc):
 
 
 class DemoPages:
-    """The pages, by path."""
+    """The pages by path, rendered at their first request."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
         self._modules = dict(importable_modules())
         self._renderer = PydocRenderer()
-        self._lock = threading.Lock()  # pydoc and the import system are not worth trusting with threads
+        self._lock = threading.Lock()  # pydoc is not thread-safe
         self._responses: dict[str, DemoResponse] = {}
 
     def response(self, path: str) -> DemoResponse:
-        """The answer for a path; rendered once."""
+        """Return the response for a path. Each page is rendered once."""
         with self._lock:
             if path not in self._responses:
                 response = self._render(path)
                 if response.status is not HTTPStatus.OK:
-                    return response  # not kept: there is no end to wrong paths
+                    return response  # not cached, because wrong paths are unlimited
                 self._responses[path] = response
             return self._responses[path]
 
@@ -183,7 +182,7 @@ class DemoPages:
         return DemoResponse(build_html(f"{name}: Python standard library", self._synopsis(name), contents))
 
     def _link_or_text(self, link: re.Match[str]) -> str:
-        """pydoc links every module it meets; those that are not part of this web stay text."""
+        """Return a link to a module of this web, and plain text for other modules, which pydoc links too."""
         return link[0] if link[1] in self._modules else link[2]
 
     def _synopsis(self, name: str) -> str:
@@ -191,7 +190,7 @@ class DemoPages:
 
 
 def build_html(title: str, description: str, contents: str) -> bytes:
-    """One HTML page."""
+    """Return one HTML page."""
     meta = f'<meta name="description" content="{description}">\n' if description else ""
     text = (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n{meta}'
@@ -201,7 +200,7 @@ def build_html(title: str, description: str, contents: str) -> bytes:
 
 
 def importable_modules() -> Iterator[tuple[str, ModuleType]]:
-    """The public modules of the standard library that this machine can import, packages' submodules after them."""
+    """Yield the public modules of the standard library that this machine can import, packages before submodules."""
     for name in sorted(sys.stdlib_module_names - EXCLUDED_MODULES):
         if not name.startswith("_") or name == "__future__":
             yield from _walk_module(name)
@@ -211,7 +210,7 @@ def _walk_module(name: str) -> Iterator[tuple[str, ModuleType]]:
     try:
         module = importlib.import_module(name)
     except ImportError:
-        return  # made for another system, or built without its library
+        return  # for another system, or built without its library
     yield name, module
     for submodule in pkgutil.iter_modules(getattr(module, "__path__", ())):
         if not submodule.name.startswith("_") and submodule.name not in {"test", "tests"}:
@@ -219,16 +218,16 @@ def _walk_module(name: str) -> Iterator[tuple[str, ModuleType]]:
 
 
 class DemoHandler(BaseHTTPRequestHandler):
-    """GET and HEAD, with an ETag, so that a second crawl can ask whether anything changed."""
+    """Handles GET and HEAD, with an ETag, so that a second crawl gets 304 for unchanged pages."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # header and body are two writes: with Nagle each page waits 40 ms for an ACK
+    disable_nagle_algorithm = True  # header and body are two writes, and Nagle would delay the second one by 40 ms
     server_version = "gossamer-demo"
     sys_version = ""
     server: DemoServer
 
     def do_GET(self) -> None:
-        """Send the answer for the path."""
+        """Send the response for the path."""
         response = self.server.pages.response(self.path)
         etag = f'"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'
         is_unchanged = response.status is HTTPStatus.OK and self.headers.get("If-None-Match") == etag
@@ -244,11 +243,11 @@ class DemoHandler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing: the crawl's display has the terminal."""
+        """Log nothing, because the crawl's display uses the terminal."""
 
 
-class DemoServer(ThreadingTCPServer):  # not HTTPServer, which asks the DNS for the machine's name
-    """The demo web on a loopback port: the wished one, or any free one."""
+class DemoServer(ThreadingTCPServer):  # not HTTPServer, which looks up the machine's name in the DNS
+    """The server on a loopback port: the given one, or any free one if it is taken."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -263,33 +262,33 @@ class DemoServer(ThreadingTCPServer):  # not HTTPServer, which asks the DNS for 
         self.origin = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no fault of the server."""
+        """Ignore clients that disconnect, and report other errors."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class DemoWeb:
-    """The demo web, served by a process of its own as long as the context lasts."""
+    """A context manager that serves the demo web from a child process."""
 
     def __init__(self, port: int = PORT) -> None:
         self._port = port
-        self.url = ""  # known once entered
+        self.url = ""  # set on entry
 
     def __enter__(self) -> Self:
-        # A fixed hash seed gives sets one order in all runs; -P keeps modules of the working directory out.
+        # A fixed hash seed gives sets the same order in all runs; -P excludes modules of the working directory.
         environment = {name: value for name, value in os.environ.items() if name in KEPT_VARIABLES}
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", "-W", "ignore", "-m", "gossamer.demo", str(self._port)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**environment, "PYTHONHASHSEED": "0"},
-            start_new_session=True,  # Ctrl-C is for the crawler, which still wants what is in flight
+            start_new_session=True,  # Ctrl-C must reach only the crawler, which finishes its transfers
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().decode().strip()
         if not self.url:
             self.__exit__()
-            raise GossamerError("The demo web did not start; the reason stands above. Give a URL to crawl instead.")
+            raise GossamerError("The demo web did not start; see the error above. Give a URL to crawl instead.")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -301,11 +300,11 @@ class DemoWeb:
 
 
 def serve(port: int) -> None:
-    """Serve until the parent goes away: whatever ends it, even SIGKILL, closes our standard input."""
-    # Without a docstring pydoc looks for comments, and reads the source again for each: 7.7 s instead of 3.4 s.
+    """Serve until the parent exits. Any exit, even by SIGKILL, closes this process's standard input."""
+    # For objects without a docstring pydoc searches the source for comments, which takes more than half of the time.
     inspect.getcomments = lambda object: None  # noqa: A006, ARG005
     with DemoServer(port) as server:
-        sys.stdout.write(f"{server.origin}/\n")  # the port is open: who asks now waits for the modules to be imported
+        sys.stdout.write(f"{server.origin}/\n")  # the port is open; early requests wait until the modules are imported
         sys.stdout.flush()
         server.pages = DemoPages(server.origin)
         threading.Thread(target=server.serve_forever, daemon=True).start()

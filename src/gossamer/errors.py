@@ -1,35 +1,35 @@
-"""The error tree: faults, as opposed to expected outcomes (those are values, see `gossamer.model.Outcome`).
+"""The error tree: faults. Expected outcomes are values, see `gossamer.model.Outcome`.
 
 GossamerError            one clear sentence for the user, exit code 2
-├── UsageError           what was asked for makes no sense: a wrong URL, a bad pattern
-│   └── SettingsError    a settings file, variable or flag with an unknown key or a wrong value
+├── UsageError           the request is invalid: a wrong URL, a bad pattern
+│   └── SettingsError    a settings file, variable or flag has an unknown key or a wrong value
 ├── StoreError           the store cannot be used
-│   ├── StoreMissing     there is no web at that place
-│   ├── StoreTooNew      written by a newer version of Gossamer
-│   ├── StoreCorrupt     damaged or not a Gossamer web at all
-│   ├── StoreNotWritable no permission, read-only file system
-│   ├── StoreFull        no disk space left; nothing of the batch was written
-│   ├── StoreBusy        another process holds the write lock for too long
-│   └── StoreUnreachable the database server does not answer, or lets nobody in
+│   ├── StoreMissing     no web exists at that location
+│   ├── StoreTooNew      a newer version of Gossamer wrote the store
+│   ├── StoreCorrupt     the store is damaged, or not a Gossamer web
+│   ├── StoreNotWritable no permission, or a read-only file system
+│   ├── StoreFull        no disk space is left; nothing of the batch was written
+│   ├── StoreBusy        another process held the write lock for too long
+│   └── StoreUnreachable the database server does not answer, or refuses the connection
 ├── IndexFault           the index cannot be used
-│   ├── IndexMissing     there is none yet, or one of another version: `gossamer index` makes it
-│   ├── IndexBusy        another process is writing it
-│   ├── IndexBroken      its writer broke; what was not committed must be put again
-│   ├── IndexUnreachable the cluster that holds it does not answer, or not now
-│   ├── IndexRefused     the cluster lets nobody in, or not this user
-│   └── IndexFull        no disk space is left for it
-├── SeedUnreachable      none of the seeds given could be visited
-├── CrawlerLost          a crawler was not heard of for too long, and others took its work over
-└── ParserFault          parser processes cannot be started at all
+│   ├── IndexMissing     no index exists, or one of another version: run `gossamer index`
+│   ├── IndexBusy        another process is writing the index
+│   ├── IndexBroken      the index writer failed; uncommitted documents must be put again
+│   ├── IndexUnreachable the cluster does not answer, or cannot answer now
+│   ├── IndexRefused     the cluster refuses the user, or asks for one
+│   └── IndexFull        no disk space is left for the index
+├── SeedUnreachable      none of the given seeds could be visited
+├── CrawlerLost          a crawler sent no heartbeat for too long, and others took over its work
+└── ParserFault          parser processes cannot be started
 """
 
 
 class GossamerError(Exception):
-    """A fault told in one sentence, with the next step where there is one."""
+    """A fault; its message is one sentence, with the next step if there is one."""
 
 
 class UsageError(GossamerError):
-    """What was asked for makes no sense."""
+    """The request is invalid."""
 
 
 class SettingsError(UsageError):
@@ -41,11 +41,11 @@ class StoreError(GossamerError):
 
 
 class StoreMissing(StoreError):
-    """There is no web at that place."""
+    """No web exists at that location."""
 
 
 class StoreTooNew(StoreError):
-    """The store was written by a newer version of Gossamer."""
+    """A newer version of Gossamer wrote the store."""
 
 
 class StoreCorrupt(StoreError):
@@ -57,7 +57,7 @@ class StoreNotWritable(StoreError):
 
 
 class StoreFull(StoreError):
-    """No disk space left; nothing of the batch was written."""
+    """No disk space is left; nothing of the batch was written."""
 
 
 class StoreBusy(StoreError):
@@ -65,7 +65,7 @@ class StoreBusy(StoreError):
 
 
 class StoreUnreachable(StoreError):
-    """The database server does not answer, or lets nobody in."""
+    """The database server does not answer, or refuses the connection."""
 
 
 class IndexFault(GossamerError):
@@ -73,7 +73,7 @@ class IndexFault(GossamerError):
 
 
 class IndexMissing(IndexFault):
-    """There is no index yet, or one of another version."""
+    """No index exists, or one of another version."""
 
 
 class IndexBusy(IndexFault):
@@ -81,27 +81,27 @@ class IndexBusy(IndexFault):
 
 
 class IndexBroken(IndexFault):
-    """The index writer broke; what was not committed must be put again."""
+    """The index writer failed; uncommitted documents must be put again."""
 
 
 class IndexUnreachable(IndexFault):
-    """The cluster that holds the index does not answer, or not now."""
+    """The cluster that holds the index does not answer, or cannot answer now."""
 
 
 class IndexRefused(IndexFault):
-    """The cluster that holds the index lets nobody in, or not this user."""
+    """The cluster that holds the index refuses the user, or asks for one."""
 
 
 class IndexFull(IndexFault):
-    """No disk space is left for the index; what was not committed must be put again."""
+    """No disk space is left for the index; uncommitted documents must be put again."""
 
 
 class SeedUnreachable(GossamerError):
-    """None of the seeds given could be visited."""
+    """None of the given seeds could be visited."""
 
 
 class CrawlerLost(GossamerError):
-    """A crawler was not heard of for too long, and others took its work over."""
+    """A crawler sent no heartbeat for too long, and others took over its work."""
 
 
 class ParserFault(GossamerError):

@@ -1,20 +1,20 @@
-"""Indexing while a crawl runs: a process of its own that follows the store, so that nothing it does can stop the crawl.
+"""Indexing while a crawl runs: a process with its own priority and memory limit, which waits for disk space.
 
-    python -P -m gossamer.indexing DIR
+    python -P -m gossamer.indexing LOCATION
 
-The crawl starts it (`IndexFollower`) and holds its standard input open. The process takes what the store says has
-changed, commits every few seconds, and when its input ends it catches up to the last page and ends too, telling how
-far it is, a line of JSON each time. It follows the store, not the crawl: of several crawls on one web, the first one's
-process has the index and takes the pages of all; the others wait for it.
+The crawl starts the process (`IndexFollower`) and holds its standard input open. The process reads the changes of the
+store and commits every few seconds. When its input ends, it catches up to the last page, reports its progress in lines
+of JSON, and exits.
+
+The process follows the store, not the crawl. With several crawls on one web, the process of the first one writes the
+index for all, and the other processes wait for it.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-import resource
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -27,9 +27,11 @@ import msgspec
 from gossamer.basics.locations import local_directory
 from gossamer.config import StoreSettings
 from gossamer.errors import GossamerError, IndexBusy, IndexFull, IndexMissing, StoreFull
-from gossamer.index.progress import IndexProgress
-from gossamer.parse.pool import ALLOCATOR_VARIABLES
-from gossamer.processes.heap import release_memory
+from gossamer.index.protocol import IndexProgress
+from gossamer.processes.exit_report import describe_exit, last_log_line
+from gossamer.processes.heap import ALLOCATOR_VARIABLES, ONE_HEAP_VARIABLES, release_memory
+from gossamer.processes.limits import cap_data, disable_core_dumps, ignore_interrupts
+from gossamer.processes.start import start_python
 from gossamer.wiring import open_index, open_index_writer, open_store
 
 if TYPE_CHECKING:
@@ -39,36 +41,31 @@ if TYPE_CHECKING:
     from gossamer.index.build import IndexBuilder
     from gossamer.store.protocol import Store
 
-POLL_SECONDS = 0.25  # until the next look at a store that has nothing new for the moment ...
-IDLE_POLL_SECONDS = 1.0  # ... and at one that has had nothing for a while
-BUSY_RETRY_SECONDS = 0.5  # between tries for an index that another process writes
-ANCHORS_DELAY_SECONDS = 30.0  # a crawl that is done by then gathers anchor texts once, at its end
-ANCHORS_SHARE = 0.05  # of the time for anchor texts and graph while the crawl runs; they are complete at its end
-MAX_MEMORY_BYTES = (
-    2 << 30
-)  # bytes of its own that the process may use; Tantivy's buffers take 80 MB, a batch of pages some more
+POLL_SECONDS = 0.25  # between looks at a store that has no changes ...
+IDLE_POLL_SECONDS = 1.0  # ... and at one that has had none for a while
+BUSY_RETRY_SECONDS = 0.5  # between tries to open an index that another process writes
+ANCHORS_DELAY_SECONDS = 30.0  # a shorter crawl gathers anchor texts only once, at its end
+ANCHORS_SHARE = 0.05  # of the time goes to anchor texts and graph during the crawl; the end completes them
+MAX_MEMORY_BYTES = 2 << 30  # private memory; Tantivy's buffers take 80 MB, a batch of pages some more
 DISK_RETRY_SECONDS = 5.0  # between tries on a full disk
-REPORT_SECONDS = 0.2
-QUIET_SECONDS = 5.0  # without news, after which memory is given back
-SLOW_SECONDS = 60.0  # in which it is also given back ...
-SLOW_DOCUMENTS = 1_000  # ... where no more than these came: words that are remembered make no such index faster
-CACHE_MIB = 16  # MiB of the database's pages: it reads most of them once
-NICENESS = 5  # it has time: who searches beside a crawl has not
-# Tantivy starts a thread for every commit, and glibc gives each thread one of sixteen heaps, whose gaps add up: in 900
-# commits of 30 documents its part went from 35 to 50 MB. With one heap it stays at 32.
-ONE_HEAP_VARIABLES = {"MALLOC_ARENA_MAX": "1"}
-GC_THRESHOLD = 100_000  # allocations between looks for cycles: lists of words are none
+REPORT_SECONDS = 0.2  # between progress reports
+QUIET_SECONDS = 5.0  # without changes, after which the process gives memory back
+SLOW_SECONDS = 60.0  # after which it also gives memory back ...
+SLOW_DOCUMENTS = 1_000  # ... if no more documents came: the cached words do not speed up such a slow index
+CACHE_MIB = 16  # for the database's pages: the process reads most of them once
+NICENESS = 5  # searches beside a crawl go first: somebody waits for them
+GC_THRESHOLD = 100_000  # allocations between searches for cycles: lists of words form none
 
 
 # -- the process -------------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    """Follow the store of the web at the place given until standard input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawl
+    """Follow the store of the web at the location given until standard input ends."""
+    ignore_interrupts()
     os.nice(NICENESS)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    disable_core_dumps()
+    cap_data(MAX_MEMORY_BYTES)
     gc.set_threshold(GC_THRESHOLD)
     location = sys.argv[1]
     store = open_store(location, settings=StoreSettings(cache=CACHE_MIB))
@@ -82,9 +79,9 @@ def main() -> None:
 
 
 def _follow_store(location: str, store: Store, reporter: _ProgressReporter) -> bool:
-    """Follow the store to the end of the crawl; whether it was done here, and not by another process.
+    """Follow the store to the end of the crawl; return False if another process did all of it.
 
-    For want of disk space it waits, as the crawl does, and begins at the last commit; for the end it does not.
+    On a full disk it waits, as the crawl does, and resumes at the last commit. After the crawl it does not wait.
     """
     while True:
         try:
@@ -100,8 +97,9 @@ def _follow_store(location: str, store: Store, reporter: _ProgressReporter) -> b
 
 
 def _open_builder(location: str, store: Store, reporter: _ProgressReporter) -> IndexBuilder | None:
-    """What brings the index up to date; None when another process has done so to where the crawl ended."""
-    from gossamer.index.build import IndexBuilder  # noqa: PLC0415 - the crawl, which imports this module, does not need it
+    """Open the index for writing; None when another process has indexed all up to the end of the crawl."""
+    # Imported here because the crawl imports this module and does not need it.
+    from gossamer.index.build import IndexBuilder  # noqa: PLC0415
 
     end_version: int | None = None  # the store's version at the end of the crawl
     while True:
@@ -128,8 +126,8 @@ def _index_has_version(location: str, version: int) -> bool:
 
 
 def _update_graph(location: str, store: Store) -> None:
-    """Where the link graph is used, its links follow too: who ranks next need not read them."""
-    from gossamer.graph.arrays import graph_directory  # noqa: PLC0415 - see above
+    """Update the links kept for the link graph, if the web has them: the next ranking need not read them."""
+    from gossamer.graph.arrays import graph_directory  # noqa: PLC0415 - as above
     from gossamer.graph.bonds import update_kept_bonds  # noqa: PLC0415
 
     with graph_directory(location) as directory:
@@ -137,13 +135,13 @@ def _update_graph(location: str, store: Store) -> None:
 
 
 def _has_crawl_ended(seconds: float) -> bool:
-    """Whether the crawl has ended, looked at for so long."""
+    """Wait up to so many seconds for the end of the crawl; return whether it has ended."""
     readable, _, _ = select.select([sys.stdin], [], [], seconds)
     return bool(readable) and not sys.stdin.read(1)
 
 
 def _follow_to_end(builder: IndexBuilder, reporter: _ProgressReporter, update_graph: Callable[[], None]) -> None:
-    """Take what comes until the crawl ends, then the rest."""
+    """Index changes until the crawl ends, then the rest."""
     follow_changes(builder, _has_crawl_ended, update_graph)
     reporter.is_enabled = True
     builder.catch_up()
@@ -154,9 +152,9 @@ def _follow_to_end(builder: IndexBuilder, reporter: _ProgressReporter, update_gr
 def follow_changes(
     builder: IndexBuilder, has_ended: Callable[[float], bool], update_graph: Callable[[], None] = lambda: None
 ) -> None:
-    """Take what comes, until it is told to have ended; `ended` waits for that so many seconds at most.
+    """Index changes until `has_ended` returns True; it may wait as many seconds as its argument says.
 
-    `also` is done as often as anchor texts are gathered, which is the other work that need not be done at once.
+    `update_graph` runs as often as anchor texts are gathered: neither is urgent.
     """
     is_complete, anchors_due_at = False, time.monotonic() + ANCHORS_DELAY_SECONDS
     monitor = _IdleMonitor(builder)
@@ -171,20 +169,18 @@ def follow_changes(
 
 
 class _IdleMonitor:
-    """Lets an index that has little to do get by with little memory: after a while without news, or with few."""
+    """Gives memory back after a while without changes, or with few."""
 
     def __init__(self, builder: IndexBuilder) -> None:
         self._builder = builder
         self._version = builder.progress.version  # at the last change
-        self._rest_at: float | None = None  # unless something comes; None: it does rest
-        self._minute_started_at, self._put_before = (
-            0.0,
-            0,
-        )  # when the minute began, and the documents that had come by then
-        self.poll_seconds = IDLE_POLL_SECONDS  # until the next look
+        self._rest_at: float | None = None  # time to give memory back unless a change comes; None: it is idle
+        self._minute_started_at = 0.0
+        self._put_before = 0  # documents when the minute started
+        self.poll_seconds = IDLE_POLL_SECONDS  # until the next look at the store
 
     def check(self) -> None:
-        """After every step."""
+        """Decide after every step whether the index is idle."""
         now, progress = time.monotonic(), self._builder.progress
         if progress.version != self._version:
             if self._rest_at is None:
@@ -203,7 +199,7 @@ class _IdleMonitor:
 
 
 class _ProgressReporter:
-    """Tells the crawl how far the index is, once the crawl listens."""
+    """Reports progress to the crawl, once the crawl reads it."""
 
     def __init__(self) -> None:
         self.is_enabled = False
@@ -218,56 +214,48 @@ class _ProgressReporter:
         try:
             os.write(sys.stdout.fileno(), msgspec.json.encode(progress) + b"\n")
         except BrokenPipeError:
-            self.is_enabled = False  # the crawl is gone; the index is finished all the same
+            self.is_enabled = False  # the crawl is gone; this process completes the index without it
 
 
 # -- the crawl's side --------------------------------------------------------------------------------------------------
 
 
 class IndexFollower:
-    """The process, as the crawl that started it sees it."""
+    """The indexing process, as the crawl that started it sees it."""
 
     def __init__(self, location: str, settings: IndexSettings) -> None:
         self._log = local_directory(location) / "logs" / "index.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
             self._log_offset = log.tell()
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-P", "-m", "gossamer.indexing", location],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, **ALLOCATOR_VARIABLES, **ONE_HEAP_VARIABLES, **_index_variables(settings)},
-                process_group=0,  # a terminal's Ctrl-C goes to a whole group, and could come before it is ignored
-            )
+            self._process = start_python(
+                "-m", "gossamer.indexing", location,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                environment={**os.environ, **ALLOCATOR_VARIABLES, **ONE_HEAP_VARIABLES, **_index_variables(settings)},
+            )  # fmt: skip
 
     def finish(self, on_progress: Callable[[IndexProgress], None] = lambda _: None) -> str:
-        """Let it catch up, and wait for that; returns why it could not, or nothing."""
+        """Wait until the process has caught up; return the reason if it could not, else ""."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
         with self._process.stdout as lines:
             for line in lines:
                 on_progress(msgspec.json.decode(line, type=IndexProgress))
-        return "" if self._process.wait() == 0 else self._last_log_line()
+        code = self._process.wait()
+        return "" if code == 0 else last_log_line(self._log, self._log_offset) or f"its process {describe_exit(code)}"
 
     def stop(self) -> None:
-        """End it where it is: what is committed stays, and the next one goes on from there."""
+        """Kill the process: its commits stay, and the next process continues from there."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
 
-    def _last_log_line(self) -> str:
-        with self._log.open("rb") as log:
-            log.seek(self._log_offset)
-            text = log.read().decode("utf-8", "replace").strip()
-        return text.rpartition("\n")[2] or f"its process ended with code {self._process.returncode}"
-
 
 def _index_variables(settings: IndexSettings) -> dict[str, str]:
-    """Where the index is, for the process: what was given by a flag or another settings file holds there too."""
+    """Return the index settings as variables: the process must use those from flags and settings files too."""
     return {f"GOSSAMER_INDEX_{name.upper()}": str(value) for name, value in msgspec.structs.asdict(settings).items()}
 
 
@@ -276,10 +264,10 @@ def index_alongside(
     location: str, settings: IndexSettings | None, *, on_progress: Callable[[IndexProgress], None] = lambda _: None,
     is_hurried: Callable[[], bool] = bool,
 ) -> Iterator[list[str]]:  # fmt: skip
-    """While a crawl, or whatever else fills the store, is under way: the index follows, and is complete at the end.
+    """Run the indexing process while the caller fills the store, by a crawl or an import; complete the index at exit.
 
-    `at` says where it is; None: there shall be none. Gives a list that holds a sentence afterwards if it is not
-    complete. `hurried` says at the end whether there is no time to wait; `tell` is called while there is.
+    `settings` say where the index is; None: there is no index. Yields a list that holds a sentence after the exit if
+    the index is incomplete. At exit, `is_hurried` says whether to stop at once, and `on_progress` gets the progress.
     """
     faults: list[str] = []
     if settings is None:

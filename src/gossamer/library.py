@@ -1,4 +1,4 @@
-"""Gossamer for programs: `Crawler` visits, `open_web` reads what is stored.
+"""Gossamer for programs: `Crawler` crawls a site, `open_web` reads a stored web.
 
 from gossamer import Crawler, open_web
 
@@ -27,7 +27,7 @@ from gossamer.config.named import keywords_to_keys
 from gossamer.errors import CrawlerLost, SeedUnreachable
 from gossamer.indexing import IndexFollower
 from gossamer.lookup import find_resource, stored_url_rules
-from gossamer.model import Field, Kind, Outcome, Position, Role, State, Value
+from gossamer.model import PAGE_OUTCOMES, Field, Kind, Position, Role, State, Value
 from gossamer.urls.canonical import url_digest, urls_from_input
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from gossamer.config.named import NamedSettings
     from gossamer.crawl.loop import CrawlLoop
-    from gossamer.crawl.progress import CrawlProgress
+    from gossamer.crawl.statistics import CrawlProgress
     from gossamer.graph.snapshot import Graph
     from gossamer.index.protocol import IndexReader
     from gossamer.index.word_table import DocumentOrder, WordEntry
@@ -46,12 +46,11 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import Store
     from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
-PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
-MAX_WAITING_PAGES = 512  # visited pages that wait for the program before the crawl holds off
+MAX_WAITING_PAGES = 512  # pages that wait for the program; above, the crawl starts no transfers
 
 
 class Link(Value, frozen=True, kw_only=True):
-    """A bond of a page."""
+    """A link of a page."""
 
     url: str
     kind: Kind
@@ -63,7 +62,7 @@ class Link(Value, frozen=True, kw_only=True):
 
 
 class VisitedPage:
-    """A page as a crawl brings it: stored already, decoded when looked at."""
+    """A page that a crawl has visited and stored. Text, source and links are decoded at first use."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
@@ -84,25 +83,25 @@ class VisitedPage:
     @cached_property
     def fields(self) -> list[tuple[Field, str]]:
         """The text by field, in reading order."""
-        from gossamer.store.content import decode_text  # noqa: PLC0415 - only when looked at
+        from gossamer.store.content import decode_text  # noqa: PLC0415 - only programs that read text need it
 
         page = self._visit.page
         return decode_text(page.text) if page and page.text else []
 
     @property
     def text(self) -> str:
-        """The text, a run a line."""
+        """The text, one run a line."""
         return "\n".join(text for _, text in self.fields)
 
     @cached_property
     def source(self) -> bytes:
-        """The decoded body; empty when sources are not kept."""
+        """The decoded body; empty if `crawl.source` is off."""
         page = self._visit.page
         return zstandard.decompress(page.source) if page and page.source else b""
 
     @cached_property
     def links(self) -> list[Link]:
-        """The bonds, in order of first occurrence."""
+        """The links, in order of first occurrence."""
         page = self._visit.page
         if page is None:
             return []
@@ -115,13 +114,15 @@ class VisitedPage:
 
 
 class Crawler:
-    """A crawl to iterate over; each page is safely stored when it comes.
+    """A crawl to iterate over. It yields each page after storing it.
 
-    Settings are given by their names (`max_pages=100, delay=0.5, scope="domain"`); see docs/reference/settings.md.
-    Those of an index or a search service have the section in front (`index_url`, `search_service_url`). `query` gives
-    words to start from what that service finds for them (so the setting `crawl.query` is called `url_query` here, like
-    its flag), `revisit` visits again what is "due", or "all". The crawl runs in a thread of its own, so that a slow
-    loop body does not let transfers run into their time limits; leaving the loop stops it.
+    Keyword arguments are settings by name (`max_pages=100, delay=0.5, scope="domain"`); see
+    docs/reference/settings.md. Settings of the index and the search service have their section as prefix (`index_url`,
+    `search_service_url`). `query` asks the search service for seeds, so the setting `crawl.query` is `url_query` here,
+    like its flag. `revisit` visits known pages again: those that are "due", or "all".
+
+    The crawl runs in its own thread, so that a slow loop body does not make transfers time out. Leaving the loop stops
+    the crawl.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class Crawler:
             environ=os.environ,
         )
         self._loop: CrawlLoop | None = None
-        self.index_fault = ""  # why the index could not follow the crawl; the pages are stored all the same
+        self.index_fault = ""  # why indexing failed, if it did; the pages are stored nevertheless
 
     def __iter__(self) -> Iterator[VisitedPage]:
         loop = start.prepare_crawl(self._request)
@@ -169,13 +170,13 @@ class Crawler:
                 self.index_fault = follower.finish()
 
     def stop(self) -> None:
-        """Finish what is in flight and end the iteration."""
+        """Finish transfers in flight and end the iteration."""
         if self._loop is not None:
             self._loop.stop()
 
     @property
     def progress(self) -> CrawlProgress | None:
-        """How it goes; None when it is not running."""
+        """The current state, counts and rates; None if the crawl is not running."""
         return self._loop.progress() if self._loop is not None else None
 
 
@@ -211,67 +212,67 @@ class Web:
         self.close()
 
     def close(self) -> None:
-        """Let go of store and index."""
+        """Close the store and the index."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
         self._store.close()
 
     def counts(self) -> Counts:
-        """How much is there."""
+        """Return the numbers of resources, hosts and links."""
         return self._store.counts()
 
     def page(self, url: str) -> ResourceRow | None:
-        """A resource; None when it is not known."""
+        """Return a resource; None if it is not known."""
         rules = stored_url_rules(self._store)
         return next(
             (row for each in urls_from_input(url) if (row := self._store.resource(url_digest(each, rules)))), None
         )
 
     def pages(self) -> Iterator[ResourceRow]:
-        """All visited pages: neither sitemaps, nor redirects, nor what was only checked."""
+        """Return all visited pages, without sitemaps, redirects and checked links."""
         visited = self._store.resources(State.VISITED)
         return (row for row in visited if row.role == Role.PAGE and row.outcome in PAGE_OUTCOMES)
 
     def resources(self) -> Iterator[ResourceRow]:
-        """All known resources."""
+        """Return all known resources."""
         return self._store.resources()
 
     def hosts(self) -> list[HostRow]:
-        """All hosts."""
+        """Return all hosts."""
         return self._store.hosts()
 
     def errors(self) -> Iterator[ErrorRow]:
-        """What was not visited as it should have been, and why."""
+        """Return the resources that could not be visited, with reasons."""
         return self._store.errors()
 
     def inlinks(self, url: str) -> list[LinkRow]:
-        """Bonds that lead to a resource."""
+        """Return the links to a resource."""
         return self._store.inlinks(self._resource_id(url))
 
     def outlinks(self, url: str) -> list[LinkRow]:
-        """Bonds of a page."""
+        """Return the links of a page."""
         return self._store.outlinks(self._resource_id(url))
 
     def report(self, name: str, *, url: str = "", since: float = 0.0) -> Iterator[dict[str, object]]:
-        """The rows of a report (docs/reference/reports.md) by its name or code.
+        """Return the rows of a report (docs/reference/reports.md), by its name or code.
 
-        `url`: for those about one; `since`: for changes (Unix time).
+        `url` is for reports about one resource, `since` (Unix time) for reports about changes.
         """
-        from gossamer.graph.reports import run_report  # noqa: PLC0415  many programs never ask for one
+        from gossamer.graph.reports import run_report  # noqa: PLC0415 - many programs run no report
 
         return run_report(self._store, name, resource=self._resource_id(url) if url else None, since=since)
 
     def visits(self, url: str) -> list[VisitRow]:
-        """The history of a resource."""
+        """Return the visits of a resource."""
         return self._store.visits(self._resource_id(url))
 
     def fields(self, url: str) -> list[tuple[Field, str]]:
-        """A page's text by field."""
+        """Return the text of a page by field."""
         return self._store.text(self._resource_id(url)) or []
 
     def source(self, url: str) -> bytes | None:
-        """A page's stored source."""
+        """Return the stored source of a page; None if there is none."""
         return self._store.source(self._resource_id(url))
 
     # -- the link graph ------------------------------------------------------------------------------------------------
@@ -286,15 +287,15 @@ class Web:
             return rank_web.rank_web(store, directory, rank_options)
 
     def ranking(self) -> Ranking | None:
-        """How the ranks were made; None when there are none."""
+        """Return when and how the ranks were computed; None if there are none."""
         return self._store.ranking()
 
     def ranks(self, url: str) -> Ranks | None:
-        """What the link graph says of a page; None when it was not ranked."""
+        """Return the ranks of a page; None if it was not ranked."""
         return self._store.ranks(self._resource_id(url))
 
     def graph(self, *, include_unvisited: bool = False) -> Graph:
-        """The links between visited pages as memory-mapped arrays."""
+        """Return the links between visited pages as memory-mapped arrays."""
         from gossamer.graph import arrays, snapshot  # noqa: PLC0415
 
         with arrays.graph_directory(self._location) as directory:
@@ -303,24 +304,24 @@ class Web:
     # -- the index -----------------------------------------------------------------------------------------------------
 
     def word(self, word: str, *, order: DocumentOrder = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
-        """The word table's entry: where a word stands, with one page of its documents."""
+        """Return a word's entry in the word table, with one page of its documents."""
         from gossamer.index.word_table import WordTable  # noqa: PLC0415 - numpy and Tantivy are loaded only when needed
 
         return WordTable(self._store, self._index()).entry(word, order=order, page=page, limit=limit)
 
     def search(self, text: str, *, page: int = 1, limit: int = 10, explain: bool = False) -> Answer:
-        """Answer a question in the query language; pages count from 1."""
+        """Search with the query language; pages count from 1."""
         return self._searcher().search(text, page=page, limit=limit, explain=explain)
 
     def complete(self, text: str, limit: int = 8) -> list[str]:
-        """What was typed, with its last word as it may go on."""
+        """Return completions of a query's last word, each with the whole query."""
         return self._searcher().complete(text, limit)
 
     def _searcher(self) -> Searcher:
         return wiring.build_searcher(self._store, self._index(), self._location)
 
     def _index(self) -> IndexReader:
-        """The index as it was last committed."""
+        """Return a reader of the last commit of the index."""
         if self._reader is not None and not self._reader.is_current():
             self._reader.close()
             self._reader = None

@@ -1,4 +1,4 @@
-"""Finding in a web what a person named."""
+"""Lookup of a resource by the URL that a person typed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 def stored_crawl_settings(store: Store) -> dict[str, object]:
-    """What the web was crawled with last: the [crawl] settings by name."""
+    """Return the [crawl] settings of the current round, by name."""
     current = store.current_round()
     return msgspec.json.decode(current.settings, type=dict[str, object]) if current else {}
 
 
 def stored_url_rules(store: Store) -> UrlRules:
-    """How this web tells duplicate URLs: by these its resources are found."""
+    """Return the rules by which this web treats URLs as duplicates; digests of its resources depend on them."""
     stored = {name: value for name, value in stored_crawl_settings(store).items() if name in UrlRules.__struct_fields__}
     return msgspec.convert(stored, UrlRules)
 
 
 def find_resource(store: Store, text: str) -> ResourceRow:
-    """The resource that a person named, with or without a scheme."""
+    """Return the resource of a URL typed with or without a scheme, or raise `UsageError`."""
     rules = stored_url_rules(store)
     urls = urls_from_input(text)
     for url in urls:
@@ -43,7 +43,7 @@ def find_resource(store: Store, text: str) -> ResourceRow:
 
 
 def _spelling_variants(urls: Iterable[str]) -> Iterator[str]:
-    """The slips of the pen that are cheap to look up: the other scheme, with or without www. and the last slash."""
+    """Yield the likely misspellings: the other scheme, with or without www. and the last slash."""
     for url in urls:
         rest = url.partition("://")[2]
         hosts = (rest, rest.removeprefix("www.") if rest.startswith("www.") else f"www.{rest}")

@@ -1,7 +1,7 @@
-"""The values handed from room to room, in the order of the data's way.
+"""The values that packages exchange, in the order in which a crawl makes them.
 
-A URL's way: `Candidate` (a link found) → `Admission` (what to do with it) → `Lease` (work handed out) →
-`Request` → `Fetched` (bytes) → `ParseJob` → `Page` (structure) → `Visit` (all of it, submitted to the store).
+The life of a URL: `Candidate` (a link was found) → `Admission` (the decision about it) → `Lease` (the store handed it
+out) → `Request` → `FetchResult` (bytes) → `ParseJob` → `Page` (structure) → `Visit` (submitted to the store).
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ if TYPE_CHECKING:
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the values: immutable, keyword-only."""
+    """Base of all values: immutable, keyword-only."""
 
 
 class State(StrEnum):
-    """Where a resource stands in its life: `known → queued → leased → visited`, or one of the other ends."""
+    """The state of a resource: `known → queued → leased → visited`, or another end."""
 
-    KNOWN = "known"  # recorded, not to be visited (an embed, behind nofollow, too deep ...); `reason` says why
+    KNOWN = "known"  # recorded, not to be visited (an embed, behind nofollow, too deep); `reason` says why
     QUEUED = "queued"
     LEASED = "leased"
     VISITED = "visited"
-    FAILED = "failed"  # tried and given up for this round
-    REFUSED = "refused"  # robots, content type, address guard, size: a rule of ours or theirs
+    FAILED = "failed"  # given up for this round
+    REFUSED = "refused"  # by robots.txt, content type, address guard or size
     OUT_OF_SCOPE = "out of scope"
     GONE = "gone"  # 404 or 410
 
 
 class Role(StrEnum):
-    """What a request is for, and so how its answer is treated."""
+    """The purpose of a request, which decides how its response is handled."""
 
     PAGE = "page"  # fetched and parsed
     SITEMAP = "sitemap"  # fetched and parsed as a sitemap (XML, gzip, text)
-    CHECK = "check"  # asked for its status only (HEAD, then GET)
+    CHECK = "check"  # requested for its status only (HEAD, then GET)
     ROBOTS = "robots"  # a host's robots.txt; never a resource
 
 
 class Outcome(StrEnum):
-    """How a visit ended. Every case is expected; none is an exception."""
+    """How a visit ended. Every outcome is expected; none is an exception."""
 
     FETCHED = "fetched"
     NOT_MODIFIED = "not modified"
     REDIRECTED = "redirected"
-    CHECKED = "checked"  # a link check that found the resource alive
+    CHECKED = "checked"  # a link check found the resource
     NOT_FOUND = "not found"  # 404, 410
     HTTP_ERROR = "http error"  # any other status >= 400
     THROTTLED = "throttled"  # 429, or 503 with Retry-After
@@ -56,11 +56,11 @@ class Outcome(StrEnum):
     TLS = "tls failure"
     TIMEOUT = "timeout"
     TOO_SLOW = "too slow"
-    BAD_HTTP = "bad http"  # not HTTP, broken chunking, cut short
+    BAD_HTTP = "bad http"  # not HTTP, broken chunking, truncated
     HEADERS_TOO_BIG = "headers too big"
     TOO_BIG = "too big"  # on the wire or after decompression
     BAD_ENCODING = "bad encoding"  # a Content-Encoding that does not decode
-    BAD_REDIRECT = "bad redirect"  # without a target, to another scheme, to nonsense
+    BAD_REDIRECT = "bad redirect"  # without a target, to another scheme, to an invalid URL
     REDIRECT_LOOP = "redirect loop"
     TOO_MANY_REDIRECTS = "too many redirects"
     ROBOTS = "refused by robots.txt"
@@ -71,8 +71,12 @@ class Outcome(StrEnum):
     PARSER_MEMORY = "parser out of memory"
 
 
+PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})  # the content of the page is known
+SUCCESSFUL_OUTCOMES = PAGE_OUTCOMES | {Outcome.REDIRECTED, Outcome.CHECKED}
+
+
 class Kind(IntEnum):
-    """What kind of bond a link is. The numbers are stored; never renumber."""
+    """The kind of a bond. The numbers are stored; never renumber."""
 
     HYPERLINK = 1  # <a>, <area>
     FRAME = 2  # <frame>, <iframe>
@@ -88,14 +92,14 @@ class Kind(IntEnum):
     SCRIPT = 21
     STYLE = 22
     MEDIA = 23  # audio, video, track, source, object, embed
-    OTHER = 24  # icons, manifests, preloads, background= ...
+    OTHER = 24  # icons, manifests, preloads, background= and the like
 
 
 EMBEDS = frozenset({Kind.IMAGE, Kind.SCRIPT, Kind.STYLE, Kind.MEDIA, Kind.OTHER})
 
 
 class Position(IntEnum):
-    """Where on the page the first occurrence of a link stands. The numbers are stored; never renumber."""
+    """The part of the page that holds the first occurrence of a link. The numbers are stored; never renumber."""
 
     CONTENT = 0
     NAV = 1
@@ -106,7 +110,7 @@ class Position(IntEnum):
 
 
 class Field(IntEnum):
-    """The field a run of text stands in. The numbers are stored; never renumber."""
+    """The field that holds a run of text. The numbers are stored; never renumber."""
 
     TITLE = 0
     H1 = 1
@@ -121,22 +125,22 @@ class Field(IntEnum):
 
 
 class Candidate(Value, frozen=True, kw_only=True):
-    """A URL somebody pointed at, before anybody decided what to do with it."""
+    """A URL that a link, sitemap, redirect or user named, not yet admitted."""
 
     url: str  # canonical
     digest: bytes  # 128-bit BLAKE2b of the canonical URL's key
     kind: Kind
-    follow: bool  # False: rel=nofollow, or the page says nofollow
-    depth: int  # links from a seed; a redirect does not count
-    hops: int = 0  # consecutive redirects (or nested sitemap indexes) that led here
+    follow: bool  # False: rel=nofollow, or nofollow for the whole page
+    depth: int  # links from a seed; redirects do not count
+    hops: int = 0  # consecutive redirects, or nested sitemap indexes, that led here
     anchor: str = ""
     source_topic: float = 0.0  # nearness of the source page to the crawl's topic, 0..1
     seed: bool = False
-    backlinks: int = 0  # pages known to point at it, when it was known before
+    backlinks: int = 0  # known pages that link to it, if it was known already
 
 
 class Admission(Value, frozen=True, kw_only=True):
-    """What to do with a candidate."""
+    """The decision about a candidate."""
 
     state: State  # QUEUED, KNOWN or OUT_OF_SCOPE
     role: Role = Role.PAGE
@@ -149,7 +153,7 @@ if TYPE_CHECKING:
 
 
 class Lease(Value, frozen=True, kw_only=True):
-    """One URL handed to one crawler."""
+    """One URL leased to one crawler."""
 
     resource: int  # DocID
     host: int
@@ -157,14 +161,14 @@ class Lease(Value, frozen=True, kw_only=True):
     role: Role
     depth: int
     hops: int
-    tries: int  # failed tries before this one, this round
+    tries: int  # failed tries in this round
     etag: str = ""
     last_modified: str = ""
-    before: str = ""  # how the visit before ended: an Outcome; "": there was none
+    before: str = ""  # the Outcome of the last visit; "": never visited
 
 
 class Robots(Value, frozen=True, kw_only=True):
-    """What a host's robots.txt was when it was last asked for."""
+    """The last known robots.txt of a host."""
 
     host: int
     scheme: str
@@ -175,39 +179,39 @@ class Robots(Value, frozen=True, kw_only=True):
 
 
 class HostLease(Value, frozen=True, kw_only=True):
-    """A host handed to one crawler, with some of its URLs."""
+    """A host leased to one crawler, with some of its URLs."""
 
     host: int
     name: str  # authority: "example.org", "localhost:8080"
-    ready_at: float  # not before (Unix time)
+    ready_at: float  # Unix time of the earliest next request
     failures: int  # host failures in a row
     robots: tuple[Robots, ...]
     leases: tuple[Lease, ...]
 
 
 class Request(Value, frozen=True, kw_only=True):
-    """One transfer to make."""
+    """A transfer to start."""
 
     id: int
     url: str
     role: Role
     etag: str = ""
     last_modified: str = ""
-    head: bool = False  # ask with HEAD
+    head: bool = False  # use HEAD
 
 
 class FetchResult(Value, frozen=True, kw_only=True):
-    """How a transfer ended."""
+    """The result of a transfer."""
 
     request: Request
     outcome: Outcome
-    reason: str  # a sentence fragment for people; "" when all is well
-    status: int  # 0 when there was no answer
+    reason: str  # a sentence fragment for people; "" after success
+    status: int  # 0 without a response
     headers: dict[str, str]  # lower-case names; repeated ones joined with ", " (X-Robots-Tag: with a line feed)
-    body: bytes  # as on the wire: still encoded (gzip, br ...)
+    body: bytes  # as on the wire: still encoded (gzip, br)
     milliseconds: int
-    address: str  # the peer actually connected to, "" when none
-    location: str = ""  # absolute canonical redirect target when REDIRECTED
+    address: str  # IP address of the peer, "" without a connection
+    location: str = ""  # absolute canonical redirect target, if REDIRECTED
 
 
 class ParseJob(msgspec.Struct, array_like=True, frozen=True):
@@ -226,42 +230,42 @@ class ParseJob(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Links(msgspec.Struct, array_like=True, frozen=True):
-    """A page's bonds as parallel columns: one row per (target, kind, follow, anchor), in order of first occurrence."""
+    """The bonds of a page as parallel columns: one row per (target, kind, follow, anchor), by first occurrence."""
 
     digests: list[bytes] = []
     urls: list[str] = []
     kinds: list[int] = []
     follows: list[bool] = []
     anchors: list[str] = []
-    weights: list[int] = []  # times the bond occurs
+    weights: list[int] = []  # occurrences of each bond
     rels: list[str] = []
     positions: list[int] = []
 
 
 class Hints(msgspec.Struct, array_like=True, frozen=True):
-    """What a sitemap or feed says about when the pages it lists change, as parallel columns."""
+    """Change dates that a sitemap or feed gives for the pages it lists, as parallel columns."""
 
     digests: list[bytes] = []
-    modified: list[float] = []  # Unix time of the last change; 0: not said
-    periods: list[float] = []  # seconds between two changes; 0: not said
+    modified: list[float] = []  # Unix time of the last change; 0: not given
+    periods: list[float] = []  # seconds between two changes; 0: not given
 
 
 class Page(msgspec.Struct, array_like=True, frozen=True):
-    """What a parser found in the bytes."""
+    """The result of parsing a body."""
 
     id: int  # of the ParseJob
-    outcome: Outcome  # FETCHED, or why there is nothing else here
+    outcome: Outcome  # FETCHED, or why the other fields are empty
     reason: str
     media_type: str = ""
     charset: str = ""
     title: str = ""
     description: str = ""
     language: str = ""  # BCP 47, as declared
-    canonical: str = ""  # canonical URL of <link rel=canonical>, "" when none
+    canonical: str = ""  # target of <link rel=canonical>, in canonical form
     noindex: bool = False
     nofollow: bool = False
     content_digest: bytes = b""  # the first 128 bits of the SHA-256 of the decoded body
-    text_digest: bytes = b""  # of the text by field
+    text_digest: bytes = b""  # digest of the text by field
     topic: float = 0.0  # nearness to the crawl's topic, 0..1
     size: int = 0  # bytes of the decoded body
     text: bytes = b""  # zstd of msgpack [[field, text], ...] in reading order; robots.txt: its plain text
@@ -271,29 +275,29 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Visit(Value, frozen=True, kw_only=True):
-    """Everything one visit brought, ready for the store."""
+    """The complete result of one visit, ready for the store."""
 
     lease: Lease
     outcome: Outcome
-    state: State  # where the resource stands now; QUEUED: to be tried again
+    state: State  # new state of the resource; QUEUED: to be tried again
     reason: str
     status: int
     visited_at: float
     bytes: int
     milliseconds: int
     etag: str = ""
-    last_modified: str = ""  # as the server wrote it
+    last_modified: str = ""  # the header, unchanged
     media_type: str = ""
     page: Page | None = None
     redirect: Candidate | None = None
 
 
 class HostUpdate(Value, frozen=True, kw_only=True):
-    """What a crawler learned about a host it holds."""
+    """News about a held host, for the store."""
 
     host: int
-    ready_at: float
-    delay: float
-    failures: int
-    reason: str = ""  # why it waits, shown to people
-    keep: bool = True  # False: give the host back
+    ready_at: float  # Unix time of the earliest next request
+    delay: float  # seconds between two requests
+    failures: int  # host failures in a row
+    reason: str = ""  # why it waits, for people
+    keep: bool = True  # False: release the host

@@ -1,4 +1,4 @@
-"""Starting a crawl: what was asked, what the web knows already, and the parts that will do it."""
+"""Start of a crawl: loads settings, opens or joins a round, and builds the `CrawlLoop` with its parts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gossamer import config
 from gossamer.basics.cores import available_cores
 from gossamer.basics.locations import is_shared, local_directory
 from gossamer.crawl.log import CrawlLog
+from gossamer.crawl.plan import CrawlParts, CrawlPlan, WatchOptions
 from gossamer.crawl.policy import UNREACHABLE
 from gossamer.crawl.round_settings import admission_policy, parse_options, url_rules
 from gossamer.crawl.seed_search import search_result_links
 from gossamer.crawl.visits import seed_candidate
-from gossamer.crawl.writer import WatchOptions
 from gossamer.errors import StoreMissing, UsageError
 from gossamer.model import State, Value
 from gossamer.parse.pool import ParserPool
@@ -42,38 +42,38 @@ if TYPE_CHECKING:
     from gossamer.store.values import Round
 
 
-RESERVED_HANDLES = 40  # of the store, the parsers, the index and the log
-HANDLES_PER_TRANSFER = 3  # its connection, and those of a look-up
+RESERVED_HANDLES = 40  # file handles for the store, the parsers, the index and the log
+HANDLES_PER_TRANSFER = 3  # file handles for its connection and its name resolution
 
 
 class CrawlRequest(Value, frozen=True, kw_only=True):
-    """What a person or a program asks of a crawl."""
+    """A crawl as a person or a program asks for it."""
 
-    store: str = "web"
+    store: str = "web"  # location of the web
     urls: tuple[str, ...] = ()  # as typed
-    query: str = ""  # words to get seeds by
-    revisit: Literal["", "due", "all"] = ""  # visit again what is due, or everything
-    watch: bool = False  # keep the web fresh, for ever
-    flags: Mapping[str, object] = {}  # settings given directly, by dotted key
+    query: str = ""  # words for the search service that gives seeds
+    revisit: Literal["", "due", "all"] = ""  # visit known resources again: those that are due, or all
+    watch: bool = False  # keep the web fresh without end
+    flags: Mapping[str, object] = {}  # settings by dotted key
     config_file: Path | None = None
     log_file: Path | None = None
     environ: Mapping[str, str] = {}
 
 
 class AlreadyComplete(Value, frozen=True, kw_only=True):
-    """There is nothing to do: the web is as it was asked for."""
+    """The answer if there is nothing to visit."""
 
-    pages: int
-    known: int
-    next_at: float | None = None  # when the next visit is due
-    index: config.IndexSettings | None = None  # where to index what is there; None: nowhere
+    pages: int  # pages in the web
+    known: int  # resources in the web
+    next_at: float | None = None  # Unix time at which the next visit is due
+    index: config.IndexSettings | None = None  # settings of the index to bring up to date; None: `crawl.index` is off
 
 
 def prepare_crawl(request: CrawlRequest) -> CrawlLoop | AlreadyComplete:
-    """Make everything ready for a crawl, or find that there is nothing to do."""
+    """Prepare a crawl, or return that there is nothing to visit."""
     typed = [urls_from_input(text) for text in request.urls]
     loaded = _load_settings(request, None)
-    # Checked before the directory is made, so that a slip of the pen leaves nothing behind.
+    # Validate the scope before creating the directory, so that a typing error leaves nothing behind.
     Scope(loaded.settings.crawl, tuple(urls[0] for urls in typed))
     if not typed and not request.query and not _web_exists(request.store):
         raise UsageError(f"There is no web in {request.store} yet: give a URL to start from.")
@@ -87,15 +87,18 @@ def prepare_crawl(request: CrawlRequest) -> CrawlLoop | AlreadyComplete:
 
 
 class StartSeeds(Value, frozen=True, kw_only=True):
-    """Where a crawl is to start from."""
+    """The URLs that a crawl starts from."""
 
-    typed: tuple[str, ...]  # by the user, whose word they are
-    searched: tuple[str, ...] = ()  # by a search service
-    fallbacks: Mapping[str, str] = {}  # https forms of what was typed without a scheme -> their http forms
+    typed: tuple[str, ...]  # by the user; only these may have private addresses
+    searched: tuple[str, ...] = ()  # from a search service
+    fallbacks: Mapping[str, str] = {}  # https form of a seed typed without a scheme -> its http form
 
 
 def _http_fallbacks(typed: Sequence[tuple[str, ...]], previous: Round | None, store: Store) -> dict[str, str]:
-    """Those of now, and those that were needed before: there the http form of an unreachable https seed has joined."""
+    """Return the fallbacks of the typed seeds, and those that earlier crawls of this web used.
+
+    An earlier fallback shows as a joined http form of a seed whose https form was unreachable.
+    """
     fallbacks = {urls[0]: urls[1] for urls in typed if len(urls) > 1}
     if previous is None:
         return fallbacks
@@ -111,7 +114,7 @@ def _http_fallbacks(typed: Sequence[tuple[str, ...]], previous: Round | None, st
 
 
 def _web_exists(location: str) -> bool:
-    """Whether there is a web at a place."""
+    """Return whether a web exists at a location."""
     if not is_shared(location):
         return (Path(location) / "web.db").exists()
     try:
@@ -140,8 +143,8 @@ def _prepare_in_store(
     with ExitStack() as cleanup:
         pool = ParserPool(parse_options(settings), settings.parse.processes or available_cores(), selector)
         cleanup.callback(pool.close)
-        # While the parsers start, on other cores: it takes as long.
-        from gossamer.crawl.loop import CrawlLoop, CrawlParts, CrawlPlan  # noqa: PLC0415
+        # Imported here, while the parser processes start on other cores: both take equally long.
+        from gossamer.crawl.loop import CrawlLoop  # noqa: PLC0415
         from gossamer.fetch.fetcher import Fetcher  # noqa: PLC0415
 
         fetcher = Fetcher(
@@ -180,15 +183,15 @@ def _prepare_in_store(
             log=log,
         )
         loop = CrawlLoop(plan, parts)
-        cleanup.pop_all()  # the loop closes them
+        cleanup.pop_all()  # the loop closes pool and fetcher
         return loop
 
 
 def _fit_to_handles(settings: Settings) -> tuple[Settings, int]:
-    """As many transfers as there are file handles for, and how many connections may wait for the next request.
+    """Fit the number of transfers to the file handles; return the settings and the number of idle connections.
 
-    One for every host held, if it can be: to connect anew after each pause takes longer than to ask. If handles are
-    few, as many as we may have.
+    Raises the soft limit of file handles if necessary. Ideally every held host keeps an idle connection, because a
+    new connection after each pause takes longer than the request.
     """
     politeness = settings.politeness
     idle_connections = max(politeness.transfers, politeness.max_hosts)
@@ -205,7 +208,7 @@ def _fit_to_handles(settings: Settings) -> tuple[Settings, int]:
 
 
 def _revisit_schedule(request: CrawlRequest, store: Store, settings: Settings) -> Schedule | Literal["all"] | None:
-    """What is to be visited again."""
+    """Return the schedule of resources to visit again, "all", or None for none."""
     if request.revisit == "all":
         return "all"
     return schedule_from_settings(settings.freshness, store.pace_counts()) if request.revisit else None
@@ -229,7 +232,7 @@ def _open_round(
     revisit: Schedule | Literal["all"] | None,
     watch: bool,
 ) -> Round | None:
-    """Join the round under way, or begin one if something new is asked for; None when there is nothing to do."""
+    """Join the current round, or begin one for new seeds, settings or revisits; None if nothing is queued."""
     settings_json = msgspec.json.encode(crawl).decode()
     earlier = previous.seeds if previous else ()
     joined = previous.joined if previous else ()
@@ -241,25 +244,24 @@ def _open_round(
     is_different = previous is None or bool(new_seeds) or settings_json != previous.settings
     if is_different or revisit is not None or (not watch and not _has_same_limits(previous, crawl)):
         new_round = store.begin_round(settings_json, all_seeds, crawl.max_pages, crawl.max_pages_per_host, revisit)
-        is_overtaken = (
-            new_round.seeds != all_seeds
-        )  # by another crawl that began since `before`: its seeds are this round's too
+        # Another crawl may have begun a round since `previous` was read; its seeds belong to this round too.
+        is_overtaken = new_round.seeds != all_seeds
         if is_overtaken:
             admit = admission_policy(crawl, (*new_round.seeds, *new_round.joined, *seeds.searched))
         if is_overtaken or (previous is not None and is_different):
-            store.readmit(admit)  # after that: what is queued again may be out of a narrower scope
-    # An http form that stood in for its https form before is tried again like one that was typed.
+            store.readmit(admit)  # after `begin_round`, which may queue resources that the new scope excludes
+    # The http form that replaced a typed https form in an earlier crawl is a start URL too.
     http_seeds = [http for url in seeds.typed if (http := seeds.fallbacks.get(url, "")) in joined]
     start_urls = (*seeds.typed, *seeds.searched, *http_seeds)
     store.add([seed_candidate(url, url_rules(crawl)) for url in start_urls], admit)
     resources = store.counts().resources
     if not resources.get(State.QUEUED) and not resources.get(State.LEASED) and not watch:
         return None
-    return store.current_round()  # what was just added has joined it
+    return store.current_round()  # read again: `add` may have joined seeds to it
 
 
 def _has_same_limits(current: Round | None, crawl: CrawlSettings) -> bool:
-    """Whether a round has the limits asked for; those of `watch` are its own."""
+    """Return whether a round has the page limits of these settings."""
     limits = (crawl.max_pages, crawl.max_pages_per_host)
     return current is None or (current.max_pages, current.max_pages_per_host) == limits
 

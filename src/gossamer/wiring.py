@@ -1,7 +1,7 @@
-"""The one place that names concrete back-ends: a place becomes a store and an index.
+"""Opens the store and the index of a location. Only this module names concrete back-ends.
 
-Everybody else talks to protocols. Kept light, for every reading command comes through here; a crawl is put together in
-`start`.
+All other modules use protocols. Every reading command imports this module, so it loads back-ends only when it opens
+them. `start` builds a crawl.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def open_store(
     location: str, *, create: bool = False, read_only: bool = False, settings: StoreSettings | None = None
 ) -> Store:
-    """The store at a place."""
+    """Open the store of the web at a location."""
     store_settings = settings or StoreSettings()
     if is_shared(location):
         database = _postgres_location(location)
@@ -59,31 +59,31 @@ def _postgres_location(location: str) -> PostgresLocation:
     except ModuleNotFoundError as error:
         raise UsageError(
             f"A web in PostgreSQL needs the extra `postgres`: pip install 'gossamer[postgres]'. ({error.name} is not"
-            " there.)"
+            " installed.)"
         ) from error
     return parse_postgres_location(location)
 
 
 def index_settings(location: str) -> IndexSettings:
-    """Where the index of the web at a place is, by the variables and the settings file that hold for it."""
+    """Return the index settings of a web, from the environment and the settings file."""
     return load(file=None, store_dir=local_directory(location), environ=os.environ, flags={}).settings.index
 
 
 def open_index(location: str) -> IndexReader:
-    """The index of the web at a place, for asking; it holds the last commit."""
+    """Open the last commit of a web's index for reading."""
     settings = index_settings(location)
     if settings.url:
         index_location = _opensearch_location(settings)
         from gossamer.index.opensearch import OpenSearchReader  # noqa: PLC0415
 
         return OpenSearchReader(index_location)
-    from gossamer.index.tantivy import TantivyLocation, TantivyReader  # noqa: PLC0415 - not every command asks the index
+    from gossamer.index.tantivy import TantivyLocation, TantivyReader  # noqa: PLC0415 - few commands need the index
 
     return TantivyReader(TantivyLocation(local_directory(location) / "index"))
 
 
 def has_index(location: str) -> bool:
-    """Whether there is an index of the web at a place."""
+    """Return whether a web has an index."""
     settings = index_settings(location)
     if settings.url:
         index_location = _opensearch_location(settings)
@@ -95,7 +95,7 @@ def has_index(location: str) -> bool:
 
 
 def open_index_writer(location: str, *, rebuild: bool = False) -> IndexWriter:
-    """The writer of the index of the web at a place. There is one at a time: `IndexBusy` when another has it."""
+    """Open the writer of a web's index. An index has one writer at a time: raises `IndexBusy` if it is taken."""
     settings = index_settings(location)
     if settings.url:
         index_location = _opensearch_location(settings, writing=True)
@@ -108,7 +108,7 @@ def open_index_writer(location: str, *, rebuild: bool = False) -> IndexWriter:
 
 
 def _opensearch_location(settings: IndexSettings, *, writing: bool = False) -> OpenSearchLocation:
-    """An index on OpenSearch. Its user name and password are in the environment, and nowhere else."""
+    """Return the location of an index on OpenSearch. Only the environment holds its user name and password."""
     try:
         from gossamer.index.opensearch import (  # noqa: PLC0415
             READER_RETRY_SECONDS,
@@ -120,7 +120,7 @@ def _opensearch_location(settings: IndexSettings, *, writing: bool = False) -> O
     except ModuleNotFoundError as error:
         raise UsageError(
             f"An index on OpenSearch needs the extra `opensearch`: pip install 'gossamer[opensearch]'. ({error.name} "
-            "is not there.)"
+            "is not installed.)"
         ) from error
     patience = WRITER_RETRY_SECONDS if writing else READER_RETRY_SECONDS
     cluster = Cluster(ClusterAddress.parse(settings.url), os.environ, ca_file=settings.ca_file, retry_seconds=patience)
@@ -128,15 +128,15 @@ def _opensearch_location(settings: IndexSettings, *, writing: bool = False) -> O
 
 
 def open_searcher(store: Store, location: str, blend: RankWeights | None = None) -> Searcher:
-    """What answers questions about the web at a place, by the last commit of its index. Closing it closes the index."""
+    """Open a searcher on the last commit of a web's index. Closing it closes the index."""
     return build_searcher(store, open_index(location), location, blend)
 
 
 def build_searcher(store: Store, index: IndexReader, location: str, blend: RankWeights | None = None) -> Searcher:
-    """The same with an index that is open already; with PageRank, if that was computed."""
+    """Build a searcher on an open index. It uses PageRank if `gossamer rank` has computed it."""
     import numpy as np  # noqa: PLC0415
 
-    from gossamer.graph.ranking.algorithms import load_pagerank  # noqa: PLC0415
+    from gossamer.graph.ranking.pagerank import load_pagerank  # noqa: PLC0415
     from gossamer.search.service import Searcher  # noqa: PLC0415
     from gossamer.search.weights import SECOND_PASS_WEIGHTS  # noqa: PLC0415
 
@@ -150,17 +150,15 @@ def build_searcher(store: Store, index: IndexReader, location: str, blend: RankW
 
 
 def copy_web(from_: str, to: str, on_progress: Callable[[str], None]) -> CopyResult:
-    """Copy the web at a place to another one, with its settings file if there is one."""
+    """Copy a web to another location, with its settings file if there is one."""
     from gossamer.store.copy import copy_store  # noqa: PLC0415
 
     stale_index = local_directory(to) / "index"
     if stale_index.exists():
-        raise UsageError(
-            f"{stale_index} is the index of a web that was here before: remove it, or copy to another place."
-        )
+        raise UsageError(f"{stale_index} is the index of an earlier web: remove it, or copy to another location.")
     with closing(_copy_source(from_)) as source, closing(_copy_target(to)) as target:
         copied = copy_store(source, target, on_progress)
-    source_file, target_file = (local_directory(place) / FILE_NAME for place in (from_, to))
+    source_file, target_file = (local_directory(location) / FILE_NAME for location in (from_, to))
     if source_file.exists() and not target_file.exists():
         target_file.parent.mkdir(parents=True, exist_ok=True)
         target_file.write_bytes(source_file.read_bytes())

@@ -1,8 +1,8 @@
-"""The back-ends: every test here runs against each of them."""
+"""Back-ends as fixtures: every test here runs against each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable  # noqa: TC003 - INDEXES is looked at
+from collections.abc import Callable  # noqa: TC003 - pytest evaluates INDEXES
 from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path  # noqa: TC003
@@ -13,7 +13,7 @@ import pytest
 from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.sqlite import SqliteStore
-from helpers.store.postgres_server import new_place
+from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +28,16 @@ def _sqlite(directory: Path, _: pytest.FixtureRequest) -> Open:
 
 
 def _postgres(_: Path, request: pytest.FixtureRequest) -> Open:
-    place = new_place(request.getfixturevalue("postgres"))
-    return lambda: PostgresStore.open(place, create=True)
+    location = new_location(request.getfixturevalue("postgres"))
+    return lambda: PostgresStore.open(location, create=True)
 
 
-BACK_ENDS = {"sqlite": _sqlite, "postgres": _postgres}  # name -> (where a web may be) -> how to open it
+# Name -> function of directory and request -> function that opens the web.
+BACK_ENDS = {"sqlite": _sqlite, "postgres": _postgres}
 
 
-SEEDS_EACH_TIME = {0, 100, 101}  # of random tests on PostgreSQL; a statement takes ten times as long there
+# Seeds of random tests that always run on PostgreSQL, where a statement takes ten times as long.
+SEEDS_ON_POSTGRES = {0, 100, 101}
 RANDOM = {
     "test_store_counters.py",
     "test_store_depth.py",
@@ -45,33 +47,33 @@ RANDOM = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `make test-full` what takes long on PostgreSQL and depends on it little."""
+    """Leave slow tests that depend little on PostgreSQL to `make test-full`."""
     for item in items:
         if item.path.name in RANDOM and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             params = item.callspec.params
             seeds = {value for value in params.values() if isinstance(value, int) and not isinstance(value, bool)}
-            if params.get("new_web") == "postgres" and seeds and not seeds <= SEEDS_EACH_TIME:
+            if params.get("new_web") == "postgres" and seeds and not seeds <= SEEDS_ON_POSTGRES:
                 item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(params=BACK_ENDS)
 def new_web(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Open]:
-    """Make webs, each empty and apart from the others."""
+    """Create webs, each empty and separate."""
     numbers = count()
     return lambda: BACK_ENDS[request.param](tmp_path / f"web-{next(numbers)}", request)
 
 
 @pytest.fixture
 def open_store(new_web: Callable[[], Open]) -> Iterator[Open]:
-    """Open the test's web; every call gives another object, as another process would have."""
-    open_one = new_web()
+    """Open the test's web; every call returns another object, as in another process."""
+    open_web = new_web()
     with ExitStack() as stack:
-        yield lambda: stack.enter_context(closing(open_one()))
+        yield lambda: stack.enter_context(closing(open_web()))
 
 
 @pytest.fixture
 def store(open_store: Open) -> Store:
-    """An empty web."""
+    """Return an empty web."""
     return open_store()
 
 
@@ -79,7 +81,7 @@ def store(open_store: Open) -> Store:
 
 
 class NewIndex(Protocol):
-    """An index of the test's own: opened for writing and for reading as often as it likes."""
+    """An index of one test, which it can open for writing and reading at will."""
 
     def writer(self, *, rebuild: bool = False) -> IndexWriter: ...
 
@@ -88,13 +90,13 @@ class NewIndex(Protocol):
 
 class _Tantivy:
     def __init__(self, directory: Path, stack: ExitStack) -> None:
-        self._place, self._stack = TantivyLocation(directory), stack
+        self._location, self._stack = TantivyLocation(directory), stack
 
     def writer(self, *, rebuild: bool = False) -> IndexWriter:
-        return TantivyWriter(self._place, rebuild=rebuild)
+        return TantivyWriter(self._location, rebuild=rebuild)
 
     def reader(self) -> IndexReader:
-        return self._stack.enter_context(closing(TantivyReader(self._place)))
+        return self._stack.enter_context(closing(TantivyReader(self._location)))
 
 
 INDEXES: dict[str, Callable[[Path, ExitStack], NewIndex]] = {"tantivy": _Tantivy}
@@ -102,7 +104,7 @@ INDEXES: dict[str, Callable[[Path, ExitStack], NewIndex]] = {"tantivy": _Tantivy
 
 @pytest.fixture(params=INDEXES)
 def new_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], NewIndex]]:
-    """Make indexes, each empty and apart from the others."""
+    """Create indexes, each empty and separate."""
     numbers = count()
     with ExitStack() as stack:
         yield lambda: INDEXES[request.param](tmp_path / f"index-{next(numbers)}", stack)
@@ -110,5 +112,5 @@ def new_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callab
 
 @pytest.fixture
 def index(new_index: Callable[[], NewIndex]) -> NewIndex:
-    """An empty index."""
+    """Return an empty index."""
     return new_index()

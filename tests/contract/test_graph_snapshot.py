@@ -1,4 +1,4 @@
-"""The graph made of a store: what is in it, and that bringing it up to date gives what making it anew would give."""
+"""The graph built from a store: its contents, and that an update equals a new build."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from helpers.store.crawl_steps import (
     admit_all,
     candidate,
     digest,
-    fetched,
-    gone,
+    fetched_visit,
+    gone_visit,
     lease_all,
     leases,
-    redirected,
+    redirected_visit,
     start,
     visit_all,
 )
@@ -41,20 +41,20 @@ ELSEWHERE = "http://x.test/"
 
 
 def edges(graph: Graph) -> dict[tuple[str, str], int]:
-    """Weights by the URLs of both ends; checks that both directions say the same."""
+    """Return weights by the URLs of both ends; check that both directions agree."""
     links, urls = graph.pages, list(graph.urls())
-    found = {
+    outgoing = {
         (urls[source], urls[target]): int(weight)
         for source in range(links.nodes)
         for target, weight in zip(*map(np.ndarray.tolist, links.out_of(source)), strict=True)
     }
-    turned = {
+    incoming = {
         (urls[source], urls[target]): int(weight)
         for target in range(links.nodes)
         for source, weight in zip(*map(np.ndarray.tolist, links.into(target)), strict=True)
     }
-    assert found == turned
-    return found
+    assert outgoing == incoming
+    return outgoing
 
 
 def host_edges(graph: Graph) -> dict[tuple[str, str], int]:
@@ -78,7 +78,7 @@ def test_an_edge_is_a_followed_hyperlink_between_different_visited_pages(store: 
     assert edges(graph) == {(A, B): 3, (B, A): 1}
 
 
-def test_what_was_not_visited_is_there_when_asked_for(store: Store, tmp_path: Path) -> None:
+def test_unvisited_pages_are_included_on_request(store: Store, tmp_path: Path) -> None:
     visit_all(store, start(store, A), {A: [B, ELSEWHERE], B: [ELSEWHERE]}, admit=Policy(host="a.test"))
     graph = open_graph(store, tmp_path / "graph", include_unvisited=True)
     assert list(graph.urls()) == [A, B, ELSEWHERE]
@@ -90,12 +90,12 @@ def test_what_was_not_visited_is_there_when_asked_for(store: Store, tmp_path: Pa
     assert (visited.visited, visited.known) == (2, 3)
 
 
-def test_a_redirect_hands_its_links_over(store: Store, tmp_path: Path) -> None:
+def test_a_redirect_passes_its_links_to_its_target(store: Store, tmp_path: Path) -> None:
     crawler = start(store, A)
-    store.submit(crawler, [fetched(leases(lease_all(store, crawler))[A], B, C)], admit_all, now=time.time())
-    found = leases(lease_all(store, crawler))
-    store.submit(crawler, [redirected(found[B], C), redirected(found[C], D)], admit_all, now=time.time())
-    store.submit(crawler, [fetched(leases(lease_all(store, crawler))[D], B)], admit_all, now=time.time())
+    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[A], B, C)], admit_all, now=time.time())
+    leased = leases(lease_all(store, crawler))
+    store.submit(crawler, [redirected_visit(leased[B], C), redirected_visit(leased[C], D)], admit_all, now=time.time())
+    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[D], B)], admit_all, now=time.time())
     graph = open_graph(store, tmp_path / "graph")
     assert edges(graph) == {(A, D): 2}
     b = store.resource(digest(B))
@@ -119,7 +119,7 @@ def test_pages_are_ordered_by_reversed_host_and_path(store: Store, tmp_path: Pat
     assert [names[host] for host in graph.host_of] == [url.split("/")[2] for url in graph.urls()]
 
 
-def test_the_weights_between_hosts_are_summed(store: Store, tmp_path: Path) -> None:
+def test_weights_between_hosts_are_summed(store: Store, tmp_path: Path) -> None:
     site: Site = {A: [Bond(ELSEWHERE, weight=3), B], B: [ELSEWHERE, A], ELSEWHERE: [B, Bond(A, weight=2)]}
     visit_all(store, start(store, A), site)
     graph = open_graph(store, tmp_path / "graph")
@@ -132,7 +132,7 @@ def test_an_empty_web_has_an_empty_graph(store: Store, tmp_path: Path) -> None:
     assert len(graph.pages_of([1, 2])) == 0
 
 
-def test_what_did_not_change_is_not_read_again(store: Store, tmp_path: Path) -> None:
+def test_an_unchanged_graph_is_not_written_again(store: Store, tmp_path: Path) -> None:
     visit_all(store, start(store, A), {A: [B], B: []})
     open_graph(store, tmp_path / "graph")
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "graph").rglob("*") if path.is_file()}
@@ -141,10 +141,10 @@ def test_what_did_not_change_is_not_read_again(store: Store, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_bringing_it_up_to_date_gives_what_making_it_anew_gives(
+def test_an_updated_graph_equals_a_new_one(
     store: Store, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages come, change, redirect, vanish and are forgotten at random; blocks are small, so that all joints count."""
+    """Pages come, change, redirect, vanish and are forgotten at random; small blocks exercise all boundaries."""
     monkeypatch.setattr(bonds_module, "BLOCK_ROWS", 7)
     monkeypatch.setattr(snapshot_module, "EDGES_AT_ONCE", 11)
     monkeypatch.setattr(snapshot_module, "LINKS_AT_ONCE", 11)
@@ -158,27 +158,27 @@ def test_bringing_it_up_to_date_gives_what_making_it_anew_gives(
             match chance.choice(["page", "page", "page", "redirect", "gone"]):
                 case "page":
                     targets = [Bond(to, weight=chance.randint(1, 3)) for to in chance.choices(urls, k=5)]
-                    visit = fetched(lease, *targets, body=str(chance.random()))
+                    visit = fetched_visit(lease, *targets, body=str(chance.random()))
                 case "redirect":
-                    visit = redirected(
+                    visit = redirected_visit(
                         lease, chance.choice([other for other in urls if other > url] or ["http://z.test/"])
                     )
                 case _:
-                    visit = gone(lease)
+                    visit = gone_visit(lease)
             store.submit(crawler, [visit], admit_all, now=time.time())
             if chance.random() < 0.1:
                 store.forget(digest(chance.choice(urls)))
         updated = open_graph(store, tmp_path / "updated")
-        anew = open_graph(store, tmp_path / f"anew-{store.version()}")
-        assert list(updated.urls()) == list(anew.urls())
-        assert edges(updated) == edges(anew)
-        assert host_edges(updated) == host_edges(anew)
-        assert updated.docs.tolist() == anew.docs.tolist()
-        assert (updated.visited, updated.known, updated.version) == (anew.visited, anew.known, store.version())
+        rebuilt = open_graph(store, tmp_path / f"rebuilt-{store.version()}")
+        assert list(updated.urls()) == list(rebuilt.urls())
+        assert edges(updated) == edges(rebuilt)
+        assert host_edges(updated) == host_edges(rebuilt)
+        assert updated.docs.tolist() == rebuilt.docs.tolist()
+        assert (updated.visited, updated.known, updated.version) == (rebuilt.visited, rebuilt.known, store.version())
     assert edges(updated)
 
 
-def test_damaged_files_are_made_anew(store: Store, tmp_path: Path) -> None:
+def test_damaged_files_are_rebuilt(store: Store, tmp_path: Path) -> None:
     visit_all(store, start(store, A), {A: [B], B: [A]})
     directory = tmp_path / "graph"
     open_graph(store, directory)
@@ -188,10 +188,10 @@ def test_damaged_files_are_made_anew(store: Store, tmp_path: Path) -> None:
     assert edges(open_graph(store, directory)) == {(A, B): 1, (B, A): 1}
 
 
-def test_links_are_found_by_docid(store: Store, tmp_path: Path) -> None:
+def test_bonds_are_stored_by_doc_id(store: Store, tmp_path: Path) -> None:
     visit_all(store, start(store, A), {A: [ELSEWHERE, B], B: []}, admit=Policy(host="a.test"))
-    found = open_bonds(store, tmp_path / "graph")
-    assert [found.rows.url(row) for row in range(len(found.rows.ids))] == [A, B]
-    assert len(found.rows.targets) == 2
+    bonds = open_bonds(store, tmp_path / "graph")
+    assert [bonds.rows.url(row) for row in range(len(bonds.rows.ids))] == [A, B]
+    assert len(bonds.rows.targets) == 2
     hosts = {host.id for host in store.hosts()}
-    assert set(found.hosts[found.rows.targets].tolist()) == hosts
+    assert set(bonds.hosts[bonds.rows.targets].tolist()) == hosts

@@ -1,4 +1,4 @@
-"""What every index must do: hold what was committed, find it again, say how often and where."""
+"""Rules of every index: keep committed documents, find them, report frequencies and positions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from helpers.index.small_index import (
     documents,
     fill,
     in_title,
+    indexable,
     page,
     phrase,
-    standing,
     word,
     words,
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import IndexReader, Matches
 
 
-def found(index: NewIndex, query: Query, limit: int = 100) -> list[int]:
+def matching_ids(index: NewIndex, query: Query, limit: int = 100) -> list[int]:
     matches = match(index, query, limit)
     assert matches.total == len(matches.ids)
     return sorted(matches.ids.tolist())
@@ -55,13 +55,13 @@ def match(index: NewIndex, query: Query, limit: int = 100, offset: int = 0) -> M
 
 def put(index: NewIndex, *runs: list[tuple[Field, str]]) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, *(standing(number, one) for number, one in enumerate(runs, 1)))
+        fill(writer, *(indexable(number, page_runs) for number, page_runs in enumerate(runs, 1)))
 
 
 # -- what it holds -----------------------------------------------------------------------------------------------------
 
 
-def test_without_a_writer_ever_there_is_no_index(index: NewIndex) -> None:
+def test_an_index_without_a_first_writer_is_missing(index: NewIndex) -> None:
     with pytest.raises(IndexMissing):
         index.reader()
 
@@ -73,44 +73,44 @@ def test_a_new_index_is_empty(index: NewIndex) -> None:
     assert match(index, words("egg")).total == 0
 
 
-def test_documents_and_version_are_there_after_a_commit(index: NewIndex) -> None:
+def test_a_commit_publishes_documents_and_version(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, standing(7, page("Egg")), standing(3, page("Ham")), version=42)
+        fill(writer, indexable(7, page("Egg")), indexable(3, page("Ham")), version=42)
         assert writer.version == 42
     reader = index.reader()
     assert (reader.version, reader.count(), sorted(reader.ids())) == (42, 2, [3, 7])
 
 
-def test_what_was_not_committed_was_never_there(index: NewIndex) -> None:
+def test_uncommitted_changes_are_lost(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, standing(1, page("Egg")))
-        writer.put(documents(standing(2, page("Egg"))))
+        fill(writer, indexable(1, page("Egg")))
+        writer.put(documents(indexable(2, page("Egg"))))
         writer.remove([1])
-    assert found(index, words("egg")) == [1]
+    assert matching_ids(index, words("egg")) == [1]
     with closing(index.writer()) as writer:
         assert writer.version == 1
         assert writer.signatures([1, 2]).keys() <= {1}
 
 
-def test_a_document_takes_the_place_of_the_one_with_its_id(index: NewIndex) -> None:
+def test_a_document_replaces_the_one_with_its_id(index: NewIndex) -> None:
     for version, text in enumerate(("egg", "ham", "spam"), 1):
         with closing(index.writer()) as writer:
-            fill(writer, standing(1, page("Menu", text)), version=version)
-    assert found(index, words("egg")) == []
-    assert found(index, words("spam")) == [1]
+            fill(writer, indexable(1, page("Menu", text)), version=version)
+    assert matching_ids(index, words("egg")) == []
+    assert matching_ids(index, words("spam")) == [1]
     assert index.reader().count() == 1
     assert index.reader().document_frequency("egg") == 0
 
 
 def test_a_document_put_twice_before_a_commit_is_held_once(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
-        writer.put(documents(standing(1, page("Egg"))))
-        fill(writer, standing(1, page("Egg", "and ham")))
+        writer.put(documents(indexable(1, page("Egg"))))
+        fill(writer, indexable(1, page("Egg", "and ham")))
     assert index.reader().document_frequency("egg") == 1
-    assert found(index, words("ham")) == [1]
+    assert matching_ids(index, words("ham")) == [1]
 
 
-def test_removed_documents_leave(index: NewIndex) -> None:
+def test_removed_documents_disappear(index: NewIndex) -> None:
     put(index, page("Egg"), page("Egg too"))
     with closing(index.writer()) as writer:
         writer.remove([1, 99])
@@ -120,75 +120,75 @@ def test_removed_documents_leave(index: NewIndex) -> None:
     assert reader.word_sequences([1, 2]).keys() == {2}
 
 
-def test_a_document_that_was_removed_can_come_back(index: NewIndex) -> None:
+def test_a_removed_document_can_come_back(index: NewIndex) -> None:
     put(index, page("Egg"))
     with closing(index.writer()) as writer:
         writer.remove([1])
         writer.commit(2)
         assert writer.signatures([1]) == {}
-        fill(writer, standing(1, page("Egg")), version=3)
-    assert found(index, words("egg")) == [1]
+        fill(writer, indexable(1, page("Egg")), version=3)
+    assert matching_ids(index, words("egg")) == [1]
 
 
-def test_signatures_tell_what_need_not_be_put_again(index: NewIndex) -> None:
-    (document,) = documents(standing(1, page("Egg")))
-    (other,) = documents(standing(1, page("Ham")))
+def test_signatures_identify_committed_documents(index: NewIndex) -> None:
+    (document,) = documents(indexable(1, page("Egg")))
+    (other,) = documents(indexable(1, page("Ham")))
     assert document.signature != other.signature
     with closing(index.writer()) as writer:
         writer.put([document])
-        assert writer.signatures([1]) == {}, "not before it is committed"
+        assert writer.signatures([1]) == {}, "not before the commit"
         writer.commit(1)
         assert writer.signatures([1]) == {1: document.signature}
 
 
-def test_there_is_one_writer_at_a_time(index: NewIndex) -> None:
+def test_only_one_writer_can_open_an_index(index: NewIndex) -> None:
     with closing(index.writer()), pytest.raises(IndexBusy):
         index.writer()
     index.writer().close()
 
 
-def test_a_reader_keeps_what_it_was_opened_on_and_knows_that_there_is_more(index: NewIndex) -> None:
+def test_a_reader_keeps_its_snapshot_and_knows_that_it_is_outdated(index: NewIndex) -> None:
     put(index, page("Egg"))
     before = index.reader()
     assert before.is_current()
     with closing(index.writer()) as writer:
-        fill(writer, standing(2, page("Egg")), version=2)
+        fill(writer, indexable(2, page("Egg")), version=2)
     assert not before.is_current()
     assert before.match(words("egg"), WEIGHTS, limit=9).total == 1
     assert index.reader().is_current()
 
 
-def test_a_rebuild_takes_the_old_ones_place_when_it_is_complete(index: NewIndex) -> None:
+def test_a_complete_rebuild_replaces_the_old_index(index: NewIndex) -> None:
     put(index, page("Egg"))
     with closing(index.writer(rebuild=True)) as writer:
         assert writer.version == 0
-        fill(writer, standing(2, page("Ham")), version=5)
-        assert found(index, words("egg")) == [1], "the old one is read until then"
+        fill(writer, indexable(2, page("Ham")), version=5)
+        assert matching_ids(index, words("egg")) == [1], "readers use the old index until then"
         writer.complete()
-    assert found(index, words("egg")) == []
-    assert found(index, words("ham")) == [2]
+    assert matching_ids(index, words("egg")) == []
+    assert matching_ids(index, words("ham")) == [2]
 
 
-def test_a_rebuild_that_was_not_completed_changes_nothing(index: NewIndex) -> None:
+def test_an_incomplete_rebuild_changes_nothing(index: NewIndex) -> None:
     put(index, page("Egg"))
     with closing(index.writer(rebuild=True)) as writer:
-        fill(writer, standing(2, page("Ham")), version=5)
+        fill(writer, indexable(2, page("Ham")), version=5)
     with closing(index.writer()) as writer:
         assert writer.version == 1
-    assert found(index, words("egg")) == [1]
+    assert matching_ids(index, words("egg")) == [1]
 
 
-def test_languages_are_counted(index: NewIndex) -> None:
+def test_documents_are_counted_by_language(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         fill(
-            writer, standing(1, page("Egg")), standing(2, page("Eier"), language="de"),
-            standing(3, page("jajko"), language="pl"), standing(4, page("Ham"), language="en-GB"),
+            writer, indexable(1, page("Egg")), indexable(2, page("Eier"), language="de"),
+            indexable(3, page("jajko"), language="pl"), indexable(4, page("Ham"), language="en-GB"),
         )  # fmt: skip
     assert index.reader().languages() == {"english": 2, "german": 1, "": 1}
 
 
-def test_a_document_that_cannot_be_taken_is_named_with_a_reason_and_the_rest_is_taken(index: NewIndex) -> None:
-    good, bad = documents(standing(1, page("Egg")), standing(2, page("Ham")))
+def test_a_refused_document_gets_a_reason_and_the_others_are_indexed(index: NewIndex) -> None:
+    good, bad = documents(indexable(1, page("Egg")), indexable(2, page("Ham")))
     bad = type(bad)(**{name: getattr(bad, name) for name in bad.__struct_fields__} | {"title": "lone \ud800 surrogate"})
     with closing(index.writer()) as writer:
         refused = writer.put([bad, good])
@@ -201,18 +201,18 @@ def test_a_document_that_cannot_be_taken_is_named_with_a_reason_and_the_rest_is_
     assert "surrogate" in refused[2]
 
 
-def test_a_document_set_aside_is_forgotten_there_when_it_is_taken(index: NewIndex) -> None:
+def test_an_indexed_document_is_no_longer_set_aside(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         writer.set_aside({1: "too odd", 2: "odd as well"})
         writer.commit(1)
-        fill(writer, standing(1, page("Egg")), version=2)
+        fill(writer, indexable(1, page("Egg")), version=2)
     assert index.reader().set_aside_documents() == {2: "odd as well"}
 
 
 # -- what it finds -----------------------------------------------------------------------------------------------------
 
 
-def test_any_of_the_words_matches_and_pages_with_all_of_them_come_first(index: NewIndex) -> None:
+def test_any_word_matches_and_pages_with_all_words_come_first(index: NewIndex) -> None:
     put(index, page("Egg egg egg egg", "egg egg egg"), page("Menu", "ham and then much later an egg"), page("Spam"))
     matches = match(index, words("egg", "ham"))
     assert matches.ids.tolist() == [2, 1]
@@ -220,97 +220,100 @@ def test_any_of_the_words_matches_and_pages_with_all_of_them_come_first(index: N
     assert matches.total == 2
 
 
-def test_forms_of_a_word_find_one_another_whatever_their_case_and_accents(index: NewIndex) -> None:
+def test_forms_of_a_word_match_regardless_of_case_and_accents(index: NewIndex) -> None:
     put(index, page("EGGS"), page("A naïve café"))
-    assert found(index, words("egg")) == [1]
-    assert found(index, words("Cafe")) == [2]
+    assert matching_ids(index, words("egg")) == [1]
+    assert matching_ids(index, words("Cafe")) == [2]
 
 
-def test_words_of_the_path_of_a_url_are_found_but_not_those_of_its_host(index: NewIndex) -> None:
+def test_words_of_a_url_path_match_but_not_those_of_its_host(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         fill(
             writer,
-            standing(1, page("Menu"), url="https://breakfast.example/boiled%20eggs.html", host="breakfast.example"),
+            indexable(1, page("Menu"), url="https://breakfast.example/boiled%20eggs.html", host="breakfast.example"),
         )
-    assert found(index, words("egg")) == [1]
-    assert found(index, words("breakfast")) == []
-    assert found(index, Query(required=(InUrl(text="", words=("breakfast", "eggs")),))) == [1]
-    assert found(index, Query(required=(InUrl(text="", words=("breakfast", "ham")),))) == []
+    assert matching_ids(index, words("egg")) == [1]
+    assert matching_ids(index, words("breakfast")) == []
+    assert matching_ids(index, Query(required=(InUrl(text="", words=("breakfast", "eggs")),))) == [1]
+    assert matching_ids(index, Query(required=(InUrl(text="", words=("breakfast", "ham")),))) == []
 
 
-def test_a_phrase_stands_within_one_run_with_its_stop_words(index: NewIndex) -> None:
+def test_a_phrase_matches_within_one_run_including_stop_words(index: NewIndex) -> None:
     put(
         index, page("Menu", "ham and the egg"), page("Menu", "ham the egg"), page("Menu", "ham and", "the egg"),
         page("ham and", "the egg"), page("Ham and the Eggs"),
     )  # fmt: skip
-    assert found(index, Query(required=(phrase("ham and the egg"),))) == [1, 5]
-    assert found(index, Query(required=(phrase("ham and the egg", title_only=True),))) == [5]
+    assert matching_ids(index, Query(required=(phrase("ham and the egg"),))) == [1, 5]
+    assert matching_ids(index, Query(required=(phrase("ham and the egg", title_only=True),))) == [5]
 
 
-def test_stop_words_count_only_when_nothing_else_is_asked_for(index: NewIndex) -> None:
+def test_stop_words_count_only_in_queries_without_other_words(index: NewIndex) -> None:
     put(index, page("The egg"), page("The ham"), page("Spam"))
-    assert found(index, words("the", "egg")) == [1]
-    assert found(index, words("the")) == [1, 2]
-    assert found(index, Query(required=(phrase("the ham"),), wanted=(word("the"),))) == [2]
+    assert matching_ids(index, words("the", "egg")) == [1]
+    assert matching_ids(index, words("the")) == [1, 2]
+    assert matching_ids(index, Query(required=(phrase("the ham"),), wanted=(word("the"),))) == [2]
 
 
-def test_excluded_nodes_exclude(index: NewIndex) -> None:
+def test_excluded_words_remove_matches(index: NewIndex) -> None:
     put(index, page("Egg", "ham"), page("Egg"), page("Ham"))
-    assert found(index, Query(wanted=(word("egg"),), excluded=(word("ham"),))) == [2]
-    assert found(index, Query(excluded=(word("ham"),))) == [2]
-    assert found(index, Query()) == [1, 2, 3]
+    assert matching_ids(index, Query(wanted=(word("egg"),), excluded=(word("ham"),))) == [2]
+    assert matching_ids(index, Query(excluded=(word("ham"),))) == [2]
+    assert matching_ids(index, Query()) == [1, 2, 3]
 
 
-def test_operators_narrow_what_is_found(index: NewIndex) -> None:
+def test_operators_narrow_the_matches(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         fill(
             writer,
-            standing(1, page("Egg"), url="https://www.example.org/a/b.html", host="www.example.org"),
-            standing(2, page("Egg"), url="http://localhost:8080/a/c", host="localhost:8080", media_type="text/plain"),
-            standing(3, page("Ei", "egg"), url="https://example.org/ab?q=1", host="example.org", language="de",
+            indexable(1, page("Egg"), url="https://www.example.org/a/b.html", host="www.example.org"),
+            indexable(2, page("Egg"), url="http://localhost:8080/a/c", host="localhost:8080", media_type="text/plain"),
+            indexable(3, page("Ei", "egg"), url="https://example.org/ab?q=1", host="example.org", language="de",
                      last_modified="Tue, 01 Jun 2021 10:00:00 GMT"),
-            standing(4, page("Egg"), url="http://127.0.0.1/a", host="127.0.0.1"),
+            indexable(4, page("Egg"), url="http://127.0.0.1/a", host="127.0.0.1"),
         )  # fmt: skip
 
-    def with_(*nodes: object) -> list[int]:
-        return found(index, Query(wanted=(word("egg"),), required=nodes))  # type: ignore[arg-type]
+    def matches_with(*nodes: object) -> list[int]:
+        return matching_ids(index, Query(wanted=(word("egg"),), required=nodes))  # type: ignore[arg-type]
 
-    assert with_(SiteFilter(host="example.org")) == [1, 3]
-    assert with_(SiteFilter(host="org")) == [1, 3]
-    assert with_(SiteFilter(host="WWW.example.org")) == [1]
-    assert with_(SiteFilter(host="ample.org")) == []
-    assert with_(SiteFilter(host="localhost")) == with_(SiteFilter(host="localhost:8080")) == [2]
-    assert with_(SiteFilter(host="0.0.1")) == []
-    assert with_(SiteFilter(host="example.org", path="/a/")) == [1]
-    assert with_(SiteFilter(host="example.org", path="/a/b.html")) == [1]
-    assert with_(in_title("egg")) == [1, 2, 4]
-    assert with_(LanguageFilter(name="german")) == [3]
-    assert with_(MediaTypeFilter(media_type="text/plain")) == [2]
-    assert with_(ChangeDateFilter(until=SEEN)) == [3]
-    assert with_(ChangeDateFilter(since=SEEN)) == [1, 2, 4]
-    assert with_(AnyOf(children=(MediaTypeFilter(media_type="text/plain"), LanguageFilter(name="german")))) == [2, 3]
+    assert matches_with(SiteFilter(host="example.org")) == [1, 3]
+    assert matches_with(SiteFilter(host="org")) == [1, 3]
+    assert matches_with(SiteFilter(host="WWW.example.org")) == [1]
+    assert matches_with(SiteFilter(host="ample.org")) == []
+    assert matches_with(SiteFilter(host="localhost")) == matches_with(SiteFilter(host="localhost:8080")) == [2]
+    assert matches_with(SiteFilter(host="0.0.1")) == []
+    assert matches_with(SiteFilter(host="example.org", path="/a/")) == [1]
+    assert matches_with(SiteFilter(host="example.org", path="/a/b.html")) == [1]
+    assert matches_with(in_title("egg")) == [1, 2, 4]
+    assert matches_with(LanguageFilter(name="german")) == [3]
+    assert matches_with(MediaTypeFilter(media_type="text/plain")) == [2]
+    assert matches_with(ChangeDateFilter(until=SEEN)) == [3]
+    assert matches_with(ChangeDateFilter(since=SEEN)) == [1, 2, 4]
+    assert matches_with(AnyOf(children=(MediaTypeFilter(media_type="text/plain"), LanguageFilter(name="german")))) == [
+        2,
+        3,
+    ]
 
 
 def test_matches_carry_what_the_second_pass_needs(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         fill(
             writer,
-            standing(1, page("Egg"), url="https://a.example/", host="a.example"),
-            standing(2, page("Egg"), url="https://b.example/x/y?z", host="b.example"),
-            standing(3, page("Egg", "ham"), url="https://a.example/x", host="a.example"),
+            indexable(1, page("Egg"), url="https://a.example/", host="a.example"),
+            indexable(2, page("Egg"), url="https://b.example/x/y?z", host="b.example"),
+            indexable(3, page("Egg", "ham"), url="https://a.example/x", host="a.example"),
         )
     matches = match(index, words("egg"))
     by_id = {id_: i for i, id_ in enumerate(matches.ids.tolist())}
-    one, two, three = (by_id[id_] for id_ in (1, 2, 3))
-    assert matches.twins[one] == matches.twins[two] != matches.twins[three]
-    assert matches.hosts[one] == matches.hosts[three] != matches.hosts[two]
-    assert [matches.steps[i] for i in (one, two, three)] == [0, 3, 1]
+    page_runs, two, three = (by_id[id_] for id_ in (1, 2, 3))
+    assert matches.twins[page_runs] == matches.twins[two] != matches.twins[three]
+    assert matches.hosts[page_runs] == matches.hosts[three] != matches.hosts[two]
+    assert [matches.steps[i] for i in (page_runs, two, three)] == [0, 3, 1]
     assert matches.changed.tolist() == [SEEN] * 3
-    assert found(index, Query(required=(TwinFilter(value=int(matches.twins[one])),))) == [1, 2]
-    assert index.reader().has_twins([int(matches.twins[three]), int(matches.twins[one])])
+    assert matching_ids(index, Query(required=(TwinFilter(value=int(matches.twins[page_runs])),))) == [1, 2]
+    assert index.reader().has_twins([int(matches.twins[three]), int(matches.twins[page_runs])])
 
 
-def test_pages_of_matches_are_stretches_of_one_order(index: NewIndex) -> None:
+def test_pages_of_matches_follow_one_order(index: NewIndex) -> None:
     put(index, *(page("Egg", "ham " * (number % 7), "egg " * (number % 5)) for number in range(60)))
     whole = match(index, words("egg", "ham"), limit=60)
     pieces = [match(index, words("egg", "ham"), limit=7, offset=offset) for offset in range(0, 60, 7)]
@@ -319,7 +322,7 @@ def test_pages_of_matches_are_stretches_of_one_order(index: NewIndex) -> None:
     assert match(index, words("egg"), limit=7, offset=600).ids.tolist() == []
 
 
-def test_scores_of_given_documents_are_those_of_the_match(index: NewIndex) -> None:
+def test_scores_of_given_documents_equal_those_of_the_match(index: NewIndex) -> None:
     put(index, *(page("Egg", "egg " * number) for number in range(1, 20)), page("Ham"))
     whole = match(index, words("egg"))
     some = index.reader().score(words("egg"), WEIGHTS, [3, 5, 20, 77])
@@ -342,22 +345,22 @@ def anchors(target: int, *texts: str) -> AnchorDocument:
     return AnchorDocument(target=target, texts=texts, words=np.array(codes, "<u4").tobytes())
 
 
-def called(reader: IndexReader) -> dict[int, str]:
-    """What the words of anchor texts are, of documents 1 and 2."""
+def anchor_words(reader: IndexReader) -> dict[int, str]:
+    """Return the anchor words of documents 1 and 2."""
     terms = {term_code(term): term for term in ("breakfast", "egg", "ham")}
     return {doc: " ".join(map(terms.__getitem__, codes.tolist())) for doc, codes in reader.anchor_terms([1, 2]).items()}
 
 
 def test_anchor_texts_find_their_targets_and_are_replaced(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, standing(1, page("Menu")), standing(2, page("Menu")))
+        fill(writer, indexable(1, page("Menu")), indexable(2, page("Menu")))
         writer.put_anchors([anchors(1, "breakfast egg", "egg"), anchors(2, "ham")])
         writer.commit_anchors(1)
     reader = index.reader()
     assert reader.best_by_anchor(words("egg"), 10) == [1]
     assert reader.best_by_anchor(Query(required=(phrase("breakfast egg"),)), 10) == [1]
     assert reader.best_by_anchor(Query(required=(phrase("egg egg"),)), 10) == []
-    assert called(reader) == {1: "breakfast egg egg", 2: "ham"}
+    assert anchor_words(reader) == {1: "breakfast egg egg", 2: "ham"}
     with closing(index.writer()) as writer:
         assert writer.anchors_version == 1
         writer.put_anchors([anchors(1), anchors(2, "egg")])
@@ -365,30 +368,30 @@ def test_anchor_texts_find_their_targets_and_are_replaced(index: NewIndex) -> No
     reader = index.reader()
     assert reader.best_by_anchor(words("egg"), 10) == [2]
     assert reader.best_by_anchor(words("ham"), 10) == []
-    assert called(reader) == {2: "egg"}
-    assert reader.version == 1, "the documents were not touched"
+    assert anchor_words(reader) == {2: "egg"}
+    assert reader.version == 1, "the commit does not touch documents"
 
 
-def test_anchor_texts_of_removed_documents_go_with_them(index: NewIndex) -> None:
+def test_anchor_texts_are_removed_with_their_document(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, standing(1, page("Menu")))
+        fill(writer, indexable(1, page("Menu")))
         writer.put_anchors([anchors(1, "egg")])
         writer.commit_anchors(1)
         writer.remove([1])
         writer.commit(2)
         writer.commit_anchors(2)
     assert index.reader().best_by_anchor(words("egg"), 10) == []
-    assert called(index.reader()) == {}
+    assert anchor_words(index.reader()) == {}
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def test_words_are_kept_in_order_with_their_fields(index: NewIndex) -> None:
+def test_word_sequences_keep_order_and_fields(index: NewIndex) -> None:
     lexicon = Lexicon()
     runs = [(Field.PARAGRAPH, "Ham is ham"), (Field.TITLE, "The Egg"), (Field.DESCRIPTION, "no"), (Field.H2, "Eggs")]
     with closing(index.writer()) as writer:
-        fill(writer, standing(5, runs), lexicon=lexicon)
+        fill(writer, indexable(5, runs), lexicon=lexicon)
     sequence = index.reader().word_sequences([5])[5]
     egg, ham = lexicon.numbers["egg"], lexicon.numbers["ham"]
     assert sequence.words.tolist() == [stop_code("the"), egg, ham, stop_code("is"), ham, egg]
@@ -403,9 +406,15 @@ def test_frequencies_are_exact_and_ordered(index: NewIndex) -> None:
     put(index, *(page("Egg", "egg " * (number - 1), "ham " * 50) for number in often.values()), page("Ham"))
     reader = index.reader()
     by_frequency = reader.postings("egg", by_frequency=True, offset=0, limit=10)
-    assert [(one.id, one.frequency) for one in by_frequency] == [(3, 700), (5, 41), (1, 3), (4, 3), (2, 1)]
+    assert [(page_runs.id, page_runs.frequency) for page_runs in by_frequency] == [
+        (3, 700),
+        (5, 41),
+        (1, 3),
+        (4, 3),
+        (2, 1),
+    ]
     by_id = reader.postings("egg", by_frequency=False, offset=0, limit=10)
-    assert [(one.id, one.frequency) for one in by_id] == list(often.items())
+    assert [(page_runs.id, page_runs.frequency) for page_runs in by_id] == list(often.items())
     assert reader.postings("egg", by_frequency=True, offset=1, limit=2) == by_frequency[1:3]
     assert reader.postings("egg", by_frequency=False, offset=1, limit=2) == by_id[1:3]
     assert reader.postings("egg", by_frequency=False, offset=9, limit=2) == []
@@ -413,7 +422,7 @@ def test_frequencies_are_exact_and_ordered(index: NewIndex) -> None:
     assert reader.document_frequency("egg") == 5
 
 
-def test_words_as_written_are_told_with_about_how_many_documents_hold_them(index: NewIndex) -> None:
+def test_written_forms_are_counted_approximately_by_document(index: NewIndex) -> None:
     with closing(index.writer()) as writer:
         writer.note_forms({("eggs", "egg"): 3, ("egg", "egg"): 1, ("ham", "ham"): 2})
         writer.note_forms({("egg", "egg"): 4})

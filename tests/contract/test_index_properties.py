@@ -1,4 +1,4 @@
-"""An index says exactly what a look at every page says: words, phrases, positions, document frequencies, totals."""
+"""An index agrees exactly with a scan of every page: words, phrases, positions, frequencies, totals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gossamer.index.analyze import get_analyzer
 from gossamer.index.protocol import Query, SiteFilter
 from gossamer.index.word_table import WordTable, field_names
 from gossamer.model import Field
-from helpers.index.small_index import WEIGHTS, Lexicon, documents, in_title, phrase, standing, word
+from helpers.index.small_index import WEIGHTS, Lexicon, documents, in_title, indexable, phrase, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ VOCABULARY = (
     "naïve",
     "東京都",
 )
-ASKED = ("egg", "hams", "the", "not", "spam", "boiling", "dont", "cooks", "naive", "y")
+QUERY_WORDS = ("egg", "hams", "the", "not", "spam", "boiling", "dont", "cooks", "naive", "y")
 PHRASES = ("egg and ham", "the egg", "egg ham", "not the spam", "boiled eggs", "x y", "cook the")
 HOSTS = ("example.org", "www.example.org", "other.example")
 FIELDS = (Field.H1, Field.H3, Field.PARAGRAPH, Field.TEXT, Field.DESCRIPTION)
@@ -49,15 +49,15 @@ FIELDS = (Field.H1, Field.H3, Field.PARAGRAPH, Field.TEXT, Field.DESCRIPTION)
 texts = st.lists(st.sampled_from(VOCABULARY), max_size=8).map(" ".join)
 bodies = st.lists(st.tuples(st.sampled_from(FIELDS), texts), max_size=4)
 pages = st.tuples(texts, bodies, st.sampled_from(HOSTS))
-# What happens to an index: pages are put (again) and removed, in several commits.
+# Changes to an index: pages are put (again) and removed, in several commits.
 changes = st.lists(st.dictionaries(st.integers(1, 9), pages | st.none(), max_size=6), min_size=1, max_size=4)
 
 
 History = list[dict[int, tuple[str, list[tuple[Field, str]], str] | None]]
 
 
-class Shelf:
-    """The pages themselves, looked at one by one."""
+class ScannedPages:
+    """The pages themselves, scanned one by one."""
 
     def __init__(self) -> None:
         self.pages: dict[int, tuple[str, list[tuple[Field, str]], str]] = {}
@@ -71,15 +71,15 @@ class Shelf:
     def words(self, number: int) -> list[tuple[str, Field]]:
         return [(term, field) for field, terms in self.runs(number) for term in terms]
 
-    def places(self, term: str, number: int) -> list[tuple[int, str]]:
+    def positions(self, term: str, number: int) -> list[tuple[int, str]]:
         return [
-            (place, field.name.lower() if field <= Field.H6 else "text")
-            for place, (one, field) in enumerate(self.words(number))
+            (position, field.name.lower() if field <= Field.H6 else "text")
+            for position, (one, field) in enumerate(self.words(number))
             if one == term
         ]
 
-    def holding(self, term: str) -> set[int]:
-        return {number for number in self.pages if self.places(term, number)}
+    def containing(self, term: str) -> set[int]:
+        return {number for number in self.pages if self.positions(term, number)}
 
     def with_phrase(self, terms: tuple[str, ...]) -> set[int]:
         length = len(terms)
@@ -93,16 +93,16 @@ class Shelf:
             )
         }
 
-    def titled(self, term: str) -> set[int]:
+    def with_title_word(self, term: str) -> set[int]:
         return {n for n in self.pages if term in get_analyzer("english").terms(self.pages[n][0]).split()}
 
-    def standing(self, number: int) -> IndexableResource:
+    def resource(self, number: int) -> IndexableResource:
         title, body, host = self.pages[number]
-        return standing(number, [(Field.TITLE, title), *body], host=host)
+        return indexable(number, [(Field.TITLE, title), *body], host=host)
 
 
 class Store:
-    """As much of a store as the word table asks."""
+    """The part of a store that the word table uses."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self._lexicon = lexicon
@@ -117,62 +117,62 @@ class Store:
 @pytest.mark.parametrize("back_end", INDEXES)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(history=changes)
-def test_an_index_agrees_with_a_look_at_every_page(back_end: str, history: History) -> None:
+def test_an_index_agrees_with_a_scan_of_every_page(back_end: str, history: History) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:
-        agrees(INDEXES[back_end](Path(folder) / "index", stack), history)
+        check_agreement(INDEXES[back_end](Path(folder) / "index", stack), history)
 
 
-def agrees(index: NewIndex, history: History) -> None:
-    """What is found is what a look at every page finds."""
-    shelf, lexicon = Shelf(), Lexicon()
+def check_agreement(index: NewIndex, history: History) -> None:
+    """Check that searches find what a scan of every page finds."""
+    scanned, lexicon = ScannedPages(), Lexicon()
     with closing(index.writer()) as writer:
         for version, change in enumerate(history, 1):
-            shelf.pages |= {number: page for number, page in change.items() if page is not None}
+            scanned.pages |= {number: page for number, page in change.items() if page is not None}
             gone = [number for number, page in change.items() if page is None]
             for number in gone:
-                shelf.pages.pop(number, None)
-            put = [shelf.standing(number) for number, page in change.items() if page is not None]
+                scanned.pages.pop(number, None)
+            put = [scanned.resource(number) for number, page in change.items() if page is not None]
             assert writer.put(documents(*put, lexicon=lexicon)) == {}
             writer.remove(gone)
             writer.commit(version)
     reader = index.reader()
-    assert sorted(reader.ids()) == sorted(shelf.pages)
-    assert reader.count() == len(shelf.pages)
+    assert sorted(reader.ids()) == sorted(scanned.pages)
+    assert reader.count() == len(scanned.pages)
 
-    def found(query: Query) -> set[int]:
+    def matching_ids(query: Query) -> set[int]:
         matches = reader.match(query, WEIGHTS, limit=100)
         assert matches.total == len(matches.ids) == len(set(matches.ids.tolist()))
         return set(matches.ids.tolist())
 
     table = WordTable(Store(lexicon), reader)  # type: ignore[arg-type]
-    for text in ASKED:
-        asked = word(text)
-        (term,) = asked.terms
-        holding = shelf.holding(term)
-        assert found(Query(wanted=(asked,))) == holding
-        assert found(Query(wanted=(asked,), required=(SiteFilter(host="example.org"),))) == {
-            n for n in holding if shelf.pages[n][2].endswith("example.org")
+    for text in QUERY_WORDS:
+        node = word(text)
+        (term,) = node.terms
+        holding = scanned.containing(term)
+        assert matching_ids(Query(wanted=(node,))) == holding
+        assert matching_ids(Query(wanted=(node,), required=(SiteFilter(host="example.org"),))) == {
+            n for n in holding if scanned.pages[n][2].endswith("example.org")
         }
-        assert found(Query(required=(in_title(text),))) == shelf.titled(term)
-        assert found(Query(excluded=(asked,))) == shelf.pages.keys() - holding
+        assert matching_ids(Query(required=(in_title(text),))) == scanned.with_title_word(term)
+        assert matching_ids(Query(excluded=(node,))) == scanned.pages.keys() - holding
         assert reader.document_frequency(term) == len(holding)
         for by_frequency in (True, False):
-            told = reader.postings(term, by_frequency=by_frequency, offset=0, limit=100)
-            expected = [(len(shelf.places(term, number)), number) for number in sorted(holding)]
+            postings = reader.postings(term, by_frequency=by_frequency, offset=0, limit=100)
+            expected = [(len(scanned.positions(term, number)), number) for number in sorted(holding)]
             if by_frequency:
                 expected.sort(key=lambda pair: -pair[0])
-            assert [(one.frequency, one.id) for one in told] == expected
-        entry = table.entry(text, limit=100) if shelf.pages else None
+            assert [(one.frequency, one.id) for one in postings] == expected
+        entry = table.entry(text, limit=100) if scanned.pages else None
         if entry and entry.df:
             assert {one.doc_id: list(zip(one.positions, one.fields, strict=True)) for one in entry.documents} == {
-                number: shelf.places(term, number) for number in holding
+                number: scanned.positions(term, number) for number in holding
             }
-            assert (entry.word, entry.df, entry.word_id == 0) == (term, len(holding), asked.stop)
+            assert (entry.word, entry.df, entry.word_id == 0) == (term, len(holding), node.stop)
     for text in PHRASES:
         asked_phrase = phrase(text)
-        assert found(Query(required=(asked_phrase,))) == shelf.with_phrase(asked_phrase.alternatives[0])
-    both = found(Query(wanted=(word("egg"), word("ham"))))
-    assert both == shelf.holding("egg") | shelf.holding("ham")
-    for sequence in reader.word_sequences(sorted(shelf.pages)).values():
+        assert matching_ids(Query(required=(asked_phrase,))) == scanned.with_phrase(asked_phrase.alternatives[0])
+    both = matching_ids(Query(wanted=(word("egg"), word("ham"))))
+    assert both == scanned.containing("egg") | scanned.containing("ham")
+    for sequence in reader.word_sequences(sorted(scanned.pages)).values():
         assert sequence.counts.sum() == len(sequence.words)
         assert len(field_names(sequence, sequence.words.nonzero()[0])) == len(sequence.words)

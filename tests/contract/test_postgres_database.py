@@ -1,4 +1,4 @@
-"""A web in PostgreSQL as a thing on a server: made once, refused clearly, written once whatever happens."""
+"""A web on a PostgreSQL server: created once, refused with clear errors, written once even when connections break."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from gossamer.errors import StoreCorrupt, StoreMissing, StoreNotWritable, StoreTooNew, StoreUnreachable
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.values import CrawlerReport
-from helpers.store.crawl_steps import admit_all, fetched, lease_all, leases, seed, start
-from helpers.store.postgres_server import new_place
+from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, seed, start
+from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,30 +30,30 @@ AT_WORK = CrawlerReport(state="running", pages=0, pages_per_second=0.0, bytes_pe
 
 
 @pytest.fixture
-def place(postgres: PostgresServer) -> str:
-    return new_place(postgres)
+def location(postgres: PostgresServer) -> str:
+    return new_location(postgres)
 
 
 @pytest.fixture
-def admin(place: str) -> Iterator[psycopg.Connection]:
-    """A connection past the store, in the web's schema."""
-    url, _, schema = place.partition("&schema=")
+def admin(location: str) -> Iterator[psycopg.Connection]:
+    """Open a connection past the store, in the web's schema."""
+    url, _, schema = location.partition("&schema=")
     with psycopg.connect(url, autocommit=True) as db:
         db.execute(f"SET search_path = {schema}")
         yield db
 
 
-def opened(place: str, *, create: bool = True, read_only: bool = False) -> PostgresStore:
-    return PostgresStore.open(place, create=create, read_only=read_only)
+def open_store(location: str, *, create: bool = True, read_only: bool = False) -> PostgresStore:
+    return PostgresStore.open(location, create=create, read_only=read_only)
 
 
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
-def test_ten_that_start_at_once_make_one_web(place: str) -> None:
+def test_ten_processes_that_start_at_once_create_one_web(location: str) -> None:
     with ExitStack() as stack:
         stores: list[PostgresStore] = []
-        threads = [threading.Thread(target=lambda: stores.append(opened(place))) for _ in range(10)]
+        threads = [threading.Thread(target=lambda: stores.append(open_store(location))) for _ in range(10)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -64,39 +64,39 @@ def test_ten_that_start_at_once_make_one_web(place: str) -> None:
         assert len({store.join("here", 1).name for store in stores}) == 10
 
 
-def test_a_web_that_is_not_there_is_not_made_by_looking(place: str, admin: psycopg.Connection) -> None:
+def test_reading_a_missing_web_does_not_create_it(location: str, admin: psycopg.Connection) -> None:
     with pytest.raises(StoreMissing, match="gossamer crawl"):
-        opened(place, create=False, read_only=True)
-    schema = place.partition("&schema=")[2]
+        open_store(location, create=False, read_only=True)
+    schema = location.partition("&schema=")[2]
     assert admin.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None
 
 
-def test_a_web_of_a_newer_version_is_refused(place: str, admin: psycopg.Connection) -> None:
-    opened(place).close()
+def test_a_web_of_a_newer_version_is_refused(location: str, admin: psycopg.Connection) -> None:
+    open_store(location).close()
     admin.execute("UPDATE web SET layout = 99")
     with pytest.raises(StoreTooNew, match="upgrade"):
-        opened(place)
+        open_store(location)
 
 
-def test_the_tables_of_others_are_left_alone(place: str, admin: psycopg.Connection) -> None:
-    schema = place.partition("&schema=")[2]
+def test_foreign_tables_are_not_touched(location: str, admin: psycopg.Connection) -> None:
+    schema = location.partition("&schema=")[2]
     admin.execute(f"CREATE SCHEMA {schema}")
     admin.execute("CREATE TABLE web (something text)")
     with pytest.raises(StoreCorrupt, match="no Gossamer web"):
-        opened(place)
+        open_store(location)
 
 
-def test_who_only_reads_cannot_write(place: str) -> None:
-    opened(place).close()
-    with closing(opened(place, create=False, read_only=True)) as store, pytest.raises(StoreNotWritable):
+def test_a_read_only_store_cannot_write(location: str) -> None:
+    open_store(location).close()
+    with closing(open_store(location, create=False, read_only=True)) as store, pytest.raises(StoreNotWritable):
         store.add([seed(A)], admit_all)
 
 
-def test_a_server_that_is_not_there_is_told_without_the_password(unused_tcp_port: int) -> None:
-    with pytest.raises(StoreUnreachable) as told:
-        opened(f"postgresql://ann:s3cret@127.0.0.1:{unused_tcp_port}/webs")
-    assert "127.0.0.1" in str(told.value)
-    assert "s3cret" not in str(told.value)
+def test_an_unreachable_server_is_reported_without_the_password(unused_tcp_port: int) -> None:
+    with pytest.raises(StoreUnreachable) as raised:
+        open_store(f"postgresql://ann:s3cret@127.0.0.1:{unused_tcp_port}/webs")
+    assert "127.0.0.1" in str(raised.value)
+    assert "s3cret" not in str(raised.value)
 
 
 @pytest.fixture
@@ -115,60 +115,60 @@ SLOW_COMMIT = """
 
 
 def submit_and_break(
-    place: str, admin: psycopg.Connection, *, server_knows: bool
+    location: str, admin: psycopg.Connection, *, server_knows: bool
 ) -> tuple[PostgresStore, SubmitResult]:
-    """A visit whose connection breaks while it is committed; the server goes on with it, or ends it as well."""
-    store = opened(place)
+    """Submit a visit and break its connection during the commit; the server completes it or ends it too."""
+    store = open_store(location)
     crawler = start(store, A)
-    visits = [fetched(lease) for lease in leases(lease_all(store, crawler)).values()]
+    visits = [fetched_visit(lease) for lease in leases(lease_all(store, crawler)).values()]
     admin.execute(SLOW_COMMIT)
     db = store._database.connection()
-    told: list[SubmitResult] = []
-    working = threading.Thread(target=lambda: told.append(store.submit(crawler, visits, admit_all, now=time.time())))
+    results: list[SubmitResult] = []
+    working = threading.Thread(target=lambda: results.append(store.submit(crawler, visits, admit_all, now=time.time())))
     working.start()
     pid = db.info.backend_pid
-    until = time.monotonic() + 20
+    deadline = time.monotonic() + 20
     while admin.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone() != ("COMMIT",):
-        assert time.monotonic() < until
+        assert time.monotonic() < deadline
     if server_knows:
         admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
     else:
         with socket.socket(fileno=os.dup(db.fileno())) as wire:
             wire.shutdown(socket.SHUT_RDWR)
     working.join(60)
-    return store, told[0]
+    return store, results[0]
 
 
 @pytest.mark.parametrize("server_knows", [False, True], ids=["committed", "not committed"])
 def test_a_batch_whose_connection_breaks_at_its_commit_is_written_once(
-    place: str, admin: psycopg.Connection, server_knows: bool
+    location: str, admin: psycopg.Connection, server_knows: bool
 ) -> None:
-    store, told = submit_and_break(place, admin, server_knows=server_knows)
+    store, result = submit_and_break(location, admin, server_knows=server_knows)
     with closing(store):
-        assert (told.lost, told.version) == (0, 1), "it knows that it was written"
+        assert (result.lost, result.version) == (0, 1), "the store knows that the batch was written"
         assert len(store.visits(1)) == 1
         assert store.counts().resources["visited"] == 1
         assert store.version() == 1
 
 
-def test_a_crawler_whose_connection_broke_is_not_taken_for_dead(place: str, admin: psycopg.Connection) -> None:
-    with closing(opened(place)) as store, closing(opened(place)) as other:
+def test_a_crawler_with_a_broken_connection_is_not_lost(location: str, admin: psycopg.Connection) -> None:
+    with closing(open_store(location)) as store, closing(open_store(location)) as other:
         crawler = start(store, A)
-        found = leases(lease_all(store, crawler))
+        leased = leases(lease_all(store, crawler))
         admin.execute("SELECT pg_terminate_backend(%s)", (store._database.connection().info.backend_pid,))
         bystander = other.join("here", 2)
         other.heartbeat(bystander.id, AT_WORK, time.time())
         assert [each.state for each in other.crawlers()] == ["running", "running"]
         assert store.heartbeat(crawler, AT_WORK, time.time()).state == "run"
-        assert store.submit(crawler, [fetched(found[A])], admit_all, now=time.time()).lost == 0
+        assert store.submit(crawler, [fetched_visit(leased[A])], admit_all, now=time.time()).lost == 0
 
 
-def test_a_crawler_that_came_back_lives_by_its_new_connection(place: str, admin: psycopg.Connection) -> None:
-    with closing(opened(place)) as store, closing(opened(place)) as other:
+def test_a_reconnected_crawler_is_alive_through_its_new_connection(location: str, admin: psycopg.Connection) -> None:
+    with closing(open_store(location)) as store, closing(open_store(location)) as other:
         crawler = start(store, A)
         lease_all(store, crawler)
         admin.execute("SELECT pg_terminate_backend(%s)", (store._database.connection().info.backend_pid,))
         store.heartbeat(crawler, AT_WORK, time.time())
         bystander = other.join("here", 2)
         other.heartbeat(bystander.id, AT_WORK, time.time() + 1_000)
-        assert [each.state for each in other.crawlers()] == ["running", "running"], "slow, but there"
+        assert [each.state for each in other.crawlers()] == ["running", "running"], "slow but alive"

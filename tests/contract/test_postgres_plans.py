@@ -1,7 +1,7 @@
-"""How PostgreSQL finds what is asked for: by an index, so that the size of the web does not matter.
+"""PostgreSQL answers each query with an index, so the size of the web does not matter.
 
-Tables this small are read as a whole whatever there is; so that is forbidden to the planner, which then does it only
-where it knows no other way.
+The planner reads tables this small as a whole. So the tests forbid it sequential scans, and it uses one only where no
+index helps.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.store.postgres import PostgresStore
-from gossamer.store.postgres.follow import changes, graph
+from gossamer.store.postgres.follow import changes, graph, link_changes
 from gossamer.store.postgres.read import documents, export, freshness, history, recent, resources
 from helpers.store.crawl_steps import start, visit_all
-from helpers.store.postgres_server import new_place
+from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,23 +37,23 @@ STATEMENTS: dict[str, tuple[str, Any]] = {
     "every visit": (export.VISITS, (1, 10)),
     "every page": (export.PAGES, (1, 10)),
     "nodes": (export.PAGE_NODES, (IDS,)),
-    "what changed": (changes._CHANGED, (1, 1, 10)),
-    "what was forgotten": (changes._FORGOTTEN, (1, 1, 10)),
-    "who names these": (changes._CANONICAL_SOURCES, (IDS,)),
-    "standings": (changes._INDEXABLE_RESOURCES, (IDS,)),
+    "changed resources": (changes._CHANGED, (1, 1, 10)),
+    "forgotten resources": (changes._FORGOTTEN, (1, 1, 10)),
+    "canonical sources": (changes._CANONICAL_SOURCES, (IDS,)),
+    "indexable resources": (changes._INDEXABLE_RESOURCES, (IDS,)),
     "links of these": (changes._LINKED_BY, (IDS,)),
-    "where these lead": (changes._ALIAS_TARGETS, (IDS,)),
+    "alias targets": (changes._ALIAS_TARGETS, (IDS,)),
     "anchors": (changes._ANCHORS, {"targets": IDS, "most": 10}),
     "some words": (changes._WORDS, (["egg"],)),
     "every word": (changes._EVERY_WORD, ("egg", 10)),
-    "changed pages": (graph.CHANGED, {"since": 1}),
-    "pages of the graph": (graph.SELECT_PAGES, (IDS,)),
-    "links of the graph": (graph.LINKS, (IDS,)),
-    "places": (graph.SELECT_RESOURCE_HOSTS, (1, 9, 10)),
+    "changed pages": (link_changes.CHANGED, {"since": 1}),
+    "pages of the graph": (link_changes.SELECT_PAGES, (IDS,)),
+    "links of the graph": (link_changes.LINKS, (IDS,)),
+    "resource hosts": (graph.SELECT_RESOURCE_HOSTS, (1, 9, 10)),
     "urls": (graph.URLS, (IDS,)),
     "seeds": (graph.SEEDS, ()),
     "paces": (freshness.SELECT_WAITING_PACES, ()),
-    "what is due": (freshness.SELECT_DUE, {"pace": 1, "until": 1.0}),
+    "due resources": (freshness.SELECT_DUE, {"pace": 1, "until": 1.0}),
     "history of one": (history.SELECT_BY_RESOURCE, (1,)),
     "changed since": (history.SELECT_SINCE, (1.0, 1, 10)),
     "latest": (recent.SELECT_LATEST_VISITS, (["fetched"], False, 10)),
@@ -63,14 +63,14 @@ STATEMENTS: dict[str, tuple[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def store(postgres: PostgresServer) -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(new_place(postgres), create=True)) as opened:
+    with closing(PostgresStore.open(new_location(postgres), create=True)) as opened:
         visit_all(opened, start(opened, "http://a.test/"), {"http://a.test/": ["http://a.test/b"]})
         opened._database.read(lambda db: db.execute("SET enable_seqscan = off"))
         yield opened
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_what_is_asked_for_is_found_by_an_index(name: str, store: PostgresStore) -> None:
+def test_a_query_uses_an_index(name: str, store: PostgresStore) -> None:
     sql, values = STATEMENTS[name]
     plan = store._database.read(lambda db: db.execute(f"EXPLAIN {sql}".encode(), values).fetchall())
     lines = "\n".join(line for (line,) in plan)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that crashes again and again under four crawlers: every visit is written, and once."""
+"""A PostgreSQL server that crashes repeatedly under four crawlers: every visit is written exactly once."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 from gossamer.store.postgres import PostgresStore
 from helpers.store.concurrent_crawlers import crawl_together
 from helpers.store.crawl_steps import recount
-from helpers.store.postgres_server import PostgresOfItsOwn
+from helpers.store.postgres_server import DedicatedPostgres
 
 CRASHES = 4
 
 
 @pytest.mark.full
 def test_visits_survive_crashes_of_the_server() -> None:
-    with PostgresOfItsOwn() as server, ExitStack() as stack:
+    with DedicatedPostgres() as server, ExitStack() as stack:
 
         def open_store() -> PostgresStore:
-            return stack.enter_context(closing(PostgresStore.open(server.place, create=True)))
+            return stack.enter_context(closing(PostgresStore.open(server.location, create=True)))
 
         stop = threading.Event()
 

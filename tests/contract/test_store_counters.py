@@ -1,7 +1,7 @@
-"""Counters kept by deltas equal a recount, whatever is done in whatever order.
+"""Counters kept by deltas equal a recount after any sequence of operations.
 
-Seeded random steps of two crawlers on one web, with people that interfere. They find planted faults (a backlink to
-itself counted, a role mixed up, a memory not cleared) within a few hundred steps.
+The tests run seeded random steps of two crawlers on one web, with user actions in between. They find planted faults (a
+backlink to itself counted, a role mixed up, a cache not cleared) within a few hundred steps.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from helpers.store.crawl_steps import (
     Policy,
     candidate,
     digest,
-    ended,
-    fetched,
-    gone,
+    ended_visit,
+    fetched_visit,
+    gone_visit,
     lease_all,
     leases,
     recount,
-    redirected,
+    redirected_visit,
     seed,
 )
 
@@ -59,7 +59,7 @@ class Crawls:
         return crawler
 
     def step(self) -> str:
-        """Do something; returns what it was."""
+        """Run a random action and return its name."""
         often, seldom = [self.lease, self.submit], [
             self.give_back, self.add, self.claim, self.die, self.leave, self.requeue, self.readmit, self.begin_round,
             self.forget, self.forget_host, self.keep_fresh,
@@ -68,34 +68,34 @@ class Crawls:
         action(self.random.randrange(2))
         return action.__name__
 
-    def lease(self, who: int) -> None:
+    def lease(self, index: int) -> None:
         number = self.random.randint(1, 5)
-        self.held[who].update(leases(lease_all(self.stores[who], self.crawlers[who], urls=number, hosts=2)))
+        self.held[index].update(leases(lease_all(self.stores[index], self.crawlers[index], urls=number, hosts=2)))
 
-    def submit(self, who: int) -> None:
-        some = list(self.held[who].values())
+    def submit(self, index: int) -> None:
+        some = list(self.held[index].values())
         ends = self.random.choices(ENDS, k=len(some))
-        visits = [self.end_of(lease, end) for lease, end in zip(some, ends, strict=True) if end != "released"]
+        visits = [self.visit_ending_in(lease, end) for lease, end in zip(some, ends, strict=True) if end != "released"]
         released = [lease for lease, end in zip(some, ends, strict=True) if end == "released"]
-        self.stores[who].submit(self.crawlers[who], visits, self.policy(), released=released, now=time.time())
-        self.held[who].clear()
+        self.stores[index].submit(self.crawlers[index], visits, self.policy(), released=released, now=time.time())
+        self.held[index].clear()
 
-    def end_of(self, lease: Lease, end: str) -> Visit:
+    def visit_ending_in(self, lease: Lease, end: str) -> Visit:
         match end:
             case "fetched":
-                return fetched(lease, *(self.bond() for _ in range(self.random.randint(0, 5))))
+                return fetched_visit(lease, *(self.bond() for _ in range(self.random.randint(0, 5))))
             case "gone":
-                return gone(lease)
+                return gone_visit(lease)
             case "failed":
-                return ended(lease, Outcome.TIMEOUT, State.FAILED)
+                return ended_visit(lease, Outcome.TIMEOUT, State.FAILED)
             case "again":
-                return ended(lease, Outcome.TIMEOUT, State.QUEUED)
+                return ended_visit(lease, Outcome.TIMEOUT, State.QUEUED)
             case "refused":
-                return ended(lease, Outcome.TYPE, State.REFUSED)
+                return ended_visit(lease, Outcome.TYPE, State.REFUSED)
             case "redirected":
-                return redirected(lease, self.random.choice(URLS))
+                return redirected_visit(lease, self.random.choice(URLS))
             case _:
-                return ended(lease, Outcome.NOT_MODIFIED, State.VISITED)
+                return ended_visit(lease, Outcome.NOT_MODIFIED, State.VISITED)
 
     def bond(self) -> Bond:
         kind = self.random.choice([Kind.HYPERLINK, Kind.HYPERLINK, Kind.IMAGE, Kind.CANONICAL])
@@ -105,66 +105,66 @@ class Crawls:
         choose = self.random.choice
         return Policy(host=choose(["", "", "a.test"]), max_depth=choose([None, 2]), check=choose([False, True]))
 
-    def give_back(self, who: int) -> None:
+    def give_back(self, index: int) -> None:
         host = self.random.choice(self.reader.hosts()).id if self.reader.hosts() else 1
         note = HostUpdate(host=host, ready_at=0.0, delay=0.0, failures=0, keep=False)
-        self.stores[who].submit(self.crawlers[who], [], Policy(), hosts=[note], now=time.time())
+        self.stores[index].submit(self.crawlers[index], [], Policy(), hosts=[note], now=time.time())
 
-    def add(self, who: int) -> None:
+    def add(self, index: int) -> None:
         kind, as_seed = self.random.choice([Kind.HYPERLINK, Kind.MEDIA]), self.random.random() < 0.5
-        self.stores[who].add([candidate(self.random.choice(URLS), kind=kind, depth=1, seed=as_seed)], self.policy())
+        self.stores[index].add([candidate(self.random.choice(URLS), kind=kind, depth=1, seed=as_seed)], self.policy())
 
-    def claim(self, who: int) -> None:
+    def claim(self, index: int) -> None:
         url = self.random.choice(URLS)
-        (lease,) = self.stores[who].lease_urls(self.crawlers[who], [candidate(url)], time.time())
+        (lease,) = self.stores[index].lease_urls(self.crawlers[index], [candidate(url)], time.time())
         if lease is not None:
-            self.held[who][url] = lease
+            self.held[index][url] = lease
 
-    def die(self, who: int) -> None:
-        self.stores[who].close()
-        self.stores[who] = self.open()
-        self.crawlers[who] = self.join(self.stores[who])
-        self.held[who].clear()
+    def die(self, index: int) -> None:
+        self.stores[index].close()
+        self.stores[index] = self.open()
+        self.crawlers[index] = self.join(self.stores[index])
+        self.held[index].clear()
 
-    def leave(self, who: int) -> None:
-        self.stores[who].leave(self.crawlers[who])
-        self.crawlers[who] = self.join(self.stores[who])
-        self.held[who].clear()
+    def leave(self, index: int) -> None:
+        self.stores[index].leave(self.crawlers[index])
+        self.crawlers[index] = self.join(self.stores[index])
+        self.held[index].clear()
 
-    def requeue(self, who: int) -> None:
-        self.stores[who].requeue(time.time())
+    def requeue(self, index: int) -> None:
+        self.stores[index].requeue(time.time())
 
-    def keep_fresh(self, who: int) -> None:
+    def keep_fresh(self, index: int) -> None:
         now = time.time() + self.random.choice([0.0, 100.0, 1e7])
-        self.stores[who].keep_fresh(Schedule(), VisitBudget(pages=3, per_host=self.random.choice([None, 2])), now)
+        self.stores[index].keep_fresh(Schedule(), VisitBudget(pages=3, per_host=self.random.choice([None, 2])), now)
 
-    def readmit(self, who: int) -> None:
-        self.stores[who].readmit(self.policy())
+    def readmit(self, index: int) -> None:
+        self.stores[index].readmit(self.policy())
 
-    def begin_round(self, who: int) -> None:
-        self.stores[who].begin_round(self.random.choice(["{}", '{"max_depth": 2}']), [], None, None)
+    def begin_round(self, index: int) -> None:
+        self.stores[index].begin_round(self.random.choice(["{}", '{"max_depth": 2}']), [], None, None)
 
-    def forget(self, who: int) -> None:
-        self.stores[who].forget(digest(self.random.choice(URLS)))
+    def forget(self, index: int) -> None:
+        self.stores[index].forget(digest(self.random.choice(URLS)))
 
-    def forget_host(self, who: int) -> None:
-        self.stores[who].forget(host=f"{self.random.choice('abc')}.test")
+    def forget_host(self, index: int) -> None:
+        self.stores[index].forget(host=f"{self.random.choice('abc')}.test")
 
 
 @pytest.mark.parametrize("number", range(8))
 def test_counters_equal_a_recount_after_every_step(open_store: Open, number: int) -> None:
     crawls = Crawls(open_store, number)
     for step in range(STEPS):
-        done = crawls.step()
+        action = crawls.step()
         try:
             recount(crawls.reader)
         except AssertionError as error:
-            error.add_note(f"after step {step}: {done}")
+            error.add_note(f"after step {step}: {action}")
             raise
 
 
 @pytest.mark.parametrize("number", range(100, 108))
-def test_nothing_in_the_queue_is_out_of_reach(open_store: Open, number: int) -> None:
+def test_every_queued_url_can_be_leased(open_store: Open, number: int) -> None:
     crawls = Crawls(open_store, number)
     for _ in range(STEPS):
         crawls.step()
@@ -172,6 +172,6 @@ def test_nothing_in_the_queue_is_out_of_reach(open_store: Open, number: int) -> 
     crawls.readmit(0)
     crawls.leave(0)
     crawls.leave(1)
-    crawls.begin_round(0)  # without the limits that keeping fresh has
+    crawls.begin_round(0)  # ends the limits of keep_fresh
     queued = {row.url for row in crawls.reader.resources(State.QUEUED)}
     assert set(leases(lease_all(crawls.stores[0], crawls.crawlers[0]))) == queued

@@ -1,4 +1,4 @@
-"""Removing pages and hosts."""
+"""Removal of pages and hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from helpers.store.crawl_steps import (
     admit_all,
     candidate,
     digest,
-    fetched,
+    fetched_visit,
     lease_all,
     leases,
     seed,
@@ -33,14 +33,14 @@ X, Y = "http://x.test/", "http://x.test/y"
 
 @pytest.fixture
 def crawled(store: Store) -> Store:
-    """Two hosts that link to each other, and a page that nobody links to."""
+    """Crawl two hosts that link to each other, and a page without links to it."""
     crawler = start(store, A, C)
     visit_all(store, crawler, {A: [B, X], B: [A], C: [A], X: [Y, A], Y: [X]})
     store.leave(crawler)
     return store
 
 
-def test_a_page_nobody_links_to_vanishes(crawled: Store) -> None:
+def test_a_page_without_links_to_it_is_removed(crawled: Store) -> None:
     page = crawled.resource(digest(C))
     assert page is not None
     assert crawled.forget(digest(C)) == 1
@@ -49,7 +49,7 @@ def test_a_page_nobody_links_to_vanishes(crawled: Store) -> None:
     assert crawled.outlinks(page.id) == []
 
 
-def test_a_page_that_others_link_to_stays_known_as_forgotten(crawled: Store) -> None:
+def test_a_linked_page_stays_known_as_forgotten(crawled: Store) -> None:
     assert crawled.forget(digest(B)) == 1
     page = crawled.resource(digest(B))
     assert page is not None
@@ -58,7 +58,7 @@ def test_a_page_that_others_link_to_stays_known_as_forgotten(crawled: Store) -> 
     assert [link.url for link in crawled.outlinks(1)] == [B, X], "the links of others stay as they were"
 
 
-def test_backlinks_from_what_is_forgotten_count_no_more(crawled: Store) -> None:
+def test_backlinks_from_a_forgotten_page_no_longer_count(crawled: Store) -> None:
     before = crawled.resource(digest(A))
     crawled.forget(digest(B))
     after = crawled.resource(digest(A))
@@ -76,14 +76,14 @@ def test_a_host_is_forgotten_with_all_its_resources(crawled: Store) -> None:
     assert (crawled.counts().hosts, crawled.counts().links) == (1, 0)
 
 
-def test_a_host_without_any_links_to_it_is_gone_altogether(crawled: Store) -> None:
+def test_a_host_without_links_to_it_is_removed(crawled: Store) -> None:
     crawled.forget(digest(A))
     crawled.forget(host="x.test")
     assert [host.name for host in crawled.hosts()] == ["a.test"]
     assert crawled.counts().hosts == 1
 
 
-def test_robots_rules_go_with_the_host(store: Store) -> None:
+def test_robots_rules_are_removed_with_the_host(store: Store) -> None:
     crawler = start(store, A)
     (host,) = lease_all(store, crawler)
     rules = Robots(host=host.host, scheme="http", outcome="rules", text="", fetched_at=1.0)
@@ -94,14 +94,14 @@ def test_robots_rules_go_with_the_host(store: Store) -> None:
     assert store.hosts()[0].robots == ""
 
 
-def test_forgetting_what_is_not_there_changes_nothing(crawled: Store) -> None:
+def test_forgetting_an_unknown_url_or_host_changes_nothing(crawled: Store) -> None:
     before = (crawled.counts(), list(crawled.resources()))
     assert crawled.forget(digest("http://nowhere.test/")) == 0
     assert crawled.forget(host="nowhere.test") == 0
     assert (crawled.counts(), list(crawled.resources())) == before
 
 
-def test_what_is_forgotten_is_not_queued_again_by_a_link_or_a_new_scope(crawled: Store) -> None:
+def test_a_forgotten_page_is_not_queued_by_a_link_or_a_new_scope(crawled: Store) -> None:
     crawled.forget(digest(B))
     crawled.readmit(Policy())
     crawled.add([candidate(B)], admit_all)
@@ -111,17 +111,17 @@ def test_what_is_forgotten_is_not_queued_again_by_a_link_or_a_new_scope(crawled:
     assert state(crawled, B) == "known"
 
 
-def test_what_is_forgotten_comes_back_when_it_is_asked_for(crawled: Store) -> None:
+def test_a_forgotten_page_is_queued_again_as_a_seed(crawled: Store) -> None:
     crawled.forget(digest(B))
     assert crawled.add([seed(B)], admit_all)[0].state.value == "queued"
 
 
-def test_a_visit_under_way_to_what_is_forgotten_is_not_written(open_store: Open) -> None:
+def test_a_running_visit_of_a_forgotten_page_is_not_written(open_store: Open) -> None:
     store = open_store()
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler))
+    leased = leases(lease_all(store, crawler))
     open_store().forget(digest(A))
-    both = [fetched(found[A], X), fetched(found[B], C)]
+    both = [fetched_visit(leased[A], X), fetched_visit(leased[B], C)]
     assert store.submit(crawler, both, admit_all, now=time.time()).lost == 1
     assert store.resource(digest(A)) is None
     assert store.resource(digest(X)) is None
@@ -129,17 +129,17 @@ def test_a_visit_under_way_to_what_is_forgotten_is_not_written(open_store: Open)
 
 
 def test_no_link_is_written_to_an_id_that_another_process_has_forgotten(open_store: Open) -> None:
-    """The store remembers ids between batches; forgetting must reach that memory."""
+    """The store caches ids between batches; a removal must reach that cache."""
     store = open_store()
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched(found[A], X, Y)], admit_all, now=time.time())
+    leased = leases(lease_all(store, crawler))
+    store.submit(crawler, [fetched_visit(leased[A], X, Y)], admit_all, now=time.time())
     other = open_store()
     other.forget(digest(A))
     other.forget(host="x.test")
     assert other.resource(digest(X)) is None
-    store.submit(crawler, [fetched(found[B], X, Y)], admit_all, now=time.time())
-    out = store.outlinks(found[B].resource)
+    store.submit(crawler, [fetched_visit(leased[B], X, Y)], admit_all, now=time.time())
+    out = store.outlinks(leased[B].resource)
     assert [link.url for link in out] == [X, Y]
     row = store.resource(digest(X))
     assert row is not None

@@ -1,4 +1,4 @@
-"""What a parser can give, a store gives back as it was, whatever characters it is made of."""
+"""A store returns everything a parser can produce unchanged, for any characters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from gossamer.model import Kind
 from gossamer.urls.canonical import canonicalize
-from helpers.examples import usually
-from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, lease_all, leases, recount, seed, start
+from helpers.examples import scaled_examples
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched_visit, lease_all, leases, recount, seed, start
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 A = "http://a.test/"
 NUMBERS = count()
 
-# All but NUL, which PostgreSQL takes in no text, and lone surrogates; a parser gives neither (test_parse_hostile).
+# All characters except NUL, which PostgreSQL rejects, and lone surrogates; parsers produce neither
+# (test_parse_hostile).
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 hrefs = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 urls = hrefs.map(lambda href: canonicalize(href, A)).filter(lambda url: url is not None).map(str)
@@ -32,16 +33,18 @@ bonds = st.lists(
 )
 
 
-@settings(max_examples=usually(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled_examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(title=words, body=words, reason=words, etag=words, given_bonds=bonds)
-def test_a_page_comes_out_as_it_went_in(
+def test_a_page_is_read_as_it_was_written(
     store: Store, title: str, body: str, reason: str, etag: str, given_bonds: list[Bond]
 ) -> None:
     crawler = start(store, A) if store.current_round() is None else store.join("here", 1).id
     url = f"{A}page-{next(NUMBERS)}"
     store.add([seed(url)], admit_all)
     lease = leases(lease_all(store, crawler))[url]
-    visit = msgspec.structs.replace(fetched(lease, *given_bonds, body=body, title=title), reason=reason, etag=etag)
+    visit = msgspec.structs.replace(
+        fetched_visit(lease, *given_bonds, body=body, title=title), reason=reason, etag=etag
+    )
     store.submit(crawler, [visit], admit_all, now=time.time())
     store.leave(crawler)
     row = store.resource(digest(url))

@@ -1,4 +1,4 @@
-"""Reading: what the commands and the library show."""
+"""Reads for the commands and the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helpers.store.crawl_steps import (
     Policy,
     admit_all,
     digest,
-    ended,
+    ended_visit,
     join,
     lease_all,
     leases,
@@ -33,7 +33,7 @@ def test_a_new_web_is_empty(store: Store) -> None:
     assert (counts.hosts, counts.links, counts.documents, store.version()) == (0, 0, 0, 0)
 
 
-def test_counts_tell_resources_by_state(store: Store) -> None:
+def test_counts_group_resources_by_state(store: Store) -> None:
     visit_all(store, start(store, A), {A: [B, C, "http://x.test/"], B: []}, admit=Policy(host="a.test"))
     counts = store.counts()
     assert {state: number for state, number in counts.resources.items() if number} == {
@@ -44,14 +44,14 @@ def test_counts_tell_resources_by_state(store: Store) -> None:
     assert (counts.hosts, counts.links, counts.documents) == (2, 3, 2)
 
 
-def test_hosts_come_with_most_pages_first(store: Store) -> None:
+def test_hosts_are_sorted_by_pages(store: Store) -> None:
     site = {A: ["http://x.test/", "http://x.test/1"], "http://x.test/": [], "http://x.test/1": []}
     visit_all(store, start(store, A), site)
     assert [(host.name, host.pages) for host in store.hosts()] == [("x.test", 2), ("a.test", 1)]
     assert [host.name for host in store.hosts(limit=1)] == ["x.test"]
 
 
-def test_resources_are_streamed_by_id_however_many(store: Store) -> None:
+def test_thousands_of_resources_are_streamed_by_id(store: Store) -> None:
     urls = [f"http://a.test/{n}" for n in range(2_300)]
     visit_all(store, start(store, A), {A: urls})
     assert [row.url for row in store.resources()] == [A, *urls]
@@ -59,7 +59,7 @@ def test_resources_are_streamed_by_id_however_many(store: Store) -> None:
     assert sum(1 for _ in store.resources(State.GONE)) == 2_300
 
 
-def test_reading_goes_on_while_others_write(open_store: Open) -> None:
+def test_a_reader_continues_while_another_process_writes(open_store: Open) -> None:
     store, reader = open_store(), open_store()
     crawler = start(store, A)
     visit_all(store, crawler, {A: [f"http://a.test/{n}" for n in range(1_500)]})
@@ -78,7 +78,7 @@ def test_an_unknown_resource_is_none(store: Store) -> None:
     assert store.visits(1) == []
 
 
-def test_errors_come_with_reason_source_and_anchor(store: Store) -> None:
+def test_errors_have_reason_source_and_anchor(store: Store) -> None:
     crawler = start(store, A, B)
     visit_all(store, crawler, {A: [Bond(C, anchor="broken")], B: [Bond(C, anchor="too")]})
     (error,) = store.errors()
@@ -89,21 +89,23 @@ def test_errors_come_with_reason_source_and_anchor(store: Store) -> None:
 def test_a_failed_seed_is_an_error_without_a_source(store: Store) -> None:
     crawler = start(store, A)
     lease = leases(lease_all(store, crawler))[A]
-    store.submit(crawler, [ended(lease, Outcome.DNS, State.FAILED, reason="no such name")], admit_all, now=time.time())
+    store.submit(
+        crawler, [ended_visit(lease, Outcome.DNS, State.FAILED, reason="no such name")], admit_all, now=time.time()
+    )
     (error,) = store.errors()
     assert (error.url, error.source, error.anchor, error.inlinks) == (A, "", "", 0)
 
 
-def test_failed_gone_and_refused_are_errors_and_nothing_else(store: Store) -> None:
+def test_only_failed_gone_and_refused_resources_are_errors(store: Store) -> None:
     crawler = start(store, A, B, C, D)
-    found = leases(lease_all(store, crawler))
-    ends = [
-        ended(found[A], Outcome.ROBOTS, State.REFUSED),
-        ended(found[B], Outcome.TIMEOUT, State.FAILED),
-        ended(found[C], Outcome.TIMEOUT, State.QUEUED),
-        ended(found[D], Outcome.NOT_FOUND, State.GONE),
+    leased = leases(lease_all(store, crawler))
+    visits = [
+        ended_visit(leased[A], Outcome.ROBOTS, State.REFUSED),
+        ended_visit(leased[B], Outcome.TIMEOUT, State.FAILED),
+        ended_visit(leased[C], Outcome.TIMEOUT, State.QUEUED),
+        ended_visit(leased[D], Outcome.NOT_FOUND, State.GONE),
     ]
-    store.submit(crawler, ends, admit_all, now=time.time())
+    store.submit(crawler, visits, admit_all, now=time.time())
     assert [error.url for error in store.errors()] == [A, B, D]
     assert [error.url for error in store.errors(limit=2)] == [A, B]
 
@@ -124,7 +126,7 @@ def test_inlinks_and_outlinks_can_be_limited(store: Store) -> None:
     assert [link.url for link in store.inlinks(target.id, limit=1)] == [A]
 
 
-def test_everything_is_there_when_the_web_is_opened_again(open_store: Open) -> None:
+def test_a_reopened_web_is_complete(open_store: Open) -> None:
     store = open_store()
     visit_all(store, start(store, A), {A: [B]})
     before = (store.counts(), list(store.resources()), store.current_round(), store.version())

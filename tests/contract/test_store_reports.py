@@ -1,4 +1,4 @@
-"""What a store answers to reports: overviews, checked row by row. Findings are checked on real sites (tests/flow)."""
+"""Answers of a store to reports: overviews, checked row by row. Flow tests check findings on real sites."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from helpers.store.crawl_steps import (
     admit_all,
     candidate,
     digest,
-    ended,
-    fetched,
-    gone,
+    ended_visit,
+    fetched_visit,
+    gone_visit,
     lease_all,
     leases,
-    redirected,
+    redirected_visit,
     start,
     visit_all,
 )
@@ -40,9 +40,9 @@ VALUES: dict[str, Any] = {
 
 
 def report(store: Store, name: str, **options: Any) -> list[dict[str, Any]]:
-    """The rows of a report by the names of their columns."""
-    (asked,) = select_reports([name])
-    return [dict(zip(asked.columns, row, strict=True)) for row in asked.rows(store, ReportOptions(**options))]
+    """Return the rows of a report by column name."""
+    (definition,) = select_reports([name])
+    return [dict(zip(definition.columns, row, strict=True)) for row in definition.rows(store, ReportOptions(**options))]
 
 
 def cells(store: Store, name: str, *columns: str, **options: Any) -> list[tuple[Any, ...]]:
@@ -50,8 +50,8 @@ def cells(store: Store, name: str, *columns: str, **options: Any) -> list[tuple[
 
 
 @pytest.fixture
-def small(store: Store) -> Store:
-    """A page that links to three, one of which is gone and one of which redirects elsewhere, and to another site."""
+def small_web(store: Store) -> Store:
+    """Crawl a page that links to three pages (one gone, one redirected) and to another site."""
     site = {
         A: [Bond(B, anchor="to b", weight=2), Bond(B, anchor="b"), Bond(C, anchor="c"), Bond(X, anchor="x"),
             Bond(D, anchor="d", follow=False), Bond(E, Kind.IMAGE)],
@@ -62,23 +62,23 @@ def small(store: Store) -> Store:
 
 
 @pytest.mark.parametrize("question", Question, ids=lambda question: question.text)
-def test_every_question_is_answered_with_its_columns(question: Question, small: Store) -> None:
+def test_every_answer_has_the_columns_of_its_question(question: Question, small_web: Store) -> None:
     values = {name: VALUES[name] for name in question.values}
     shown = any(report.columns == question.columns for report in REPORTS)
-    for row in small.ask(question, **values):
+    for row in small_web.ask(question, **values):
         assert len(row) == len(question.columns)
         cells = zip(question.columns, row, strict=True)
-        assert not shown or all(is_one(column_type(name), value) for name, value in cells)
+        assert not shown or all(has_type(column_type(name), value) for name, value in cells)
 
 
 PYTHON = {"integer": int, "number": float, "flag": int, "time": float, "text": (str, bytes)}
 
 
-def is_one(kind: str, value: object) -> bool:
+def has_type(kind: str, value: object) -> bool:
     return value is None or isinstance(value, PYTHON[kind])  # type: ignore[arg-type]
 
 
-def test_an_answer_is_of_the_moment_it_was_asked_for(open_store: Open) -> None:
+def test_an_answer_shows_the_moment_of_its_question(open_store: Open) -> None:
     store, reader = open_store(), open_store()
     urls = [f"http://a.test/{n}" for n in range(1_500)]
     crawler = start(store, A)
@@ -90,8 +90,8 @@ def test_an_answer_is_of_the_moment_it_was_asked_for(open_store: Open) -> None:
     assert list(reader.ask(Question.BROKEN_LINKS)) == []
 
 
-def test_answers_can_be_read_side_by_side(small: Store) -> None:
-    one, other = small.ask(Question.STATUSES), small.ask(Question.DEPTHS)
+def test_two_answers_can_be_read_at_once(small_web: Store) -> None:
+    one, other = small_web.ask(Question.STATUSES), small_web.ask(Question.DEPTHS)
     pairs = zip(one, other, strict=False)
     assert len(list(pairs)) == 2
 
@@ -99,8 +99,8 @@ def test_answers_can_be_read_side_by_side(small: Store) -> None:
 # -- overviews ---------------------------------------------------------------------------------------------------------
 
 
-def test_status_counts_resources_by_what_became_of_them(small: Store) -> None:
-    assert cells(small, "status", "state", "outcome", "status", "resources", "share") == [
+def test_status_counts_resources_by_state_and_outcome(small_web: Store) -> None:
+    assert cells(small_web, "status", "state", "outcome", "status", "resources", "share") == [
         ("known", "", 0, 2, 0.3333),
         ("visited", "fetched", 200, 2, 0.3333),
         ("gone", "not found", 404, 1, 0.1667),
@@ -108,15 +108,15 @@ def test_status_counts_resources_by_what_became_of_them(small: Store) -> None:
     ]
 
 
-def test_indexability_tells_why_a_url_is_not_listed(store: Store) -> None:
+def test_indexability_gives_the_reason_for_each_url(store: Store) -> None:
     crawler = start(store, A, B, C, D)
-    found = leases(lease_all(store, crawler))
+    leased = leases(lease_all(store, crawler))
     to = candidate(E, kind=Kind.REDIRECT)
     visits = [
-        fetched(found[A]),
-        ended(found[B], Outcome.REDIRECTED, State.VISITED, status=301, redirect=to),
-        ended(found[C], Outcome.ROBOTS, State.REFUSED, reason="line 2"),
-        gone(found[D]),
+        fetched_visit(leased[A]),
+        ended_visit(leased[B], Outcome.REDIRECTED, State.VISITED, status=301, redirect=to),
+        ended_visit(leased[C], Outcome.ROBOTS, State.REFUSED, reason="line 2"),
+        gone_visit(leased[D]),
     ]
     store.submit(crawler, visits, admit_all, now=1.0)
     assert cells(store, "indexability", "url", "status", "reason", "detail") == [
@@ -126,14 +126,16 @@ def test_indexability_tells_why_a_url_is_not_listed(store: Store) -> None:
     ]
 
 
-def test_depth_counts_pages_by_their_distance(small: Store) -> None:
-    assert cells(small, "depth", "depth", "pages", "share", "indexable") == [(0, 1, 0.5, 1), (1, 1, 0.5, 1)]
+def test_depth_counts_pages_by_distance(small_web: Store) -> None:
+    assert cells(small_web, "depth", "depth", "pages", "share", "indexable") == [(0, 1, 0.5, 1), (1, 1, 0.5, 1)]
 
 
-def test_sizes_and_times_are_told_in_percentiles(store: Store) -> None:
+def test_sizes_and_times_are_reported_as_percentiles(store: Store) -> None:
     urls = [f"http://a.test/{n}" for n in range(1, 101)]
     crawler = start(store, *urls)
-    visits = [fetched(lease, body="x" * int(url[14:])) for url, lease in leases(lease_all(store, crawler)).items()]
+    visits = [
+        fetched_visit(lease, body="x" * int(url[14:])) for url, lease in leases(lease_all(store, crawler)).items()
+    ]
     store.submit(crawler, visits, admit_all, now=1.0)
     assert report(store, "sizes") == [
         {"media_type": "text/html", "pages": 100, "bytes": 5050, "p50": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
@@ -155,35 +157,35 @@ def test_a_page_that_lost_its_last_link_is_an_orphan(store: Store) -> None:
 # -- links -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_most_linked_come_with_their_texts(small: Store) -> None:
-    first, *_ = report(small, "most-linked")
+def test_most_linked_pages_have_their_anchor_texts(small_web: Store) -> None:
+    first, *_ = report(small_web, "most-linked")
     assert first == {"url": A, "state": "visited", "backlinks": 1, "links": 1, "texts": 1, "anchors": "back (1)"}
-    (b,) = (row for row in report(small, "most-linked") if row["url"] == B)
+    (b,) = (row for row in report(small_web, "most-linked") if row["url"] == B)
     assert (b["backlinks"], b["links"], b["texts"], b["anchors"]) == (1, 3, 2, "to b (2), b (1)")
 
 
-def test_links_in_and_out_are_listed_for_one_url(small: Store) -> None:
-    a = small.resource(digest(A))
-    b = small.resource(digest(B))
+def test_inlinks_and_outlinks_of_one_url_are_listed(small_web: Store) -> None:
+    a = small_web.resource(digest(A))
+    b = small_web.resource(digest(B))
     assert a is not None
     assert b is not None
-    assert cells(small, "inlinks", "source", "anchor", "weight", "kind", resource=b.id) == [
+    assert cells(small_web, "inlinks", "source", "anchor", "weight", "kind", resource=b.id) == [
         (A, "to b", 2, "hyperlink"), (A, "b", 1, "hyperlink"),
     ]  # fmt: skip
-    assert cells(small, "outlinks", "url", "kind", "follow", "state", resource=a.id) == [
+    assert cells(small_web, "outlinks", "url", "kind", "follow", "state", resource=a.id) == [
         (B, "hyperlink", True, "visited"), (B, "hyperlink", True, "visited"), (C, "hyperlink", True, "gone"),
         (X, "hyperlink", True, "out of scope"), (D, "hyperlink", False, "known"), (E, "image", True, "known"),
     ]  # fmt: skip
 
 
-def test_links_are_counted_for_each_page(small: Store) -> None:
-    assert report(small, "link-counts") == [
+def test_links_are_counted_for_each_page(small_web: Store) -> None:
+    assert report(small_web, "link-counts") == [
         {"url": A, "backlinks": 1, "links_out": 6, "targets": 4, "external": 1, "nofollow": 1},
         {"url": B, "backlinks": 1, "links_out": 1, "targets": 1, "external": 0, "nofollow": 0},
     ]
 
 
-def test_bonds_between_hosts_are_summed(store: Store) -> None:
+def test_links_between_hosts_are_summed(store: Store) -> None:
     site: Site = {A: [Bond(X, weight=3), B], B: [X, "http://x.test/1"], X: [A], "http://x.test/1": []}
     visit_all(store, start(store, A), site)
     assert cells(store, "host-bonds", "source", "target", "links", "pages", "targets") == [
@@ -192,7 +194,7 @@ def test_bonds_between_hosts_are_summed(store: Store) -> None:
     ]
 
 
-def test_a_page_with_many_names_is_told(store: Store) -> None:
+def test_a_page_with_many_anchor_texts_is_reported(store: Store) -> None:
     site = {A: [*(Bond(B, anchor=f"name {n}") for n in range(10)), *(Bond(C, anchor=f"name {n}") for n in range(9))]}
     visit_all(store, start(store, A), site)
     assert report(store, "anchors-varied") == [{"url": B, "texts": 10, "links": 10, "pages": 1}]
@@ -203,11 +205,11 @@ def test_a_page_with_many_names_is_told(store: Store) -> None:
 
 def test_every_redirect_is_followed_to_its_end(store: Store) -> None:
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched(found[A], B), redirected(found[B], C)], admit_all, now=1.0)
-    found = leases(lease_all(store, crawler))
-    store.submit(crawler, [redirected(found[C], D)], admit_all, now=1.0)
-    store.submit(crawler, [gone(leases(lease_all(store, crawler))[D])], admit_all, now=1.0)
+    leased = leases(lease_all(store, crawler))
+    store.submit(crawler, [fetched_visit(leased[A], B), redirected_visit(leased[B], C)], admit_all, now=1.0)
+    leased = leases(lease_all(store, crawler))
+    store.submit(crawler, [redirected_visit(leased[C], D)], admit_all, now=1.0)
+    store.submit(crawler, [gone_visit(leases(lease_all(store, crawler))[D])], admit_all, now=1.0)
     assert report(store, "redirects") == [
         {"url": B, "status": 301, "hops": 2, "chain": f"{B} (301) → {C} (301) → {D} (404)", "final": D,
          "final_status": 404, "final_outcome": "not found", "inlinks": 1},
@@ -219,14 +221,14 @@ def test_every_redirect_is_followed_to_its_end(store: Store) -> None:
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-def test_changes_since_a_moment_are_told(store: Store) -> None:
+def test_changes_since_a_time_are_reported(store: Store) -> None:
     crawler = start(store, A, B, C)
     for at, title in ((10.0, "One"), (20.0, "Two"), (30.0, "Two")):
         leased = leases(lease_all(store, crawler))
-        late = at > 10.0  # a page has to be gone twice to be gone for sure
-        last = replace(gone(leased[C]), visited_at=at) if late else fetched(leased[C], at=at)
-        first = fetched(leased[A], *([B, C] if late else [B]), title=title, at=at)
-        store.submit(crawler, [first, fetched(leased[B], at=at), last], admit_all, now=at)
+        late = at > 10.0  # two failures in a row make it gone
+        last = replace(gone_visit(leased[C]), visited_at=at) if late else fetched_visit(leased[C], at=at)
+        first = fetched_visit(leased[A], *([B, C] if late else [B]), title=title, at=at)
+        store.submit(crawler, [first, fetched_visit(leased[B], at=at), last], admit_all, now=at)
         store.requeue(at)
     changes = {row["url"]: row for row in report(store, "changes", since=15.0)}
     assert {url: row["change"] for url, row in changes.items()} == {A: "changed", C: "gone"}
@@ -237,10 +239,10 @@ def test_changes_since_a_moment_are_told(store: Store) -> None:
     assert report(store, "changes", since=35.0) == []
 
 
-# -- what is not there -------------------------------------------------------------------------------------------------
+# -- missing data ------------------------------------------------------------------------------------------------------
 
 
-def test_reports_say_what_was_not_kept(store: Store) -> None:
+def test_reports_name_data_that_the_crawl_did_not_store(store: Store) -> None:
     visit_all(store, start(store, A), {A: [B], B: []}, keep_links=False)
     (lack,) = find_missing_data(store, select_reports(["broken", "duplicates", "html"])).values()
     assert lack.is_total is False

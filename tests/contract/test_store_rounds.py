@@ -1,4 +1,4 @@
-"""Rounds: what was asked, and what a new one does to what is known."""
+"""Rounds: their settings, and the effect of a new round on known resources."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from helpers.store.crawl_steps import (
     Policy,
     candidate,
     digest,
-    ended,
-    fetched,
+    ended_visit,
+    fetched_visit,
     join,
     lease_all,
     leases,
-    redirected,
+    redirected_visit,
     start,
     state,
     visit_all,
@@ -37,11 +37,11 @@ A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 ELSEWHERE = "http://x.test/"
 
 
-def test_there_is_no_round_in_a_new_web(store: Store) -> None:
+def test_a_new_web_has_no_round(store: Store) -> None:
     assert store.current_round() is None
 
 
-def test_a_round_keeps_what_was_asked(store: Store) -> None:
+def test_a_round_keeps_seeds_settings_and_limits(store: Store) -> None:
     begun = store.begin_round('{"max_depth": 3}', [A, B], 100, 10)
     assert store.current_round() == begun
     assert (begun.seeds, begun.settings, begun.max_pages, begun.max_pages_per_host) == (
@@ -53,12 +53,12 @@ def test_a_round_keeps_what_was_asked(store: Store) -> None:
     assert (begun.pages, begun.finished_at) == (0, None)
 
 
-def test_the_seeds_of_a_round_stay_seeds_in_the_next(store: Store) -> None:
+def test_seeds_of_a_round_stay_seeds_in_the_next(store: Store) -> None:
     store.begin_round("{}", [A, B], None, None)
     assert store.begin_round("{}", [C, A], None, None).seeds == (A, B, C)
 
 
-def test_seeds_that_were_seen_are_read_again_only_when_there_are_others(store: Store) -> None:
+def test_seeds_are_read_again_only_after_a_change(store: Store) -> None:
     crawler = start(store, A)
     seen = store.current_round()
     assert seen is not None
@@ -79,7 +79,7 @@ def test_seeds_that_were_seen_are_read_again_only_when_there_are_others(store: S
     assert (visited.pages, visited.seeds is begun.seeds) == (2, True)
 
 
-def test_a_round_is_finished_only_when_nothing_is_left(store: Store) -> None:
+def test_a_round_finishes_only_when_nothing_is_queued_or_leased(store: Store) -> None:
     crawler = start(store, A)
     store.finish_round(5.0)
     assert (current := store.current_round()) is not None
@@ -95,7 +95,7 @@ def test_a_round_is_finished_only_when_nothing_is_left(store: Store) -> None:
     assert current.finished_at == 7.0
 
 
-def test_a_round_counts_pages_and_nothing_else(store: Store) -> None:
+def test_a_round_counts_only_pages(store: Store) -> None:
     visit_all(store, start(store, A), {A: [B, C], B: []})
     current = store.current_round()
     assert current is not None
@@ -112,16 +112,16 @@ def test_the_queue_carries_over_into_a_new_round(store: Store) -> None:
 # -- requeue -----------------------------------------------------------------------------------------------------------
 
 
-def test_everything_visited_can_be_queued_again(store: Store) -> None:
+def test_requeue_queues_all_visited_pages(store: Store) -> None:
     crawler = start(store, A)
     site: Site = {A: [B, C, Bond(ELSEWHERE, Kind.IMAGE)], B: []}
     visit_all(store, crawler, site, admit=Policy())
-    assert store.requeue(time.time()) == 3, "two pages and one that is gone, not the image"
+    assert store.requeue(time.time()) == 3, "two pages and a gone one, not the image"
     assert store.counts().resources["queued"] == 3
     assert set(visit_all(store, crawler, site, admit=Policy())) == {A, B, C}
 
 
-def test_what_was_visited_later_is_not_queued_again(store: Store) -> None:
+def test_requeue_skips_later_visits(store: Store) -> None:
     visit_all(store, start(store, A), {A: []})  # at 1.0
     assert store.requeue(0.5) == 0
     assert state(store, A) == "visited"
@@ -130,7 +130,7 @@ def test_what_was_visited_later_is_not_queued_again(store: Store) -> None:
 # -- readmit -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_wider_scope_queues_what_was_out_of_it(store: Store) -> None:
+def test_a_wider_scope_queues_resources_that_were_out_of_scope(store: Store) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [ELSEWHERE, B]}, admit=Policy(host="a.test"))
     assert state(store, ELSEWHERE) == "out of scope"
@@ -139,28 +139,28 @@ def test_a_wider_scope_queues_what_was_out_of_it(store: Store) -> None:
     assert ELSEWHERE in visit_all(store, crawler, {ELSEWHERE: []})
 
 
-def test_a_narrower_scope_takes_what_is_queued_out(store: Store) -> None:
+def test_a_narrower_scope_removes_queued_resources(store: Store) -> None:
     crawler = start(store, A, ELSEWHERE)
     assert store.readmit(Policy(host="a.test")) == 1
     assert state(store, ELSEWHERE) == "out of scope"
     assert visit_all(store, crawler, {A: []}) == [A]
 
 
-def test_each_is_judged_by_the_claim_it_stands_on(store: Store) -> None:
+def test_readmission_judges_each_resource_by_its_best_claim(store: Store) -> None:
     crawler = start(store, A)
-    given = [Bond(B, follow=False, anchor="no"), Bond(C, Kind.STYLE), Bond(ELSEWHERE, anchor="there")]
-    visit_all(store, crawler, {A: given}, admit=Policy(host="a.test"))
+    bonds = [Bond(B, follow=False, anchor="no"), Bond(C, Kind.STYLE), Bond(ELSEWHERE, anchor="there")]
+    visit_all(store, crawler, {A: bonds}, admit=Policy(host="a.test"))
     policy = Policy()
     store.readmit(policy)
-    asked = {one.url: (one.kind, one.follow, one.depth, one.anchor, one.backlinks) for one in policy.asked}
-    assert asked == {
+    judged = {one.url: (one.kind, one.follow, one.depth, one.anchor, one.backlinks) for one in policy.candidates}
+    assert judged == {
         B: (Kind.HYPERLINK, False, 1, "no", 1),
         C: (Kind.STYLE, True, 1, "", 0),
         ELSEWHERE: (Kind.HYPERLINK, True, 1, "there", 1),
     }
 
 
-def test_a_web_of_thousands_is_judged_completely(store: Store) -> None:
+def test_readmission_judges_thousands_of_resources(store: Store) -> None:
     urls = [f"http://x.test/{n}" for n in range(4_500)]
     crawler = start(store, A)
     visit_all(store, crawler, {A: urls}, admit=Policy(host="a.test"))
@@ -169,23 +169,23 @@ def test_a_web_of_thousands_is_judged_completely(store: Store) -> None:
 
 
 def leased_at_work(store: Store, *urls: str) -> tuple[int, dict[str, Lease]]:
-    """A crawler at work, and what it has leased."""
+    """Join a crawler that is at work, and lease all URLs."""
     crawler = start(store, *urls)
     store.heartbeat(crawler, AT_WORK, time.time())
     return crawler, leases(lease_all(store, crawler))
 
 
 def test_a_narrower_scope_ends_leases(store: Store) -> None:
-    crawler, found = leased_at_work(store, A, B, ELSEWHERE)
+    crawler, leased = leased_at_work(store, A, B, ELSEWHERE)
     assert store.readmit(Policy(host="a.test")) == 1
     assert [state(store, url) for url in (A, B, ELSEWHERE)] == ["leased", "leased", "out of scope"]
-    again = ended(found[ELSEWHERE], Outcome.TIMEOUT, State.QUEUED)
-    visits = [fetched(found[A]), again]
-    assert store.submit(crawler, visits, Policy(), released=[found[B]], now=time.time()).lost == 1
+    again = ended_visit(leased[ELSEWHERE], Outcome.TIMEOUT, State.QUEUED)
+    visits = [fetched_visit(leased[A]), again]
+    assert store.submit(crawler, visits, Policy(), released=[leased[B]], now=time.time()).lost == 1
     assert [state(store, url) for url in (A, B, ELSEWHERE)] == ["visited", "queued", "out of scope"]
 
 
-def test_what_a_crawler_that_died_had_leased_is_not_visited_in_a_narrower_scope(open_store: Open) -> None:
+def test_leases_of_a_dead_crawler_outside_a_narrower_scope_are_dropped(open_store: Open) -> None:
     dead = open_store()
     leased_at_work(dead, A, ELSEWHERE)
     dead.close()
@@ -194,25 +194,25 @@ def test_what_a_crawler_that_died_had_leased_is_not_visited_in_a_narrower_scope(
     assert set(leases(lease_all(store, join(store)))) == {A}
 
 
-def test_what_an_import_claims_no_scope_takes_away(store: Store) -> None:
+def test_a_narrower_scope_does_not_end_leases_of_an_import(store: Store) -> None:
     importing = start(store, A)
     (lease,) = store.lease_urls(importing, [candidate(ELSEWHERE)], time.time())
     assert lease is not None
     store.readmit(Policy(host="a.test"))
-    assert store.submit(importing, [fetched(lease)], Policy(), now=time.time()).lost == 0
+    assert store.submit(importing, [fetched_visit(lease)], Policy(), now=time.time()).lost == 0
     assert state(store, ELSEWHERE) == "visited"
 
 
-def test_a_new_scope_reaches_what_other_processes_remember(open_store: Open) -> None:
-    """What one store object remembers as admitted is judged anew after another one has thrown it out."""
+def test_a_new_scope_reaches_the_cache_of_other_processes(open_store: Open) -> None:
+    """Another process removed a page; a store object that has it cached must judge it again."""
     store = open_store()
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched(found[A], Bond(ELSEWHERE, Kind.CANONICAL))], Policy(), now=time.time())
+    leased = leases(lease_all(store, crawler))
+    store.submit(crawler, [fetched_visit(leased[A], Bond(ELSEWHERE, Kind.CANONICAL))], Policy(), now=time.time())
     assert state(store, ELSEWHERE) == "queued"
     open_store().readmit(Policy(host="a.test"))
     assert state(store, ELSEWHERE) == "out of scope"
-    store.submit(crawler, [fetched(found[B], ELSEWHERE)], Policy(), now=time.time())
+    store.submit(crawler, [fetched_visit(leased[B], ELSEWHERE)], Policy(), now=time.time())
     assert state(store, ELSEWHERE) == "queued"
 
 
@@ -221,27 +221,27 @@ def depths(store: Store, urls: list[str]) -> list[int]:
     return [row.depth for row in rows if row is not None]
 
 
-def visit_one(store: Store, crawler: int, visited: Callable[[Lease], Visit], url: str) -> None:
-    """Visit one URL under no limits, whatever else is due."""
-    found = leases(lease_all(store, crawler))
-    rest = [lease for other, lease in found.items() if other != url]
-    store.submit(crawler, [visited(found[url])], Policy(), released=rest, now=time.time())
+def visit_one(store: Store, crawler: int, make_visit: Callable[[Lease], Visit], url: str) -> None:
+    """Visit one URL without limits, whatever else is due."""
+    leased = leases(lease_all(store, crawler))
+    rest = [lease for other, lease in leased.items() if other != url]
+    store.submit(crawler, [make_visit(leased[url])], Policy(), released=rest, now=time.time())
 
 
 @pytest.mark.parametrize("between", ["{}", '{"max_depth": 1}'], ids=["no limit", "a smaller limit"])
-def test_a_depth_limit_sees_the_shortest_ways_whatever_the_rounds_before(store: Store, between: str) -> None:
-    """A long chain is found first, then a way into its middle, in a round that does not pass smaller depths on."""
+def test_a_depth_limit_uses_the_shortest_paths_of_all_earlier_rounds(store: Store, between: str) -> None:
+    """The crawl finds a long chain first, then a way into its middle in a round that does not propagate depths."""
     chain = [f"http://a.test/{n}" for n in range(6)]
     crawler = start(store, A, B, settings='{"max_depth": 9}')
-    visit_one(store, crawler, lambda lease: fetched(lease, chain[0]), A)
-    visit_one(store, crawler, lambda lease: fetched(lease, chain[1]), chain[0])
-    visit_one(store, crawler, lambda lease: fetched(lease, chain[2], Bond(chain[5], follow=False)), chain[1])
-    visit_one(store, crawler, lambda lease: redirected(lease, chain[3]), chain[2])
-    visit_one(store, crawler, lambda lease: fetched(lease, chain[4]), chain[3])
-    visit_one(store, crawler, lambda lease: fetched(lease, chain[5]), chain[4])
+    visit_one(store, crawler, lambda lease: fetched_visit(lease, chain[0]), A)
+    visit_one(store, crawler, lambda lease: fetched_visit(lease, chain[1]), chain[0])
+    visit_one(store, crawler, lambda lease: fetched_visit(lease, chain[2], Bond(chain[5], follow=False)), chain[1])
+    visit_one(store, crawler, lambda lease: redirected_visit(lease, chain[3]), chain[2])
+    visit_one(store, crawler, lambda lease: fetched_visit(lease, chain[4]), chain[3])
+    visit_one(store, crawler, lambda lease: fetched_visit(lease, chain[5]), chain[4])
     assert depths(store, chain) == [1, 2, 3, 3, 4, 5]
     store.begin_round(between, [A, B], None, None)
-    visit_one(store, crawler, lambda lease: fetched(lease, chain[1]), B)
+    visit_one(store, crawler, lambda lease: fetched_visit(lease, chain[1]), B)
     assert depths(store, chain) == [1, 1, 3, 3, 4, 5]
     store.begin_round('{"max_depth": 4}', [A, B], None, None)
     store.readmit(Policy(max_depth=4))

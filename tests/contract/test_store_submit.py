@@ -1,4 +1,4 @@
-"""What a batch of visits leaves behind."""
+"""The rows that a batch of visits leaves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from helpers.store.crawl_steps import (
     Policy,
     admit_all,
     digest,
-    ended,
-    fetched,
-    gone,
+    ended_visit,
+    fetched_visit,
+    gone_visit,
     join,
     lease_all,
     leases,
-    redirected,
+    redirected_visit,
     start,
     state,
     visit_all,
@@ -34,23 +34,23 @@ A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.t
 
 
 def row(store: Store, url: str) -> ResourceRow:
-    found = store.resource(digest(url))
-    assert found is not None
-    return found
+    resource = store.resource(digest(url))
+    assert resource is not None
+    return resource
 
 
 def submit(store: Store, crawler: int, *visits: Visit, admit: Policy | None = None, keep_links: bool = True) -> None:
     store.submit(crawler, visits, admit or admit_all, now=time.time(), keep_links=keep_links)
 
 
-def lease_of(store: Store, crawler: int, url: str) -> Lease:
+def lease_url(store: Store, crawler: int, url: str) -> Lease:
     return leases(lease_all(store, crawler))[url]
 
 
-def visit_again(store: Store, crawler: int, url: str) -> Lease:
-    """Everything is queued again, and one of it leased."""
+def lease_again(store: Store, crawler: int, url: str) -> Lease:
+    """Queue everything again and lease one URL."""
     store.requeue(time.time())
-    return lease_of(store, crawler, url)
+    return lease_url(store, crawler, url)
 
 
 # -- contents ----------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def visit_again(store: Store, crawler: int, url: str) -> Lease:
 
 def test_a_page_is_stored_with_its_text_source_and_columns(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), B, body="words", title="Ünïcode ☃", at=77.5))
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), B, body="words", title="Ünïcode ☃", at=77.5))
     page = row(store, A)
     assert (page.title, page.media_type, page.charset, page.language) == ("Ünïcode ☃", "text/html", "utf-8", "en")
     assert (page.state, page.outcome, page.status, page.visited_at) == ("visited", "fetched", 200, 77.5)
@@ -70,10 +70,10 @@ def test_a_page_is_stored_with_its_text_source_and_columns(store: Store) -> None
     assert (visit.url, visit.round, visit.crawler, visit.outcome, visit.milliseconds) == (A, 1, "Naiad", "fetched", 5)
 
 
-def test_links_are_stored_with_everything_they_say(store: Store) -> None:
+def test_links_are_stored_with_all_their_properties(store: Store) -> None:
     crawler = start(store, A)
-    given = [Bond(B, anchor="to b", weight=3), Bond(C, Kind.IMAGE, follow=False), Bond(B, anchor="again")]
-    submit(store, crawler, fetched(lease_of(store, crawler, A), *given))
+    bonds = [Bond(B, anchor="to b", weight=3), Bond(C, Kind.IMAGE, follow=False), Bond(B, anchor="again")]
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), *bonds))
     out = store.outlinks(row(store, A).id)
     assert [(link.url, link.kind, link.follow, link.anchor, link.weight) for link in out] == [
         (B, "hyperlink", True, "to b", 3),
@@ -85,49 +85,51 @@ def test_links_are_stored_with_everything_they_say(store: Store) -> None:
 
 
 @pytest.mark.parametrize("number", [15, 16, 17, 32, 100])
-def test_every_link_of_a_batch_is_stored_in_its_place(store: Store, number: int) -> None:
+def test_every_link_of_a_batch_is_stored_in_order(store: Store, number: int) -> None:
     crawler = start(store, A, B)
-    given = {page: [f"http://a.test/{n}?{page}" for n in range(number)] for page in (A, B)}
+    bonds = {page: [f"http://a.test/{n}?{page}" for n in range(number)] for page in (A, B)}
     leased = leases(lease_all(store, crawler))
-    submit(store, crawler, *(fetched(leased[page], *targets) for page, targets in given.items()))
-    assert {page: [link.url for link in store.outlinks(row(store, page).id)] for page in given} == given
+    submit(store, crawler, *(fetched_visit(leased[page], *targets) for page, targets in bonds.items()))
+    assert {page: [link.url for link in store.outlinks(row(store, page).id)] for page in bonds} == bonds
     assert store.counts().links == 2 * number
 
 
 def test_visiting_again_replaces_links_text_and_source(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), B, C))
-    submit(store, crawler, fetched(visit_again(store, crawler, A), C, D, body="new"))
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), B, C))
+    submit(store, crawler, fetched_visit(lease_again(store, crawler, A), C, D, body="new"))
     page = row(store, A)
     assert [link.url for link in store.outlinks(page.id)] == [C, D]
     assert store.source(page.id) == b"new"
     assert (store.counts().links, store.counts().documents, page.visits) == (2, 1, 2)
 
 
-def test_not_modified_keeps_what_was_there(store: Store) -> None:
+def test_not_modified_keeps_the_content(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), B))
-    submit(store, crawler, ended(visit_again(store, crawler, A), Outcome.NOT_MODIFIED, State.VISITED, status=304))
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), B))
+    submit(store, crawler, ended_visit(lease_again(store, crawler, A), Outcome.NOT_MODIFIED, State.VISITED, status=304))
     page = row(store, A)
     assert (page.outcome, page.status, page.title, page.etag) == ("not modified", 304, "A title", '"e"')
     assert store.source(page.id) == b"a body"
     assert row(store, B).backlinks == 1
 
 
-def test_a_page_that_cannot_be_reached_for_once_keeps_what_was_there(store: Store) -> None:
+def test_a_page_that_failed_once_keeps_its_content(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), B))
-    submit(store, crawler, ended(visit_again(store, crawler, A), Outcome.TIMEOUT, State.FAILED, reason="no answer"))
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), B))
+    submit(
+        store, crawler, ended_visit(lease_again(store, crawler, A), Outcome.TIMEOUT, State.FAILED, reason="no answer")
+    )
     assert (row(store, A).state, row(store, A).reason) == ("failed", "no answer")
     assert store.text(row(store, A).id) is not None
     assert store.counts().links == 1
 
 
-def test_a_page_that_is_gone_takes_its_content_and_links_with_it(store: Store) -> None:
+def test_a_gone_page_loses_its_content_and_links(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), B))
-    submit(store, crawler, gone(visit_again(store, crawler, A)))
-    submit(store, crawler, gone(visit_again(store, crawler, A)))
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), B))
+    submit(store, crawler, gone_visit(lease_again(store, crawler, A)))
+    submit(store, crawler, gone_visit(lease_again(store, crawler, A)))
     page = row(store, A)
     assert (page.state, page.title, page.etag) == ("gone", "", "")
     assert store.text(page.id) is None
@@ -135,16 +137,16 @@ def test_a_page_that_is_gone_takes_its_content_and_links_with_it(store: Store) -
     assert (store.counts().links, store.counts().documents, row(store, B).backlinks) == (0, 0, 0)
 
 
-def test_the_answer_says_how_the_web_stands(store: Store) -> None:
+def test_submit_returns_the_state_of_the_web(store: Store) -> None:
     crawler = start(store, A)
-    lease = lease_of(store, crawler, A)
-    submitted = store.submit(crawler, [fetched(lease, B, C)], Policy(host="a.test"), now=time.time())
+    lease = lease_url(store, crawler, A)
+    submitted = store.submit(crawler, [fetched_visit(lease, B, C)], Policy(host="a.test"), now=time.time())
     assert (submitted.known, submitted.open, submitted.lost) == (3, 2, 0)
     assert submitted.version == store.version() == row(store, A).version
-    assert row(store, B).version == 0, "known, but not visited yet"
+    assert row(store, B).version == 0, "known but not visited"
 
 
-def test_an_error_while_deciding_leaves_nothing_behind(store: Store) -> None:
+def test_an_error_during_admission_leaves_no_rows(store: Store) -> None:
     class BrokenError(Exception):
         pass
 
@@ -152,12 +154,12 @@ def test_an_error_while_deciding_leaves_nothing_behind(store: Store) -> None:
         raise BrokenError
 
     crawler = start(store, A)
-    lease = lease_of(store, crawler, A)
+    lease = lease_url(store, crawler, A)
     with pytest.raises(BrokenError):
-        store.submit(crawler, [fetched(lease, B)], fail, now=time.time())  # type: ignore[arg-type]
+        store.submit(crawler, [fetched_visit(lease, B)], fail, now=time.time())  # type: ignore[arg-type]
     assert store.resource(digest(B)) is None
     assert state(store, A) == "leased"
-    submit(store, crawler, fetched(lease, B))
+    submit(store, crawler, fetched_visit(lease, B))
     assert state(store, B) == "queued"
 
 
@@ -166,43 +168,45 @@ def test_an_error_while_deciding_leaves_nothing_behind(store: Store) -> None:
 
 def test_backlinks_count_other_pages_once_each_and_no_embeds(store: Store) -> None:
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler))
+    leased = leases(lease_all(store, crawler))
     picture = Bond(D, Kind.IMAGE)
-    submit(store, crawler, fetched(found[A], A, C, Bond(C, anchor="x"), B, picture), fetched(found[B], C, B))
+    submit(
+        store, crawler, fetched_visit(leased[A], A, C, Bond(C, anchor="x"), B, picture), fetched_visit(leased[B], C, B)
+    )
     assert {url: row(store, url).backlinks for url in (A, B, C, D)} == {A: 0, B: 1, C: 2, D: 0}
 
 
-def test_backlinks_follow_when_a_page_changes_its_links(store: Store) -> None:
+def test_backlinks_change_with_the_links_of_a_page(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), B, C))
-    submit(store, crawler, fetched(visit_again(store, crawler, A), C, D))
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), B, C))
+    submit(store, crawler, fetched_visit(lease_again(store, crawler, A), C, D))
     assert [row(store, url).backlinks for url in (B, C, D)] == [0, 1, 1]
 
 
-def test_links_can_be_followed_and_counted_without_being_kept(store: Store) -> None:
+def test_links_can_be_followed_and_counted_without_being_stored(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), B, B), keep_links=False)
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), B, B), keep_links=False)
     assert (store.counts().links, row(store, B).backlinks, row(store, B).state) == (0, 1, "queued")
-    submit(store, crawler, fetched(visit_again(store, crawler, A), B), keep_links=False)
+    submit(store, crawler, fetched_visit(lease_again(store, crawler, A), B), keep_links=False)
     assert row(store, B).backlinks == 1
 
 
-def test_with_order_best_what_more_pages_point_at_comes_sooner(store: Store) -> None:
+def test_with_order_best_pages_with_more_backlinks_come_first(store: Store) -> None:
     crawler = start(store, A, B, settings='{"order": "best"}')
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, fetched(found[A], C, D), fetched(found[B], D))
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched_visit(leased[A], C, D), fetched_visit(leased[B], D))
     assert [lease.url for lease in lease_all(store, crawler)[0].leases] == [D, C]
 
 
-# -- who is asked about ------------------------------------------------------------------------------------------------
+# -- admission ---------------------------------------------------------------------------------------------------------
 
 
-def test_only_new_targets_are_asked_about(store: Store) -> None:
+def test_only_new_targets_are_judged(store: Store) -> None:
     policy = Policy(host="a.test")
     crawler = start(store, A, admit=policy)
     site = {A: [B, C, "http://x.test/"], B: [A, C, "http://x.test/"], C: [A, B, "http://x.test/"]}
     visit_all(store, crawler, site, admit=policy)
-    assert sorted(one.url for one in policy.asked) == [A, B, C, "http://x.test/"]
+    assert sorted(one.url for one in policy.candidates) == [A, B, C, "http://x.test/"]
 
 
 @pytest.mark.parametrize(
@@ -210,95 +214,95 @@ def test_only_new_targets_are_asked_about(store: Store) -> None:
     [Bond(C, Kind.IMAGE), Bond(C, follow=False), Bond(C, Kind.STYLE, follow=False)],
     ids=["image", "nofollow", "nofollow style"],
 )
-def test_what_was_known_as_less_is_queued_when_a_real_link_is_found(store: Store, weak: Bond) -> None:
+def test_a_known_resource_is_queued_when_a_real_link_is_found(store: Store, weak: Bond) -> None:
     policy = Policy()
     crawler = start(store, A, B, admit=policy)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, fetched(found[A], weak), admit=policy)
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched_visit(leased[A], weak), admit=policy)
     assert state(store, C) == "known"
-    submit(store, crawler, fetched(found[B], C), admit=policy)
+    submit(store, crawler, fetched_visit(leased[B], C), admit=policy)
     assert (state(store, C), row(store, C).reason) == ("queued", "")
 
 
-def test_a_weaker_link_does_not_change_why_something_is_not_visited(store: Store) -> None:
+def test_a_weaker_link_does_not_change_the_reason_of_a_resource(store: Store) -> None:
     policy = Policy(host="a.test")
     crawler = start(store, A, B, admit=policy)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, fetched(found[A], "http://x.test/"), admit=policy)
-    submit(store, crawler, fetched(found[B], Bond("http://x.test/", Kind.IMAGE)), admit=policy)
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched_visit(leased[A], "http://x.test/"), admit=policy)
+    submit(store, crawler, fetched_visit(leased[B], Bond("http://x.test/", Kind.IMAGE)), admit=policy)
     assert row(store, "http://x.test/").reason == "another host"
 
 
-def test_who_is_asked_about_a_known_resource_learns_its_backlinks(store: Store) -> None:
+def test_admission_of_a_known_resource_includes_its_backlinks(store: Store) -> None:
     policy = Policy()
     crawler = start(store, A, B, admit=policy)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, fetched(found[A], Bond(C, follow=False)), admit=policy)
-    submit(store, crawler, fetched(found[B], C), admit=policy)
-    assert [one.backlinks for one in policy.asked if one.url == C] == [0, 1]
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched_visit(leased[A], Bond(C, follow=False)), admit=policy)
+    submit(store, crawler, fetched_visit(leased[B], C), admit=policy)
+    assert [one.backlinks for one in policy.candidates if one.url == C] == [0, 1]
 
 
-def test_what_a_sitemap_lists_is_a_hop_further(store: Store) -> None:
+def test_entries_of_a_sitemap_are_one_hop_further(store: Store) -> None:
     policy = Policy()
     listing = Bond("http://a.test/sitemap-2.xml", Kind.SITEMAP_FILE)
     crawler = start(store, A, admit=policy)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), Bond(B, Kind.SITEMAP_FILE)), admit=policy)
-    submit(store, crawler, fetched(lease_of(store, crawler, B), listing), admit=policy)
-    lease = lease_of(store, crawler, listing.url)
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), Bond(B, Kind.SITEMAP_FILE)), admit=policy)
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, B), listing), admit=policy)
+    lease = lease_url(store, crawler, listing.url)
     assert (lease.role, lease.hops) == (Role.SITEMAP, 1)
 
 
 def test_a_weak_and_a_strong_link_in_one_batch_make_one_queued_page(store: Store) -> None:
     policy = Policy(check=True)
     crawler = start(store, A, admit=policy)
-    strong = fetched(lease_of(store, crawler, A), Bond(C, Kind.IMAGE), C, Bond(C, follow=False))
+    strong = fetched_visit(lease_url(store, crawler, A), Bond(C, Kind.IMAGE), C, Bond(C, follow=False))
     submit(store, crawler, strong, admit=policy)
     assert (state(store, C), row(store, C).role) == ("queued", "page")
 
 
-def test_what_is_out_of_scope_as_a_link_can_still_be_checked_as_an_image(store: Store) -> None:
+def test_an_image_out_of_scope_as_a_link_can_still_be_checked(store: Store) -> None:
     policy = Policy(host="a.test", check=True)
     crawler = start(store, A, B, admit=policy)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, fetched(found[A], "http://x.test/p.png"), admit=policy)
-    submit(store, crawler, fetched(found[B], Bond("http://x.test/p.png", Kind.IMAGE)), admit=policy)
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched_visit(leased[A], "http://x.test/p.png"), admit=policy)
+    submit(store, crawler, fetched_visit(leased[B], Bond("http://x.test/p.png", Kind.IMAGE)), admit=policy)
     assert (state(store, "http://x.test/p.png"), row(store, "http://x.test/p.png").role) == ("queued", "check")
 
 
-def test_what_was_only_checked_is_visited_as_a_page_when_a_link_to_it_is_found(store: Store) -> None:
+def test_a_checked_resource_becomes_a_page_when_a_link_is_found(store: Store) -> None:
     policy = Policy(check=True)
     crawler = start(store, A, B, admit=policy)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, fetched(found[A], Bond(C, Kind.MEDIA)), admit=policy)
-    check = lease_of(store, crawler, C)
-    submit(store, crawler, ended(check, Outcome.CHECKED, State.VISITED), admit=policy)
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched_visit(leased[A], Bond(C, Kind.MEDIA)), admit=policy)
+    check = lease_url(store, crawler, C)
+    submit(store, crawler, ended_visit(check, Outcome.CHECKED, State.VISITED), admit=policy)
     assert state(store, C) == "visited"
-    submit(store, crawler, fetched(found[B], C), admit=policy)
-    assert lease_of(store, crawler, C).role is Role.PAGE
+    submit(store, crawler, fetched_visit(leased[B], C), admit=policy)
+    assert lease_url(store, crawler, C).role is Role.PAGE
 
 
-def test_a_link_found_while_the_target_is_being_checked_makes_it_a_page_afterwards(store: Store) -> None:
+def test_a_link_found_during_a_check_makes_the_target_a_page(store: Store) -> None:
     policy = Policy(check=True)
     crawler = start(store, A, B, admit=policy)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, fetched(found[A], Bond(C, Kind.MEDIA)), admit=policy)
-    check = lease_of(store, crawler, C)
-    submit(store, crawler, fetched(found[B], C), admit=policy)
-    submit(store, crawler, ended(check, Outcome.CHECKED, State.VISITED), admit=policy)
-    assert lease_of(store, crawler, C).role is Role.PAGE
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, fetched_visit(leased[A], Bond(C, Kind.MEDIA)), admit=policy)
+    check = lease_url(store, crawler, C)
+    submit(store, crawler, fetched_visit(leased[B], C), admit=policy)
+    submit(store, crawler, ended_visit(check, Outcome.CHECKED, State.VISITED), admit=policy)
+    assert lease_url(store, crawler, C).role is Role.PAGE
 
 
-def test_two_stores_on_one_web_agree_on_what_is_known(open_store: Open) -> None:
-    """Each has its own memory of what it saw."""
+def test_two_stores_on_one_web_agree_on_known_resources(open_store: Open) -> None:
+    """Each store has its own cache."""
     one, two = open_store(), open_store()
     first = start(one, "http://a.test/", "http://b.test/")
     second = join(two)
     here = leases(lease_all(one, first, hosts=1))
     there = leases(lease_all(two, second))
     shared = [f"http://c.test/{n}" for n in range(50)]
-    for store, crawler, found in ((one, first, here), (two, second, there)):
-        for lease in found.values():
-            submit(store, crawler, fetched(lease, *shared))
+    for store, crawler, leased in ((one, first, here), (two, second, there)):
+        for lease in leased.values():
+            submit(store, crawler, fetched_visit(lease, *shared))
     assert {row(one, url).backlinks for url in shared} == {2}
     assert one.counts().resources == two.counts().resources
     assert sum(one.counts().resources.values()) == 52
@@ -307,26 +311,26 @@ def test_two_stores_on_one_web_agree_on_what_is_known(open_store: Open) -> None:
 # -- redirects ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_redirect_is_a_link_and_its_target_is_as_deep_as_its_source(store: Store) -> None:
+def test_a_redirect_is_a_link_and_its_target_has_the_same_depth(store: Store) -> None:
     policy = Policy(max_depth=0)
     crawler = start(store, A, admit=policy)
-    submit(store, crawler, redirected(lease_of(store, crawler, A), B), admit=policy)
-    lease = lease_of(store, crawler, B)
+    submit(store, crawler, redirected_visit(lease_url(store, crawler, A), B), admit=policy)
+    lease = lease_url(store, crawler, B)
     assert (lease.depth, lease.hops) == (0, 1)
     (link,) = store.outlinks(row(store, A).id)
     assert (link.url, link.kind) == (B, "redirect")
     assert (row(store, A).outcome, row(store, B).backlinks) == ("redirected", 1)
 
 
-def test_redirects_are_kept_even_when_links_are_not(store: Store) -> None:
+def test_redirects_are_stored_even_when_links_are_not(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, redirected(lease_of(store, crawler, A), B), keep_links=False)
+    submit(store, crawler, redirected_visit(lease_url(store, crawler, A), B), keep_links=False)
     assert [link.url for link in store.outlinks(row(store, A).id)] == [B]
 
 
 def test_a_redirect_to_itself_is_a_loop(store: Store) -> None:
     crawler = start(store, A)
-    submit(store, crawler, redirected(lease_of(store, crawler, A), A))
+    submit(store, crawler, redirected_visit(lease_url(store, crawler, A), A))
     page = row(store, A)
     assert (page.state, page.outcome, page.reason) == ("failed", "redirect loop", f"redirect loop: {A} → {A}")
 
@@ -334,40 +338,42 @@ def test_a_redirect_to_itself_is_a_loop(store: Store) -> None:
 def test_a_loop_over_several_redirects_is_found_when_it_closes(store: Store) -> None:
     crawler = start(store, A)
     for source, target in ((A, B), (B, C)):
-        submit(store, crawler, redirected(lease_of(store, crawler, source), target))
-    submit(store, crawler, redirected(lease_of(store, crawler, C), A))
+        submit(store, crawler, redirected_visit(lease_url(store, crawler, source), target))
+    submit(store, crawler, redirected_visit(lease_url(store, crawler, C), A))
     assert [state(store, url) for url in (A, B, C)] == ["visited", "visited", "failed"]
     assert row(store, C).reason == f"redirect loop: {C} → {A} → {B} → {C}"
 
 
 def test_a_loop_within_one_batch_is_found(store: Store) -> None:
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, redirected(found[A], B), redirected(found[B], A))
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, redirected_visit(leased[A], B), redirected_visit(leased[B], A))
     assert [row(store, url).outcome for url in (A, B)] == ["redirected", "redirect loop"]
 
 
 def test_a_redirect_into_a_loop_of_others_is_no_loop_itself(store: Store) -> None:
     crawler = start(store, A, B, C)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, redirected(found[A], B), redirected(found[B], A), redirected(found[C], A))
+    leased = leases(lease_all(store, crawler))
+    submit(
+        store, crawler, redirected_visit(leased[A], B), redirected_visit(leased[B], A), redirected_visit(leased[C], A)
+    )
     assert row(store, C).outcome == "redirected"
 
 
-def test_a_redirect_that_is_one_no_more_closes_no_loop(store: Store) -> None:
+def test_a_former_redirect_closes_no_loop(store: Store) -> None:
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, redirected(found[A], B), fetched(found[B]))
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, redirected_visit(leased[A], B), fetched_visit(leased[B]))
     store.requeue(time.time())
-    found = leases(lease_all(store, crawler))
-    submit(store, crawler, redirected(found[B], A), fetched(found[A]))
+    leased = leases(lease_all(store, crawler))
+    submit(store, crawler, redirected_visit(leased[B], A), fetched_visit(leased[A]))
     assert [row(store, url).outcome for url in (A, B)] == ["fetched", "redirected"]
 
 
-def test_texts_of_all_kinds_come_back_as_they_were(store: Store) -> None:
-    """PostgreSQL cannot hold a NUL in a text; there it is replaced, as HTML does it."""
+def test_texts_with_any_characters_are_read_as_written(store: Store) -> None:
+    """PostgreSQL rejects a NUL in a text; there it is replaced, as in HTML."""
     odd = "tab\there, line\nthere, \\N and \\. and {braces}, \"quotes\", 'more', \r\n\u2028 ☃ \x01 and \0 nothing"
     crawler = start(store, A)
-    submit(store, crawler, fetched(lease_of(store, crawler, A), Bond(B, anchor=odd), title=odd))
+    submit(store, crawler, fetched_visit(lease_url(store, crawler, A), Bond(B, anchor=odd), title=odd))
     texts = {row(store, A).title, *(link.anchor for link in store.outlinks(row(store, A).id))}
     assert texts in ({odd}, {odd.replace("\0", "\ufffd")})

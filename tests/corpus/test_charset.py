@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shared
 
-# What decodes the same text and more (the suite's NOTE asks to count these as equal).
+# Codecs that decode the same text and more; the suite's NOTE asks to count them as equal.
 SUPERSETS = {"gb2312": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "iso-8859-1": "cp1252", "tis-620": "cp874"}
-NOT_LABELS = {"MacCyrillic": "mac_cyrillic", "MacRoman": "mac_roman"}  # folders whose name is no codec of Python's
-UNDECODABLE = "EUC-TW"  # one file; Python has no codec for it, and no browser reads it either
-FLOOR = 0.85  # of the undeclared files; the measured share is printed
+NOT_LABELS = {"MacCyrillic": "mac_cyrillic", "MacRoman": "mac_roman"}  # folders whose name is no Python codec
+UNDECODABLE = "EUC-TW"  # one file; neither Python nor browsers have this codec
+FLOOR = 0.85  # of the files without a declaration; the test prints the measured share
 
 
 def encoding(folder: str) -> str:
-    """The codec of a folder: `windows-1251-russian` -> `windows-1251`."""
-    named = re.match(r"windows-\d+|iso-8859-\d+", folder)
-    return NOT_LABELS.get(folder) or (named[0] if named else folder.lower())
+    """Return the codec of a folder: `windows-1251-russian` -> `windows-1251`."""
+    match = re.match(r"windows-\d+|iso-8859-\d+", folder)
+    return NOT_LABELS.get(folder) or (match[0] if match else folder.lower())
 
 
 def files() -> list[Path]:
@@ -44,23 +44,25 @@ def is_declared(file: Path) -> bool:
     return charset_from_bom(body)[1] is not None or charset_from_document(body) is not None
 
 
-def test_every_file_that_declares_its_encoding_is_decoded_by_it() -> None:
+def test_files_are_decoded_by_the_encoding_they_declare() -> None:
     declared = [file for file in files() if is_declared(file)]
     assert len(declared) > 300
     assert [file for file in declared if not is_right(convert_to_utf8(file.read_bytes(), "")[0], file)] == []
 
 
-def test_every_file_is_decoded_by_the_encoding_a_header_names() -> None:
+def test_files_are_decoded_by_the_encoding_in_the_header() -> None:
     for file in files():
         codec = encoding(file.parent.name).removesuffix("-sig")
         assert charset_by_label(codec), codec
         assert is_right(convert_to_utf8(file.read_bytes(), f"text/xml; charset={codec}")[0], file), file
 
 
-def test_most_files_that_declare_nothing_are_decoded_as_well() -> None:
+def test_most_files_without_a_declared_encoding_are_decoded_correctly() -> None:
     undeclared = [file for file in files() if not is_declared(file)]
     wrong = [file for file in undeclared if not is_right(convert_to_utf8(file.read_bytes(), "")[0], file)]
     share = 1 - len(wrong) / len(undeclared)
-    print(f"\n{share:.1%} of {len(undeclared)} undeclared files decoded rightly; not: {[file.name for file in wrong]}")
+    print(
+        f"\n{share:.1%} of {len(undeclared)} undeclared files decoded correctly; wrong: {[file.name for file in wrong]}"
+    )
     assert len(undeclared) > 100
     assert share >= FLOOR

@@ -1,6 +1,6 @@
-"""Link extraction, base URLs, refreshes and compressed bodies as Scrapy's, w3lib's and Nutch's tests have them.
+"""Link extraction, base URLs, refreshes and compressed bodies, against the tests of Scrapy, w3lib and Nutch.
 
-Where the policy differs, the row is named here with the reason, and what we do instead is asserted.
+Where our policy differs, a comment gives the reason and the test asserts our result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def scrapy_cases() -> list[dict[str, Any]]:
     return [case for case in cases if not case["extractor_args"]]
 
 
-def found_by_us(case: dict[str, Any]) -> list[tuple[str, str, bool]]:
+def extracted_links(case: dict[str, Any]) -> list[tuple[str, str, bool]]:
     kind = "application/xhtml+xml" if case["kind"] == "XmlResponse" else "text/html"
     charset = f"; charset={case['declared_encoding']}" if case["declared_encoding"] else ""
     parsed = page(case["body_latin1"].encode("latin-1"), kind + charset, url=case["url"])
@@ -39,30 +39,30 @@ def test_links_urls_anchors_and_nofollow_agree_with_scrapy() -> None:
     assert len(cases) == 11
     for case in cases:
         expected = [(link["url"].partition("#")[0], link["text"], link["nofollow"]) for link in case["links"]]
-        found = found_by_us(case)
+        links = extracted_links(case)
         if case["test"] == "test_ftp_links":
-            assert found == []  # a link nobody here can visit is none
+            assert links == []  # Gossamer cannot visit ftp
         elif case["test"] == "test_ignored_extensions":
-            # Scrapy leaves out URLs that end like images; what is linked with <a> is a link, whatever it is called.
-            assert found == [*expected, ("http://example.org/photo.jpg", "", False)]
+            # Scrapy omits URLs that end like images; every <a> is a link here.
+            assert links == [*expected, ("http://example.org/photo.jpg", "", False)]
         elif case["test"] == "test_extract_all_links":
-            # Scrapy gives each target once, with its first anchor, and areas without their alt text.
-            assert {url: no for url, _, no in found} == {url: no for url, _, no in expected}
-            assert set(expected) - set(found) == {("http://example.com/sample1.html", "", False)}
+            # Scrapy returns each target once with its first anchor, and areas without their alt text.
+            assert {url: no for url, _, no in links} == {url: no for url, _, no in expected}
+            assert set(expected) - set(links) == {("http://example.com/sample1.html", "", False)}
         else:
-            assert found == expected, case["test"]
+            assert links == expected, case["test"]
 
 
 # w3lib ----------------------------------------------------------------------------------------------------------------
 
 
 def w3lib(function: str) -> list[tuple[str, list[Any], dict[str, Any], Any]]:
-    given = table("link-extraction", "w3lib_html_encoding_cases.json")[function]
-    return [(row["test"], [_value(one) for one in row["args"]], row["kwargs"], row["expected"]) for row in given]
+    cases = table("link-extraction", "w3lib_html_encoding_cases.json")[function]
+    return [(row["test"], [_value(value) for value in row["args"]], row["kwargs"], row["expected"]) for row in cases]
 
 
-def _value(given: Any) -> Any:
-    return given["bytes_latin1"].encode("latin-1") if isinstance(given, dict) else given
+def _value(value: Any) -> Any:
+    return value["bytes_latin1"].encode("latin-1") if isinstance(value, dict) else value
 
 
 def _bytes(text: str | bytes) -> bytes:
@@ -75,9 +75,9 @@ def test_base_urls_agree_with_w3lib() -> None:
         url = _bytes(urls[0]).decode() if urls else "http://page.example/"
         html = _bytes(text)
         if b"<noscript" in html:
-            continue  # to us, content of <noscript> counts: scripts are not run
+            continue  # Gossamer runs no scripts, so the content of <noscript> counts
         if "example_" in expected or "%a3" in expected:
-            continue  # about spelling ("_" in a host, case of %a3), which the URL standard decides: see test_url_suites
+            continue  # spelling ("_" in a host, case of %a3) is up to the URL standard: see test_url_suites
         base = read_html(html, url.rstrip("/") + "/", 10).bonds.base
         assert base.rstrip("/") == (expected or "http://page.example").rstrip("/"), test
         compared += 1
@@ -88,32 +88,32 @@ def test_refreshes_agree_with_w3lib() -> None:
     compared = 0
     for test, (html, url, *encoding), kwargs, (_, expected) in w3lib("get_meta_refresh"):
         if "noscript" in str(html) and not kwargs:
-            continue  # to us, content of <noscript> counts; the same page with ignore_tags=[] is compared
+            continue  # the content of <noscript> counts here; the same page with ignore_tags=[] is compared
         if "inside_script" in test and kwargs:
-            continue  # asks to look into a script, which we never do
+            continue  # Gossamer never looks into a script
         charset = f"; charset={encoding[0]}" if encoding else ""
         parsed = page(_bytes(html), "text/html" + charset, url=url.rstrip("/") + ("/" if url.count("/") == 2 else ""))
-        found = [row.url for row in rows(parsed) if row.kind is Kind.REFRESH]
+        refreshes = [row.url for row in rows(parsed) if row.kind is Kind.REFRESH]
         if test == "test_nonascii_url_latin1_query":
             expected = expected.replace("%B5", "%C2%B5")  # noqa: PLW2901  queries are sent in UTF-8 here
-        assert found == ([expected] if expected else []), test
+        assert refreshes == ([expected] if expected else []), test
         compared += 1
     assert compared >= 23
 
 
 def test_charsets_in_headers_agree_with_w3lib() -> None:
     for test, (header,), _, expected in w3lib("http_content_type_encoding"):
-        found = charset_from_header(header.removeprefix("Content-Type: ").strip())
-        wanted = charset_by_label(expected) if expected else None
-        assert found == wanted, (test, header)
+        charset = charset_from_header(header.removeprefix("Content-Type: ").strip())
+        expected_charset = charset_by_label(expected) if expected else None
+        assert charset == expected_charset, (test, header)
 
 
 def test_charsets_in_documents_agree_with_w3lib() -> None:
     for test, (body,), _, expected in w3lib("html_body_declared_encoding"):
         if b"this isn't searched" in _bytes(body):
             continue  # w3lib stops at <body>; the standard's prescan does not (WHATWG HTML §13.2.3.2)
-        found, wanted = charset_from_document(_bytes(body)), charset_by_label(expected or "")
-        assert (found and found.codec) == (wanted and wanted.codec), (test, body)
+        charset, expected_charset = charset_from_document(_bytes(body)), charset_by_label(expected or "")
+        assert (charset and charset.codec) == (expected_charset and expected_charset.codec), (test, body)
 
 
 def test_labels_agree_with_w3lib() -> None:
@@ -142,7 +142,7 @@ def sample(name: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
-def test_pages_in_every_coding_are_decoded(name: str) -> None:
+def test_pages_in_every_content_coding_are_decoded(name: str) -> None:
     body, outcome, reason = decode_body(sample(name), COMPRESSED[name], 1 << 20)
     assert (outcome, reason) == (Outcome.FETCHED, "")
     assert body.startswith(b"<!DOCTYPE HTML>")
@@ -150,18 +150,18 @@ def test_pages_in_every_coding_are_decoded(name: str) -> None:
 
 
 @pytest.mark.parametrize("coding", ["br", "deflate", "gzip", "zstd"])
-def test_bombs_are_too_big(coding: str) -> None:
+def test_decompression_bombs_are_too_big(coding: str) -> None:
     assert decode_body(sample(f"bomb-{coding}.bin"), coding, 1 << 20).outcome is Outcome.TOO_BIG
 
 
 @pytest.mark.parametrize("name", ["truncated-crc-error.gz", "truncated-crc-error-short.gz"])
-def test_truncated_bodies_keep_what_came(name: str) -> None:
+def test_truncated_bodies_keep_the_received_part(name: str) -> None:
     body, outcome, reason = decode_body(sample(name), "gzip", 1 << 20)
     assert (outcome, reason) == (Outcome.FETCHED, "compressed body cut short")
     assert body.lstrip().startswith(b"<!DOCTYPE html")
 
 
-def test_of_a_stream_with_an_unexpected_end_all_is_decoded_that_scrapy_decodes() -> None:
+def test_a_stream_with_an_unexpected_end_decodes_as_in_scrapy() -> None:
     expected = sample("unexpected-eof-output.txt").decode().encode("latin-1")
     assert decode_body(sample("unexpected-eof.gz"), "gzip", 1 << 20).body == expected
 
@@ -169,13 +169,13 @@ def test_of_a_stream_with_an_unexpected_end_all_is_decoded_that_scrapy_decodes()
 # Nutch ----------------------------------------------------------------------------------------------------------------
 
 
-def test_nutchs_trap_of_nested_inline_tags_is_read_in_a_moment() -> None:
+def test_nutch_trap_of_nested_inline_tags_parses_within_a_second() -> None:
     html = (suite("crawl-sites") / "nutch/src/testresources/fetch-test-site/nested_spider_trap.html").read_bytes()
     began = time.process_time()
     assert page(html).outcome is Outcome.FETCHED
     assert time.process_time() - began < 1
 
 
-def test_nutchs_page_that_claims_to_be_unicode_is_read_as_utf_8() -> None:
+def test_nutch_page_that_claims_to_be_unicode_is_read_as_utf_8() -> None:
     html = (suite("crawl-sites") / "nutch/src/testresources/fetch-test-site/exception.html").read_bytes()
     assert page(html).charset == "utf-8"

@@ -1,4 +1,4 @@
-"""URLs against the outside suites: WHATWG (web-platform-tests), RFC 3986, and what other crawlers normalise."""
+"""URLs against external suites: WHATWG (web-platform-tests), RFC 3986, and the rules of other crawlers."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def cases(file: str) -> list[Case]:
 
 
 def usv(text: str) -> str:
-    """A JavaScript string as the URL parser gets it."""
+    """Return a JavaScript string as the URL parser receives it."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def parsed(text: str, base: str | None) -> str | None:
-    """By the entry points of ada_url that `canonical` uses."""
+def parse_with_ada(text: str, base: str | None) -> str | None:
+    """Parse with the functions of ada_url that `canonical` uses."""
     try:
         return normalize_url(usv(text)) if base is None else join_url(usv(base), usv(text))
     except ValueError:
         return None
 
 
-def visitable(case: Case) -> str | None:
-    """What `canonical` should make of a case: its href without fragment and credentials, if it is http or https."""
+def expected_canonical(case: Case) -> str | None:
+    """Return the expected canonical URL of a case: its http(s) href without fragment and credentials."""
     if case.get("failure") or case["protocol"] not in {"http:", "https:"}:
         return None
     whole: str = case["href"].partition("#")[0]
@@ -50,28 +50,28 @@ URL_TABLES = {
 
 
 @pytest.mark.parametrize(("file", "count"), URL_TABLES.items())
-def test_every_url_parses_to_the_href_of_the_table(file: str, count: int) -> None:
+def test_every_url_parses_to_the_expected_href(file: str, count: int) -> None:
     rows = cases(file)
-    wrong = [row for row in rows if parsed(row["input"], row.get("base")) != row.get("href")]
+    wrong = [row for row in rows if parse_with_ada(row["input"], row.get("base")) != row.get("href")]
     assert (len(rows), wrong) == (count, [])
 
 
 @pytest.mark.parametrize("file", URL_TABLES)
-def test_canonical_is_the_href_of_the_table_without_fragment_and_credentials(file: str) -> None:
+def test_canonical_form_is_the_href_without_fragment_and_credentials(file: str) -> None:
     rows = cases(file)
     wrong = [(row, canonicalize(row["input"], row.get("base"))) for row in rows]
-    assert [pair for pair in wrong if pair[1] != visitable(pair[0])] == []
+    assert [pair for pair in wrong if pair[1] != expected_canonical(pair[0])] == []
 
 
-def test_the_table_holds_both_urls_to_visit_and_others() -> None:
-    expected = [visitable(row) for row in cases("urltestdata.json")]
+def test_the_table_contains_visitable_and_other_urls() -> None:
+    expected = [expected_canonical(row) for row in cases("urltestdata.json")]
     assert sum(url is not None for url in expected) == 247
 
 
 @pytest.mark.parametrize(
     ("file", "count"), {"toascii.json": 87, "IdnaTestV2.json": 2670, "IdnaTestV2-removed.json": 20}.items()
 )
-def test_international_hosts_become_their_ascii_form(file: str, count: int) -> None:
+def test_international_hosts_are_converted_to_ascii(file: str, count: int) -> None:
     rows = [row for row in cases(file) if row["input"]]  # as in WPT: no URL has an empty host to convert
     wrong = []
     for row in rows:
@@ -81,8 +81,8 @@ def test_international_hosts_become_their_ascii_form(file: str, count: int) -> N
     assert (len(rows), wrong) == (count, [])
 
 
-def test_characters_are_percent_encoded_as_utf8_in_the_query() -> None:
-    """Only UTF-8 applies: what a page's own encoding would make of its queries is the parser's business."""
+def test_query_characters_are_percent_encoded_as_utf8() -> None:
+    """Only UTF-8 applies; the parser handles queries in a page's own encoding."""
     rows = [row for row in cases("percent-encoding.json") if "utf-8" in row["output"]]
     wrong = [row for row in rows if canonicalize(f"http://h/?{row['input']}") != f"http://h/?{row['output']['utf-8']}"]
     assert (len(rows), wrong) == (7, [])
@@ -91,14 +91,14 @@ def test_characters_are_percent_encoded_as_utf8_in_the_query() -> None:
 # -- RFC 3986 and what other crawlers normalise ----------------------------------------------------------------------
 
 
-def same(url: str) -> str | None:
-    """What tells duplicates: the key of the canonical form."""
+def duplicate_key(url: str) -> str | None:
+    """Return the key by which the store finds duplicates."""
     visited = canonicalize(url)
     return None if visited is None else url_key(visited)
 
 
 def test_references_resolve_as_in_rfc_3986() -> None:
-    """Section 5.4, but for "http:g", where the RFC allows both and WHATWG takes the other; fragments are dropped."""
+    """Section 5.4 except "http:g": the RFC allows both results, WHATWG chooses the other. Fragments are dropped."""
     rows = [row for row in table("url-normalisation", "rfc3986.json")["resolve_5_4"] if row["ref"] != "http:g"]
     wrong = []
     for row in rows:
@@ -110,7 +110,7 @@ def test_references_resolve_as_in_rfc_3986() -> None:
     assert (len(rows), wrong) == (41, [])
 
 
-def test_the_equivalences_of_rfc_3986_share_a_key() -> None:
+def test_equivalent_urls_of_rfc_3986_share_a_key() -> None:
     rows = table("url-normalisation", "rfc3986.json")["normalise_6_2"]
     pairs = [
         [text.replace("eXAMPLE://", "http://").replace("example://", "http://") for text in pair]
@@ -119,13 +119,19 @@ def test_the_equivalences_of_rfc_3986_share_a_key() -> None:
     pairs += [[f"http://h/{text}x" for text in pair] for pair in rows["percent_unreserved"]]
     pairs += [[f"http://h/{text.removeprefix('/')}" for text in pair] for pair in rows["remove_dot_segments"]]
     assert len(pairs) == 13
-    assert [pair for pair in pairs if same(pair[0]) is None or same(pair[0]) != same(pair[1])] == []
+    assert [
+        pair for pair in pairs if duplicate_key(pair[0]) is None or duplicate_key(pair[0]) != duplicate_key(pair[1])
+    ] == []
 
 
-def test_bubing_agrees_on_what_is_equal_and_what_is_not() -> None:
+def test_bubing_agrees_on_equal_and_different_urls() -> None:
     rows = table("url-normalisation", "bubing_burl.json")
-    assert [pair for pair in rows["equal"] if same(pair[0]) is None or same(pair[0]) != same(pair[1])] == []
-    assert [pair for pair in rows["not_equal"] if same(pair[0]) == same(pair[1])] == []
+    assert [
+        pair
+        for pair in rows["equal"]
+        if duplicate_key(pair[0]) is None or duplicate_key(pair[0]) != duplicate_key(pair[1])
+    ] == []
+    assert [pair for pair in rows["not_equal"] if duplicate_key(pair[0]) == duplicate_key(pair[1])] == []
     assert [row for row in rows["resolve"] if canonicalize(row["ref"], row["base"]) != row["result"]] == []
 
 
@@ -139,7 +145,7 @@ OTHER_POLICY = {
 
 
 def normalisations() -> list[tuple[str, str]]:
-    """(URL, its normal form) of Nutch, BUbiNG and w3lib, where nothing but spelling is normalised."""
+    """Return (URL, normal form) pairs of Nutch, BUbiNG and w3lib that differ only in spelling."""
     nutch = table("url-normalisation", "nutch_basic.json")
     bubing = table("url-normalisation", "bubing_burl.json")["normalise"]
     w3lib = table("url-normalisation", "w3lib_url.json")["safe_url_string_idna"]
@@ -149,23 +155,25 @@ def normalisations() -> list[tuple[str, str]]:
     return [(url, normal) for url, normal in pairs if canonicalize(url) is not None]
 
 
-def test_urls_share_a_key_with_the_normal_form_that_others_give_them() -> None:
+def test_urls_share_a_key_with_the_normal_forms_of_other_crawlers() -> None:
     pairs = [
         (url, normal)
         for url, normal in normalisations()
         if url not in OTHER_POLICY
-        and "//" not in url.partition("://")[2]  # Nutch merges slashes; they tell paths apart
+        and "//" not in url.partition("://")[2]  # Nutch merges slashes, which distinguish paths
     ]
     assert len(pairs) > 100
-    assert [(url, normal, same(url)) for url, normal in pairs if same(url) != same(normal)] == []
+    assert [
+        (url, normal, duplicate_key(url)) for url, normal in pairs if duplicate_key(url) != duplicate_key(normal)
+    ] == []
 
 
-def test_what_is_said_to_be_another_policy_still_is() -> None:
-    differ = {url for url, normal in normalisations() if same(url) != same(normal)}
+def test_urls_listed_under_another_policy_still_differ() -> None:
+    differ = {url for url, normal in normalisations() if duplicate_key(url) != duplicate_key(normal)}
     assert OTHER_POLICY.keys() - differ == set()
 
 
-VALUES_SORTED = "http://www.example.com/do?c=3&b=5&b=2&a=50"  # w3lib sorts the values of one name too
+VALUES_SORTED = "http://www.example.com/do?c=3&b=5&b=2&a=50"  # w3lib also sorts the values of one name
 
 
 def test_sorted_queries_share_a_key_as_in_w3lib() -> None:
@@ -176,7 +184,7 @@ def test_sorted_queries_share_a_key_as_in_w3lib() -> None:
         for call in calls
         if not call["kwargs"] and len(call["args"]) == 1 and isinstance(call["args"][0], str)  # not bytes
         if call["args"][0] != VALUES_SORTED
-        if "space" not in call["args"][0]  # w3lib takes "+" and "%20" for the same
+        if "space" not in call["args"][0]  # w3lib treats "+" and "%20" as equal
         if not call["expected"].endswith("=")  # w3lib writes "?c" as "?c="
     ]
     pairs = [(url, normal) for url, normal in pairs if url is not None]
@@ -184,12 +192,12 @@ def test_sorted_queries_share_a_key_as_in_w3lib() -> None:
     assert [pair for pair in pairs if url_key(str(pair[0]), rules) != url_key(str(pair[1]), rules)] == []
 
 
-def every_text(value: Any) -> list[str]:
-    """All strings somewhere in a JSON value."""
+def all_texts(value: Any) -> list[str]:
+    """Return all strings within a JSON value."""
     if isinstance(value, str):
         return [value]
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    return [text for item in values for text in every_text(item)]
+    return [text for item in values for text in all_texts(item)]
 
 
 NORMALISATION_FILES = (
@@ -209,7 +217,7 @@ RULES = (
 
 
 def test_canonical_form_and_key_are_idempotent_on_every_input() -> None:
-    texts = [text for name in NORMALISATION_FILES for text in every_text(table("url-normalisation", f"{name}.json"))]
+    texts = [text for name in NORMALISATION_FILES for text in all_texts(table("url-normalisation", f"{name}.json"))]
     urls = [url for url in (canonicalize(text, "http://example.org/a/b?c") for text in texts) if url is not None]
     assert len(urls) > 900
     assert [url for url in urls if canonicalize(url) != url] == []

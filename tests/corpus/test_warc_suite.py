@@ -1,4 +1,4 @@
-"""warcio's own test files: the good ones are taken, of the broken ones all that is not broken, and the rest is told."""
+"""warcio's own test files: intact records are imported; each broken one is reported with a reason."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from helpers.suites import suite
 pytestmark = pytest.mark.shared
 
 REVISIT = "a revisit record: its content is in another one"
-NO_URL = "its target is not a URL to visit"
+NO_URL = "its target is not an HTTP URL"
 TITLE = "Examples%20From%20The%20Live%20Web"
-JSON = "its type is not to be parsed: application/json"
+JSON = "its media type is not accepted: application/json"
 
-# file -> what is taken (URL, status), and what is told of the rest
+# file -> imported pages (URL, status), and the reasons of skipped items
 EXPECTED: dict[str, tuple[list[tuple[str, int]], list[str]]] = {
     "example.warc": ([("http://example.com/", 200)], [REVISIT]),
     "example.warc.gz": ([("http://example.com/", 200)], [REVISIT]),
@@ -29,7 +29,7 @@ EXPECTED: dict[str, tuple[list[tuple[str, int]], list[str]]] = {
     "example-space-in-target-uri.warc.gz": ([], [NO_URL]),
     "example-digest.warc": ([], []),  # requests only
     "post-test.warc.gz": ([], [JSON, JSON, JSON]),
-    # broken in one way or another
+    # broken files
     "example-bad-non-chunked.warc.gz": ([("http://example.com/", 200)], [REVISIT]),
     "example-bad.warc.gz.bad": (
         [("http://example.com/?example=1", 200), ("http://www.iana.org/domains/example", 302)], [REVISIT],
@@ -41,23 +41,23 @@ EXPECTED: dict[str, tuple[list[tuple[str, int]], list[str]]] = {
     ),
     "example-trunc.warc": ([], ["broken record: it does not end where the next one begins"]),
     "bad.arc": (
-        [], ["broken record: its header makes no sense", "broken archive: no record begins where one should",
+        [], ["broken record: its header is malformed", "broken archive: no record begins where one should",
              "broken record: it does not end where the next one begins"],
     ),
 }  # fmt: skip
 
 
-def test_every_file_of_the_suite_is_expected() -> None:
+def test_every_file_of_the_suite_has_an_expectation() -> None:
     assert {path.name for path in (suite("warc-warcio") / "test/data").iterdir()} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_all_that_is_good_is_taken_and_the_rest_is_told(name: str) -> None:
+def test_intact_records_are_imported_and_others_reported(name: str) -> None:
     settings = Settings()
-    taking = ImportLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
-    found = list(read_archive(suite("warc-warcio") / "test/data" / name, taking))
-    pages = [each for each in found if isinstance(each, FilePage)]
-    taken = [(page.url, page.fetched.status) for page in pages]
-    assert (taken, [each.reason for each in found if isinstance(each, SkippedItem)]) == EXPECTED[name]
+    limits = ImportLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    items = list(read_archive(suite("warc-warcio") / "test/data" / name, limits))
+    pages = [each for each in items if isinstance(each, FilePage)]
+    imported = [(page.url, page.fetched.status) for page in pages]
+    assert (imported, [each.reason for each in items if isinstance(each, SkippedItem)]) == EXPECTED[name]
     assert all(page.fetched_at is not None for page in pages)
     assert all(len(page.fetched.body) > 500 for page in pages if page.fetched.outcome is Outcome.FETCHED)

@@ -1,6 +1,6 @@
-"""The documentation holds: what its pages tell the reader to type is typed here, and must show what they show.
+"""Documentation pages are tested: their commands run here and must show the output on the page.
 
-`walkthrough` tells how a page is read. Hosts such as docs.example stand for sites that are served here.
+`walkthrough` describes how a page is read. Hosts such as docs.example stand for sites served here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import inspect
 import re
 import shlex
 import sqlite3
+import tomllib
 from base64 import b64encode
 from contextlib import closing
 from pathlib import Path
@@ -27,7 +28,7 @@ from gossamer.errors import GossamerError
 from gossamer.model import Kind, Outcome, Position, State
 from helpers.docs.walkthrough import Reader, blocks, code_words, looks_like, prose
 from hostile.cases import with_table
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,10 +38,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 WRITTEN_BY_HAND = [page for page in PAGES if page.name not in {"commands.md", "settings.md"}]
 SCHEMA = ROOT / "src/gossamer/store/sqlite/schema.sql"
 
-# The sites that stand for the hosts named in the pages.
-SITES: dict[str, dict[str, str | Answer]] = {
+# The sites that stand for hosts named in the pages.
+SITES: dict[str, dict[str, str | SiteResponse]] = {
     "docs.example": {
-        "/robots.txt": Answer("User-agent: *\nDisallow: /drafts/\n", headers={"Content-Type": "text/plain"}),
+        "/robots.txt": SiteResponse("User-agent: *\nDisallow: /drafts/\n", headers={"Content-Type": "text/plain"}),
         "/": '<html lang="en"><title>Docs</title><h1>Docs</h1><p>Read <a href="/guide">the guide</a> or '
         '<a href="/news">the news</a>.</p><p>See <a href="/drafts/next">drafts</a> and '
         '<a href="https://elsewhere.example/">elsewhere</a>. <img src="/logo.png" alt="Our logo">',
@@ -61,40 +62,40 @@ SITES: dict[str, dict[str, str | Answer]] = {
     },
     "search.example": {"/?q=spider+silk": '<a href="/settings">settings</a> <a href="https://docs.example/">Docs</a>'},
 }
-NO_SETTINGS = {"index.html", "store.md", "store.submit"}  # though they begin like one
-FLAG_AND_VALUE = r"--(?!limit|out)[a-z-]+ [a-z0-9./]+"  # of crawl; in capitals it is a word for the value
+NO_SETTINGS = {"index.html", "store.md", "store.submit"}  # although they begin like one
+FLAG_AND_VALUE = r"--(?!limit|out)[a-z-]+ [a-z0-9./]+"  # a flag of crawl with a value; capitals are placeholders
 PASSWORD = {"authorization": "Basic " + b64encode(b"me:open sesame").decode()}
 
 
-def name_of(page: Path) -> str:
+def page_name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-# -- doing what they say ----------------------------------------------------------------------------------------------
+# -- running the pages ------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def sites_for(page: Path) -> Iterator[dict[str, Served]]:
-    """The sites a page names, served; their pages link to each other by the names they have here."""
+def sites_for(page: Path) -> Iterator[dict[str, SiteServer]]:
+    """Serve the sites that a page names; their pages link to each other by their local addresses."""
     with contextlib.ExitStack() as stack:
-        served = {name: stack.enter_context(Served({})) for name in SITES if name in page.read_text()}
-        for name, site in served.items():
+        servers = {name: stack.enter_context(SiteServer({})) for name in SITES if name in page.read_text()}
+        for name, site in servers.items():
             for path, answer in SITES[name].items():
                 text = answer if isinstance(answer, str) else str(answer.body)
-                for other, at in served.items():
-                    text = text.replace(f"https://{other}/", at.url)
+                for other, server in servers.items():
+                    text = text.replace(f"https://{other}/", server.url)
                 site.pages[path] = text if isinstance(answer, str) else answer._replace(body=text)
-        yield served
+        yield servers
 
 
-DATABASE = "gossamer@db.example/web"  # of a PostgreSQL URL
+DATABASE = "gossamer@db.example/web"  # in a PostgreSQL URL
 
 
 def database(request: pytest.FixtureRequest) -> str:
-    """A database that stands for the one of the pages."""
-    from helpers.store.postgres_server import new_place
+    """Return a database that stands for the one in the pages."""
+    from helpers.store.postgres_server import new_location
 
-    return new_place(request.getfixturevalue("postgres")).partition("://")[2].replace(":@", "@")
+    return new_location(request.getfixturevalue("postgres")).partition("://")[2].replace(":@", "@")
 
 
 RUN = [
@@ -102,10 +103,10 @@ RUN = [
 ]
 
 
-@pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_doing_what_a_page_says_shows_what_it_shows(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("page", RUN, ids=page_name)
+def test_the_commands_of_a_page_show_its_output(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     with sites_for(page) as sites:
-        names = {name: site.place for name, site in sites.items()}
+        names = {name: site.authority for name, site in sites.items()}
         if DATABASE in page.read_text():
             names[DATABASE] = database(request)
         reader = Reader(tmp_path, names)
@@ -118,18 +119,18 @@ def test_doing_what_a_page_says_shows_what_it_shows(page: Path, tmp_path: Path, 
             assert all(request.headers.items() >= PASSWORD.items() for request in site.requests)
 
 
-def test_what_a_page_shows_wrongly_is_noticed() -> None:
+def test_wrong_output_on_a_page_is_noticed() -> None:
     assert looks_like(["a ... c", "...", "  z"], ["a b  c", "and", "more", "z"])
     assert not looks_like(["a", "z"], ["a", "b", "z"])
     assert not looks_like(["a 1"], ["a 2"])
     assert not looks_like(["a"], ["a", "a line that is not shown"])
 
 
-# -- what they say -----------------------------------------------------------------------------------------------------
+# -- checking what they say --------------------------------------------------------------------------------------------
 
 
 def command_lines(page: Path) -> Iterator[list[str]]:
-    """Every gossamer command that a page names, as words, up to a pipe or the like."""
+    """Yield every gossamer command that a page names, as words, up to a pipe or the like."""
     texts = [word for word in code_words(page) if word.startswith("gossamer ")]
     texts += [f"gossamer crawl {word}" for word in code_words(page) if re.fullmatch(FLAG_AND_VALUE, word)]
     for block in blocks(page):
@@ -142,15 +143,15 @@ def command_lines(page: Path) -> Iterator[list[str]]:
         yield words[1:]
 
 
-def understood(words: list[str]) -> None:
-    """Parse a command line as the program does; an error says what is wrong with it."""
+def parse_command(words: list[str]) -> None:
+    """Parse a command line as the program does; raise an error that explains what is wrong."""
     command: click.Command = app
     context = click.Context(app)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         name, *words = words
-        found = command.get_command(context, name)
-        assert found is not None, f"there is no command {name}"
-        command = found
+        subcommand = command.get_command(context, name)
+        assert subcommand is not None, f"there is no command {name}"
+        command = subcommand
     if isinstance(command, click.Group) or "--help" in words:
         return
     with command.make_context("gossamer", list(words), resilient_parsing=not words) as parsed:
@@ -158,11 +159,11 @@ def understood(words: list[str]) -> None:
     load(file=None, store_dir=None, environ={}, flags=flags)
 
 
-@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=name_of)
-def test_every_command_a_page_names_is_understood(page: Path) -> None:
+@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=page_name)
+def test_every_command_on_a_page_parses(page: Path) -> None:
     for words in command_lines(page):
         try:
-            understood(words)
+            parse_command(words)
         except (click.ClickException, GossamerError) as fault:
             pytest.fail(f"gossamer {shlex.join(words)}: {fault}")
 
@@ -176,8 +177,8 @@ def flags_of(command: click.Command) -> set[str]:
     return flags
 
 
-@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=name_of)
-def test_every_flag_and_setting_a_page_names_is_there(page: Path) -> None:
+@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=page_name)
+def test_every_flag_and_setting_on_a_page_exists(page: Path) -> None:
     named = {re.split(r"[ =]", word)[0] for word in code_words(page) if word.startswith("--")}
     dotted = {
         word for word in code_words(page) if re.fullmatch(r"\w+\.\w+", word) and word.partition(".")[0] in sections()
@@ -186,7 +187,7 @@ def test_every_flag_and_setting_a_page_names_is_there(page: Path) -> None:
     assert dotted - {setting.key for setting in all_settings()} - NO_SETTINGS == set()
 
 
-@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=name_of)
+@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=page_name)
 def test_every_settings_file_in_a_page_is_valid(page: Path, tmp_path: Path) -> None:
     for block in blocks(page):
         if block.language == "toml":
@@ -195,43 +196,61 @@ def test_every_settings_file_in_a_page_is_valid(page: Path, tmp_path: Path) -> N
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as they are linked to."""
+    """Return the headings of a page as link anchors."""
     headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=name_of)
-def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=page_name)
+def test_every_link_of_a_page_has_a_target(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         assert not re.match(r"\w+:", target), f"{target} is not here"
         path, _, anchor = target.partition("#")
-        there = (page.parent / path).resolve() if path else page
-        assert there.exists(), target
-        assert ROOT in there.parents, target
-        assert not anchor or anchor in anchors(there), target
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        assert ROOT in linked.parents, target
+        assert not anchor or anchor in anchors(linked), target
 
 
-def is_in(name: str, module: Path) -> bool:
-    """Whether a module defines a name."""
+def defines_name(name: str, module: Path) -> bool:
+    """Return whether a module defines a name."""
     return (
         re.search(rf"^ *(?:(?:async )?def|class) {name}\b|^{name}\b.* = ", module.read_text(), re.MULTILINE) is not None
     )
 
 
-@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=name_of)
-def test_what_a_page_says_is_in_a_module_is_there(page: Path) -> None:
+@pytest.mark.parametrize("page", WRITTEN_BY_HAND, ids=page_name)
+def test_names_that_a_page_places_in_a_module_exist_there(page: Path) -> None:
     named = re.findall(r"((?:`\w+`(?:,| and)?\s+)+)in\s+\[`[\w.]+`\]\(([^)\s]+\.py)\)", prose(page))
     for names, module in named:
         assert [
-            name for name in re.findall(r"\w+", names.replace(" and", "")) if not is_in(name, page.parent / module)
+            name
+            for name in re.findall(r"\w+", names.replace(" and", ""))
+            if not defines_name(name, page.parent / module)
         ] == []
 
 
-def test_where_to_start_reading_a_module_is_in_it() -> None:
+def test_entry_points_named_in_architecture_exist_in_their_module() -> None:
     rows = re.findall(r"^\| `(\w+\.py)` \|.*\| (.*) \|$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
     named = [(module, name) for module, names in rows for name in re.findall(r"`(\w+)`", names)]
     assert len(rows) > 5
-    assert [each for each in named if not is_in(each[1], ROOT / "src/gossamer" / each[0])] == []
+    assert [each for each in named if not defines_name(each[1], ROOT / "src/gossamer" / each[0])] == []
+
+
+def test_the_import_rule_is_the_one_that_import_linter_checks() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    layers = [line.replace("gossamer.", "") for line in contract["layers"]]
+    listings = re.findall(r"^```\n(.*?)^```", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert "\n".join(layers) + "\n" in listings
+
+
+def test_every_package_is_in_the_map() -> None:
+    source = ROOT / "src/gossamer"
+    packages = {path.parent.relative_to(source).as_posix() for path in source.rglob("__init__.py")} - {"."}
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    names = {name: re.sub(r"^store/(?:sqlite|postgres)/", "store/*/", name) for name in packages}
+    assert [name for name, shown in sorted(names.items()) if f"`{shown}/`" not in text] == []
 
 
 def test_every_page_is_in_the_index() -> None:
@@ -244,13 +263,13 @@ def test_every_page_is_in_the_index() -> None:
     assert {page for page in PAGES if page.parent != ROOT} - linked - {index} - decisions == set()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_page_names_a_place_of_one_machine(page: Path) -> None:
-    assert re.findall(r"(?:/home/|/root/|/work/|/Users/|\w+\.a-seed)\S*", page.read_text()) == []
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_no_page_contains_a_path_of_one_machine(page: Path) -> None:
+    assert re.findall(r"(?:/home/|/root/|(?<![\w.*])/work/|/Users/|\w+\.a-seed)\S*", page.read_text()) == []
 
 
 def first_cells(page: Path, heading: str) -> list[str]:
-    """What stands between backticks in the first cell of each row of the table below a heading."""
+    """Return the texts between backticks in the first cell of each row of the table below a heading."""
     part = page.read_text().partition(f"\n{heading}\n")[2]
     part = re.split(rf"^#{{1,{heading.count('#')}}} ", part, maxsplit=1, flags=re.MULTILINE)[0]
     return [name for row in re.findall(r"^\|([^|]+)\|", part, re.MULTILINE) for name in re.findall(r"`([^`]+)`", row)]
@@ -273,7 +292,7 @@ def test_every_table_and_column_of_the_store_is_explained_once() -> None:
     }
 
 
-def test_every_kind_and_position_of_a_link_is_explained_by_its_number() -> None:
+def test_every_link_kind_and_position_is_explained_by_number() -> None:
     rows = (ROOT / "docs/reference/store.md").read_text().partition("## Kinds and positions")[2]
     kinds = {int(number): word for number, word in re.findall(r"^\| (\d+) \| ([^|]+) \|", rows, re.MULTILINE)}
     positions = {int(number): word for number, word in re.findall(r"\| (\d+) \| ([^|]+) \|$", rows, re.MULTILINE)}
@@ -285,7 +304,7 @@ def test_every_kind_and_position_of_a_link_is_explained_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("name", ["Crawler", "VisitedPage", "Link", "Web"])
-def test_everything_public_of_the_library_is_explained(name: str) -> None:
+def test_every_public_attribute_of_the_library_is_explained(name: str) -> None:
     page = ROOT / "docs/reference/library.md"
     kind = getattr(gossamer, name)
     attributes = {
@@ -293,34 +312,34 @@ def test_everything_public_of_the_library_is_explained(name: str) -> None:
         *getattr(kind, "__struct_fields__", ()),
         *re.findall(r"self\.(\w+) =", inspect.getsource(kind)),
     }
-    told = {cell.partition("(")[0] for cell in first_cells(page, f"## {name}")}
-    assert {each for each in attributes if not each.startswith("_")} == told
+    explained = {cell.partition("(")[0] for cell in first_cells(page, f"## {name}")}
+    assert {each for each in attributes if not each.startswith("_")} == explained
     assert set(gossamer.__all__) <= set(re.findall(r"\w+", " ".join(code_words(page))))
 
 
-def test_every_promise_of_security_names_tests_that_are_there() -> None:
+def test_every_security_promise_names_existing_tests() -> None:
     promised = (ROOT / "SECURITY.md").read_text().partition("## What is promised")[2].partition("\n## ")[0]
     promises = [each for each in promised.split("\n\n") if each.startswith("**")]
     assert len(promises) >= 8
     for promise in promises:
-        held = re.findall(r"\]\((tests/[^)]+)\)\s\(([^)]+)\)", promise)
-        assert held, promise
-        for file, names in held:
+        references = re.findall(r"\]\((tests/[^)]+)\)\s\(([^)]+)\)", promise)
+        assert references, promise
+        for file, names in references:
             tests = set(re.findall(r"^def (test_\w+)", (ROOT / file).read_text(), re.MULTILINE))
             assert set(re.findall(r"`(\w+)`", names)) <= tests, file
 
 
-def test_the_hostile_web_is_shown_as_it_is_tested() -> None:
+def test_the_hostile_web_table_matches_the_tested_cases() -> None:
     page = (ROOT / "docs/explanation/hostile-web.md").read_text()
     assert page == with_table(page), (
-        "write it anew: PYTHONPATH=tests python -m hostile.cases docs/explanation/hostile-web.md"
+        "write it again: PYTHONPATH=tests python -m hostile.cases docs/explanation/hostile-web.md"
     )
 
 
 # -- the README --------------------------------------------------------------------------------------------------------
 
 
-def test_the_readme_opens_with_a_picture_and_exactly_two_commands() -> None:
+def test_the_readme_opens_with_pictures_and_exactly_two_commands() -> None:
     opening = (ROOT / "README.md").read_text().partition("\n## ")[0]
     assert re.findall(r"^!\[.+\]\((.+)\)$", opening, re.MULTILINE) == [
         "docs/pictures/crawl.svg",
@@ -334,14 +353,14 @@ def test_the_readme_opens_with_a_picture_and_exactly_two_commands() -> None:
     assert commands == ["make go", "make test"]
 
 
-def test_every_make_target_that_is_named_exists() -> None:
+def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
         named = re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.MULTILINE)
         assert set(named) <= targets, page
 
 
-def test_the_picture_fetches_nothing_from_elsewhere() -> None:
+def test_the_picture_loads_nothing_from_other_hosts() -> None:
     picture = (ROOT / "docs/pictures/crawl.svg").read_text()
     assert re.findall(r"(?:href|src|url\()\s*=?\s*[\"'(]?https?:", picture) == []
     assert "Naiad is running" in html.unescape(re.sub(r"<[^>]+>", "", picture)).replace("\xa0", " ")

@@ -1,7 +1,7 @@
-"""A clock that is set while a process runs, for tests: it is on PYTHONPATH of a crawl.
+"""Set the clock of a running process, for tests: this folder is on PYTHONPATH of a crawl.
 
-As soon as there is a file CLOCK_SET, the time of day is CLOCK_JUMP seconds off. The monotonic clock goes on, as it does
-when a clock is set. No such hook is in the product.
+Once a file CLOCK_SET exists, the time of day is CLOCK_JUMP seconds off. The monotonic clock goes on, as when somebody
+sets a real clock. The product has no such hook.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import time
 
 _JUMP = float(os.environ["CLOCK_JUMP"])
 _SET = os.environ["CLOCK_SET"]
-_honest = time.time
+_real_time = time.time
 
 
 def _time() -> float:
-    return _honest() + (_JUMP if os.path.exists(_SET) else 0.0)  # noqa: PTH110 - it is asked often
+    return _real_time() + (_JUMP if os.path.exists(_SET) else 0.0)  # noqa: PTH110 - called often
 
 
 time.time = _time

@@ -1,4 +1,4 @@
-"""A browser for the tests that look at the web app, and a web to look at."""
+"""Fixtures of the browser tests: Chromium, and a served web of documentation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import not_here, package
+from conftest import package, skip_or_fail
 from helpers.cli.commands import FAST, gossamer
-from helpers.web.browser import AXE, MANIFEST, Serving, chromium
+from helpers.web.browser import AXE, MANIFEST, AppServer, chromium
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,22 +18,24 @@ if TYPE_CHECKING:
     from webs.nginx import Nginx
 
 
-@pytest.fixture(scope="module")  # no longer: while Playwright runs, other tests cannot start an event loop
+@pytest.fixture(scope="module")  # not longer, because no other test can start an event loop while Playwright runs
 def browser() -> Iterator[Browser]:
-    """Chromium; the scripts are built and axe-core is there."""
+    """Start Chromium; skip if the scripts or axe-core are missing."""
     if not (MANIFEST.exists() and AXE.exists()):
-        not_here("The explorer and the live charts are not built: `make frontend` builds them, with Node 20 or newer")
-    with chromium(package("chromium")) as found:
-        yield found
+        skip_or_fail(
+            "The explorer and the live charts are not built: `make frontend` builds them, with Node 20 or newer"
+        )
+    with chromium(package("chromium")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
-def documentation(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """Python's documentation, crawled, ranked and served: one host, some five hundred pages."""
+def documentation(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """Crawl, rank and serve Python's documentation: one host, about five hundred pages."""
     store = tmp_path_factory.mktemp("documentation")
     url = documentation_webs.url("python3.11-doc", "/index.html")
     for command in (("crawl", url, "--quiet", *FAST), ("rank",)):
         done = gossamer(*command, "--store", store)
         assert done.returncode == 0, done.stderr
-    with Serving(store) as server:
+    with AppServer(store) as server:
         yield server

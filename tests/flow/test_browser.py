@@ -1,4 +1,4 @@
-"""Search and reports in a real browser, as people use them; the pictures of the README are taken here."""
+"""Search and reports in a real browser, as people use them; these tests take the pictures of the README."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.web.browser import axe, looking, picture
+from helpers.web.browser import accessibility_faults, open_page, save_picture
 from helpers.web.demo_app import demo_app
 from helpers.web.served_app import App, served_app, site
 
@@ -21,19 +21,19 @@ PHONE = {"width": 390, "height": 800}
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    with served_app(tmp_path_factory.mktemp("seen"), site()) as found:
-        yield found
+    with served_app(tmp_path_factory.mktemp("seen"), site()) as served:
+        yield served
 
 
-def ask(page: Page, words: str) -> None:
+def search_for(page: Page, words: str) -> None:
     page.fill("#q", words)
     page.press("#q", "Enter")
     page.wait_for_selector("#hits, .help")
 
 
-def test_a_question_is_asked_paged_through_and_a_result_is_followed(app: App, browser: Browser) -> None:
-    with looking(browser, app.url) as page:
-        ask(page, "gossamer")
+def test_people_search_page_through_results_and_open_one(app: App, browser: Browser) -> None:
+    with open_page(browser, app.url) as page:
+        search_for(page, "gossamer")
         assert "14 pages" in page.inner_text(".sum")
         first = page.locator(".hit-title").all_inner_texts()
         page.click("#pages a[rel=next]")
@@ -43,7 +43,7 @@ def test_a_question_is_asked_paged_through_and_a_result_is_followed(app: App, br
         assert not {*first} & {*second}
         page.go_back()
         assert page.locator(".hit-title").all_inner_texts() == first
-        ask(page, "intitle:silk gossamer")
+        search_for(page, "intitle:silk gossamer")
         assert page.locator(".hit mark").count() > 1
         page.locator(".hit-more a").first.click()
         assert page.inner_text("h1") == "The silk"
@@ -51,38 +51,38 @@ def test_a_question_is_asked_paged_through_and_a_result_is_followed(app: App, br
         assert page.frame_locator("iframe").locator("h1").inner_text() == "The silk"
 
 
-def test_a_page_is_shown_in_its_place_in_the_graph(app: App, browser: Browser) -> None:
-    with looking(browser, f"{app.url}page?url={app.web}silk") as page:
-        picture = page.locator("a.near img")
-        picture.scroll_into_view_if_needed()
+def test_a_page_shows_its_neighbours_and_links_to_the_graph(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}page?url={app.web}silk") as page:
+        image = page.locator("a.near img")
+        image.scroll_into_view_if_needed()
         page.wait_for_function("() => document.querySelector('a.near img').naturalWidth > 0")
-        picture.click()
+        image.click()
         page.wait_for_url("**/graph?level=pages&focus=*")
 
 
-def test_a_slip_of_the_pen_is_put_right(app: App, browser: Browser) -> None:
-    with looking(browser, app.url) as page:
-        ask(page, "gosamer")
+def test_a_spelling_suggestion_corrects_the_query(app: App, browser: Browser) -> None:
+    with open_page(browser, app.url) as page:
+        search_for(page, "gosamer")
         page.click("#suggestion a")
         assert page.input_value("#q") == "gossamer"
         assert "14 pages" in page.inner_text(".sum")
 
 
-def test_what_is_typed_is_completed_and_taken_with_the_keyboard(app: App, browser: Browser) -> None:
-    with looking(browser, app.url) as page:
+def test_a_completion_is_chosen_with_the_keyboard(app: App, browser: Browser) -> None:
+    with open_page(browser, app.url) as page:
         page.focus("#q")
         page.keyboard.type("goss", delay=30)
-        page.wait_for_selector("#completions li:visible b:text-is('amer')")  # the answer for all four letters
+        page.wait_for_selector("#completions li:visible b:text-is('amer')")  # the completion of all four letters
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_selector("#hits")
         assert page.input_value("#q") == "gossamer"
 
 
-def test_a_late_completion_does_not_take_away_the_one_chosen(app: App, browser: Browser) -> None:
-    with looking(browser, app.url) as page:
-        held: list[Route] = []
-        page.route("**/api/complete?q=goss&*", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks its handlers
+def test_a_late_completion_does_not_replace_the_selected_one(app: App, browser: Browser) -> None:
+    with open_page(browser, app.url) as page:
+        held_routes: list[Route] = []
+        page.route("**/api/complete?q=goss&*", lambda route: held_routes.append(route))  # noqa: PLW0108 - playwright marks its handlers
         page.focus("#q")
         page.keyboard.type("gos")
         page.wait_for_selector("#completions li:visible b:text-is('samer')")
@@ -90,7 +90,7 @@ def test_a_late_completion_does_not_take_away_the_one_chosen(app: App, browser: 
             page.keyboard.type("s")
         page.keyboard.press("ArrowDown")
         page.wait_for_selector("#completions li[aria-selected=true]")
-        for late in held:
+        for late in held_routes:
             late.continue_()
         page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
         page.keyboard.press("Enter")
@@ -98,8 +98,8 @@ def test_a_late_completion_does_not_take_away_the_one_chosen(app: App, browser: 
         assert page.input_value("#q") == "gossamer"
 
 
-def test_filters_narrow_and_can_be_taken_off_again(app: App, browser: Browser) -> None:
-    with looking(browser, f"{app.url}search?q=gossamer") as page:
+def test_filters_narrow_the_results_and_can_be_removed(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}search?q=gossamer") as page:
         page.click("#facets a:has-text('Text')")
         assert page.locator(".hit").count() == 1
         assert page.locator(".hit-url").inner_text().endswith("notes.txt")
@@ -107,19 +107,19 @@ def test_filters_narrow_and_can_be_taken_off_again(app: App, browser: Browser) -
         assert "14 pages" in page.inner_text(".sum")
 
 
-def test_nothing_found_helps_and_scores_are_explained(app: App, browser: Browser) -> None:
-    with looking(browser, f"{app.url}search?q=zzzzqqqq") as page:
+def test_an_empty_result_shows_help_and_scores_are_explained(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}search?q=zzzzqqqq") as page:
         assert page.locator(".help li").count() >= 3
-        ask(page, "silk")
+        search_for(page, "silk")
         page.click("text=Explain scores")
         rows = page.locator(".explain").first.locator("tbody tr").count()
         assert rows >= 5
 
 
-def test_a_report_is_sorted_by_a_click_on_its_column(app: App, browser: Browser) -> None:
-    with looking(browser, f"{app.url}reports") as page:
+def test_a_click_on_a_column_sorts_the_report(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}reports") as page:
         page.click(".cards a:has-text('most-linked')")
-        page.wait_for_selector("#rows thead th")  # the list of texts below waits for nothing
+        page.wait_for_selector("#rows thead th")  # because all_inner_texts() below does not wait
         column = page.locator("#rows thead th").all_inner_texts().index("url")
         for order in ("ascending", "descending"):
             page.locator("#rows thead th").nth(column).locator("a, button").first.click()
@@ -137,22 +137,22 @@ def test_a_report_is_sorted_by_a_click_on_its_column(app: App, browser: Browser)
 def test_no_page_has_a_serious_accessibility_fault(app: App, browser: Browser, scheme: str) -> None:
     paths = ("", "search?q=gossamer", "search?q=silk&explain=true", f"page?url={app.web}", "word/gossamer", "reports",
              "reports/depth", "hosts", "errors", "control", "api", f"source?url={app.web}")  # fmt: skip
-    with looking(browser, app.url, color_scheme=scheme) as page:
+    with open_page(browser, app.url, color_scheme=scheme) as page:
         for path in paths:
             page.goto(app.url + path)
-            assert axe(page) == [], path
+            assert accessibility_faults(page) == [], path
 
 
 def test_pages_fit_on_a_phone(app: App, browser: Browser) -> None:
-    with looking(browser, app.url, viewport=PHONE) as page:
+    with open_page(browser, app.url, viewport=PHONE) as page:
         for path in ("", "search?q=gossamer", f"page?url={app.web}", "reports", "reports/status", "crawl", "graph"):
             page.goto(app.url + path)
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
 
 
-def test_everything_but_the_explorer_and_the_charts_works_without_scripts(app: App, browser: Browser) -> None:
-    with looking(browser, app.url, java_script_enabled=False) as page:
-        ask_plainly(page, "silk")
+def test_the_app_works_without_scripts_except_explorer_and_charts(app: App, browser: Browser) -> None:
+    with open_page(browser, app.url, java_script_enabled=False) as page:
+        search_without_scripts(page, "silk")
         assert page.locator(".hit").count() == 3  # its own page, the one before it, the home page
         page.goto(f"{app.url}reports/most-linked")
         page.click("#rows thead th a >> nth=0")
@@ -161,13 +161,13 @@ def test_everything_but_the_explorer_and_the_charts_works_without_scripts(app: A
         assert page.locator("#graph-table tbody tr").count() == 14
 
 
-def ask_plainly(page: Page, words: str) -> None:
+def search_without_scripts(page: Page, words: str) -> None:
     page.fill("#q", words)
     page.click("button:has-text('Search')")
     page.wait_for_selector("#hits")
 
 
-def test_the_demo_web_looks_as_the_documentation_shows(browser: Browser, tmp_path: Path) -> None:
+def test_the_demo_web_opens_for_the_pictures_of_the_documentation(browser: Browser, tmp_path: Path) -> None:
     size = {"width": 1200, "height": 760}
     with demo_app(tmp_path / "demo") as app:
         question = "search?q=read+lines+from+a+file"
@@ -177,6 +177,6 @@ def test_the_demo_web_looks_as_the_documentation_shows(browser: Browser, tmp_pat
             ("page", f"page?url={app.web}pathlib.html", "light"),
             ("reports", "reports", "light"),
         ):
-            with looking(browser, app.url + path, color_scheme=scheme, viewport=size) as page:
+            with open_page(browser, app.url + path, color_scheme=scheme, viewport=size) as page:
                 assert page.inner_text("h1")
-                picture(page, name)
+                save_picture(page, name)

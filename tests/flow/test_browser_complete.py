@@ -1,4 +1,4 @@
-"""Small scripts that need no build: completion in the search box, tables sorted by their heads."""
+"""Small scripts that need no build: completion in the search box, tables sorted by their headers."""
 
 from __future__ import annotations
 
@@ -6,48 +6,48 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from helpers.web.browser import Serving, axe, looking, until
+from helpers.web.browser import AppServer, accessibility_faults, open_page, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-def offered(page: Page) -> list[str]:
+def shown_completions(page: Page) -> list[str]:
     page.wait_for_selector("#completions li")
     return page.locator("#completions li").all_inner_texts()
 
 
-def test_what_is_typed_is_completed_and_taken_by_keyboard(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, documentation.url) as page:
+def test_a_completion_is_chosen_with_the_keyboard(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, documentation.url) as page:
         page.fill("#q", "asyn")
-        completions = offered(page)
+        completions = shown_completions(page)
         assert completions
         assert all(completion.startswith("asyn") for completion in completions)
         assert page.get_attribute("#q", "aria-expanded") == "true"
         page.press("#q", "ArrowDown")
         assert page.get_attribute("#q", "aria-activedescendant") == "completions-0"
         expect(page.locator("#completions-0")).to_have_attribute("aria-selected", "true")
-        assert axe(page) == []
+        assert accessibility_faults(page) == []
         page.press("#q", "Enter")
         page.wait_for_url("**/search?*")
         assert page.input_value("#q") == completions[0]
 
 
-def test_a_completion_is_taken_by_a_click(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, documentation.url) as page:
+def test_a_completion_is_chosen_by_a_click(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, documentation.url) as page:
         page.fill("#q", "genera")
-        chosen = offered(page)[0]
+        chosen = shown_completions(page)[0]
         page.click("#completions li >> nth=0")
         page.wait_for_url("**/search?*")
         assert page.input_value("#q") == chosen
 
 
-def test_escape_closes_the_completions_and_enter_searches_for_what_was_typed(
-    browser: Browser, documentation: Serving
+def test_escape_closes_the_completions_and_enter_searches_the_typed_text(
+    browser: Browser, documentation: AppServer
 ) -> None:
-    with looking(browser, documentation.url) as page:
+    with open_page(browser, documentation.url) as page:
         page.fill("#q", "asyn")
-        offered(page)
+        shown_completions(page)
         page.press("#q", "Escape")
         expect(page.locator("#completions")).to_be_hidden()
         assert page.get_attribute("#q", "aria-expanded") == "false"
@@ -55,24 +55,24 @@ def test_escape_closes_the_completions_and_enter_searches_for_what_was_typed(
         page.wait_for_url("**/search?q=asyn*")
 
 
-def test_a_slash_goes_to_the_search_box_unless_one_is_typing(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}hosts") as page:
+def test_a_slash_focuses_the_search_box_except_while_typing(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}hosts") as page:
         page.keyboard.press("/")
         expect(page.locator("#q")).to_be_focused()
         page.keyboard.type("a/b")
         assert page.input_value("#q") == "a/b"
 
 
-def test_a_table_is_sorted_by_its_heads_without_a_request(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}reports/depth") as page:
+def test_a_click_on_a_table_header_sorts_without_a_request(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}reports/depth") as page:
         numbers = page.locator("#rows tbody td[data-v]:first-child")
         head = page.locator("#rows thead th >> nth=0")
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.resource_type))
+        request_types: list[str] = []
+        page.on("request", lambda request: request_types.append(request.resource_type))
         for order, backwards in (("ascending", False), ("descending", True)):
             head.locator("a").click()
-            until(lambda order=order: head.get_attribute("aria-sort") == order)
+            wait_until(lambda order=order: head.get_attribute("aria-sort") == order)
             values = [float(cell.get_attribute("data-v") or 0) for cell in numbers.all()]
             assert values == sorted(values, reverse=backwards)
             assert len(set(values)) > 1
-        assert set(asked) <= {"other", "image"}  # Chromium looks for the page's icon anew
+        assert set(request_types) <= {"other", "image"}  # Chromium requests the page's icon again

@@ -1,4 +1,4 @@
-"""The live dashboard in a real browser: it moves while a crawl runs, and steers it."""
+"""The live dashboard in a real browser: it updates while a crawl runs, and controls the crawl."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.cli.commands import command, environment, gossamer
-from helpers.web.browser import PICTURED, Serving, axe, looking, picture, until
+from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture, wait_until
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-SLOW = Shape(latency=0.05)  # some forty pages a second over two connections: it lasts, and leaves the cores to others
+SLOW = Shape(latency=0.05)  # about forty pages a second over two connections: the crawl lasts and leaves the cores free
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +31,23 @@ def generated() -> Iterator[GeneratedWeb]:
 
 
 @pytest.fixture(scope="module")
-def server(generated: GeneratedWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """The app, for a web with a crawl at work."""
+def server(generated: GeneratedWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """Serve a web while a crawl runs on it."""
     store = tmp_path_factory.mktemp("crawl")
-    with crawling(generated, store), Serving(store) as serving:
+    with crawling(generated, store), AppServer(store) as serving:
         yield serving
 
 
 @contextmanager
 def crawling(web: GeneratedWeb, store: Path) -> Iterator[None]:
-    """A crawl that goes on for as long as the context lasts, unless it is stopped."""
+    """Run a crawl until the context ends or a test stops it."""
     arguments = ("crawl", web.url, "--store", store, "--quiet", "--delay", "0", "--connections", "2")
     process = subprocess.Popen(
         command(*arguments), env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        until(lambda: states(store) == ["running"])
+        wait_until(lambda: states(store) == ["running"])
         yield
     finally:
         process.terminate()
@@ -55,16 +55,16 @@ def crawling(web: GeneratedWeb, store: Path) -> Iterator[None]:
 
 
 def states(store: Path) -> list[str]:
-    """What the crawlers do, as the store says."""
+    """Return the states of the crawlers in the store."""
     done = gossamer("crawlers", "--store", store, "--json")
     return [crawler["state"] for crawler in json.loads(done.stdout)["crawlers"]] if done.returncode == 0 else []
 
 
-def number(page: Page, name: str) -> float:
+def counter(page: Page, name: str) -> float:
     return float(page.inner_text(f"[data-count={name}]").replace(",", ""))
 
 
-def live(page: Page) -> None:
+def wait_until_live(page: Page) -> None:
     page.wait_for_selector("#charts[data-state=live][data-second]")
 
 
@@ -72,29 +72,29 @@ def press(page: Page, verb: str) -> None:
     page.click(f"#crawlers tr:first-child form[data-verb={verb}]:not([hidden]) button")
 
 
-def test_numbers_charts_and_latest_pages_move_while_a_crawl_runs(browser: Browser, server: Serving) -> None:
-    with looking(browser, server.control, viewport=PICTURED) as page:
-        live(page)
-        visited, newest = number(page, "visited"), page.inner_text("#latest li:first-child a")
-        until(lambda: number(page, "visited") > visited)
-        until(lambda: page.inner_text("#latest li:first-child a") != newest)
-        until(lambda: float(page.get_attribute("#chart-pages", "data-most") or 0) > 0)
-        until(lambda: float(page.get_attribute("#chart-bytes", "data-most") or 0) > 0)
-        picture(page, "dashboard", seconds=25)
+def test_numbers_charts_and_latest_pages_update_while_a_crawl_runs(browser: Browser, server: AppServer) -> None:
+    with open_page(browser, server.control_url, viewport=PICTURE_SIZE) as page:
+        wait_until_live(page)
+        visited, newest = counter(page, "visited"), page.inner_text("#latest li:first-child a")
+        wait_until(lambda: counter(page, "visited") > visited)
+        wait_until(lambda: page.inner_text("#latest li:first-child a") != newest)
+        wait_until(lambda: float(page.get_attribute("#chart-pages", "data-most") or 0) > 0)
+        wait_until(lambda: float(page.get_attribute("#chart-bytes", "data-most") or 0) > 0)
+        save_picture(page, "dashboard", seconds=25)
         assert page.inner_text("#live-status").startswith("Naiad at work")
         assert page.inner_text("#crawlers tr:first-child [data-f=state]") == "running"
         drawn = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(x => x)"
         assert page.eval_on_selector("#chart-pages canvas", drawn)
 
 
-def test_rows_change_in_place_and_keep_the_focus(browser: Browser, server: Serving) -> None:
-    with looking(browser, server.control) as page:
-        live(page)
+def test_rows_update_in_place_and_keep_the_focus(browser: Browser, server: AppServer) -> None:
+    with open_page(browser, server.control_url) as page:
+        wait_until_live(page)
         button = "#crawlers tr:first-child form[data-verb=stop] button"
         page.focus(button)
         page.eval_on_selector("#crawlers tr:first-child", "row => row.dataset.mine = 'yes'")
         pages = page.inner_text("#crawlers tr:first-child [data-f=pages]")
-        until(lambda: page.inner_text("#crawlers tr:first-child [data-f=pages]") != pages)
+        wait_until(lambda: page.inner_text("#crawlers tr:first-child [data-f=pages]") != pages)
         assert page.get_attribute("#crawlers tr:first-child", "data-mine") == "yes"
         expect(page.locator(button)).to_be_focused()
 
@@ -102,8 +102,8 @@ def test_rows_change_in_place_and_keep_the_focus(browser: Browser, server: Servi
 def test_a_crawler_is_paused_resumed_stopped_and_started(
     browser: Browser, generated: GeneratedWeb, tmp_path: Path
 ) -> None:
-    with crawling(generated, tmp_path), Serving(tmp_path) as server, looking(browser, server.control) as page:
-        live(page)
+    with crawling(generated, tmp_path), AppServer(tmp_path) as server, open_page(browser, server.control_url) as page:
+        wait_until_live(page)
         state = page.locator("#crawlers tr:first-child [data-f=state]")
         press(page, "pause")
         expect(page.locator("#control-message")).to_have_text("Naiad will pause within a few seconds.")
@@ -118,13 +118,13 @@ def test_a_crawler_is_paused_resumed_stopped_and_started(
         page.click("form[action='/control/crawlers'] button")
         expect(page.locator("#control-message")).to_have_text("A crawler was started on this machine.")
         expect(page.locator("#crawlers [data-f=state]", has_text="running")).to_have_count(1)
-        visited = number(page, "visited")
-        until(lambda: number(page, "visited") > visited)
+        visited = counter(page, "visited")
+        wait_until(lambda: counter(page, "visited") > visited)
 
 
-def test_parsers_are_added_and_taken_away_up_to_the_limit(browser: Browser, server: Serving) -> None:
-    with looking(browser, server.control) as page:
-        live(page)
+def test_parsers_are_added_and_removed_within_the_limits(browser: Browser, server: AppServer) -> None:
+    with open_page(browser, server.control_url) as page:
+        wait_until_live(page)
         row = page.locator("#crawlers tr:first-child")
         parsers, more, fewer = (row.locator(one) for one in ("[data-f=parsers]", "[data-step='1']", "[data-step='-1']"))
         expect(parsers).to_have_text(re.compile(r"^\d+$"))
@@ -141,32 +141,32 @@ def test_parsers_are_added_and_taken_away_up_to_the_limit(browser: Browser, serv
         expect(more).to_be_enabled()
 
 
-def test_who_has_no_token_can_watch_and_not_steer(browser: Browser, server: Serving) -> None:
-    with looking(browser, f"{server.url}crawl", expected=("401",)) as page:
-        live(page)
+def test_a_visitor_without_a_token_can_watch_but_not_control(browser: Browser, server: AppServer) -> None:
+    with open_page(browser, f"{server.url}crawl", expected=("401",)) as page:
+        wait_until_live(page)
         assert page.locator("form[data-verb]").count() == 0
         stop = "fetch('/api/crawlers/Naiad/stop', {method: 'POST'}).then(answer => answer.status)"
         assert page.evaluate(stop) == 401
-        visited = number(page, "visited")
-        until(lambda: number(page, "visited") > visited)
+        visited = counter(page, "visited")
+        wait_until(lambda: counter(page, "visited") > visited)
 
 
-def test_the_page_comes_back_by_itself_when_the_server_was_away(browser: Browser, server: Serving) -> None:
+def test_the_page_reconnects_after_the_server_was_away(browser: Browser, server: AppServer) -> None:
     away = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET")
-    with Serving(server.store) as first, looking(browser, f"{first.url}crawl", expected=away) as page:
-        live(page)
-        first.end()
+    with AppServer(server.store) as first, open_page(browser, f"{first.url}crawl", expected=away) as page:
+        wait_until_live(page)
+        first.stop()
         page.wait_for_selector("#charts[data-state=lost]")
-        assert page.inner_text("#live-status") == "The server is away; trying again …"
-        with Serving(server.store, port=first.port):
+        assert page.inner_text("#live-status") == "No connection to the server; trying again …"
+        with AppServer(server.store, port=first.port):
             page.wait_for_selector("#charts[data-state=live]")
-            visited = number(page, "visited")
-            until(lambda: number(page, "visited") > visited)
+            visited = counter(page, "visited")
+            wait_until(lambda: counter(page, "visited") > visited)
 
 
-def test_everybody_can_use_the_dashboard_by_day_and_by_night(browser: Browser, server: Serving) -> None:
-    with looking(browser, server.control) as page:
-        live(page)
+def test_the_dashboard_is_accessible_in_light_and_dark_mode(browser: Browser, server: AppServer) -> None:
+    with open_page(browser, server.control_url) as page:
+        wait_until_live(page)
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            assert axe(page) == []
+            assert accessibility_faults(page) == []

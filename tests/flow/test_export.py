@@ -23,7 +23,7 @@ from gossamer.cli.main import run
 from gossamer.errors import StoreError
 from gossamer.store.sqlite import SqliteStore
 from helpers.cli.terminal import gossamer_on_terminal
-from helpers.files.archives import page, put, record, response
+from helpers.files.archives import page, record, response, write_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,32 +44,32 @@ SCREAMING_FROG = [
 ]  # fmt: skip
 
 
-class Done(NamedTuple):
-    """What a command wrote."""
+class CommandOutput(NamedTuple):
+    """The output of a command."""
 
     stdout: bytes
     stderr: bytes
 
 
-def gossamer(*arguments: str, code: int = 0) -> Done:
-    """Run a command in this process: there are many of them here, and Python takes its time to start."""
+def gossamer(*arguments: str, code: int = 0) -> CommandOutput:
+    """Run a command in this process, because starting Python for each would take long."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
         run(arguments)
     for stream in (out, err):
         stream.flush()
-    done = Done(out.buffer.getvalue(), err.buffer.getvalue())
+    done = CommandOutput(out.buffer.getvalue(), err.buffer.getvalue())
     assert end.value.code == code, done.stderr.decode()
     return done
 
 
-def answer(*arguments: str) -> Any:
+def run_json(*arguments: str) -> Any:
     return json.loads(gossamer(*arguments, "--json").stdout)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def without_an_index() -> Iterator[None]:
-    """It is not what these tests are about, and takes longer than all the rest."""
+    """Switch the index off: no test here needs it, and it takes longest."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GOSSAMER_CRAWL_INDEX", "false")
         yield
@@ -77,14 +77,14 @@ def without_an_index() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> str:
-    place = tmp_path_factory.mktemp("exports")
-    folder = place / "folder"
+    directory = tmp_path_factory.mktemp("exports")
+    folder = directory / "folder"
     folder.mkdir()
     for name, text in PAGES.items():
         (folder / name).write_text(text, encoding="utf-8")
-    gossamer("import", str(folder), "--base", BASE, "--store", str(place / "web"))
-    gossamer("rank", "--store", str(place / "web"))
-    return str(place / "web")
+    gossamer("import", str(folder), "--base", BASE, "--store", str(directory / "web"))
+    gossamer("rank", "--store", str(directory / "web"))
+    return str(directory / "web")
 
 
 def rows(text: bytes) -> list[dict[str, str]]:
@@ -97,14 +97,14 @@ def rows(text: bytes) -> list[dict[str, str]]:
 def test_links_have_the_columns_of_screaming_frog(web: str) -> None:
     out = gossamer("export", "links", "--store", web).stdout
     assert out.decode().splitlines()[0].split(",") == SCREAMING_FROG
-    found = [row for row in rows(out) if row["Source"] == f"{BASE}index.html"]
-    first = {name: value for name, value in found[0].items() if value}
+    outgoing = [row for row in rows(out) if row["Source"] == f"{BASE}index.html"]
+    first = {name: value for name, value in outgoing[0].items() if value}
     assert first == {
         "Type": "Hyperlink", "Source": f"{BASE}index.html", "Destination": f"{BASE}a.html",
         "Size (Bytes)": str(len(PAGES["a.html"].encode())), "Anchor": "to a", "Status Code": "200", "Status": "OK",
         "Follow": "true", "Link Position": "Navigation", "Link Origin": "HTML",
     }  # fmt: skip
-    nofollow, image, elsewhere = found[1:4]
+    nofollow, image, elsewhere = outgoing[1:4]
     assert (nofollow["Anchor"], nofollow["Follow"], nofollow["Rel"]) == ("'@b", "false", "nofollow")
     assert (image["Type"], image["Alt Text"], image["Anchor"], image["Status Code"]) == ("Image", "Logo", "", "0")
     assert (elsewhere["Destination"], elsewhere["Status"]) == ("https://elsewhere.example/", "known")
@@ -113,7 +113,7 @@ def test_links_have_the_columns_of_screaming_frog(web: str) -> None:
 @pytest.mark.parametrize("what", ["links", "resources", "hosts", "visits", "ranks"])
 def test_every_format_has_the_same_rows(web: str, tmp_path: Path, what: str) -> None:
     for form in ("csv", "jsonl", "parquet"):
-        done = answer("export", what, "--out", str(tmp_path / f"x.{form}"), "--store", web)
+        done = run_json("export", what, "--out", str(tmp_path / f"x.{form}"), "--store", web)
         assert (done["format"], done["bytes"]) == (form, (tmp_path / f"x.{form}").stat().st_size)
     table = pq.read_table(tmp_path / "x.parquet")
     lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
@@ -125,7 +125,7 @@ def test_every_format_has_the_same_rows(web: str, tmp_path: Path, what: str) -> 
             assert [line[name] for line in lines] == table.column(name).to_pylist()
 
 
-def test_the_format_may_be_named(web: str, tmp_path: Path) -> None:
+def test_a_flag_sets_the_format(web: str, tmp_path: Path) -> None:
     gossamer("export", "hosts", "--format", "jsonl", "--out", str(tmp_path / "hosts.txt"), "--store", web)
     names = [json.loads(line)["name"] for line in (tmp_path / "hosts.txt").read_text().splitlines()]
     assert sorted(names) == ["elsewhere.example", "example.org"]
@@ -144,18 +144,21 @@ def test_stdout_carries_nothing_but_the_export(web: str) -> None:
     assert b"Wrote 3 visits in" in done.stderr
 
 
-def test_nothing_from_the_web_acts_on_the_terminal(web: str) -> None:
+def test_hostile_text_is_escaped_on_the_terminal(web: str) -> None:
     session = gossamer_on_terminal("export", "links", "--format", "jsonl", "--store", web)
     assert session.code == 0
-    assert "\u202e" not in session.shown
-    assert "«U+202E»back" in session.shown
+    assert "\u202e" not in session.output
+    assert "«U+202E»back" in session.output
     session = gossamer_on_terminal("export", "resources", "--format", "csv", "--store", web)
-    assert CYRILLIC in session.shown
-    assert "\\r" not in session.shown
-    assert "not for a terminal" in gossamer_on_terminal("export", "hosts", "--format", "parquet", "--store", web).shown
+    assert CYRILLIC in session.output
+    assert "\\r" not in session.output
+    assert (
+        "cannot show this format"
+        in gossamer_on_terminal("export", "hosts", "--format", "parquet", "--store", web).output
+    )
 
 
-def test_an_export_that_fails_leaves_what_was_there(web: str, tmp_path: Path) -> None:
+def test_a_failed_export_keeps_the_existing_file(web: str, tmp_path: Path) -> None:
     out = tmp_path / "links.csv"
     out.write_text("old")
     done = gossamer("export", "links", "--out", str(out), "--store", str(tmp_path / "nowhere"), code=2)
@@ -174,7 +177,7 @@ def test_an_export_that_fails_leaves_what_was_there(web: str, tmp_path: Path) ->
         (["links", "--out", "no/such/place.csv"], b"No such file"),
     ],
 )
-def test_a_fault_is_one_sentence(web: str, arguments: list[str], words: bytes) -> None:
+def test_an_invalid_export_prints_one_sentence(web: str, arguments: list[str], words: bytes) -> None:
     done = gossamer("export", *arguments, "--store", web, code=2)
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -185,8 +188,10 @@ def test_a_fault_is_one_sentence(web: str, arguments: list[str], words: bytes) -
 
 
 @pytest.mark.parametrize(("form", "read"), [("gexf", nx.read_gexf), ("graphml", nx.read_graphml)])
-def test_networkx_opens_the_graph_and_finds_the_same_numbers(web: str, tmp_path: Path, form: str, read: Any) -> None:
-    done = answer("export", "graph", "--out", str(tmp_path / f"web.{form}"), "--store", web)
+def test_networkx_reads_the_graph_and_computes_the_same_pagerank(
+    web: str, tmp_path: Path, form: str, read: Any
+) -> None:
+    done = run_json("export", "graph", "--out", str(tmp_path / f"web.{form}"), "--store", web)
     assert (done["nodes"], done["edges"], done["ranked"]) == (3, 4, True)
     graph = read(tmp_path / f"web.{form}")
     assert (len(graph), graph.number_of_edges()) == (3, 4)
@@ -194,7 +199,7 @@ def test_networkx_opens_the_graph_and_finds_the_same_numbers(web: str, tmp_path:
     assert {node: data["pagerank"] for node, data in graph.nodes(data=True)} == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_graph_of_real_documentation_has_the_same_numbers_in_networkx(tmp_path: Path) -> None:
+def test_networkx_computes_the_same_numbers_for_real_documentation(tmp_path: Path) -> None:
     web, folder = str(tmp_path / "web"), package("postgresql-doc-15")
     gossamer("import", str(folder), "--base", "https://docs.example/", "--store", web)
     gossamer("rank", "--store", web)
@@ -208,19 +213,19 @@ def test_the_graph_of_real_documentation_has_the_same_numbers_in_networkx(tmp_pa
     for name in ("label", "title", "pagerank", "hub", "authority", "harmonic", "component", "community", "core"):
         assert nx.get_node_attributes(gexf, name) == nx.get_node_attributes(graphml, name)
     expected = nx.pagerank(gexf, weight=None, tol=1e-10 / len(gexf))
-    found = nx.get_node_attributes(gexf, "pagerank")
-    assert max(abs(found[node] - expected[node]) for node in gexf) < 1e-6
+    scores = nx.get_node_attributes(gexf, "pagerank")
+    assert max(abs(scores[node] - expected[node]) for node in gexf) < 1e-6
     parts = {frozenset(part) for part in nx.strongly_connected_components(gexf)}
     numbers = nx.get_node_attributes(gexf, "component")
     assert {frozenset(node for node in gexf if numbers[node] == number) for number in set(numbers.values())} == parts
 
 
-def test_the_graph_can_be_a_list_of_edges(web: str) -> None:
-    found = rows(gossamer("export", "graph", "--format", "csv", "--store", web).stdout)
-    assert {"source": f"{BASE}index.html", "target": f"{BASE}a.html", "weight": "2"} in found
+def test_the_graph_is_exported_as_a_list_of_edges(web: str) -> None:
+    edges = rows(gossamer("export", "graph", "--format", "csv", "--store", web).stdout)
+    assert {"source": f"{BASE}index.html", "target": f"{BASE}a.html", "weight": "2"} in edges
 
 
-def test_the_layout_of_common_crawl_is_a_directory(web: str, tmp_path: Path) -> None:
+def test_the_common_crawl_format_is_a_directory(web: str, tmp_path: Path) -> None:
     gossamer("export", "graph", "--format", "commoncrawl", "--out", str(tmp_path / "cc"), "--store", web)
     names = sorted(path.name for path in (tmp_path / "cc").iterdir())
     assert names == ["edges.txt.gz", "ranks.txt.gz", "vertices.txt.gz"]
@@ -230,7 +235,7 @@ def test_the_layout_of_common_crawl_is_a_directory(web: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["web.svg", "web.png"])
 def test_a_picture_is_drawn(web: str, tmp_path: Path, name: str) -> None:
-    done = answer("export", "picture", "--out", str(tmp_path / name), "--store", web)
+    done = run_json("export", "picture", "--out", str(tmp_path / name), "--store", web)
     assert done["bytes"] == (tmp_path / name).stat().st_size > 5_000
     assert (tmp_path / name).read_bytes()[:5] == {"web.svg": b"<?xml", "web.png": b"\x89PNG\r"}[name]
 
@@ -240,7 +245,7 @@ def test_a_picture_is_drawn(web: str, tmp_path: Path, name: str) -> None:
 
 def contents(web: str) -> dict[str, object]:
     store = SqliteStore.open(Path(web), create=False, read_only=True)
-    found: dict[str, object] = {}
+    pages: dict[str, object] = {}
     for row in store.every_page():
         links = [
             (link.url, link.kind, link.anchor, link.weight, link.follow, link.rel) for link in store.outlinks(row.id)
@@ -249,15 +254,15 @@ def contents(web: str) -> dict[str, object]:
             row.title, row.media_type, row.charset, row.language, row.status, row.last_modified, row.bytes,
             row.content_digest, row.noindex,
         )  # fmt: skip
-        found[row.url] = (facts, store.source(row.id), store.text(row.id), links)
+        pages[row.url] = (facts, store.source(row.id), store.text(row.id), links)
     store.close()
-    return found
+    return pages
 
 
-def test_an_archive_comes_back_as_it_was(web: str, tmp_path: Path) -> None:
-    done = answer("export", "warc", "--out", str(tmp_path / "web.warc.gz"), "--store", web)
+def test_an_exported_archive_is_imported_unchanged(web: str, tmp_path: Path) -> None:
+    done = run_json("export", "warc", "--out", str(tmp_path / "web.warc.gz"), "--store", web)
     assert (done["pages"], done["skipped"]) == (3, {})
-    back = answer("import", str(tmp_path / "web.warc.gz"), "--store", str(tmp_path / "again"))
+    back = run_json("import", str(tmp_path / "web.warc.gz"), "--store", str(tmp_path / "again"))
     assert (back["pages"], back["failed"], back["skipped"]) == (3, 0, {})
     assert contents(str(tmp_path / "again")) == contents(web)
     times = [
@@ -276,11 +281,11 @@ def test_an_archive_passes_the_checks_of_fastwarc_and_warcio(web: str, tmp_path:
     assert "4 records were verified successfully" in done.stdout + report.read_text()
     subprocess.run([sys.executable, "-m", "warcio.cli", "check", str(path)], check=True, capture_output=True)
     with path.open("rb") as file:
-        found = [(each.rec_type, each.rec_headers.protocol) for each in ArchiveIterator(file, check_digests="raise")]
-    assert found == [("warcinfo", "WARC/1.1"), *[("response", "WARC/1.1")] * 3]
+        records = [(each.rec_type, each.rec_headers.protocol) for each in ArchiveIterator(file, check_digests="raise")]
+    assert records == [("warcinfo", "WARC/1.1"), *[("response", "WARC/1.1")] * 3]
 
 
-def test_the_checks_would_notice_a_wrong_digest(web: str, tmp_path: Path) -> None:
+def test_fastwarc_detects_a_wrong_digest(web: str, tmp_path: Path) -> None:
     path = tmp_path / "web.warc.gz"
     gossamer("export", "warc", "--out", str(path), "--store", web)
     path.write_bytes(gzip.decompress(path.read_bytes()).replace(b"home</a>", b"lost</a>"))
@@ -288,8 +293,8 @@ def test_the_checks_would_notice_a_wrong_digest(web: str, tmp_path: Path) -> Non
     assert done.returncode != 0
 
 
-def test_archives_of_others_are_taken_with_redirects_and_errors(tmp_path: Path) -> None:
-    path = put(
+def test_a_foreign_archive_is_imported_with_redirects_and_errors(tmp_path: Path) -> None:
+    path = write_archive(
         tmp_path / "theirs.warc.gz",
         page(1),
         record(response(b"", status="301 Moved", Location="/1"), uri=f"{BASE}old"),
@@ -297,44 +302,44 @@ def test_archives_of_others_are_taken_with_redirects_and_errors(tmp_path: Path) 
         record(response(content_type="image/png"), uri=f"{BASE}logo.png"),
         record(b"", kind="revisit"),
         page(2),
-        packed=True,
+        gzipped=True,
     )
     web = str(tmp_path / "web")
-    done = answer("import", str(path), "--store", web)
+    done = run_json("import", str(path), "--store", web)
     assert {name: done[name] for name in ("pages", "redirects", "errors", "failed")} == {
         "pages": 2, "redirects": 1, "errors": 1, "failed": 0,
     }  # fmt: skip
     assert done["skipped"] == {
-        "its type is not to be parsed: image/png": 1, "a revisit record: its content is in another one": 1,
+        "its media type is not accepted: image/png": 1, "a revisit record: its content is in another one": 1,
     }  # fmt: skip
-    old = answer("page", f"{BASE}old", "--store", web)
+    old = run_json("page", f"{BASE}old", "--store", web)
     assert (old["outcome"], old["outlinks"][0]["url"]) == ("redirected", f"{BASE}1")
-    assert answer("page", f"{BASE}1", "--store", web)["visited_at"] == 1582977600.0
-    assert answer("status", "--store", web)["resources"]["queued"] == 0
+    assert run_json("page", f"{BASE}1", "--store", web)["visited_at"] == 1582977600.0
+    assert run_json("status", "--store", web)["resources"]["queued"] == 0
 
 
-def test_a_broken_archive_is_told_and_the_rest_is_taken(tmp_path: Path) -> None:
-    path = put(tmp_path / "broken.warc", page(1), record(response(), length=7), page(2))
+def test_a_broken_record_is_reported_and_the_rest_is_imported(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "broken.warc", page(1), record(response(), length=7), page(2))
     done = gossamer("import", str(path), "--store", str(tmp_path / "web"))
     assert b"broken.warc, record 2 (https://example.org/): broken record: it does not end where" in done.stderr
     assert set(contents(str(tmp_path / "web"))) == {f"{BASE}1", f"{BASE}2"}
 
 
-def test_the_last_record_of_a_url_counts(tmp_path: Path) -> None:
+def test_the_last_record_of_a_url_is_imported(tmp_path: Path) -> None:
     old, new = (record(response(f"<title>{title}</title>".encode())) for title in ("Old", "New"))
-    path = put(tmp_path / "twice.warc", old, record(response(status="500 Oops")), new)
-    done = answer("import", str(path), "--store", str(tmp_path / "web"))
+    path = write_archive(tmp_path / "twice.warc", old, record(response(status="500 Oops")), new)
+    done = run_json("import", str(path), "--store", str(tmp_path / "web"))
     assert (done["pages"], done["errors"]) == (1, 0)
     assert done["skipped"] == {"there is a later one for the same URL": 2}
-    assert answer("page", BASE, "--store", str(tmp_path / "web"))["title"] == "New"
+    assert run_json("page", BASE, "--store", str(tmp_path / "web"))["title"] == "New"
 
 
-def test_several_places_can_be_given(tmp_path: Path) -> None:
-    paths = [str(put(tmp_path / f"{n}.warc", page(n))) for n in range(3)]
-    assert answer("import", *paths, "--store", str(tmp_path / "web"))["pages"] == 3
+def test_several_archives_are_imported_at_once(tmp_path: Path) -> None:
+    paths = [str(write_archive(tmp_path / f"{n}.warc", page(n))) for n in range(3)]
+    assert run_json("import", *paths, "--store", str(tmp_path / "web"))["pages"] == 3
 
 
-def test_what_is_no_archive_makes_no_web(tmp_path: Path) -> None:
+def test_an_invalid_archive_creates_no_web(tmp_path: Path) -> None:
     (tmp_path / "a.warc").write_bytes(b"nothing of the kind")
     for arguments in ([str(tmp_path / "a.warc")], [str(tmp_path / "nowhere.warc")]):
         done = gossamer("import", *arguments, "--store", str(tmp_path / "web"), code=2)
@@ -343,8 +348,8 @@ def test_what_is_no_archive_makes_no_web(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_an_import_that_is_killed_is_made_good_by_the_next(tmp_path: Path) -> None:
-    path, web = put(tmp_path / "many.warc.gz", *map(page, range(3_000)), packed=True), tmp_path / "web"
+def test_the_next_import_completes_a_killed_one(tmp_path: Path) -> None:
+    path, web = write_archive(tmp_path / "many.warc.gz", *map(page, range(3_000)), gzipped=True), tmp_path / "web"
     importing = subprocess.Popen(
         [sys.executable, "-m", "gossamer", "import", str(path), "--store", str(web)], stderr=subprocess.DEVNULL
     )
@@ -355,8 +360,8 @@ def test_an_import_that_is_killed_is_made_good_by_the_next(tmp_path: Path) -> No
     importing.kill()
     importing.wait()
     assert 256 <= visited(web) < 3_000
-    assert answer("import", str(path), "--store", str(web))["pages"] == 3_000
-    resources = answer("status", "--store", str(web))["resources"]
+    assert run_json("import", str(path), "--store", str(web))["pages"] == 3_000
+    resources = run_json("status", "--store", str(web))["resources"]
     assert (resources["visited"], resources["queued"], resources["leased"]) == (3_000, 0, 0)
 
 
@@ -364,6 +369,6 @@ def visited(web: Path) -> int:
     try:
         store = SqliteStore.open(web, create=False, read_only=True)
     except StoreError:
-        return 0  # not made yet
+        return 0  # not created yet
     with closing(store):
         return store.counts().resources["visited"]

@@ -1,8 +1,8 @@
-"""Faults of the machine: damaged files, a read-only disk, no file handles left, a clock that jumps, processes that die.
+"""Faults of the machine: damaged files, a read-only disk, few file handles, a clock that jumps, killed processes.
 
-Others have files of their own: kills of the crawl (`test_kill`), of the index (`test_index_kill`, `test_indexing`), of
-parsers (`test_parsers`), a full disk (`test_sqlite_full`, `test_control`), a network that goes away
-(`test_hostile_network`), parsers out of memory (`test_hostile_crawl`), a damaged database (`test_understandable`).
+Other files test a killed crawl (`test_kill`), index (`test_index_kill`, `test_indexing`) and parser (`test_parsers`), a
+full disk (`test_sqlite_full`, `test_control`), a failing network (`test_hostile_network`), parsers out of memory
+(`test_hostile_crawl`), and a damaged database (`test_error_messages`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import pytest
 
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from webs.generated import GeneratedWeb, Shape
-from webs.served import Served
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PAGES = 60
-PLENTY = 10_000  # pages: more than a crawl visits in the second in which it is killed
+MANY_PAGES = 10_000  # more than a crawl visits in the second before its kill
 CLOCK = Path(__file__).resolve().parents[1] / "faults"
 
 
@@ -41,14 +41,14 @@ def site() -> Iterator[GeneratedWeb]:
 
 @pytest.fixture(scope="module")
 def sound(site: GeneratedWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A web without a fault; tests damage copies of it."""
+    """Crawl an intact web; tests damage copies of it."""
     store = tmp_path_factory.mktemp("sound") / "web"
     crawl(site.url, store, *FAST)
     return store
 
 
 def sentence(done: subprocess.CompletedProcess[str]) -> str:
-    """What a command says in the end that cannot do its work: one sentence."""
+    """Check that a command failed with one sentence, and return it."""
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     line = done.stderr.strip().splitlines()[-1]
     assert line.startswith("gossamer: "), done.stderr
@@ -81,21 +81,19 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "anchors without positions": ("1/anchors/*.pos", Path.unlink),
     "half of the word table": ("1/words.db", halve),
     "garbage in the word table": ("1/words.db", garble),
-    "no word of where it is": ("current", Path.unlink),
+    "no pointer to the current index": ("current", Path.unlink),
 }
-SEEN_OFTEN = {"garbage in the words", "no positions", "garbage in the word table", "no list of segments"}
+IN_EVERY_RUN = {"garbage in the words", "no positions", "garbage in the word table", "no list of segments"}
 
 
 @pytest.mark.parametrize(
-    "damage", [pytest.param(name, marks=() if name in SEEN_OFTEN else pytest.mark.full) for name in DAMAGES]
+    "damage", [pytest.param(name, marks=() if name in IN_EVERY_RUN else pytest.mark.full) for name in DAMAGES]
 )
-def test_a_damaged_index_is_told_in_a_sentence_and_rebuilding_heals_it(
-    sound: Path, tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_index_is_reported_and_a_rebuild_repairs_it(sound: Path, tmp_path: Path, damage: str) -> None:
     store = tmp_path / "web"
     shutil.copytree(sound, store)
-    pattern, do = DAMAGES[damage]
-    do(first(store / "index", pattern))
+    pattern, damage_file = DAMAGES[damage]
+    damage_file(first(store / "index", pattern))
     search = ("search", "amber basin", "--json", "--store", store)
     assert "gossamer index" in sentence(gossamer(*search))
     healed = gossamer("index", "--rebuild", "--store", store)
@@ -112,11 +110,11 @@ def hits(store: Path) -> list[str]:
 @pytest.mark.parametrize(
     "damage", ["half of the postings", pytest.param("garbage in the word table", marks=pytest.mark.full)]
 )
-def test_a_damaged_index_stops_no_crawl(site: GeneratedWeb, sound: Path, tmp_path: Path, damage: str) -> None:
+def test_a_crawl_continues_with_a_damaged_index(site: GeneratedWeb, sound: Path, tmp_path: Path, damage: str) -> None:
     store = tmp_path / "web"
     shutil.copytree(sound, store)
-    pattern, do = DAMAGES[damage]
-    do(first(store / "index", pattern))
+    pattern, damage_file = DAMAGES[damage]
+    damage_file(first(store / "index", pattern))
     done = gossamer("crawl", site.url, "--store", store, "--revisit", "--all", *FAST)
     assert done.returncode == 0, done.stderr
     assert "The index could not follow" in done.stderr
@@ -127,22 +125,20 @@ def test_a_damaged_index_stops_no_crawl(site: GeneratedWeb, sound: Path, tmp_pat
 # -- a disk that cannot be written -------------------------------------------------------------------------------------
 
 
-def test_a_web_on_a_read_only_disk_can_be_read_and_nothing_else(
-    site: GeneratedWeb, sound: Path, tmp_path: Path
-) -> None:
-    from conftest import not_here  # not above: this file is also run by itself, where there is none
+def test_a_web_on_a_read_only_disk_can_be_read_but_not_written(site: GeneratedWeb, sound: Path, tmp_path: Path) -> None:
+    from conftest import skip_or_fail  # not above, because this file also runs as a script, without conftest
 
     done = subprocess.run(
         ["unshare", "--map-root-user", "--mount", sys.executable, __file__, str(sound), site.url],
         check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     if "unshare" in done.stderr or "mount: " in done.stderr:
-        not_here(f"nothing can be mounted: {done.stderr}")
+        skip_or_fail(f"nothing can be mounted: {done.stderr}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def on_a_read_only_disk(store: Path, url: str) -> None:
-    """Reading works, writing is refused in a sentence."""
+    """Check that reading works and that writing is refused with one sentence."""
     for mount in (["--bind", store, store], ["-o", "remount,ro,bind", store]):
         subprocess.run(["mount", *map(str, mount)], check=True)
     for reading in (("status",), ("page", url), ("search", "amber"), ("report", "broken")):
@@ -160,18 +156,18 @@ def on_a_read_only_disk(store: Path, url: str) -> None:
 def test_a_crawl_with_few_file_handles_visits_everything(site: GeneratedWeb, tmp_path: Path, handles: int) -> None:
     store = tmp_path / "web"
     process = start_crawl(site.url, store, "--delay", 0, "--connections", 100, handles=handles)
-    said = process.communicate(timeout=120)[1]
-    assert process.returncode == 0, said
-    assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)], said
+    stderr = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, stderr
+    assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)], stderr
 
 
 @pytest.mark.parametrize("handles", [12, 20])
-def test_a_crawl_without_enough_file_handles_says_so(site: GeneratedWeb, tmp_path: Path, handles: int) -> None:
+def test_a_crawl_with_too_few_file_handles_reports_it(site: GeneratedWeb, tmp_path: Path, handles: int) -> None:
     process = start_crawl(site.url, tmp_path / "web", *FAST, handles=handles)
-    said = process.communicate(timeout=120)[1]
-    assert process.returncode == 2, said
-    assert "Too many open files" in said
-    assert "Traceback" not in said
+    stderr = process.communicate(timeout=120)[1]
+    assert process.returncode == 2, stderr
+    assert "Too many open files" in stderr
+    assert "Traceback" not in stderr
 
 
 def start_crawl(url: str, store: Path, *arguments: object, handles: int = 1024, **env: str) -> subprocess.Popen[str]:
@@ -186,10 +182,10 @@ def start_crawl(url: str, store: Path, *arguments: object, handles: int = 1024, 
 
 
 @pytest.mark.parametrize("jump", [86_400, -86_400], ids=["a day forward", "a day back"])
-def test_a_clock_that_is_set_while_a_crawl_runs_changes_nothing(tmp_path: Path, jump: int) -> None:
+def test_a_clock_change_during_a_crawl_has_no_effect(tmp_path: Path, jump: int) -> None:
     store, log, clock_set = tmp_path / "web", tmp_path / "log", tmp_path / "clock set"
     links = "".join(f'<a href="/{number}">x</a>' for number in range(1, PAGES))
-    with Served({"/": links, **{f"/{number}": f"<p>{number}" for number in range(1, PAGES)}}) as site:
+    with SiteServer({"/": links, **{f"/{number}": f"<p>{number}" for number in range(1, PAGES)}}) as site:
         started = time.time()
         process = start_crawl(
             site.url, store, "--delay", "0.03", "--no-index", "--log-file", log, PYTHONPATH=str(CLOCK),
@@ -199,38 +195,38 @@ def test_a_clock_that_is_set_while_a_crawl_runs_changes_nothing(tmp_path: Path, 
             time.sleep(0.01)
         jumped = time.time()
         clock_set.touch()
-        said = process.communicate(timeout=100)[1]
+        stderr = process.communicate(timeout=100)[1]
         ended = time.time()
-    assert process.returncode == 0, said
+    assert process.returncode == 0, stderr
     assert ended - started < 60
     assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)]
     assert max(times for (times,) in query(store, "SELECT count(*) FROM visits GROUP BY resource")) == 1
-    # A crawl goes on by the clock that it began with, so its visits do not jump; the end of its log tells the one set.
+    # A crawl keeps the clock of its start, so its visits do not jump; the last line of its log has the changed clock.
     [(first, last)] = query(store, "SELECT min(visited_at), max(visited_at) FROM visits")
     assert started < first < jumped < last < ended
     end = json.loads(log.read_text().splitlines()[-1])
     assert (end["event"], end["at"] - jump) == ("end", pytest.approx(ended, abs=60))
 
 
-def test_a_crawl_goes_on_after_one_whose_clock_was_a_month_ahead(site: GeneratedWeb, tmp_path: Path) -> None:
+def test_a_crawl_continues_after_one_with_a_clock_a_month_ahead(site: GeneratedWeb, tmp_path: Path) -> None:
     month, store, clock_set = 30 * 86_400, tmp_path / "web", tmp_path / "clock set"
     clock_set.touch()
     ahead = start_crawl(
         site.url, store, *FAST, "--no-index", "--max-pages", 10, PYTHONPATH=str(CLOCK), CLOCK_JUMP=str(month),
         CLOCK_SET=str(clock_set),
     )  # fmt: skip
-    said = ahead.communicate(timeout=60)[1]
-    assert ahead.returncode == 0, said
+    stderr = ahead.communicate(timeout=60)[1]
+    assert ahead.returncode == 0, stderr
     summary = crawl(site.url, store, *FAST, "--max-pages", "none", "--no-index")
     assert (summary["pages"], summary["queued"]) == (PAGES - 10, 0)
     visits = query(store, "SELECT visited_at FROM visits ORDER BY id")
     assert [round((at - time.time()) / 86_400) for (at,) in visits] == [30] * 10 + [0] * (PAGES - 10)
 
 
-# -- processes that die ------------------------------------------------------------------------------------------------
+# -- killed processes --------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_is_killed_leaves_a_web_that_the_next_one_serves(sound: Path) -> None:
+def test_a_web_is_served_again_after_its_server_was_killed(sound: Path) -> None:
     for _ in range(2):
         with subprocess.Popen(
             command("serve", "--store", sound, "--port", 0, "--json"), env=environment(), stdin=subprocess.DEVNULL,
@@ -240,23 +236,23 @@ def test_a_server_that_is_killed_leaves_a_web_that_the_next_one_serves(sound: Pa
                 assert server.stdout is not None
                 ready = json.loads(server.stdout.readline())
                 assert ready["control"] is True
-                found = httpx.get(f"{ready['url']}api/search", params={"q": "amber basin"}, timeout=60).json()
-                assert [hit["url"] for hit in found["hits"]] == hits(sound)
+                response = httpx.get(f"{ready['url']}api/search", params={"q": "amber basin"}, timeout=60).json()
+                assert [hit["url"] for hit in response["hits"]] == hits(sound)
             finally:
                 server.kill()
 
 
 @pytest.mark.full
 @pytest.mark.timeout(900)
-def test_whichever_process_of_a_crawl_dies_nothing_is_lost(tmp_path: Path) -> None:
-    """Parser, index, coordinator, in turn, each at a random instant of its life."""
+def test_killed_processes_of_a_crawl_lose_no_page(tmp_path: Path) -> None:
+    """Kill parser, index and coordinator in turn, each at a random instant."""
     chance, store = random.Random(8), tmp_path / "web"
-    with GeneratedWeb(Shape(pages=PLENTY)) as web:
+    with GeneratedWeb(Shape(pages=MANY_PAGES)) as web:
         for kind in ("parser", "index", "crawl") * 4:
             with start_crawl(web.url, store, *FAST, "--revisit", "--all") as process:
-                victim = member(process, kind)
+                victim = wait_for_process(process, kind)
                 time.sleep(chance.uniform(0.0, 1.0))
-                assert is_alive(victim), f"the {kind} was gone before it was killed"
+                assert is_alive(victim), f"the {kind} exited before the kill"
                 victim.kill()
                 process.terminate()
                 process.communicate(timeout=100)
@@ -264,7 +260,7 @@ def test_whichever_process_of_a_crawl_dies_nothing_is_lost(tmp_path: Path) -> No
     assert gossamer("index", "--store", store).returncode == 0
     states = dict(query(store, "SELECT state || ': ' || outcome, count(*) FROM resources GROUP BY 1"))
     assert states.keys() <= {"visited: fetched", "failed: parser crashed"}, states
-    assert sum(states.values()) == PLENTY
+    assert sum(states.values()) == MANY_PAGES
     assert states.get("failed: parser crashed", 0) <= 4
     counted = json.loads(gossamer("status", "--store", store, "--json").stdout)
     assert counted["documents"] == states["visited: fetched"]
@@ -274,18 +270,18 @@ def is_alive(process: psutil.Process) -> bool:
     return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
 
 
-def member(crawl_: subprocess.Popen[str], kind: str) -> psutil.Process:
-    """A process of a crawl: itself, its index or one of its parsers, once it is there."""
+def wait_for_process(crawl_: subprocess.Popen[str], kind: str) -> psutil.Process:
+    """Wait for a process of a crawl and return it: the coordinator, the index or a parser."""
     coordinator = psutil.Process(crawl_.pid)
     if kind == "crawl":
         return coordinator
-    sign = {"parser": "gossamer.parse.parser_process", "index": "gossamer.indexing"}[kind]
+    module = {"parser": "gossamer.parse.parser_process", "index": "gossamer.indexing"}[kind]
     while crawl_.poll() is None:
         for child in coordinator.children():
-            if sign in child.cmdline():
+            if module in child.cmdline():
                 return child
         time.sleep(0.01)
-    raise AssertionError(f"the crawl ended before there was the {kind}")
+    raise AssertionError(f"the crawl ended before its {kind} started")
 
 
 if __name__ == "__main__":

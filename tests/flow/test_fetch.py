@@ -14,7 +14,7 @@ import pytest
 from gossamer.config import FetchSettings
 from gossamer.fetch.response import ROBOTS_BYTES
 from gossamer.model import Outcome, Request, Role
-from helpers.fetch.fetch_loop import Loop
+from helpers.fetch.fetch_loop import FetchLoop
 from hostile import PAGE, WIRE, HostileServer
 
 if TYPE_CHECKING:
@@ -29,26 +29,26 @@ def shared_server() -> Iterator[HostileServer]:
 
 @pytest.fixture
 def server(shared_server: HostileServer) -> HostileServer:
-    """The hostile server, its memory wiped."""
-    shared_server.seen.clear()
+    """Return the hostile server with an empty request log."""
+    shared_server.requests.clear()
     shared_server.connections = 0
     shared_server.robots = "missing"
     return shared_server
 
 
 @pytest.fixture
-def loop(server: HostileServer) -> Iterator[Loop]:
-    """A loop that may talk to the server."""
-    loop = Loop()
+def loop(server: HostileServer) -> Iterator[FetchLoop]:
+    """A loop that may connect to the server."""
+    loop = FetchLoop()
     loop.fetcher.allow_private(server.url())
     yield loop
     loop.close()
 
 
-# -- what comes well -------------------------------------------------------------------------------------------------
+# -- successful responses --------------------------------------------------------------------------------------------
 
 
-def test_a_page_is_fetched(loop: Loop, server: HostileServer) -> None:
+def test_a_page_is_fetched(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("page"))
     assert (fetched.outcome, fetched.reason, fetched.status) == (Outcome.FETCHED, "", 200)
     assert fetched.body == PAGE
@@ -57,28 +57,28 @@ def test_a_page_is_fetched(loop: Loop, server: HostileServer) -> None:
     assert fetched.location == ""
 
 
-def test_the_time_a_transfer_took_is_told(loop: Loop, server: HostileServer) -> None:
+def test_the_duration_of_a_transfer_is_reported(loop: FetchLoop, server: HostileServer) -> None:
     assert 300 <= loop.fetch(server.url("slow?seconds=0.3")).milliseconds < 3000
 
 
-def test_an_answer_without_content_is_an_empty_page(loop: Loop, server: HostileServer) -> None:
+def test_a_response_without_content_is_an_empty_page(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("no-content"))
     assert (fetched.outcome, fetched.status, fetched.body) == (Outcome.FETCHED, 204, b"")
 
 
-def test_interim_answers_are_passed_over(loop: Loop, server: HostileServer) -> None:
+def test_interim_responses_are_skipped(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("interim"))
     assert (fetched.outcome, fetched.headers["content-type"]) == (Outcome.FETCHED, "text/html")
 
 
-def test_a_compressed_body_is_left_as_it_came(loop: Loop, server: HostileServer) -> None:
+def test_a_compressed_body_is_returned_compressed(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("zipped"))
     assert fetched.headers["content-encoding"] == "gzip"
     assert gzip.decompress(fetched.body) == PAGE
 
 
-def test_the_crawler_introduces_itself(server: HostileServer) -> None:
-    loop = Loop(FetchSettings(contact="https://example.org/bot"))
+def test_the_crawler_identifies_itself(server: HostileServer) -> None:
+    loop = FetchLoop(FetchSettings(contact="https://example.org/bot"))
     loop.fetcher.allow_private(server.url())
     headers = json.loads(loop.fetch(server.url("echo")).body)
     loop.close()
@@ -88,44 +88,46 @@ def test_the_crawler_introduces_itself(server: HostileServer) -> None:
     assert headers["accept"].startswith("text/html, application/xhtml+xml, ")
 
 
-def test_a_revisit_asks_only_for_what_changed(loop: Loop, server: HostileServer) -> None:
+def test_a_revisit_sends_a_conditional_request(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("conditional"), etag='"v1"', last_modified="Sun, 06 Nov 1994 08:49:37 GMT")
     assert (fetched.outcome, fetched.reason, fetched.status) == (Outcome.NOT_MODIFIED, "", 304)
-    assert server.seen[0].headers["if-modified-since"] == "Sun, 06 Nov 1994 08:49:37 GMT"
+    assert server.requests[0].headers["if-modified-since"] == "Sun, 06 Nov 1994 08:49:37 GMT"
 
 
-def test_a_condition_does_not_stick_to_the_next_request(loop: Loop, server: HostileServer) -> None:
+def test_a_condition_is_not_sent_with_the_next_request(loop: FetchLoop, server: HostileServer) -> None:
     loop.fetch(server.url("conditional"), etag='"v1"')
     assert loop.fetch(server.url("conditional")).outcome is Outcome.FETCHED
 
 
-def test_a_stored_etag_cannot_smuggle_a_header(loop: Loop, server: HostileServer) -> None:
+def test_a_stored_etag_cannot_smuggle_a_header(loop: FetchLoop, server: HostileServer) -> None:
     loop.fetch(server.url("echo"), etag='"x"\r\nX-Evil: 1')
-    assert not {"if-none-match", "x-evil"} & server.seen[0].headers.keys()
+    assert not {"if-none-match", "x-evil"} & server.requests[0].headers.keys()
 
 
-def test_one_connection_serves_pages_redirects_errors_and_small_refusals(loop: Loop, server: HostileServer) -> None:
+def test_one_connection_serves_pages_redirects_errors_and_small_refusals(
+    loop: FetchLoop, server: HostileServer
+) -> None:
     for path in ("page", "redirect?to=/page", "missing", "typed?of=image/png&bytes=9000", "status?of=500 Oh", "page"):
         loop.fetch(server.url(path))
     assert server.connections == 1
 
 
-def test_many_requests_run_at_a_time(loop: Loop, server: HostileServer) -> None:
+def test_many_requests_run_at_once(loop: FetchLoop, server: HostileServer) -> None:
     started = time.monotonic()
     requests = [Request(id=number, url=server.url(f"slow/{number}?seconds=0.5"), role=Role.PAGE) for number in range(8)]
     assert {fetched.request.id for fetched in loop.fetch_all(*requests)} == set(range(8))
     assert time.monotonic() - started < 3
 
 
-def test_all_behaviours_at_once_come_to_an_end_with_a_reason(loop: Loop, server: HostileServer) -> None:
+def test_all_hostile_behaviours_at_once_end_with_a_reason(loop: FetchLoop, server: HostileServer) -> None:
     names = list(WIRE)
     requests = [Request(id=number, url=server.url(name), role=Role.PAGE) for number, name in enumerate(names)]
-    answers = {names[fetched.request.id]: fetched for fetched in loop.fetch_all(*requests)}
-    assert answers.keys() == set(names)
-    for name, fetched in answers.items():
-        is_well = fetched.outcome in {Outcome.FETCHED, Outcome.REDIRECTED}
-        assert bool(fetched.reason) is not is_well, f"{name}: {fetched}"
-    assert answers["page"].body == PAGE
+    results = {names[fetched.request.id]: fetched for fetched in loop.fetch_all(*requests)}
+    assert results.keys() == set(names)
+    for name, fetched in results.items():
+        succeeded = fetched.outcome in {Outcome.FETCHED, Outcome.REDIRECTED}
+        assert bool(fetched.reason) is not succeeded, f"{name}: {fetched}"
+    assert results["page"].body == PAGE
 
 
 # -- statuses --------------------------------------------------------------------------------------------------------
@@ -145,18 +147,18 @@ def test_all_behaviours_at_once_come_to_an_end_with_a_reason(loop: Loop, server:
         ("false-trailer", Outcome.NOT_FOUND, "404 Not Found"),
     ],
 )
-def test_an_error_status_is_told_and_its_body_is_not_kept(
-    loop: Loop, server: HostileServer, path: str, outcome: Outcome, reason: str
+def test_an_error_status_is_reported_without_its_body(
+    loop: FetchLoop, server: HostileServer, path: str, outcome: Outcome, reason: str
 ) -> None:
     fetched = loop.fetch(server.url(path.replace(" ", "%20")))
     assert (fetched.outcome, fetched.reason, fetched.body) == (outcome, reason, b"")
 
 
-def test_retry_after_is_passed_on(loop: Loop, server: HostileServer) -> None:
+def test_retry_after_is_passed_on(loop: FetchLoop, server: HostileServer) -> None:
     assert loop.fetch(server.url("status?of=503%20Busy&retry=7")).headers["retry-after"] == "7"
 
 
-def test_a_reason_cannot_command_a_terminal(loop: Loop, server: HostileServer) -> None:
+def test_a_reason_contains_no_terminal_escapes(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("escapes"))
     assert fetched.outcome is Outcome.HTTP_ERROR
     assert fetched.reason.startswith("599 [2J ]0;owned long")
@@ -168,28 +170,28 @@ def test_a_reason_cannot_command_a_terminal(loop: Loop, server: HostileServer) -
 
 
 @pytest.mark.parametrize("size", [10, 10_000_000])
-def test_an_unwanted_type_is_refused_without_its_body(loop: Loop, server: HostileServer, size: int) -> None:
+def test_an_unwanted_type_is_refused_without_its_body(loop: FetchLoop, server: HostileServer, size: int) -> None:
     fetched = loop.fetch(server.url(f"typed?of=image/png&bytes={size}"))
     assert (fetched.outcome, fetched.reason, fetched.body) == (Outcome.TYPE, "image/png", b"")
 
 
-def test_an_answer_without_a_type_is_taken(loop: Loop, server: HostileServer) -> None:
+def test_a_response_without_a_type_is_accepted(loop: FetchLoop, server: HostileServer) -> None:
     assert loop.fetch(server.url("typed")).outcome is Outcome.FETCHED
 
 
 @pytest.mark.parametrize("path", ["endless", "endless-chunked"])
-def test_a_body_without_end_is_cut_off(loop: Loop, server: HostileServer, path: str) -> None:
+def test_an_endless_body_is_cut_off(loop: FetchLoop, server: HostileServer, path: str) -> None:
     fetched = loop.fetch(server.url(path))
     assert (fetched.outcome, fetched.reason, fetched.body) == (Outcome.TOO_BIG, "more than 1048576 bytes", b"")
 
 
-def test_a_declared_size_is_believed_at_once(loop: Loop, server: HostileServer) -> None:
+def test_a_declared_size_above_the_limit_is_refused_at_once(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("sized"))
     assert (fetched.outcome, fetched.reason) == (Outcome.TOO_BIG, "100000000 bytes, at most 1048576 are taken")
 
 
 @pytest.mark.parametrize(("size", "outcome"), [(1 << 20, Outcome.FETCHED), ((1 << 20) + 1, Outcome.TOO_BIG)])
-def test_the_limit_is_exact(loop: Loop, server: HostileServer, size: int, outcome: Outcome) -> None:
+def test_the_size_limit_is_exact(loop: FetchLoop, server: HostileServer, size: int, outcome: Outcome) -> None:
     fetched = loop.fetch(server.url(f"sized?bytes={size}"))
     assert fetched.outcome is outcome
     assert len(fetched.body) == (size if outcome is Outcome.FETCHED else 0)
@@ -205,30 +207,30 @@ def test_the_limit_is_exact(loop: Loop, server: HostileServer, size: int, outcom
         ("endless-trailers", "Too large response headers: 308024 > 307200"),
     ],
 )
-def test_a_header_without_end_is_cut_off(loop: Loop, server: HostileServer, path: str, reason: str) -> None:
+def test_an_endless_header_is_cut_off(loop: FetchLoop, server: HostileServer, path: str, reason: str) -> None:
     fetched = loop.fetch(server.url(path))
     assert (fetched.outcome, fetched.reason, fetched.body) == (Outcome.HEADERS_TOO_BIG, reason, b"")
 
 
-def test_a_header_within_the_limit_is_taken(loop: Loop, server: HostileServer) -> None:
+def test_a_header_within_the_limit_is_accepted(loop: FetchLoop, server: HostileServer) -> None:
     assert loop.fetch(server.url("big-headers?count=60")).outcome is Outcome.FETCHED
 
 
 def test_many_large_bodies_do_not_fill_the_memory(server: HostileServer) -> None:
-    size, count = 8 << 20, 60  # 480 MiB if all of them were held at a time
-    loop = Loop(FetchSettings(max_bytes=size))
+    size, count = 8 << 20, 60  # 480 MiB if all were held at once
+    loop = FetchLoop(FetchSettings(max_bytes=size))
     loop.fetcher.allow_private(server.url())
     for number in range(count):
         loop.fetcher.start(Request(id=number, url=server.url(f"sized/{number}?bytes={size}"), role=Role.PAGE))
     arrived = []
     tracemalloc.start()
     while loop.fetcher.active_count:
-        arrived += [(fetched.outcome, len(fetched.body)) for fetched in loop.turn()]
+        arrived += [(fetched.outcome, len(fetched.body)) for fetched in loop.run_once()]
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     loop.close()
     assert arrived == [(Outcome.FETCHED, size)] * count
-    assert peak < 260 << 20  # 60 MiB for all, 64 MiB for eight of them, as much again for those just finished
+    assert peak < 260 << 20  # 60 MiB for all, 64 MiB for eight bodies, as much again for finished ones
 
 
 # -- time ------------------------------------------------------------------------------------------------------------
@@ -244,35 +246,35 @@ def test_many_large_bodies_do_not_fill_the_memory(server: HostileServer) -> None
         ("stall-in-body", Outcome.TOO_SLOW, "less than 100 bytes/s for 1 s"),
     ],
 )
-def test_a_server_that_takes_its_time_is_left(
-    loop: Loop, server: HostileServer, path: str, outcome: Outcome, reason: str
+def test_a_slow_server_is_given_up(
+    loop: FetchLoop, server: HostileServer, path: str, outcome: Outcome, reason: str
 ) -> None:
     fetched = loop.fetch(server.url(path))
     assert (fetched.outcome, fetched.reason, fetched.body) == (outcome, reason, b"")
 
 
-def test_a_transfer_that_goes_on_and_on_is_ended(server: HostileServer) -> None:
-    loop = Loop(FetchSettings(timeout=2.0))
+def test_an_endless_transfer_times_out(server: HostileServer) -> None:
+    loop = FetchLoop(FetchSettings(timeout=2.0))
     loop.fetcher.allow_private(server.url())
     fetched = loop.fetch(server.url("steady"))
     loop.close()
     assert (fetched.outcome, fetched.reason, fetched.body) == (Outcome.TIMEOUT, "not complete within 2 s", b"")
 
 
-def test_a_refusal_by_the_header_stands_though_the_body_never_comes(loop: Loop, server: HostileServer) -> None:
+def test_a_refusal_by_header_holds_when_the_body_stalls(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("stall-in-body?of=image/png"))
     assert (fetched.outcome, fetched.reason) == (Outcome.TYPE, "image/png")
 
 
-def test_a_server_that_does_not_accept_is_left() -> None:
-    with socket.socket() as busy:  # with its backlog full, further connections wait
+def test_a_server_that_accepts_no_connection_times_out() -> None:
+    with socket.socket() as busy:  # further connections wait while its backlog is full
         busy.bind(("127.0.0.1", 0))
         busy.listen(0)
         waiting = [socket.socket() for _ in range(4)]
         for client in waiting:
             client.setblocking(False)
             client.connect_ex(busy.getsockname())
-        loop = Loop()
+        loop = FetchLoop()
         url = f"http://127.0.0.1:{busy.getsockname()[1]}/"
         loop.fetcher.allow_private(url)
         fetched = loop.fetch(url)
@@ -302,24 +304,24 @@ def test_a_server_that_does_not_accept_is_left() -> None:
         ("hang-up", Outcome.CONNECT, "Empty reply from server"),
     ],
 )
-def test_broken_answers_are_told_apart(
-    loop: Loop, server: HostileServer, path: str, outcome: Outcome, reason: str
+def test_broken_responses_have_distinct_reasons(
+    loop: FetchLoop, server: HostileServer, path: str, outcome: Outcome, reason: str
 ) -> None:
     fetched = loop.fetch(server.url(path))
     assert (fetched.outcome, fetched.reason, fetched.body) == (outcome, reason, b"")
 
 
-def test_an_unasked_transfer_coding_is_refused(loop: Loop, server: HostileServer) -> None:
+def test_an_unrequested_transfer_coding_is_refused(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("coded-transfer"))
     assert fetched.outcome is Outcome.BAD_HTTP
     assert "Transfer-Encoding" in fetched.reason
 
 
-def test_a_closed_port_is_a_refused_connection(loop: Loop, server: HostileServer) -> None:
+def test_a_closed_port_is_a_refused_connection(loop: FetchLoop, server: HostileServer) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
-    loop.fetch(server.url("page"))  # nothing of an earlier request may show up in a later one
+    loop.fetch(server.url("page"))  # no part of an earlier result may appear in a later one
     loop.fetcher.allow_private(url)
     fetched = loop.fetch(url)
     assert (fetched.outcome, fetched.reason) == (Outcome.CONNECT, "Connection refused")
@@ -328,7 +330,7 @@ def test_a_closed_port_is_a_refused_connection(loop: Loop, server: HostileServer
 
 
 @pytest.mark.parametrize("url", ["http://nothing.invalid/", "http://not,a,name/"])
-def test_a_name_that_does_not_resolve_is_a_dns_failure(loop: Loop, url: str) -> None:
+def test_a_name_that_does_not_resolve_is_a_dns_failure(loop: FetchLoop, url: str) -> None:
     fetched = loop.fetch(url)
     assert fetched.outcome is Outcome.DNS
     assert fetched.reason
@@ -337,10 +339,10 @@ def test_a_name_that_does_not_resolve_is_a_dns_failure(loop: Loop, url: str) -> 
 # -- redirects -------------------------------------------------------------------------------------------------------
 
 
-def test_a_redirect_is_handed_back_with_its_canonical_target(loop: Loop, server: HostileServer) -> None:
+def test_a_redirect_is_returned_with_its_canonical_target(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("redirect?to=./A/../page%23part"))
     assert (fetched.outcome, fetched.location) == (Outcome.REDIRECTED, server.url("page"))
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -352,7 +354,9 @@ def test_a_redirect_is_handed_back_with_its_canonical_target(loop: Loop, server:
         ("loop", Outcome.REDIRECT_LOOP, "redirects to itself"),
     ],
 )
-def test_a_bad_redirect_is_told(loop: Loop, server: HostileServer, path: str, outcome: Outcome, reason: str) -> None:
+def test_a_bad_redirect_is_reported(
+    loop: FetchLoop, server: HostileServer, path: str, outcome: Outcome, reason: str
+) -> None:
     fetched = loop.fetch(server.url(path))
     assert (fetched.outcome, fetched.reason, fetched.location) == (outcome, reason, "")
 
@@ -360,7 +364,7 @@ def test_a_bad_redirect_is_told(loop: Loop, server: HostileServer, path: str, ou
 # -- robots.txt ------------------------------------------------------------------------------------------------------
 
 
-def test_robots_are_followed_over_five_redirects(loop: Loop, server: HostileServer) -> None:
+def test_robots_are_followed_over_five_redirects(loop: FetchLoop, server: HostileServer) -> None:
     server.robots = "robots-5-hops"
     request = Request(id=7, url=server.url("robots.txt"), role=Role.ROBOTS)
     [fetched] = loop.fetch_all(request)
@@ -368,26 +372,26 @@ def test_robots_are_followed_over_five_redirects(loop: Loop, server: HostileServ
     assert (fetched.request, fetched.body) == (request, b"User-agent: *\nDisallow: /private\n")
 
 
-def test_robots_are_not_followed_over_six_redirects(loop: Loop, server: HostileServer) -> None:
+def test_robots_are_not_followed_over_six_redirects(loop: FetchLoop, server: HostileServer) -> None:
     server.robots = "robots-6-hops"
     fetched = loop.fetch(server.url("robots.txt"), Role.ROBOTS)
     assert (fetched.outcome, fetched.reason) == (Outcome.TOO_MANY_REDIRECTS, "more than 5 redirects")
-    assert (fetched.location, len(server.seen)) == ("", 6)
+    assert (fetched.location, len(server.requests)) == ("", 6)
 
 
-def test_of_huge_robots_the_beginning_is_used(loop: Loop, server: HostileServer) -> None:
+def test_only_the_start_of_huge_robots_is_used(loop: FetchLoop, server: HostileServer) -> None:
     server.robots = "huge-robots"
     fetched = loop.fetch(server.url("robots.txt"), Role.ROBOTS)
     assert (fetched.outcome, fetched.reason, len(fetched.body)) == (Outcome.FETCHED, "", ROBOTS_BYTES)
     assert fetched.body.startswith(b"User-agent: *\nDisallow: /private\n")
 
 
-def test_robots_that_break_off_are_no_robots(loop: Loop, server: HostileServer) -> None:
+def test_truncated_robots_are_a_failure(loop: FetchLoop, server: HostileServer) -> None:
     server.robots = "cut-short"
     assert loop.fetch(server.url("robots.txt"), Role.ROBOTS).outcome is Outcome.BAD_HTTP
 
 
-def test_robots_that_lead_to_another_loopback_port_are_refused(loop: Loop, server: HostileServer) -> None:
+def test_robots_redirected_to_another_loopback_port_are_refused(loop: FetchLoop, server: HostileServer) -> None:
     with HostileServer() as other:
         fetched = loop.fetch(server.url(f"redirect?to={other.url('rules')}"), Role.ROBOTS)
         assert other.connections == 0
@@ -397,31 +401,31 @@ def test_robots_that_lead_to_another_loopback_port_are_refused(loop: Loop, serve
 # -- link checks -----------------------------------------------------------------------------------------------------
 
 
-def test_a_check_asks_with_head(loop: Loop, server: HostileServer) -> None:
+def test_a_check_sends_head(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("typed?of=image/png&bytes=100000"), Role.CHECK)
     assert (fetched.outcome, fetched.status, fetched.body) == (Outcome.CHECKED, 200, b"")
-    assert [seen.method for seen in server.seen] == ["HEAD"]
+    assert [request.method for request in server.requests] == ["HEAD"]
 
 
 @pytest.mark.parametrize("path", ["no-head", "hang-up-head"])
-def test_a_check_asks_with_get_where_head_is_not_understood(loop: Loop, server: HostileServer, path: str) -> None:
+def test_a_check_sends_get_when_head_fails(loop: FetchLoop, server: HostileServer, path: str) -> None:
     fetched = loop.fetch(server.url(path), Role.CHECK)
     assert (fetched.outcome, fetched.status, fetched.body) == (Outcome.CHECKED, 200, b"")
-    assert server.seen[0].method == "HEAD"
-    assert server.seen[-1].method == "GET"
+    assert server.requests[0].method == "HEAD"
+    assert server.requests[-1].method == "GET"
 
 
-def test_a_check_of_a_missing_page_finds_it_missing(loop: Loop, server: HostileServer) -> None:
+def test_a_check_of_a_missing_page_reports_not_found(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("missing"), Role.CHECK)
     assert (fetched.outcome, fetched.reason) == (Outcome.NOT_FOUND, "404 Not Found")
-    assert [seen.method for seen in server.seen] == ["HEAD", "GET"]
+    assert [request.method for request in server.requests] == ["HEAD", "GET"]
 
 
-def test_a_throttled_check_is_not_asked_again(loop: Loop, server: HostileServer) -> None:
+def test_a_throttled_check_is_not_repeated(loop: FetchLoop, server: HostileServer) -> None:
     assert loop.fetch(server.url("status?of=429%20Slow"), Role.CHECK).outcome is Outcome.THROTTLED
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
-def test_a_check_reports_a_redirect(loop: Loop, server: HostileServer) -> None:
+def test_a_check_reports_a_redirect(loop: FetchLoop, server: HostileServer) -> None:
     fetched = loop.fetch(server.url("redirect?to=/page"), Role.CHECK)
     assert (fetched.outcome, fetched.location) == (Outcome.REDIRECTED, server.url("page"))

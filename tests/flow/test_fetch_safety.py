@@ -1,4 +1,4 @@
-"""Whom the fetcher talks to, what it tells them (guard, credentials, proxies, TLS), and what it leaves behind."""
+"""Where the fetcher connects, what it sends (guard, credentials, proxies, TLS), and what it leaves open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from gossamer.config import FetchSettings, HostSettings
 from gossamer.errors import SettingsError
 from gossamer.model import Outcome, Request, Role
-from helpers.fetch.fetch_loop import Loop
+from helpers.fetch.fetch_loop import FetchLoop
 from hostile import PAGE, HostileServer
 
 if TYPE_CHECKING:
@@ -33,17 +33,17 @@ def shared_server() -> Iterator[HostileServer]:
 
 @pytest.fixture
 def server(shared_server: HostileServer) -> HostileServer:
-    """The hostile server, its memory wiped."""
-    shared_server.seen.clear()
+    """Return the hostile server with an empty request log."""
+    shared_server.requests.clear()
     shared_server.connections = 0
     shared_server.robots = "missing"
     return shared_server
 
 
 @pytest.fixture
-def loop(server: HostileServer) -> Iterator[Loop]:
-    """A loop that may talk to the server."""
-    loop = Loop()
+def loop(server: HostileServer) -> Iterator[FetchLoop]:
+    """A loop that may connect to the server."""
+    loop = FetchLoop()
     loop.fetcher.allow_private(server.url())
     yield loop
     loop.close()
@@ -53,9 +53,9 @@ def loop(server: HostileServer) -> Iterator[Loop]:
 
 
 @pytest.fixture
-def guarded() -> Iterator[Loop]:
-    """A loop that may talk to nobody at home."""
-    loop = Loop()
+def guarded() -> Iterator[FetchLoop]:
+    """A loop that may connect to no private address."""
+    loop = FetchLoop()
     yield loop
     loop.close()
 
@@ -75,31 +75,33 @@ def guarded() -> Iterator[Loop]:
         ("0x7f.1", "127.0.0.1 is a loopback address"),
     ],
 )
-def test_private_addresses_are_refused(guarded: Loop, server: HostileServer, host: str, reason: str) -> None:
+def test_private_addresses_are_refused(guarded: FetchLoop, server: HostileServer, host: str, reason: str) -> None:
     fetched = guarded.fetch(f"http://{host}:{server.port}/page")
     assert fetched.outcome is Outcome.ADDRESS
     assert fetched.reason.endswith(reason)
     assert (fetched.status, fetched.address, server.connections) == (0, "", 0)
 
 
-def test_permission_is_for_one_port(loop: Loop) -> None:
+def test_a_private_permission_covers_one_port(loop: FetchLoop) -> None:
     with HostileServer() as other:
         assert loop.fetch(other.url("page")).outcome is Outcome.ADDRESS
         assert other.connections == 0
 
 
-def test_permission_is_for_one_name_even_over_an_open_connection(loop: Loop, server: HostileServer) -> None:
+def test_a_private_permission_covers_one_name_even_over_an_open_connection(
+    loop: FetchLoop, server: HostileServer
+) -> None:
     assert loop.fetch(server.url("page")).outcome is Outcome.FETCHED
     assert loop.fetch(f"http://localhost:{server.port}/page").outcome is Outcome.ADDRESS
     assert loop.fetch(f"http://127.0.0.2:{server.port}/page").outcome is Outcome.ADDRESS
     assert server.connections == 1
 
 
-def test_permission_is_for_one_scheme(loop: Loop, server: HostileServer) -> None:
+def test_a_private_permission_covers_one_scheme(loop: FetchLoop, server: HostileServer) -> None:
     assert loop.fetch(server.url("page").replace("http:", "https:")).outcome is Outcome.ADDRESS
 
 
-def test_a_redirect_to_another_loopback_port_is_refused(loop: Loop, server: HostileServer) -> None:
+def test_a_redirect_to_another_loopback_port_is_refused(loop: FetchLoop, server: HostileServer) -> None:
     with HostileServer() as other:
         redirected = loop.fetch(server.url(f"redirect?to={other.url('page')}"))
         assert (redirected.outcome, redirected.location) == (Outcome.REDIRECTED, other.url("page"))
@@ -107,25 +109,25 @@ def test_a_redirect_to_another_loopback_port_is_refused(loop: Loop, server: Host
         assert other.connections == 0
 
 
-def test_an_allowed_range_may_be_visited(server: HostileServer) -> None:
-    loop = Loop(FetchSettings(allow_private=("127.0.0.0/8",)))
+def test_an_allowed_address_range_is_visited(server: HostileServer) -> None:
+    loop = FetchLoop(FetchSettings(allow_private=("127.0.0.0/8",)))
     outcomes = [loop.fetch(f"http://{host}:{server.port}/page").outcome for host in ("127.0.0.1", "localhost", "[::1]")]
     loop.close()
-    # "localhost" is ::1 too, which is refused: the address that is allowed is used.
+    # "localhost" is also ::1, which is refused: the fetcher uses the allowed address.
     assert outcomes == [Outcome.FETCHED, Outcome.FETCHED, Outcome.ADDRESS]
 
 
-def test_a_bad_range_is_a_settings_error() -> None:
+def test_an_invalid_address_range_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="allow_private"):
-        Loop(FetchSettings(allow_private=("everything",)))
+        FetchLoop(FetchSettings(allow_private=("everything",)))
 
 
 # -- credentials -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def secretive(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
-    """A loop that has secrets for the server."""
+def loop_with_credentials(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[FetchLoop]:
+    """A loop with credentials for the server."""
     monkeypatch.setenv("TEST_PASSWORD", "sesame")
     monkeypatch.setenv("TEST_KEY", "k-1")
     monkeypatch.setenv("TEST_SESSION", "s-1")
@@ -136,72 +138,78 @@ def secretive(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> Iterato
         headers_env={"X-Key": "TEST_KEY"},
         cookies_env={"session": "TEST_SESSION"},
     )
-    loop = Loop(hosts={f"127.0.0.1:{server.port}": host})
+    loop = FetchLoop(hosts={f"127.0.0.1:{server.port}": host})
     loop.fetcher.allow_private(server.url())
     yield loop
     loop.close()
 
 
-def test_a_host_gets_its_credentials_headers_and_cookies(secretive: Loop, server: HostileServer) -> None:
-    headers = json.loads(secretive.fetch(server.url("echo")).body)
+def test_a_host_gets_its_credentials_headers_and_cookies(
+    loop_with_credentials: FetchLoop, server: HostileServer
+) -> None:
+    headers = json.loads(loop_with_credentials.fetch(server.url("echo")).body)
     assert headers["authorization"] == "Basic YWRhOnNlc2FtZQ=="
     assert (headers["x-team"], headers["x-key"], headers["cookie"]) == ("crawl", "k-1", "session=s-1")
     assert headers["accept"] == "text/special"
     assert headers["accept-encoding"] == "gzip, deflate, br, zstd"
 
 
-def test_another_origin_gets_none_of_it_by_a_redirect(secretive: Loop, server: HostileServer) -> None:
+def test_a_redirect_to_another_origin_carries_no_credentials(
+    loop_with_credentials: FetchLoop, server: HostileServer
+) -> None:
     with HostileServer() as other:
-        secretive.fetcher.allow_private(other.url())
-        fetched = secretive.fetch(server.url(f"redirect?to={other.url('echo')}"), Role.ROBOTS)
-        assert "authorization" in server.seen[0].headers
+        loop_with_credentials.fetcher.allow_private(other.url())
+        fetched = loop_with_credentials.fetch(server.url(f"redirect?to={other.url('echo')}"), Role.ROBOTS)
+        assert "authorization" in server.requests[0].headers
         assert not {"authorization", "cookie", "x-key", "x-team"} & json.loads(fetched.body).keys()
 
 
-def test_another_host_gets_none_of_it_from_the_same_handle(secretive: Loop, server: HostileServer) -> None:
-    secretive.fetch(server.url("echo"))
-    secretive.fetcher.allow_private(f"http://localhost:{server.port}/")
-    headers = json.loads(secretive.fetch(f"http://localhost:{server.port}/echo").body)
+def test_a_reused_handle_sends_no_credentials_to_another_host(
+    loop_with_credentials: FetchLoop, server: HostileServer
+) -> None:
+    loop_with_credentials.fetch(server.url("echo"))
+    loop_with_credentials.fetcher.allow_private(f"http://localhost:{server.port}/")
+    headers = json.loads(loop_with_credentials.fetch(f"http://localhost:{server.port}/echo").body)
     assert not {"authorization", "cookie", "x-key", "x-team"} & headers.keys()
 
 
-def test_a_missing_variable_is_told_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_password_variable_is_a_settings_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TEST_PASSWORD", raising=False)
     with pytest.raises(SettingsError, match="TEST_PASSWORD is not set"):
-        Loop(hosts={"example.org": HostSettings(username="ada", password_env="TEST_PASSWORD")})
+        FetchLoop(hosts={"example.org": HostSettings(username="ada", password_env="TEST_PASSWORD")})
 
 
-def test_a_server_that_asks_for_withheld_credentials_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_401_explains_that_credentials_are_sent_over_https_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "k-1")
-    with HostileServer("0.0.0.0") as server:  # an address that is not loopback, yet here
-        loop = Loop(
+    with HostileServer("0.0.0.0") as server:  # an address of this machine that is not loopback
+        loop = FetchLoop(
             FetchSettings(allow_private=("0.0.0.0/8",)),
             {f"0.0.0.0:{server.port}": HostSettings(headers_env={"X-Key": "TEST_KEY"})},
         )
         fetched = loop.fetch(server.url("status?of=401%20Who"))
         loop.close()
-        assert "x-key" not in server.seen[0].headers
+        assert "x-key" not in server.requests[0].headers
     assert fetched.reason == "401 Unauthorized; the credentials of this host are sent over https only"
 
 
 # -- proxies ---------------------------------------------------------------------------------------------------------
 
-PUBLIC = "http://93.184.216.34"  # needs no resolver, and through the proxy it is not reached either
+PUBLIC = "http://93.184.216.34"  # needs no resolver; the proxy answers in its place
 
 
-def proxied(server: HostileServer, *, trust: bool = False, ca_file: str = "") -> Loop:
-    return Loop(FetchSettings(proxy=server.url(), trust_proxy=trust, ca_file=ca_file))
+def proxied(server: HostileServer, *, trust: bool = False, ca_file: str = "") -> FetchLoop:
+    return FetchLoop(FetchSettings(proxy=server.url(), trust_proxy=trust, ca_file=ca_file))
 
 
-def test_the_proxies_of_the_environment_are_not_used(
-    loop: Loop, server: HostileServer, monkeypatch: pytest.MonkeyPatch
+def test_proxies_of_the_environment_are_not_used(
+    loop: FetchLoop, server: HostileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/")
     assert loop.fetch(server.url("page")).outcome is Outcome.FETCHED
 
 
-def test_a_proxy_is_asked_for_public_addresses(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_used_for_public_addresses(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
     loop = proxied(server)
     fetched = loop.fetch(f"{PUBLIC}/page")
@@ -211,7 +219,7 @@ def test_a_proxy_is_asked_for_public_addresses(server: HostileServer, monkeypatc
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "169.254.169.254", "[::1]"])
-def test_a_proxy_is_not_asked_for_private_addresses(server: HostileServer, host: str) -> None:
+def test_a_proxy_is_not_used_for_private_addresses(server: HostileServer, host: str) -> None:
     loop = proxied(server)
     fetched = loop.fetch(f"http://{host}:{server.port}/page")
     loop.close()
@@ -219,15 +227,15 @@ def test_a_proxy_is_not_asked_for_private_addresses(server: HostileServer, host:
     assert server.connections == 0
 
 
-def test_a_proxy_is_not_asked_for_what_robots_redirect_to(server: HostileServer) -> None:
+def test_a_proxy_is_not_used_for_private_redirects_of_robots(server: HostileServer) -> None:
     loop = proxied(server)
     fetched = loop.fetch(f"{PUBLIC}/redirect?to=http://127.0.0.1:1/", Role.ROBOTS)
     loop.close()
     assert (fetched.outcome, fetched.reason) == (Outcome.ADDRESS, "127.0.0.1 is a loopback address")
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
-def test_names_must_resolve_before_a_proxy_is_asked(server: HostileServer) -> None:
+def test_names_must_resolve_before_a_proxy_is_used(server: HostileServer) -> None:
     loop = proxied(server)
     fetched = loop.fetch("http://nothing.invalid/page")
     loop.close()
@@ -244,7 +252,7 @@ def test_a_trusted_proxy_resolves_names_itself(server: HostileServer) -> None:
     assert server.paths() == ["GET http://nothing.invalid/page"]
 
 
-def test_a_seed_is_asked_through_the_proxy_wherever_it_lives(server: HostileServer) -> None:
+def test_an_unresolvable_seed_is_fetched_through_the_proxy(server: HostileServer) -> None:
     loop = proxied(server)
     loop.fetcher.allow_private("http://nothing.invalid/")
     assert loop.fetch("http://nothing.invalid/page").outcome is Outcome.FETCHED
@@ -252,7 +260,7 @@ def test_a_seed_is_asked_through_the_proxy_wherever_it_lives(server: HostileServ
 
 
 def test_a_proxy_that_does_not_answer_is_a_connection_failure() -> None:
-    loop = Loop(FetchSettings(proxy="http://127.0.0.1:9/"))
+    loop = FetchLoop(FetchSettings(proxy="http://127.0.0.1:9/"))
     fetched = loop.fetch(f"{PUBLIC}/page")
     loop.close()
     assert (fetched.outcome, fetched.reason) == (Outcome.CONNECT, "Connection refused")
@@ -263,7 +271,7 @@ def test_a_proxy_that_does_not_answer_is_a_connection_failure() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate of 127.0.0.1 with its key, in one file."""
+    """Create a self-signed certificate of 127.0.0.1 and its key, in one file."""
     home = tmp_path_factory.mktemp("tls")
     command = (
         "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
@@ -283,18 +291,18 @@ def secure_server(certificate: Path) -> Iterator[HostileServer]:
         yield server
 
 
-def test_a_certificate_nobody_vouches_for_is_refused(secure_server: HostileServer) -> None:
-    loop = Loop()
+def test_an_untrusted_certificate_is_refused(secure_server: HostileServer) -> None:
+    loop = FetchLoop()
     loop.fetcher.allow_private(secure_server.url())
     fetched = loop.fetch(secure_server.url("page"))
     loop.close()
     assert fetched.outcome is Outcome.TLS
     assert "self-signed certificate" in fetched.reason
-    assert (fetched.status, secure_server.seen) == (0, [])
+    assert (fetched.status, secure_server.requests) == (0, [])
 
 
-def test_a_certificate_the_user_vouches_for_is_taken(secure_server: HostileServer, certificate: Path) -> None:
-    loop = Loop(FetchSettings(ca_file=str(certificate)))
+def test_a_certificate_that_the_user_trusts_is_accepted(secure_server: HostileServer, certificate: Path) -> None:
+    loop = FetchLoop(FetchSettings(ca_file=str(certificate)))
     loop.fetcher.allow_private(secure_server.url())
     fetched = loop.fetch(secure_server.url("page"))
     loop.close()
@@ -302,7 +310,7 @@ def test_a_certificate_the_user_vouches_for_is_taken(secure_server: HostileServe
 
 
 def test_a_certificate_of_another_host_is_refused(secure_server: HostileServer, certificate: Path) -> None:
-    loop = Loop(FetchSettings(ca_file=str(certificate)))
+    loop = FetchLoop(FetchSettings(ca_file=str(certificate)))
     url = f"https://localhost:{secure_server.port}/page"
     loop.fetcher.allow_private(url)
     fetched = loop.fetch(url)
@@ -314,10 +322,10 @@ def test_a_certificate_of_another_host_is_refused(secure_server: HostileServer, 
 def test_a_server_that_does_not_speak_tls_is_a_tls_failure() -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
         url = f"https://127.0.0.1:{plain.getsockname()[1]}/"
-        loop = Loop()
+        loop = FetchLoop()
         loop.fetcher.allow_private(url)
         loop.fetcher.start(Request(id=1, url=url, role=Role.PAGE))
-        loop.turn()
+        loop.run_once()
         connection, _ = plain.accept()
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         [fetched] = loop.fetch_all()
@@ -329,25 +337,27 @@ def test_a_server_that_does_not_speak_tls_is_a_tls_failure() -> None:
 
 def test_a_missing_ca_file_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="there is no file"):
-        Loop(FetchSettings(ca_file="/nowhere/ca.pem"))
+        FetchLoop(FetchSettings(ca_file="/nowhere/ca.pem"))
 
 
 def test_https_is_tunnelled_through_a_proxy_that_sees_no_secrets(
     secure_server: HostileServer, server: HostileServer, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_KEY", "k-1")
-    loop = Loop(
+    loop = FetchLoop(
         FetchSettings(proxy=server.url(), ca_file=str(certificate)),
         {f"127.0.0.1:{secure_server.port}": HostSettings(headers_env={"X-Key": "TEST_KEY"})},
     )
     loop.fetcher.allow_private(secure_server.url())
-    answers = [loop.fetch(secure_server.url("echo")) for _ in range(2)]  # the second one through the same tunnel
+    results = [loop.fetch(secure_server.url("echo")) for _ in range(2)]  # the second through the same tunnel
     loop.close()
-    for fetched in answers:
-        assert fetched.outcome is Outcome.FETCHED  # by the server's type; the proxy's own answer says image/png
+    for fetched in results:
+        assert (
+            fetched.outcome is Outcome.FETCHED
+        )  # judged by the server's type; the proxy's own response says image/png
         assert json.loads(fetched.body)["x-key"] == "k-1"
     assert server.paths() == [f"CONNECT 127.0.0.1:{secure_server.port}"]
-    assert "x-key" not in server.seen[0].headers
+    assert "x-key" not in server.requests[0].headers
 
 
 def test_a_proxy_that_refuses_a_tunnel_is_a_connection_failure(server: HostileServer, certificate: Path) -> None:
@@ -359,7 +369,7 @@ def test_a_proxy_that_refuses_a_tunnel_is_a_connection_failure(server: HostileSe
     assert fetched.reason == "CONNECT tunnel failed, response 502"
 
 
-# -- leaving nothing behind ------------------------------------------------------------------------------------------
+# -- resources after use ---------------------------------------------------------------------------------------------
 
 
 def open_descriptors() -> set[str]:
@@ -367,39 +377,39 @@ def open_descriptors() -> set[str]:
 
 
 def test_closing_leaves_no_descriptor_open(server: HostileServer) -> None:
-    loop = Loop()  # what is opened once and kept (a resolver's socket, the certificates) shall not count
+    loop = FetchLoop()  # opens what the process keeps (a resolver's socket, the certificates) before the count
     loop.fetcher.allow_private(server.url())
     loop.fetch("http://nothing.invalid/")
     loop.close()
     before = open_descriptors()
-    loop = Loop()
+    loop = FetchLoop()
     loop.fetcher.allow_private(server.url())
     loop.fetch_all(*(Request(id=number, url=server.url(f"slow/{number}"), role=Role.PAGE) for number in range(20)))
     for path in ("stall", "endless", "stall-in-header", "stall-in-body"):
         loop.fetcher.start(Request(id=1, url=server.url(path), role=Role.PAGE))
-    loop.turn()
+    loop.run_once()
     loop.close()
-    time.sleep(0.2)  # the server, in the same process, hangs up too
+    time.sleep(0.2)  # until the server, in this process, closes its connections too
     assert open_descriptors() <= before
 
 
-def test_what_was_cancelled_does_not_come(loop: Loop, server: HostileServer) -> None:
+def test_a_cancelled_request_returns_no_result(loop: FetchLoop, server: HostileServer) -> None:
     for path in ("stall", "steady", "slow", "page"):
         loop.fetcher.start(Request(id=1, url=server.url(path), role=Role.PAGE))
     for _ in range(10):
-        loop.turn()
+        loop.run_once()
     loop.fetcher.cancel_all()
     loop.fetcher.take_results()
     assert loop.fetcher.active_count == 0
     assert not loop.selector.get_map()
     fetched = loop.fetch_all(Request(id=2, url=server.url("page"), role=Role.PAGE))
-    assert [(answer.request.id, answer.outcome) for answer in fetched] == [(2, Outcome.FETCHED)]
+    assert [(result.request.id, result.outcome) for result in fetched] == [(2, Outcome.FETCHED)]
 
 
-def test_child_processes_inherit_no_connection(loop: Loop, server: HostileServer) -> None:
+def test_child_processes_inherit_no_connection(loop: FetchLoop, server: HostileServer) -> None:
     loop.fetcher.start(Request(id=1, url=server.url("stall"), role=Role.PAGE))
     while not loop.selector.get_map():
-        loop.turn()
+        loop.run_once()
     child = subprocess.run(
         ["ls", "-l", "/proc/self/fd"], close_fds=False, check=True, capture_output=True, text=True, timeout=30
     )
@@ -408,12 +418,12 @@ def test_child_processes_inherit_no_connection(loop: Loop, server: HostileServer
     assert not re.search("socket:|eventfd|eventpoll", child.stdout)
 
 
-def test_a_descriptor_that_somebody_left_in_the_selector_is_no_harm(loop: Loop, server: HostileServer) -> None:
-    left = [socket.socket() for _ in range(8)]
-    for careless in left:
-        loop.selector.register(careless, selectors.EVENT_READ, None)
-    for careless in left:
-        os.close(careless.detach())
+def test_a_stale_descriptor_in_the_selector_does_no_harm(loop: FetchLoop, server: HostileServer) -> None:
+    stale = [socket.socket() for _ in range(8)]
+    for each in stale:
+        loop.selector.register(each, selectors.EVENT_READ, None)
+    for each in stale:
+        os.close(each.detach())
     assert loop.fetch(server.url("page")).outcome is Outcome.FETCHED
     for descriptor in list(loop.selector.get_map()):
         loop.selector.unregister(descriptor)

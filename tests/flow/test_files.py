@@ -1,4 +1,4 @@
-"""Pages as files and back, through the real parsers and the real store."""
+"""Export of pages to files and import of files, with the real parsers and the real store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer.model import State
 from gossamer.store.sqlite import SqliteStore
 from gossamer.urls.canonical import url_digest
 from helpers.cli.commands import FAST, crawl
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,13 +50,13 @@ def gossamer(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]
     return done
 
 
-def answer(*arguments: str) -> Any:
+def run_json(*arguments: str) -> Any:
     return json.loads(gossamer(*arguments, "--json").stdout)
 
 
 @pytest.fixture(autouse=True)
 def without_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not what these tests are about, and takes longer than all the rest."""
+    """Switch the index off: most tests do not need it, and it takes longest."""
     monkeypatch.setenv("GOSSAMER_CRAWL_INDEX", "false")
 
 
@@ -71,40 +71,47 @@ def folder(tmp_path: Path) -> Path:
 
 
 def contents(web: Path) -> dict[str, object]:
-    """All that a page in files can carry: what the page is, its bytes, its text, its links, what its header said."""
+    """Return all that files can carry of each page: facts, header values, bytes, text and links."""
     store = SqliteStore.open(web, create=False, read_only=True)
-    found: dict[str, object] = {}
+    pages: dict[str, object] = {}
     for row in store.resources(State.VISITED):
         links = [(link.url, link.kind, link.anchor, link.weight, link.follow) for link in store.outlinks(row.id)]
         facts = (row.title, row.media_type, row.charset, row.status, row.last_modified, row.bytes, row.content_digest)
-        told = (row.noindex, row.nofollow, row.language, row.canonical, row.etag, round(row.visited_at or 0, 1))
-        found[row.url] = (facts, told, store.source(row.id), store.text(row.id), links)
+        header_values = (
+            row.noindex,
+            row.nofollow,
+            row.language,
+            row.canonical,
+            row.etag,
+            round(row.visited_at or 0, 1),
+        )
+        pages[row.url] = (facts, header_values, store.source(row.id), store.text(row.id), links)
     store.close()
-    return found
+    return pages
 
 
 def test_any_folder_becomes_a_web(folder: Path, tmp_path: Path) -> None:
     web = tmp_path / "web"
-    done = answer("import", str(folder), "--base", BASE, "--store", str(web))
+    done = run_json("import", str(folder), "--base", BASE, "--store", str(web))
     assert (done["pages"], done["failed"]) == (4, 0)
     assert sum(done["skipped"].values()) == 2
     pages = contents(web)
     assert set(pages) == {f"{BASE}{name}" for name in ("index.html", "a/b.html", "notes.txt", "no-ending")}
-    page = answer("page", f"{BASE}a/b.html", "--store", str(web))
+    page = run_json("page", f"{BASE}a/b.html", "--store", str(web))
     assert (page["title"], page["charset"], page["last_modified"]) == (
         CYRILLIC, "iso-8859-5", "Sun, 06 Nov 1994 08:49:37 GMT",
     )  # fmt: skip
-    start = answer("page", f"{BASE}index.html", "--store", str(web))
+    start = run_json("page", f"{BASE}index.html", "--store", str(web))
     assert [(link["url"], link["anchor"], link["weight"]) for link in start["outlinks"]] == [
         (f"{BASE}a", "to a", 2),
         (f"{BASE}a/b.html?x=1", "to b", 1),
     ]
 
 
-def test_what_is_exported_comes_back_as_it_was(folder: Path, tmp_path: Path) -> None:
+def test_exported_files_are_imported_unchanged(folder: Path, tmp_path: Path) -> None:
     one, two, three = tmp_path / "one", tmp_path / "two", tmp_path / "three"
     gossamer("import", str(folder), "--base", BASE, "--store", str(one))
-    exported = answer("export", "files", "--out", str(tmp_path / "files"), "--store", str(one))
+    exported = run_json("export", "files", "--out", str(tmp_path / "files"), "--store", str(one))
     assert exported["pages"] == 4
     gossamer("import", str(tmp_path / "files"), "--store", str(two))
     assert contents(two) == contents(one)
@@ -115,26 +122,26 @@ def test_what_is_exported_comes_back_as_it_was(folder: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def crawled(tmp_path: Path) -> Path:
-    """A site that says in its headers what its pages do not say, or say as well."""
-    site: dict[str, str | Answer] = {}
+    """Crawl a site whose headers add to what its pages say, or repeat it."""
+    site: dict[str, str | SiteResponse] = {}
     for path, headers in HEADERS.items():
         canonical = "<link rel=canonical href=/>" if "-by-" in path else ""
-        site[path] = Answer(canonical + LINKED.format(path[1:]), headers={"Content-Type": "text/html", **headers})
+        site[path] = SiteResponse(canonical + LINKED.format(path[1:]), headers={"Content-Type": "text/html", **headers})
     site["/"] = "<title>Start</title>" + "".join(f"<a href={path}>{path}</a>" for path in HEADERS)
-    with Served(site) as server:
+    with SiteServer(site) as server:
         crawl(server.url, tmp_path / "crawled", *FAST, "--no-index")
     return tmp_path / "crawled"
 
 
 @pytest.mark.parametrize(("kind", "name"), [("files", "pages"), ("warc", "web.warc.gz")])
-def test_what_the_headers_of_a_crawl_said_comes_back(kind: str, name: str, crawled: Path, tmp_path: Path) -> None:
-    exported = answer("export", kind, "--out", str(tmp_path / name), "--store", str(crawled))
+def test_headers_of_a_crawl_survive_export_and_import(kind: str, name: str, crawled: Path, tmp_path: Path) -> None:
+    exported = run_json("export", kind, "--out", str(tmp_path / name), "--store", str(crawled))
     assert (exported["pages"], exported["skipped"]) == (len(HEADERS) + 1, {})
     gossamer("import", str(tmp_path / name), "--store", str(tmp_path / "again"))
     assert contents(tmp_path / "again") == contents(crawled)
 
 
-def test_a_page_that_its_header_keeps_out_of_the_index_stays_out(
+def test_a_noindex_header_survives_export_and_import(
     crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GOSSAMER_CRAWL_INDEX")
@@ -142,46 +149,46 @@ def test_a_page_that_its_header_keeps_out_of_the_index_stays_out(
     again = str(tmp_path / "again")
     gossamer("import", str(tmp_path / "pages"), "--store", again)
     gossamer("index", "--store", again)
-    assert answer("search", '"page called german"', "--store", again)["total"] == 1
-    assert answer("search", '"page called hidden"', "--store", again)["total"] == 0
+    assert run_json("search", '"page called german"', "--store", again)["total"] == 1
+    assert run_json("search", '"page called hidden"', "--store", again)["total"] == 0
 
 
-def test_an_import_again_replaces_the_pages(folder: Path, tmp_path: Path) -> None:
+def test_a_second_import_replaces_the_pages(folder: Path, tmp_path: Path) -> None:
     web = tmp_path / "web"
     gossamer("import", str(folder), "--base", BASE, "--store", str(web))
     (folder / "notes.txt").write_bytes(b"other words")
     gossamer("import", str(folder), "--base", BASE, "--store", str(web))
-    page = answer("page", f"{BASE}notes.txt", "--store", str(web), "--text")
+    page = run_json("page", f"{BASE}notes.txt", "--store", str(web), "--text")
     assert page["text"] == [{"field": "text", "text": "other words"}]
-    assert answer("status", "--store", str(web))["resources"]["visited"] == 4
+    assert run_json("status", "--store", str(web))["resources"]["visited"] == 4
 
 
-def test_nothing_that_was_imported_is_left_to_be_fetched(folder: Path, tmp_path: Path) -> None:
+def test_an_import_leaves_no_url_queued(folder: Path, tmp_path: Path) -> None:
     web = tmp_path / "web"
     gossamer("import", str(folder), "--base", BASE, "--store", str(web))
-    resources = answer("status", "--store", str(web))["resources"]
+    resources = run_json("status", "--store", str(web))["resources"]
     assert (resources["queued"], resources["leased"], resources["known"]) == (0, 0, 2)
 
 
-def test_a_host_that_is_being_visited_keeps_its_pages(folder: Path, tmp_path: Path) -> None:
+def test_an_import_skips_a_host_that_a_crawler_holds(folder: Path, tmp_path: Path) -> None:
     web = tmp_path / "web"
     gossamer("import", str(folder), "--base", BASE, "--store", str(web))
     store = SqliteStore.open(web, create=False)
     crawler = store.join("elsewhere", 1)
     store.requeue(time.time())
     assert store.lease(crawler.id, hosts=1, urls=1, held=[], now=time.time())
-    done = answer("import", str(folder), "--base", BASE, "--store", str(web))
+    done = run_json("import", str(folder), "--base", BASE, "--store", str(web))
     assert done["pages"] == 0
     assert done["skipped"]["another crawler is visiting example.org"] == 4
     store.close()
 
 
-def test_many_pages_go_in_batches(tmp_path: Path) -> None:
+def test_many_pages_are_imported_in_batches(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     for number in range(600):
         (folder / f"{number}.html").write_text(f"<title>{number}</title><a href={(number * 7) % 600}.html>next</a>")
-    done = answer("import", str(folder), "--base", BASE, "--store", str(tmp_path / "web"))
+    done = run_json("import", str(folder), "--base", BASE, "--store", str(tmp_path / "web"))
     assert (done["pages"], done["failed"], done["skipped"]) == (600, 0, {})
     store = SqliteStore.open(tmp_path / "web", create=False, read_only=True)
     row = store.resource(url_digest(f"{BASE}7.html"))
@@ -191,7 +198,7 @@ def test_many_pages_go_in_batches(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_export_goes_into_an_empty_directory_only(folder: Path, tmp_path: Path) -> None:
+def test_an_export_needs_an_empty_directory(folder: Path, tmp_path: Path) -> None:
     web = tmp_path / "web"
     gossamer("import", str(folder), "--base", BASE, "--store", str(web))
     done = gossamer("export", "files", "--out", str(folder), "--store", str(web), code=2)
@@ -202,5 +209,5 @@ def test_pages_without_a_source_are_counted(folder: Path, tmp_path: Path) -> Non
     web, toml = tmp_path / "web", tmp_path / "settings.toml"
     toml.write_text("[crawl]\nsource = false\n")
     gossamer("import", str(folder), "--base", BASE, "--store", str(web), "--config", str(toml))
-    done = answer("export", "files", "--out", str(tmp_path / "files"), "--store", str(web))
+    done = run_json("export", "files", "--out", str(tmp_path / "files"), "--store", str(web))
     assert (done["pages"], done["skipped"]) == (0, {"no source stored": 4})

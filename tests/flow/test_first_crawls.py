@@ -1,4 +1,4 @@
-"""Two people start a web at the same moment, each with a seed of their own: nothing of either is lost."""
+"""Two crawls start one web at the same moment, each with its own seed: no page of either is lost."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import time
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import command, environment, query
-from webs.served import Served
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = 12
 LONG = 60
-TIMES = 3  # the two do not always meet at the same point
+ATTEMPTS = 3  # because the two crawls do not always meet at the same point
 
 
 def site(other: str, pages: int = PAGES) -> dict[str, str]:
-    """A chain of pages; each links to its twin on the other site too."""
+    """Return a chain of pages; each also links to its twin on the other site."""
     return {
         f"/{n or ''}": f"<title>{n}</title><a href='/{n + 1}'>next</a> <a href='{other}{n or ''}'>twin</a>"
         for n in range(pages)
     }
 
 
-def crawl_both(first: Served, second: Served, store: Path) -> list[str]:
-    """Start both at once; what each says."""
+def crawl_both(first: SiteServer, second: SiteServer, store: Path) -> list[str]:
+    """Start both crawls at once; return the stderr of each."""
     processes = [start("crawl", served.url, "--store", store, "--no-index") for served in (first, second)]
-    said = [process.communicate(timeout=100)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
-    return said
+    stderr = [process.communicate(timeout=100)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], stderr
+    return stderr
 
 
-def test_two_first_crawls_at_once_visit_all_that_either_asks_for(tmp_path: Path) -> None:
-    for number in range(TIMES):
+def test_two_simultaneous_first_crawls_visit_the_sites_of_both(tmp_path: Path) -> None:
+    for number in range(ATTEMPTS):
         store = tmp_path / str(number)
-        with Served({}) as first, Served({}) as second:
+        with SiteServer({}) as first, SiteServer({}) as second:
             first.pages, second.pages = dict(site(second.url)), dict(site(first.url))
             crawl_both(first, second, store)
             states = query(store, "SELECT state, count(*) FROM resources GROUP BY 1 ORDER BY 1")
@@ -46,18 +46,18 @@ def test_two_first_crawls_at_once_visit_all_that_either_asks_for(tmp_path: Path)
             assert seeds == {first.url, second.url}
 
 
-def test_what_a_running_crawl_judged_before_it_heard_of_another_ones_seed_is_judged_anew(tmp_path: Path) -> None:
-    """Its pages link to the other site, which is out of scope until the other crawl says otherwise."""
-    slowly = ("--delay", "0.05", "--no-index", "--store", tmp_path)
-    with Served({}) as first, Served({}) as second:
+def test_a_running_crawl_admits_links_again_after_another_adds_a_seed(tmp_path: Path) -> None:
+    """The pages link to the other site, which is out of scope until the second crawl adds its seed."""
+    options = ("--delay", "0.05", "--no-index", "--store", tmp_path)
+    with SiteServer({}) as first, SiteServer({}) as second:
         first.pages, second.pages = dict(site(second.url, LONG)), dict(site(first.url, LONG))
-        with start("crawl", first.url, *slowly) as earlier:
+        with start("crawl", first.url, *options) as earlier:
             while len(first.paths()) < 5:
                 time.sleep(0.01)
-            with start("crawl", second.url, *slowly) as later:
-                said = later.communicate(timeout=100)[1]
-            said += earlier.communicate(timeout=100)[1]
-    assert (earlier.returncode, later.returncode) == (0, 0), said
+            with start("crawl", second.url, *options) as later:
+                stderr = later.communicate(timeout=100)[1]
+            stderr += earlier.communicate(timeout=100)[1]
+    assert (earlier.returncode, later.returncode) == (0, 0), stderr
     states = query(tmp_path, "SELECT state, count(*) FROM resources GROUP BY 1 ORDER BY 1")
     assert states == [("gone", 2), ("visited", 2 * LONG)]
 

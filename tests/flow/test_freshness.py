@@ -1,4 +1,4 @@
-"""A web that stays true: visited again, it is what a fresh crawl of the changed site would have made."""
+"""A web that is visited again equals a fresh crawl of the changed site."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gossamer.index.tantivy import TantivyLocation
 from gossamer.wiring import open_searcher, open_store
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from webs import debian
-from webs.changing import Changed, change, copy_of
+from webs.changing import SiteChanges, change, link_tree
 from webs.nginx import Nginx, Site
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 START = "/index.html"
-SHARE = 0.01  # of the pages are changed
+SHARE = 0.01  # of the pages that change
 QUERIES = (
     "spiderling", "ballooning spider", "gossamer thread 3", '"gossamer thread 7"', "intitle:added", "gossamer",
     "accessibility table", "swing focus listener", "certificate store exception", "intitle:stream", "bytebuffer",
@@ -37,62 +37,62 @@ QUERIES = (
 )  # fmt: skip
 
 
-MOST_HITS = 1000
+MAX_HITS = 1000
 FIRST_HITS = 10
 
 
-class Took(NamedTuple):
-    """What a pass took."""
+class PassTime(NamedTuple):
+    """The time of a pass."""
 
-    seconds: float  # by the clock
-    worked: float  # seconds of processor time of all its processes: the same however busy the machine is
+    seconds: float  # wall clock
+    cpu_seconds: float  # of all its processes; does not depend on the load of the machine
 
 
 class Webs(NamedTuple):
-    """A site that was crawled, changed, and crawled afresh."""
+    """A site that was crawled, changed, and crawled into a new web."""
 
     nginx: Nginx
-    before: Path  # the web as it was before the change
-    first: Took
-    fresh: Path  # the web of a fresh crawl after it
-    changed: Changed
+    before: Path  # the web before the change
+    first: PassTime
+    fresh: Path  # the web of a fresh crawl after the change
+    changed: SiteChanges
 
 
 class Revisited(NamedTuple):
-    """The web from before, after a second pass."""
+    """The web from before the change, after a second pass."""
 
     store: Path
-    version: int  # of the store before it
-    took: Took
-    statuses: Counter[int]  # of what was asked
-    graph: int  # version of the store that the links of the graph are of
+    version: int  # of the store before the pass
+    took: PassTime
+    statuses: Counter[int]  # of the responses
+    graph: int  # version of the store from which the graph took its links
 
 
 @pytest.fixture(scope="module")
 def webs(nginx_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webs]:
     tree = debian.find("openjdk-17-doc")
     assert tree is not None
-    place = tmp_path_factory.mktemp("freshness")
-    site = copy_of(tree, place / "site")
+    directory = tmp_path_factory.mktemp("freshness")
+    site = link_tree(tree, directory / "site")
     with Nginx(nginx_binary, {"site": Site(site)}) as nginx:
         url = nginx.url("site", START)
-        working = worked()
-        seconds = crawl(url, place / "before", *FAST)["seconds"]
-        first = Took(seconds, worked() - working)
-        ranks(place / "before")  # so that the graph has to follow too
-        changed = change(site, links_by_path(place / "before"), START, SHARE, 6)
-        crawl(url, place / "fresh", *FAST)
-        yield Webs(nginx, place / "before", first, place / "fresh", changed)
+        cpu_before = children_cpu_seconds()
+        seconds = crawl(url, directory / "before", *FAST)["seconds"]
+        first = PassTime(seconds, children_cpu_seconds() - cpu_before)
+        ranks(directory / "before")  # so that the second pass must update the graph too
+        changed = change(site, links_by_path(directory / "before"), START, SHARE, 6)
+        crawl(url, directory / "fresh", *FAST)
+        yield Webs(nginx, directory / "before", first, directory / "fresh", changed)
 
 
-def worked() -> float:
-    """Processor time of all processes that were started here and have ended, and of theirs."""
+def children_cpu_seconds() -> float:
+    """Return the CPU time of all ended child processes and of their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def links_by_path(store: Path) -> dict[str, set[str]]:
-    """The links between pages, by path."""
+    """Return the links between pages, by path."""
     paths = {
         resource: "/" + url.split("/", 3)[3]
         for resource, url in query(store, "SELECT id, url FROM resources WHERE content_digest <> x''")
@@ -105,7 +105,7 @@ def links_by_path(store: Path) -> dict[str, set[str]]:
 
 
 def pages(store: Path) -> dict[str, tuple[Any, ...]]:
-    """What is stored of every page that is there."""
+    """Return what the store holds of every page with content."""
     rows = query(
         store,
         "SELECT url, role, content_digest, text_digest, title, description, media_type, charset, language, canonical,"
@@ -126,11 +126,11 @@ def links(store: Path) -> Counter[tuple[Any, ...]]:
 
 
 def backlinks(store: Path) -> dict[str, int]:
-    """Of everything that something leads to."""
+    """Return the stored number of backlinks of every linked URL."""
     return dict(query(store, "SELECT url, number FROM backlinks JOIN resources ON id = resource WHERE number <> 0"))
 
 
-def recounted(store: Path) -> dict[str, int]:
+def counted_backlinks(store: Path) -> dict[str, int]:
     return dict(
         query(
             store,
@@ -141,51 +141,51 @@ def recounted(store: Path) -> dict[str, int]:
 
 
 def assert_equal(store: Path, fresh: Path) -> None:
-    """The store and what is derived from it are as a fresh crawl makes them."""
+    """Check that the store and everything derived from it equal those of a fresh crawl."""
     assert pages(store) == pages(fresh)
     assert links(store) == links(fresh)
-    assert backlinks(store) == backlinks(fresh) == recounted(store)
+    assert backlinks(store) == backlinks(fresh) == counted_backlinks(store)
     gone = "SELECT url FROM resources WHERE state = 'gone'"
     assert set(query(store, gone)) >= set(query(fresh, gone))
     assert query(store, f"SELECT count(*) FROM ({gone} AND (content_digest <> x'' OR outlinks > 0))") == [(0,)]
     assert query(store, "SELECT count(*) FROM resources WHERE state IN ('queued', 'leased', 'failed')") == [(0,)]
     assert ranks(store) == pytest.approx(ranks(fresh), rel=1e-6)
-    assert found_by(store) == found_by(fresh)
+    assert hits_by_query(store) == hits_by_query(fresh)
     assert anchor_terms(store) == anchor_terms(fresh)
     assert first_hits(store) == first_hits(fresh)
 
 
 def first_hits(store: Path) -> dict[str, list[str]]:
-    """The first page of answers, in order."""
+    """Return the first hits of every query, in order."""
     with closing(open_store(str(store), read_only=True)) as web, closing(open_searcher(web, str(store))) as searcher:
         return {words: [hit.url for hit in searcher.search(words, limit=FIRST_HITS).hits] for words in QUERIES}
 
 
 def anchor_terms(store: Path) -> dict[str, set[str]]:
-    """What the index holds of the anchor texts of every page: their terms."""
+    """Return the anchor terms that the index holds of every page."""
     urls = dict(query(store, "SELECT id, url FROM resources"))
     index = tantivy.Index.open(str(TantivyLocation(store / "index").require_current() / "anchors"))
-    searcher, found = index.searcher(), defaultdict[str, set[str]](set)
+    searcher, terms = index.searcher(), defaultdict[str, set[str]](set)
     for term, number in searcher.terms_with_prefix("text", ""):
-        calling = tantivy.Query.term_query(index.schema, "text", term, index_option="basic")
-        where = [address for _, address in searcher.search(calling, limit=number, count=False).hits]
+        matching = tantivy.Query.term_query(index.schema, "text", term, index_option="basic")
+        where = [address for _, address in searcher.search(matching, limit=number, count=False).hits]
         for target in searcher.fast_field_values("id", where):
-            found[urls[target]].add(term)
-    return found
+            terms[urls[target]].add(term)
+    return terms
 
 
-def found_by(store: Path) -> dict[str, tuple[int, set[str]]]:
-    """What a search finds, for words of titles, changed texts and anchors: how many, and if not too many, which."""
+def hits_by_query(store: Path) -> dict[str, tuple[int, set[str]]]:
+    """Return per query the number of hits and, unless there are too many, their URLs."""
     with closing(open_store(str(store), read_only=True)) as web, closing(open_searcher(web, str(store))) as searcher:
-        answers = {words: searcher.search(words, limit=MOST_HITS) for words in QUERIES}
+        results = {words: searcher.search(words, limit=MAX_HITS) for words in QUERIES}
         return {
-            words: (answer.total, {hit.url for hit in answer.hits} if answer.total <= MOST_HITS else set())
-            for words, answer in answers.items()
+            words: (result.total, {hit.url for hit in result.hits} if result.total <= MAX_HITS else set())
+            for words, result in results.items()
         }
 
 
 def ranks(store: Path) -> dict[str, float]:
-    """PageRank by URL, brought up to date first."""
+    """Update the ranks and return PageRank by URL."""
     done = gossamer("rank", "--only", "depth", "--store", store)
     assert done.returncode == 0, done.stderr
     return dict(query(store, "SELECT url, pagerank FROM ranks JOIN resources ON id = resource"))
@@ -195,55 +195,55 @@ def ranks(store: Path) -> dict[str, float]:
 def revisited(webs: Webs, tmp_path_factory: pytest.TempPathFactory) -> Revisited:
     store = shutil.copytree(webs.before, tmp_path_factory.mktemp("revisited") / "web")
     version = query(store, "SELECT value FROM meta WHERE key = 'version'")[0][0]
-    asked = len(webs.nginx.asked())
-    working = worked()
+    requests_before = len(webs.nginx.requests())
+    cpu_before = children_cpu_seconds()
     done = gossamer("crawl", "--store", store, "--revisit", "--all", "--json", *FAST)
     assert done.returncode == 0, done.stderr
-    took = Took(json.loads(done.stdout)["seconds"], worked() - working)
-    statuses = Counter(each.status for each in webs.nginx.asked()[asked:] if each.path != "/robots.txt")
+    took = PassTime(json.loads(done.stdout)["seconds"], children_cpu_seconds() - cpu_before)
+    statuses = Counter(each.status for each in webs.nginx.requests()[requests_before:] if each.path != "/robots.txt")
     graph = load_manifest(store / "graph" / "bonds.json")
     assert graph is not None
     return Revisited(store, version, took, statuses, graph.version)
 
 
-def test_a_second_pass_asks_only_for_what_changed(webs: Webs, revisited: Revisited) -> None:
+def test_a_second_pass_downloads_only_changed_pages(webs: Webs, revisited: Revisited) -> None:
     statuses = revisited.statuses
     print(f"{dict(statuses)}; {webs.changed.bodies} pages changed or added")
-    # What is refused for its type has no content that could be asked for with a condition.
+    # A resource refused for its type has no stored content, so its request has no condition.
     [(refused,)] = query(revisited.store, "SELECT count(*) FROM resources WHERE state = 'refused'")
     assert statuses[200] == webs.changed.bodies + refused
     assert statuses[304] > 90 * webs.changed.bodies
 
 
-def test_a_second_pass_takes_a_quarter_of_the_first_ones_work(webs: Webs, revisited: Revisited) -> None:
+def test_a_second_pass_takes_a_quarter_of_the_first_ones_cpu_time(webs: Webs, revisited: Revisited) -> None:
     print(f"first pass {webs.first}, second {revisited.took}")
-    assert revisited.took.worked <= webs.first.worked / 4
+    assert revisited.took.cpu_seconds <= webs.first.cpu_seconds / 4
 
 
-@pytest.mark.full  # alone on the machine: by the clock
-def test_a_second_pass_takes_a_quarter_of_the_first_ones_time(webs: Webs, revisited: Revisited) -> None:
+@pytest.mark.full  # measures wall time, so it must run alone on the machine
+def test_a_second_pass_takes_a_quarter_of_the_first_ones_wall_time(webs: Webs, revisited: Revisited) -> None:
     assert revisited.took.seconds <= webs.first.seconds / 4
 
 
-def test_the_links_of_the_graph_follow_a_second_pass(revisited: Revisited) -> None:
+def test_a_second_pass_updates_the_links_of_the_graph(revisited: Revisited) -> None:
     assert [(revisited.graph,)] == query(revisited.store, "SELECT value FROM meta WHERE key = 'version'")
 
 
-def test_a_second_pass_ends_like_a_fresh_crawl(webs: Webs, revisited: Revisited) -> None:
+def test_a_second_pass_equals_a_fresh_crawl(webs: Webs, revisited: Revisited) -> None:
     assert_equal(revisited.store, webs.fresh)
 
 
-def test_a_second_pass_indexes_and_links_anew_only_what_changed(webs: Webs, revisited: Revisited) -> None:
+def test_a_second_pass_indexes_and_relinks_only_changed_pages(webs: Webs, revisited: Revisited) -> None:
     store, changed = revisited.store, webs.changed
     newer = {url for (url,) in query(store, "SELECT url FROM resources WHERE version > ?", revisited.version)}
     expected = {*changed.texts, *changed.linked, *changed.unlinked, *changed.removed, *changed.added}
     assert newer == {webs.nginx.url("site", path) for path in expected}
     relinked = {url for (url,) in query(store, "SELECT url FROM relinked JOIN resources ON id = target")}
-    assert relinked == touched(webs.before, store)
+    assert relinked == targets_with_changed_bonds(webs.before, store)
 
 
-def touched(before: Path, after: Path) -> set[str]:
-    """The targets whose bonds differ, but for those of pages that are new."""
+def targets_with_changed_bonds(before: Path, after: Path) -> set[str]:
+    """Return the targets whose bonds differ, leaving out bonds of new pages."""
 
     def bonds(store: Path) -> Counter[tuple[Any, ...]]:
         return Counter({row[:1] + row[2:]: number for row, number in links(store).items() if "/added-" not in row[0]})
@@ -253,11 +253,11 @@ def touched(before: Path, after: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.full)])
-def test_a_second_pass_killed_again_and_again_ends_like_a_fresh_crawl(webs: Webs, tmp_path: Path, kills: int) -> None:
+def test_a_second_pass_killed_repeatedly_equals_a_fresh_crawl(webs: Webs, tmp_path: Path, kills: int) -> None:
     store = shutil.copytree(webs.before, tmp_path / "web")
     chance = random.Random(kills)
     killed = 0
-    while killed < kills:  # a pass that came to its end is followed by another one
+    while killed < kills:  # after a pass that was not killed in time comes another
         again = [] if has_work(store) else ["--revisit", "--all"]
         killed += kill_after(chance.uniform(0.3, 0.5 + webs.first.seconds / 15), store, *again)
     done = gossamer("crawl", "--store", store, *([] if has_work(store) else ["--revisit", "--all"]), *FAST)
@@ -272,7 +272,7 @@ def has_work(store: Path) -> bool:
 
 
 def kill_after(seconds: float, store: Path, *arguments: str) -> bool:
-    """Start a crawl and kill it, unless it has come to its end by then."""
+    """Start a crawl and kill it after some seconds; return whether it was still running."""
     process = subprocess.Popen(
         command("crawl", "--store", store, "--quiet", *arguments, *FAST), env=environment(), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""`gossamer go` crawls and serves at once: results are seen as they arrive, and Ctrl-C ends it all."""
+"""`gossamer go` crawls and serves at once: results appear as they arrive, and Ctrl-C ends both."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ import httpx
 import psutil
 
 from helpers.cli.commands import command, environment
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-def slow_site(pages: int) -> dict[str, str | Answer]:
-    """A chain of pages that takes some seconds to visit."""
+def slow_site(pages: int) -> dict[str, str | SiteResponse]:
+    """Return a chain of pages that takes some seconds to visit."""
     html = '<html lang="en"><title>Page {}</title><p>gossamer number {}</p><a href="/{}">on</a>'
-    chain = {f"/{n}": Answer(html.format(n, n, n + 1), seconds=0.1) for n in range(1, pages)}
-    return {"/": Answer(html.format(0, 0, 1)), **chain}
+    chain = {f"/{n}": SiteResponse(html.format(n, n, n + 1), seconds=0.1) for n in range(1, pages)}
+    return {"/": SiteResponse(html.format(0, 0, 1)), **chain}
 
 
 @contextmanager
-def going(url: str, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command, and where its web app is."""
+def run_go(url: str, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run the command; yield its process and the URL of its web app."""
     process = subprocess.Popen(
         command("go", url, "--store", store, "--port", 0, "--quiet"), stderr=subprocess.PIPE, text=True,
         env=environment({"GOSSAMER_TOKEN": "t"}), stdin=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         assert process.stderr is not None
-        told = next(line for line in process.stderr if line.startswith("See what is found: "))
-        yield process, told.split()[-1]
+        line = next(line for line in process.stderr if line.startswith("See the results: "))
+        yield process, line.split()[-1]
     finally:
         process.kill()
         process.wait()
@@ -44,10 +44,10 @@ def going(url: str, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.stderr.close()
 
 
-def found(app: str) -> int:
-    """Pages that a search finds now; 0 as long as there is no index."""
-    answer = httpx.get(f"{app}api/search?q=gossamer", timeout=60)
-    return int(answer.json()["total"]) if answer.status_code == 200 else 0
+def hit_count(app: str) -> int:
+    """Return the number of pages that a search finds now; 0 while there is no index."""
+    response = httpx.get(f"{app}api/search?q=gossamer", timeout=60)
+    return int(response.json()["total"]) if response.status_code == 200 else 0
 
 
 def until(condition: object, seconds: float = 60) -> None:
@@ -57,9 +57,9 @@ def until(condition: object, seconds: float = 60) -> None:
         time.sleep(0.2)
 
 
-def test_results_are_seen_while_the_crawl_runs_and_ctrl_c_ends_crawl_and_web_app(tmp_path: Path) -> None:
-    with Served(slow_site(3_000)) as site, going(site.url, tmp_path / "web") as (process, app):
-        until(lambda: found(app) > 3)
+def test_results_appear_during_the_crawl_and_ctrl_c_ends_crawl_and_web_app(tmp_path: Path) -> None:
+    with SiteServer(slow_site(3_000)) as site, run_go(site.url, tmp_path / "web") as (process, app):
+        until(lambda: hit_count(app) > 3)
         assert httpx.get(f"{app}api/status", timeout=60).json()["crawlers"][0]["state"] == "running"
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
@@ -68,13 +68,13 @@ def test_results_are_seen_while_the_crawl_runs_and_ctrl_c_ends_crawl_and_web_app
         assert alive == []
 
 
-def test_it_ranks_at_the_end_and_goes_on_serving_until_ctrl_c(tmp_path: Path) -> None:
-    with Served(slow_site(8)) as site, going(site.url, tmp_path / "web") as (process, app):
+def test_go_ranks_after_the_crawl_and_serves_until_ctrl_c(tmp_path: Path) -> None:
+    with SiteServer(slow_site(8)) as site, run_go(site.url, tmp_path / "web") as (process, app):
         assert process.stderr is not None
-        said = next(line for line in process.stderr if line.startswith("Ranked "))
-        assert said == "Ranked 8 pages by 7 links.\n"
+        line = next(line for line in process.stderr if line.startswith("Ranked "))
+        assert line == "Ranked 8 pages by 7 links.\n"
         assert next(process.stderr).startswith("Ctrl-C ends the web app")
-        assert found(app) == 8
+        assert hit_count(app) == 8
         assert httpx.get(f"{app}api/graph?level=pages", timeout=60).json()["known"]["nodes"] == 8
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0

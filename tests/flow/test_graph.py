@@ -1,4 +1,4 @@
-"""The link graph of a real crawl, beside what other people's code says of the same links read with plain SQL."""
+"""The link graph of a real crawl, compared with other libraries on the same links, read with plain SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from gossamer.graph.ranking.algorithms import load_pagerank
+from gossamer.graph.ranking.pagerank import load_pagerank
 from helpers.cli.commands import FAST, command, gossamer, query
 from webs import debian
 
@@ -57,14 +57,14 @@ def web(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFactory) -> 
     return Web(store)
 
 
-def near(found: dict[int, float], expected: dict[int, float]) -> None:
-    """Equal to 1e-6, page by page."""
-    assert found.keys() == expected.keys()
-    worst = max(found, key=lambda page: abs(found[page] - expected[page]))
-    assert found[worst] == pytest.approx(expected[worst], abs=1e-6)
+def assert_close(actual: dict[int, float], expected: dict[int, float]) -> None:
+    """Check that both agree within 1e-6 for every page."""
+    assert actual.keys() == expected.keys()
+    worst = max(actual, key=lambda page: abs(actual[page] - expected[page]))
+    assert actual[worst] == pytest.approx(expected[worst], abs=1e-6)
 
 
-def test_the_graph_is_all_followed_hyperlinks_between_visited_pages(web: Web) -> None:
+def test_the_graph_has_all_followed_hyperlinks_between_visited_pages(web: Web) -> None:
     assert web.ranks("indegree") == dict(web.graph.in_degree())
     assert web.ranks("outdegree") == dict(web.graph.out_degree())
     assert web.ranks("in_weight") == dict(web.graph.in_degree(weight="weight"))
@@ -72,11 +72,11 @@ def test_the_graph_is_all_followed_hyperlinks_between_visited_pages(web: Web) ->
     assert len(web.graph) > 11_000
 
 
-def test_pagerank_is_that_of_networkx(web: Web) -> None:
-    near(web.ranks("pagerank"), nx.pagerank(web.graph, weight=None, tol=1e-12, max_iter=500))
+def test_pagerank_equals_that_of_networkx(web: Web) -> None:
+    assert_close(web.ranks("pagerank"), nx.pagerank(web.graph, weight=None, tol=1e-12, max_iter=500))
 
 
-def test_pagerank_is_that_of_a_plain_power_iteration(web: Web) -> None:
+def test_pagerank_equals_that_of_a_plain_power_iteration(web: Web) -> None:
     pages = list(web.graph)
     targets = {page: list(web.graph[page]) for page in pages}
     values = dict.fromkeys(pages, 1 / len(pages))
@@ -89,34 +89,34 @@ def test_pagerank_is_that_of_a_plain_power_iteration(web: Web) -> None:
             for target in targets[page]:
                 given[target] += value / len(targets[page])
         values = {page: (0.15 + 0.85 * lost) / len(pages) + 0.85 * got for page, got in given.items()}
-    near(web.ranks("pagerank"), values)
+    assert_close(web.ranks("pagerank"), values)
 
 
-def test_hubs_and_authorities_are_those_of_networkx(web: Web) -> None:
+def test_hubs_and_authorities_equal_those_of_networkx(web: Web) -> None:
     plain = nx.DiGraph(web.graph.edges)
     plain.add_nodes_from(web.graph)
     hubs, authorities = nx.hits(plain, max_iter=1000, tol=1e-14)
-    near(web.ranks("hub"), hubs)
-    near(web.ranks("authority"), authorities)
+    assert_close(web.ranks("hub"), hubs)
+    assert_close(web.ranks("authority"), authorities)
 
 
-def test_strong_components_are_those_of_networkx(web: Web) -> None:
-    found: dict[int, set[int]] = {}
+def test_strong_components_equal_those_of_networkx(web: Web) -> None:
+    components: dict[int, set[int]] = {}
     for page, component in web.ranks("component").items():
-        found.setdefault(component, set()).add(page)
+        components.setdefault(component, set()).add(page)
     expected = [set(each) for each in nx.strongly_connected_components(web.graph)]
-    assert sorted(map(sorted, found.values())) == sorted(map(sorted, expected))
-    assert [len(found[i]) for i in range(len(found))] == sorted(map(len, expected), reverse=True)
+    assert sorted(map(sorted, components.values())) == sorted(map(sorted, expected))
+    assert [len(components[i]) for i in range(len(components))] == sorted(map(len, expected), reverse=True)
 
 
-def test_the_bow_tie_is_what_is_reached_from_the_biggest_component(web: Web) -> None:
+def test_the_bow_tie_follows_the_reach_of_the_biggest_component(web: Web) -> None:
     core = max(nx.strongly_connected_components(web.graph), key=len)
     page = next(iter(core))
     forth, back = nx.descendants(web.graph, page), nx.ancestors(web.graph, page)
-    found = web.ranks("bowtie")
-    assert {one for one, part in found.items() if part == "core"} == core
-    assert {one for one, part in found.items() if part == "out"} == forth - core - {page}
-    assert {one for one, part in found.items() if part == "in"} == back - core - {page}
+    parts = web.ranks("bowtie")
+    assert {one for one, part in parts.items() if part == "core"} == core
+    assert {one for one, part in parts.items() if part == "out"} == forth - core - {page}
+    assert {one for one, part in parts.items() if part == "in"} == back - core - {page}
 
 
 def test_depth_is_the_number_of_clicks_from_the_nearest_seed(web: Web) -> None:
@@ -126,10 +126,10 @@ def test_depth_is_the_number_of_clicks_from_the_nearest_seed(web: Web) -> None:
 
 
 def test_harmonic_centrality_is_exact_at_this_size(web: Web) -> None:
-    found = web.ranks("harmonic")
-    some = random.Random(4).sample(sorted(found), 20)
+    centralities = web.ranks("harmonic")
+    some = random.Random(4).sample(sorted(centralities), 20)
     expected = nx.harmonic_centrality(web.graph, nbunch=some)
-    assert {page: found[page] for page in some} == pytest.approx(expected, rel=1e-9)
+    assert {page: centralities[page] for page in some} == pytest.approx(expected, rel=1e-9)
 
 
 def test_cores_and_communities_are_as_good_as_those_of_igraph(web: Web) -> None:
@@ -140,15 +140,15 @@ def test_cores_and_communities_are_as_good_as_those_of_igraph(web: Web) -> None:
     other = igraph.Graph(n=len(pages), edges=list(edges))
     core, community = web.ranks("core"), web.ranks("community")
     assert [core[page] for page in pages] == other.coreness()
-    random.seed(1)  # igraph asks Python for its random numbers
+    random.seed(1)  # igraph takes its random numbers from Python
     leiden = other.community_leiden(objective_function="modularity", weights=weights, n_iterations=-1)
-    found = other.modularity([community[page] for page in pages], weights=weights)
-    assert found >= 0.98 * other.modularity(leiden.membership, weights=weights)
+    modularity = other.modularity([community[page] for page in pages], weights=weights)
+    assert modularity >= 0.98 * other.modularity(leiden.membership, weights=weights)
     (facts,) = query(web.store, "SELECT facts FROM rankings")[0]
-    assert json.loads(facts)["modularity"] == pytest.approx(found, abs=1e-9)
+    assert json.loads(facts)["modularity"] == pytest.approx(modularity, abs=1e-9)
 
 
-def test_search_finds_the_scores_by_docid(web: Web) -> None:
+def test_search_reads_the_scores_by_page_id(web: Web) -> None:
     scores = load_pagerank(web.store / "graph")
     assert scores is not None
     expected = np.zeros(len(scores), np.float32)
@@ -158,8 +158,8 @@ def test_search_finds_the_scores_by_docid(web: Web) -> None:
     assert (min(web.ranks("score").values()), max(web.ranks("score").values())) == (0, 100)
 
 
-def test_ranking_again_after_a_change_reads_only_the_change(web: Web, tmp_path: Path) -> None:
-    """Two pages lose their links behind the store's back: only the one that is told as changed is read again."""
+def test_a_second_ranking_reads_only_changed_pages(web: Web, tmp_path: Path) -> None:
+    """Two pages lose their links behind the store's back; only the page marked as changed is read again."""
     copy = tmp_path / "web"
     copy.mkdir()
     first, second = sorted(degrees := web.ranks("outdegree"), key=degrees.__getitem__)[-2:]
@@ -177,7 +177,7 @@ def test_ranking_again_after_a_change_reads_only_the_change(web: Web, tmp_path: 
     assert now[second] == degrees[second] > 0
 
 
-def test_a_rank_that_is_killed_changes_nothing_and_the_next_one_is_right(web: Web, tmp_path: Path) -> None:
+def test_a_killed_ranking_changes_nothing_and_the_next_one_is_right(web: Web, tmp_path: Path) -> None:
     copy = tmp_path / "web"
     copy.mkdir()
     with closing(sqlite3.connect(web.store / "web.db")) as old, closing(sqlite3.connect(copy / "web.db")) as new:
@@ -201,7 +201,7 @@ def test_a_rank_that_is_killed_changes_nothing_and_the_next_one_is_right(web: We
     assert len([path for path in (copy / "graph").iterdir() if path.is_dir()]) == 3, "no leftovers"
 
 
-def test_two_at_once_are_no_trouble(web: Web, tmp_path: Path) -> None:
+def test_two_rankings_at_once_succeed(web: Web, tmp_path: Path) -> None:
     copy = tmp_path / "web"
     copy.mkdir()
     with closing(sqlite3.connect(web.store / "web.db")) as old, closing(sqlite3.connect(copy / "web.db")) as new:
@@ -213,6 +213,6 @@ def test_two_at_once_are_no_trouble(web: Web, tmp_path: Path) -> None:
         for one in ("hits", "depth")
     ]
     for process in both:
-        _, complaints = process.communicate(timeout=120)
-        assert process.returncode == 0, complaints
+        _, stderr = process.communicate(timeout=120)
+        assert process.returncode == 0, stderr
     assert dict(query(copy, "SELECT resource, pagerank FROM ranks")) == web.ranks("pagerank")

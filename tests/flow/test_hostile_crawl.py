@@ -1,5 +1,7 @@
-"""A crawl of the hostile web (`tests/hostile`), with the real command: every case leaves its reason, nothing gets out
-of hand, and what a page or a server wrote reaches no terminal as it was."""
+"""A crawl of the hostile web (`tests/hostile`) with the real command.
+
+Every case leaves its reason, time and memory stay bounded, and hostile text reaches no terminal unescaped.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from gossamer.urls.canonical import canonicalize
-from helpers.cli.commands import Memory, command, environment, gossamer, query
+from helpers.cli.commands import PeakMemory, command, environment, gossamer, query
 from hostile.cases import CASES, DEPTH, MEMORY, SECONDS, Case
 from hostile.world import World
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOOK = Path(__file__).resolve().parents[1] / "hostile" / "hook"
-MOST_MEMORY = 1000 << 20  # PSS of coordinator, three parsers of 320 MiB at most, and index together
+MAX_MEMORY = 1000 << 20  # bytes: PSS of coordinator, index and three parsers of at most 320 MiB
 FRONT = "/front"
 SETTINGS = f"""
 [crawl]
@@ -50,8 +52,8 @@ memory = {MEMORY}
 """
 
 
-class Told(NamedTuple):
-    """What the store says of a URL."""
+class StoredUrl(NamedTuple):
+    """What the store holds of a URL."""
 
     state: str
     outcome: str
@@ -59,11 +61,11 @@ class Told(NamedTuple):
 
 
 class Crawl(NamedTuple):
-    """The one crawl that all tests here look at."""
+    """The crawl that all tests of this file inspect."""
 
     world: World
     store: Path
-    told: dict[str, Told]
+    urls: dict[str, StoredUrl]
     summary: dict[str, object]
     stderr: str
     peak: int
@@ -78,57 +80,63 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
         front = "".join(f'<li><a href="{escape(str(link))}">x</a>' for link in sorted(map(str, links)))
         world.servers["main"].pages[FRONT] = f"<!doctype html><title>Front</title>{front}".encode()
         (home / "gossamer.toml").write_text(SETTINGS % world.authority)
-        seeds = [f"http://{world.places['main']}{FRONT}", *(world.url(case.url) for case in CASES if case.seed)]
+        seeds = [f"http://{world.addresses['main']}{FRONT}", *(world.url(case.url) for case in CASES if case.seed)]
         started = time.monotonic()
         process = subprocess.Popen(
             command("crawl", *seeds, "--store", home / "web", "--config", home / "gossamer.toml", "--json"),
             env=environment({"PYTHONPATH": str(HOOK)}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        memory = Memory(process.pid)
+        memory = PeakMemory(process.pid)
         out, err = process.communicate(timeout=200)
         seconds = time.monotonic() - started
         assert process.returncode == 0, err
         yield Crawl(
-            world, home / "web", told_by(home / "web"), json.loads(out.splitlines()[-1]), err, memory.peak(), seconds
+            world,
+            home / "web",
+            stored_urls(home / "web"),
+            json.loads(out.splitlines()[-1]),
+            err,
+            memory.peak(),
+            seconds,
         )
 
 
-def told_by(store: Path) -> dict[str, Told]:
-    """State, outcome and reason of every URL; of one that waits, the reason of its host."""
+def stored_urls(store: Path) -> dict[str, StoredUrl]:
+    """Return state, outcome and reason of every URL; a queued URL has the reason of its host."""
     rows = query(
         store,
         "SELECT r.url, r.state, r.outcome, CASE r.state WHEN 'queued' THEN h.reason ELSE r.reason END"
         " FROM resources r JOIN hosts h ON h.id = r.host",
     )
-    return {url: Told(*rest) for url, *rest in rows}
+    return {url: StoredUrl(*rest) for url, *rest in rows}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_case_leaves_its_reason(crawl: Crawl, case: Case) -> None:
-    told = crawl.told.get(str(canonicalize(crawl.world.url(case.url))))
-    assert told is not None, "nothing is known of it"
-    assert (told.state, told.outcome) == (case.state, case.outcome), told.reason
-    assert case.reason in told.reason
+    stored = crawl.urls.get(str(canonicalize(crawl.world.url(case.url))))
+    assert stored is not None, "the store does not know the URL"
+    assert (stored.state, stored.outcome) == (case.state, case.outcome), stored.reason
+    assert case.reason in stored.reason
 
 
-def test_the_crawl_goes_to_its_end_without_a_fault(crawl: Crawl) -> None:
+def test_the_crawl_ends_without_a_traceback(crawl: Crawl) -> None:
     waiting = sum(case.state == "queued" for case in CASES)
     assert crawl.summary["queued"] == waiting
     assert "Traceback" not in crawl.stderr
     print(f"{len(CASES)} cases in {crawl.seconds:.0f} s, {crawl.peak >> 20} MiB at most, {crawl.summary}")
 
 
-def test_its_memory_stays_bounded(crawl: Crawl) -> None:
-    assert 0 < crawl.peak < MOST_MEMORY, f"{crawl.peak >> 20} MiB"
+def test_the_memory_of_the_crawl_stays_bounded(crawl: Crawl) -> None:
+    assert 0 < crawl.peak < MAX_MEMORY, f"{crawl.peak >> 20} MiB"
 
 
-def test_nobody_connects_to_what_nobody_asked_for(crawl: Crawl) -> None:
+def test_the_crawler_never_connects_to_the_victim(crawl: Crawl) -> None:
     victim = crawl.world.servers["victim"]
     assert (victim.connections, victim.paths()) == (0, [])
 
 
-def test_an_answer_that_nobody_asked_for_is_given_to_no_page(crawl: Crawl) -> None:
+def test_an_unrequested_response_is_stored_for_no_page(crawl: Crawl) -> None:
     assert query(crawl.store, "SELECT url FROM resources WHERE title = 'Forged'") == []
 
 
@@ -137,19 +145,19 @@ def test_session_ids_do_not_make_new_pages(crawl: Crawl) -> None:
     assert len([path for path in paths if path.startswith("GET /shop")]) == 1
 
 
-def test_a_maze_is_left_at_the_depth_asked_for(crawl: Crawl) -> None:
-    found = [url for url, told in crawl.told.items() if "/maze/" in url and told.state == "visited"]
-    assert len(found) == 2**DEPTH - 1
+def test_a_maze_is_left_at_the_maximum_depth(crawl: Crawl) -> None:
+    visited = [url for url, stored in crawl.urls.items() if "/maze/" in url and stored.state == "visited"]
+    assert len(visited) == 2**DEPTH - 1
 
 
-def test_no_file_of_this_machine_gets_into_the_store(crawl: Crawl) -> None:
+def test_no_local_file_gets_into_the_store(crawl: Crawl) -> None:
     texts = gossamer("export", "resources", "--store", crawl.store, "--format", "jsonl").stdout
     assert texts
     assert "root:x:0" not in texts
     assert query(crawl.store, "SELECT url FROM resources WHERE url LIKE 'file:%'") == []
 
 
-READINGS = {  # what is read -> what of theirs must be in it
+COMMANDS = {  # command -> hostile text that its output must contain
     ("errors",): "owned",
     ("errors", "--json"): "owned",
     ("status",): FRONT,
@@ -159,15 +167,15 @@ READINGS = {  # what is read -> what of theirs must be in it
 }
 
 
-@pytest.mark.parametrize("reading", READINGS, ids=" ".join)
-def test_what_they_wrote_is_shown_harmless(crawl: Crawl, reading: tuple[str, ...]) -> None:
-    done = gossamer(*reading, "--store", crawl.store)
+@pytest.mark.parametrize("command_line", COMMANDS, ids=" ".join)
+def test_hostile_text_is_printed_escaped(crawl: Crawl, command_line: tuple[str, ...]) -> None:
+    done = gossamer(*command_line, "--store", crawl.store)
     assert done.returncode == 0, done.stderr
-    assert READINGS[reading] in done.stdout
+    assert COMMANDS[command_line] in done.stdout
     harmful = [c for c in done.stdout + done.stderr if unicodedata.category(c) in {"Cc", "Cf"} and c not in "\n\t"]
     assert harmful == []
 
 
 def test_every_url_not_visited_has_a_reason(crawl: Crawl) -> None:
-    silent = [url for url, told in crawl.told.items() if told.state != "visited" and not told.reason]
+    silent = [url for url, stored in crawl.urls.items() if stored.state != "visited" and not stored.reason]
     assert silent == []

@@ -1,4 +1,4 @@
-"""Names that lie, names that change, and a network that goes away: in a network of its own (`hostile/network.py`)."""
+"""Hostile names, changing names and a failing network, in a network of their own (`hostile/network.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from gossamer.fetch import fetcher
 from gossamer.fetch.transfer import handle_options
 from helpers.cli.commands import command, environment, gossamer, query
-from helpers.fetch.fetch_loop import LIMITS, Loop
+from helpers.fetch.fetch_loop import LIMITS, FetchLoop
 from hostile import HostileServer
 from hostile.cases import NAMES, Case
 from hostile.network import Names, cut, mend, open_network, run
@@ -43,29 +43,29 @@ connect_timeout = 2
 delay = 0
 retries = 1
 """
-CHAIN = 30  # pages of the site that the network is cut off from
-CUT_AFTER, CUT_SECONDS = 10, 5.0  # pages; more than the pauses after two failures, so that a third try fails too
+CHAIN = 30  # pages of the site that loses its network
+CUT_AFTER, CUT_SECONDS = 10, 5.0  # pages; longer than the pauses after two failures, so that a third try fails too
 
 
-# -- in there ----------------------------------------------------------------------------------------------------------
+# -- inside the network ------------------------------------------------------------------------------------------------
 
 
-class Changing:
-    """What `rebind.test` resolves to: a public address first, then a private one."""
+class ChangingNames:
+    """Resolves `rebind.test` to a public address first, then to a private one."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.lookups = 0
         self.private = False
 
     def __call__(self, name: str) -> tuple[str, ...] | None:
         if name == "rebind.test":
-            self.asked += 1
+            self.lookups += 1
             return (PRIVATE,) if self.private else (PUBLIC,)
         return ADDRESSES.get(name.removesuffix(".test"), ())
 
 
 def crawl_names(folder: Path, port: int, server: HostileServer) -> dict[str, Any]:
-    """A crawl of one page that links to all names; the state, outcome and reason of each."""
+    """Crawl a page that links to all names; return state, outcome and reason of each."""
     links = "".join(f'<a href="{case.url.format(port=port)}">x</a>' for case in NAMES)
     server.pages["/front"] = f"<title>Front</title>{links}".encode()
     (folder / "gossamer.toml").write_text(SETTINGS)
@@ -76,10 +76,10 @@ def crawl_names(folder: Path, port: int, server: HostileServer) -> dict[str, Any
     return {url: rest for url, *rest in rows}
 
 
-def fetch_rebound(names: Changing, port: int, *, seed: bool) -> list[str]:
-    """Ask twice for a name that has moved to a private address in between; libcurl keeps no name and no connection."""
+def fetch_rebound(names: ChangingNames, port: int, *, seed: bool) -> list[str]:
+    """Fetch a name twice that moves to a private address in between; libcurl caches no name and no connection."""
     names.private = False
-    loop = Loop(LIMITS)
+    loop = FetchLoop(LIMITS)
     url = f"http://rebind.test:{port}/page"
     if seed:
         loop.fetcher.allow_private(url)
@@ -91,7 +91,7 @@ def fetch_rebound(names: Changing, port: int, *, seed: bool) -> list[str]:
 
 
 def crawl_cut_off(folder: Path, port: int, server: HostileServer) -> dict[str, Any]:
-    """A crawl in whose middle the network goes away for a while: from the host it knows and from one it never met."""
+    """Crawl while the network fails for some seconds, for a known host and for a new one."""
     for number in range(CHAIN):
         link = f'<a href="/chain/{number + 1}">next</a>' if number + 1 < CHAIN else ""
         link += f'<a href="http://{SECOND}:{port}/new">new</a>' if number == CUT_AFTER else ""
@@ -106,54 +106,60 @@ def crawl_cut_off(folder: Path, port: int, server: HostileServer) -> dict[str, A
         time.sleep(0.01)
     cut(PUBLIC)
     time.sleep(CUT_SECONDS)
-    before = len(server.seen)
+    before = len(server.requests)
     mend(PUBLIC)
     mend(SECOND)
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     visited = query(store, "SELECT count(*) FROM resources WHERE state = 'visited'")[0][0]
     log = "".join(path.read_text() for path in (store / "logs").iterdir())
     away = [line for line in log.splitlines() if json.loads(line)["event"] == "host away"]
-    return {"code": process.returncode, "said": said, "asked": before, "visited": visited, "away": len(away)}
+    return {
+        "code": process.returncode,
+        "stderr": stderr,
+        "requests_before": before,
+        "visited": visited,
+        "away": len(away),
+    }
 
 
 def main(folder: Path) -> None:
-    """All of it, one after the other."""
+    """Run all experiments and print their results as JSON."""
     open_network(folder)
-    names = Changing()
+    names = ChangingNames()
     with ExitStack() as stack:
         stack.enter_context(Names(names))
         server = stack.enter_context(HostileServer(PUBLIC))
         second = stack.enter_context(HostileServer(SECOND, port=server.port))
         second.pages["/new"] = b"<title>New</title>"
         victims = [stack.enter_context(HostileServer(host, port=server.port)) for host in (PRIVATE, "127.0.0.1", "::1")]
-        told = crawl_names(folder, server.port, server)
+        outcomes = crawl_names(folder, server.port, server)
         fetcher.handle_options = lambda settings: {  # type: ignore[attr-defined]
             **handle_options(settings), pycurl.DNS_CACHE_TIMEOUT: 0, pycurl.FORBID_REUSE: 1
         }  # fmt: skip
         report = {
             "port": server.port,
-            "told": told,
+            "names": outcomes,
             "rebound": fetch_rebound(names, server.port, seed=False),
             "rebound_seed": fetch_rebound(names, server.port, seed=True),
-            "asked": names.asked,
+            "lookups": names.lookups,
             "victims": [victim.connections for victim in victims],
             "cut": crawl_cut_off(folder, server.port, server),
         }
     print(json.dumps(report))
 
 
-# -- out here ----------------------------------------------------------------------------------------------------------
+# -- outside -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    found: dict[str, Any] = run(__file__, tmp_path_factory.mktemp("network"))
-    return found
+    results: dict[str, Any] = run(__file__, tmp_path_factory.mktemp("network"))
+    return results
 
 
 @pytest.mark.parametrize("case", NAMES, ids=lambda case: case.name)
-def test_names_are_judged_by_the_address_they_lead_to(report: dict[str, Any], case: Case) -> None:
-    state, outcome, reason = report["told"][case.url.format(port=report["port"])]
+def test_a_name_is_judged_by_the_address_it_resolves_to(report: dict[str, Any], case: Case) -> None:
+    state, outcome, reason = report["names"][case.url.format(port=report["port"])]
     assert (state, outcome) == (case.state, case.outcome), reason
     assert case.reason in reason
 
@@ -162,20 +168,20 @@ def test_a_name_that_moves_to_a_private_address_is_refused(report: dict[str, Any
     assert report["rebound"] == ["fetched", "refused address", f"{PRIVATE} is a private address"]
 
 
-def test_even_a_seed_once_met_in_public_may_not_move_to_a_private_address(report: dict[str, Any]) -> None:
+def test_a_public_seed_that_moves_to_a_private_address_is_refused(report: dict[str, Any]) -> None:
     assert report["rebound_seed"] == ["fetched", "refused address", f"{PRIVATE} is a private address"]
-    assert report["asked"] >= 4, "the name must have been looked up anew each time"
+    assert report["lookups"] >= 4, "each fetch must look the name up again"
 
 
-def test_nobody_connects_to_a_private_address(report: dict[str, Any]) -> None:
+def test_the_crawler_connects_to_no_private_address(report: dict[str, Any]) -> None:
     assert report["victims"] == [0, 0, 0]
 
 
-def test_a_crawl_whose_network_goes_away_for_a_while_loses_nothing(report: dict[str, Any]) -> None:
-    told = report["cut"]
-    assert (told["code"], told["visited"]) == (0, CHAIN + 1), told
-    assert told["asked"] < CHAIN, "the cut came too late"
-    assert told["away"] >= 2, "the crawl must have noticed"
+def test_a_crawl_loses_no_page_when_its_network_fails_for_a_while(report: dict[str, Any]) -> None:
+    cut_off = report["cut"]
+    assert (cut_off["code"], cut_off["visited"]) == (0, CHAIN + 1), cut_off
+    assert cut_off["requests_before"] < CHAIN, "the network failed too late"
+    assert cut_off["away"] >= 2, "the crawl must have noticed"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A disk that is full for the index alone: the crawl goes on, nothing is set aside, and with room it catches up."""
+"""A full disk of the index: the crawl continues, no document is set aside, and the index catches up with space."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def documents(store: Path) -> int:
         return 0
 
 
-def a_crawl_goes_on_and_the_index_catches_up(store: Path, disk: Path) -> None:
+def a_crawl_continues_and_the_index_catches_up(store: Path, disk: Path) -> None:
     with GeneratedWeb(Shape(pages=PAGES)) as site:
         done = gossamer("crawl", site.url, "--store", store, *FAST)
     assert done.returncode == 0, done.stderr
@@ -55,7 +55,7 @@ def a_crawl_goes_on_and_the_index_catches_up(store: Path, disk: Path) -> None:
     assert documents(store) == PAGES
 
 
-def a_process_that_follows_goes_on_by_itself(store: Path, disk: Path) -> None:
+def an_index_process_continues_by_itself(store: Path, disk: Path) -> None:
     with GeneratedWeb(Shape(pages=PAGES)) as site:
         crawl(site.url, store, "--no-index", *FAST)
     process = subprocess.Popen(
@@ -66,23 +66,23 @@ def a_process_that_follows_goes_on_by_itself(store: Path, disk: Path) -> None:
     assert process.poll() is None
     resize(disk, LARGE)
     until(lambda: documents(store) == PAGES)
-    _, said = process.communicate(timeout=PATIENCE)  # which ends its input, as the end of the crawl does
-    assert process.returncode == 0, said
+    _, stderr = process.communicate(timeout=PATIENCE)  # closes its stdin, as the end of a crawl does
+    assert process.returncode == 0, stderr
 
 
-def until(holds: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "in vain"
+    while not condition():
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.1)
 
 
-CASES = {case.__name__: case for case in (a_crawl_goes_on_and_the_index_catches_up,
-                                          a_process_that_follows_goes_on_by_itself)}  # fmt: skip
+CASES = {case.__name__: case for case in (a_crawl_continues_and_the_index_catches_up,
+                                          an_index_process_continues_by_itself)}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_on_a_full_disk(case: str, tmp_path: Path) -> None:
+def test_the_index_survives_a_full_disk(case: str, tmp_path: Path) -> None:
     disk = tmp_path / "web" / "index"
     disk.mkdir(parents=True)
     run_on_a_small_disk(disk, SMALL, __file__, case)

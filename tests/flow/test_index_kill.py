@@ -1,4 +1,4 @@
-"""The index is killed again and again while it is made: afterwards it holds exactly what the store says."""
+"""The index process is killed repeatedly: afterwards the index holds exactly the documents of the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gossamer.store.follow.changes import ChangeCursor
 from gossamer.store.sqlite import SqliteStore
 from helpers.cli.commands import command, environment, gossamer
 from helpers.index.small_index import WEIGHTS
-from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, gone, lease_all, leases, start
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched_visit, gone_visit, lease_all, leases, start
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,31 +38,31 @@ def url(number: int) -> str:
 
 
 def visit_of(lease: Lease, version: int) -> Visit:
-    """A page of random words, others at every version; some are gone at some."""
+    """Return a visit of a page with random words of its version; a few pages are gone."""
     number = int(lease.url.rpartition("/")[2])
     chosen = random.Random(number * 1_000 + version)
     if number and chosen.random() < 0.05:
-        return gone(lease)
+        return gone_visit(lease)
     body = " ".join(chosen.choices(WORDS, k=chosen.randrange(5, 400)))
     links: list[Bond | str] = [Bond(url(chosen.randrange(PAGES)), anchor=f"call {number} {version}") for _ in range(3)]
     links += [url(one) for one in (2 * number + 1, 2 * number + 2) if one < PAGES]
-    return fetched(lease, *links, body=body, title=f"page {number} version {version}")
+    return fetched_visit(lease, *links, body=body, title=f"page {number} version {version}")
 
 
 def crawl(directory: Path, version: int, pages: int) -> None:
-    """Visit so many pages; a new version visits everything again."""
+    """Visit this many pages; a new version visits every page again."""
     with closing(SqliteStore.open(directory, create=True)) as store:
         crawler = start(store, url(0))
         if version > 1:
             store.requeue(time.time())
-        while pages > 0 and (found := leases(lease_all(store, crawler, urls=min(pages, 200)))):
-            pages -= len(found)
-            store.submit(crawler, [visit_of(lease, version) for lease in found.values()], admit_all, now=time.time())
+        while pages > 0 and (leased := leases(lease_all(store, crawler, urls=min(pages, 200)))):
+            pages -= len(leased)
+            store.submit(crawler, [visit_of(lease, version) for lease in leased.values()], admit_all, now=time.time())
         store.leave(crawler)
 
 
-def index_killed_after(directory: Path, seconds: float) -> bool:
-    """Run `gossamer index` and kill it; whether it was still at work."""
+def kill_index_after(directory: Path, seconds: float) -> bool:
+    """Run `gossamer index` and kill it; return whether it was still running."""
     child = subprocess.Popen(
         command("index", "--store", directory), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -71,28 +71,28 @@ def index_killed_after(directory: Path, seconds: float) -> bool:
     return child.wait() == -signal.SIGKILL
 
 
-def expected(store: Store) -> dict[int, Document]:
-    """The documents that the store says belong in an index."""
-    place = ChangeCursor()
-    found: dict[int, IndexableResource] = {}
+def expected_documents(store: Store) -> dict[int, Document]:
+    """Return the documents of the store that belong in the index."""
+    cursor = ChangeCursor()
+    resources: dict[int, IndexableResource] = {}
     while True:
-        changes = store.changes(place, 1_000)
-        found |= {one.id: one for one in changes.resources}
-        place = changes.cursor
+        changes = store.changes(cursor, 1_000)
+        resources |= {one.id: one for one in changes.resources}
+        cursor = changes.cursor
         if changes.version == changes.latest:
             break
-    batch = DocumentMaker(store).make([one for one in found.values() if one.text is not None])
+    batch = DocumentMaker(store).make([one for one in resources.values() if one.text is not None])
     assert not batch.unreadable
     return {document.id: document for document in batch.documents}
 
 
 def check(directory: Path) -> int:
-    """Compare the index with the store: which documents, their words one by one, and what is found by them."""
+    """Compare index and store: document ids, every word, postings and hits; return the number of documents."""
     with (
         closing(SqliteStore.open(directory, create=False)) as store,
         closing(wiring.open_index(str(directory))) as reader,
     ):
-        documents = expected(store)
+        documents = expected_documents(store)
         assert reader.version == reader.anchors_version == store.version()
         assert sorted(reader.ids()) == sorted(documents)
         assert reader.count() == len(documents)
@@ -105,37 +105,37 @@ def check(directory: Path) -> int:
         ]
         for term in ("word7", "egg", "the", "naiv", "version"):
             counted = {number: words.count(term) for number, words in holding if term in words}
-            told = reader.postings(term, by_frequency=True, offset=0, limit=PAGES)
-            assert {one.id: one.frequency for one in told} == counted
+            postings = reader.postings(term, by_frequency=True, offset=0, limit=PAGES)
+            assert {one.id: one.frequency for one in postings} == counted
         for number in random.Random(1).sample(sorted(documents), 60):
             title = tuple(documents[number].title.split())
             matches = reader.match(Query(required=(Phrase(text="", alternatives=(title,)),)), WEIGHTS, limit=10)
-            assert matches.ids.tolist() == [number], "its title, with page and version, is its alone"
+            assert matches.ids.tolist() == [number], "page and version make every title unique"
             (anchors,) = store.anchor_texts([number], max_links=200, max_texts=100)
-            called = reader.anchor_terms([number]).get(number, np.empty(0, np.uint32)).tolist()
+            anchor_codes = reader.anchor_terms([number]).get(number, np.empty(0, np.uint32)).tolist()
             for text, _ in anchors.texts[:3]:
-                assert {term_code(term) for term in text.split()} <= set(called)
-                asked = Phrase(text="", alternatives=(tuple(text.split()),))
-                assert number in reader.best_by_anchor(Query(required=(asked,)), 10)
+                assert {term_code(term) for term in text.split()} <= set(anchor_codes)
+                phrase = Phrase(text="", alternatives=(tuple(text.split()),))
+                assert number in reader.best_by_anchor(Query(required=(phrase,)), 10)
         return len(documents)
 
 
 def seconds_undisturbed(directory: Path) -> float:
-    """How long the index takes for what one life of it finds new."""
+    """Return the seconds that the index takes for half of the pages without a kill."""
     crawl(directory, 1, PAGES // 2)
     started = time.monotonic()
     assert gossamer("index", "--store", directory).returncode == 0
     return time.monotonic() - started
 
 
-def survive(directory: Path, kills: int) -> None:
+def check_kills(directory: Path, kills: int) -> None:
     span = seconds_undisturbed(directory.with_name("calm"))
     random_, killed, round_ = random.Random(kills), 0, 0
     while killed < kills:
         crawl(directory, 1 + round_ // 2, PAGES // 2)
-        at_work = index_killed_after(directory, random_.uniform(0.2, 0.9) * span)
-        killed, round_ = killed + at_work, round_ + 1
-        span *= 1 if at_work else 0.8  # it had come to its end: the machine is less busy than before
+        was_running = kill_index_after(directory, random_.uniform(0.2, 0.9) * span)
+        killed, round_ = killed + was_running, round_ + 1
+        span *= 1 if was_running else 0.8  # it ended before the kill, because the machine is less busy now
     with closing(SqliteStore.open(directory, create=False)) as store:
         store.forget(url_digest=digest(url(1)))
     done = gossamer("index", "--store", directory)
@@ -143,10 +143,10 @@ def survive(directory: Path, kills: int) -> None:
     assert check(directory) > PAGES // 3
 
 
-def test_after_kills_index_and_store_agree(tmp_path: Path) -> None:
-    survive(tmp_path / "web", 5)
+def test_index_and_store_agree_after_kills(tmp_path: Path) -> None:
+    check_kills(tmp_path / "web", 5)
 
 
 @pytest.mark.full
-def test_after_twenty_kills_index_and_store_agree(tmp_path: Path) -> None:
-    survive(tmp_path / "web", 20)
+def test_index_and_store_agree_after_twenty_kills(tmp_path: Path) -> None:
+    check_kills(tmp_path / "web", 20)

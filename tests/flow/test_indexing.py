@@ -1,4 +1,4 @@
-"""A real crawl is indexed while it runs, whatever happens to the process that does it."""
+"""A real crawl is indexed while it runs, even if the index process is killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gossamer import Crawler, open_web, wiring
 from gossamer.index.protocol import Query
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from helpers.index.small_index import WEIGHTS
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,20 +27,20 @@ PAGES = 30
 
 
 @pytest.fixture
-def site() -> Iterator[Served]:
+def site() -> Iterator[SiteServer]:
     links = "".join(f'<a href="/{number}">number {number}</a>' for number in range(PAGES))
-    pages: dict[str, str | Answer] = {
+    pages: dict[str, str | SiteResponse] = {
         f"/{number}": f"<html lang=en><title>Page {number}</title><p>Some eggs, and the {number}th ham."
         for number in range(PAGES)
     }
     pages["/"] = f"<html lang=en><title>Home {HOSTILE}</title><h1>Zebras</h1><p>An <b>egg</b>less zebra. {links}"
     pages["/hidden"] = "<html><meta name=robots content=noindex><title>Hidden zebra</title>"
     pages["/0"] = "<html lang=en><title>Zero</title><a href=/hidden>hidden</a>"
-    with Served(pages) as served:
+    with SiteServer(pages) as served:
         yield served
 
 
-def indexed(store: Path) -> set[int]:
+def indexed_ids(store: Path) -> set[int]:
     with closing(wiring.open_index(str(store))) as reader:
         assert (
             reader.version == reader.anchors_version == query(store, "SELECT value FROM meta WHERE key='version'")[0][0]
@@ -49,22 +49,22 @@ def indexed(store: Path) -> set[int]:
         return set(reader.ids())
 
 
-def belonging(store: Path) -> set[int]:
+def expected_ids(store: Path) -> set[int]:
     rows = query(store, "SELECT resource FROM texts JOIN resources ON id = resource WHERE noindex = 0")
     return {number for (number,) in rows}
 
 
-def test_a_crawl_leaves_a_complete_index(site: Served, tmp_path: Path) -> None:
+def test_a_crawl_leaves_a_complete_index(site: SiteServer, tmp_path: Path) -> None:
     store = tmp_path / "web"
     crawl(site.url, store, *FAST)
-    assert indexed(store) == belonging(store)
-    assert len(indexed(store)) == PAGES + 1
+    assert indexed_ids(store) == expected_ids(store)
+    assert len(indexed_ids(store)) == PAGES + 1
     entry = json.loads(gossamer("word", "ZEBRA", "--store", store, "--json").stdout)
     assert (entry["word"], entry["df"]) == ("zebra", 1)
     assert entry["documents"][0]["fields"] == ["h1", "text"]
 
 
-def test_without_an_index_there_is_none_until_it_is_asked_for(site: Served, tmp_path: Path) -> None:
+def test_no_index_is_built_until_the_index_command_runs(site: SiteServer, tmp_path: Path) -> None:
     store = tmp_path / "web"
     crawl(site.url, store, *FAST, "--no-index")
     assert not (store / "index").exists()
@@ -73,10 +73,10 @@ def test_without_an_index_there_is_none_until_it_is_asked_for(site: Served, tmp_
     assert "gossamer index" in missing.stderr
     done = json.loads(gossamer("index", "--store", store, "--json").stdout)
     assert (done["documents"], done["set_aside"]) == (PAGES + 1, [])
-    assert indexed(store) == belonging(store)
+    assert indexed_ids(store) == expected_ids(store)
 
 
-def test_nothing_hostile_comes_out_of_the_word_table(site: Served, tmp_path: Path) -> None:
+def test_hostile_words_are_printed_escaped(site: SiteServer, tmp_path: Path) -> None:
     store = tmp_path / "web"
     crawl(site.url, store, *FAST)
     for word in ("reversed", "script", "31mred"):
@@ -89,19 +89,19 @@ def test_nothing_hostile_comes_out_of_the_word_table(site: Served, tmp_path: Pat
     assert not {"\x1b", "\u202e"} & set(odd.stdout + odd.stderr)
 
 
-def test_a_killed_index_process_stops_no_crawl_and_the_next_one_catches_up(site: Served, tmp_path: Path) -> None:
+def test_a_crawl_survives_a_killed_index_process_and_the_next_catches_up(site: SiteServer, tmp_path: Path) -> None:
     store = tmp_path / "web"
     process = subprocess.Popen(
         command("crawl", site.url, "--store", store, "--delay", "0.1"), env=environment(), stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     _kill_follower(process.pid)
-    _, said = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == 0
-    assert "The index could not follow" in said
+    assert "The index could not follow" in stderr
     assert len(query(store, "SELECT 1 FROM texts")) == PAGES + 2, "every page was stored"
     crawl(site.url, store, *FAST)
-    assert indexed(store) == belonging(store)
+    assert indexed_ids(store) == expected_ids(store)
 
 
 def _kill_follower(crawler: int) -> None:
@@ -112,12 +112,12 @@ def _kill_follower(crawler: int) -> None:
                 child.send_signal(signal.SIGKILL)
                 return
         time.sleep(0.01)
-    pytest.fail("no process indexes")
+    pytest.fail("there is no index process")
 
 
-def test_two_crawls_on_one_web_have_one_index(site: Served, tmp_path: Path) -> None:
+def test_two_crawls_of_one_web_share_one_index(site: SiteServer, tmp_path: Path) -> None:
     store = tmp_path / "web"
-    crawl(site.url, store, *FAST, "--max-pages", "1")  # so that both find the round begun
+    crawl(site.url, store, *FAST, "--max-pages", "1")  # so that both crawls join the same round
     arguments = command("crawl", "--store", store, "--max-pages", "none", "--delay", "0.05")
     processes = [
         subprocess.Popen(
@@ -126,31 +126,31 @@ def test_two_crawls_on_one_web_have_one_index(site: Served, tmp_path: Path) -> N
         )
         for _ in range(2)
     ]  # fmt: skip
-    said = [process.communicate(timeout=120)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
-    assert not any("could not" in one for one in said)
-    assert indexed(store) == belonging(store)
-    assert len(indexed(store)) == PAGES + 1
+    stderr = [process.communicate(timeout=120)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], stderr
+    assert not any("could not" in one for one in stderr)
+    assert indexed_ids(store) == expected_ids(store)
+    assert len(indexed_ids(store)) == PAGES + 1
 
 
-def test_a_forgotten_page_leaves_the_index_at_once(site: Served, tmp_path: Path) -> None:
+def test_a_forgotten_page_leaves_the_index_at_once(site: SiteServer, tmp_path: Path) -> None:
     store = tmp_path / "web"
     crawl(site.url, store, *FAST)
-    before = indexed(store)
+    before = indexed_ids(store)
     done = gossamer("forget", f"{site.url}7", "--store", store, "--yes")
     assert done.returncode == 0, done.stderr
-    assert len(before - indexed(store)) == 1
-    assert indexed(store) == belonging(store)
+    assert len(before - indexed_ids(store)) == 1
+    assert indexed_ids(store) == expected_ids(store)
 
 
-def test_the_library_indexes_too_and_looks_words_up(site: Served, tmp_path: Path) -> None:
+def test_the_library_indexes_pages_and_looks_up_words(site: SiteServer, tmp_path: Path) -> None:
     store = tmp_path / "web"
     crawler = Crawler(site.url, store=store, delay=0)
     for number, _ in enumerate(crawler):
         if number == 5:
             break
     assert crawler.index_fault == ""
-    assert indexed(store) == belonging(store)
+    assert indexed_ids(store) == expected_ids(store)
     with open_web(store) as web:
         entry = web.word("Eggs", order="document", limit=2)
         assert entry.df >= 3

@@ -1,4 +1,4 @@
-"""The library as a program uses it: real crawls of small sites, iterated over, left and gone on with."""
+"""The library as programs use it: real crawls of small sites, iterated, interrupted and continued."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from gossamer import Crawler, open_web
 from gossamer.errors import SeedUnreachable, UsageError
 from gossamer.model import Field, Kind
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,24 +20,24 @@ HOME = '<!doctype html><title>Home</title><p>Some words <a href="/a">to a</a> <a
 
 
 @pytest.fixture
-def site() -> Iterator[Served]:
-    with Served({"/": HOME, "/a": '<title>A</title><a href="/b">b</a>', "/b": "<title>B</title>"}) as served:
+def site() -> Iterator[SiteServer]:
+    with SiteServer({"/": HOME, "/a": '<title>A</title><a href="/b">b</a>', "/b": "<title>B</title>"}) as served:
         yield served
 
 
-def many_pages(number: int) -> dict[str, str | Answer]:
+def many_pages(number: int) -> dict[str, str | SiteResponse]:
     index = "".join(f'<a href="/{n}">{n}</a>' for n in range(number))
     return {"/": index, **{f"/{n}": f"<title>{n}</title>" for n in range(number)}}
 
 
-def test_a_crawl_brings_its_pages_and_nothing_else(site: Served, tmp_path: Path) -> None:
+def test_a_crawl_yields_its_pages_and_nothing_else(site: SiteServer, tmp_path: Path) -> None:
     pages = list(Crawler(site.url, store=tmp_path / "web"))
     assert {(page.url.removeprefix(site.url), page.title, page.status) for page in pages} == {
         ("", "Home", 200), ("a", "A", 200), ("b", "B", 200),
     }  # fmt: skip
 
 
-def test_a_page_has_its_links_text_and_source(site: Served, tmp_path: Path) -> None:
+def test_a_page_has_its_links_text_and_source(site: SiteServer, tmp_path: Path) -> None:
     home = next(iter(Crawler(site.url, store=tmp_path / "web", max_pages=1)))
     assert [(link.url, link.kind, link.anchor, link.weight, link.follow) for link in home.links] == [
         (f"{site.url}a", Kind.HYPERLINK, "to a", 1, True),
@@ -48,8 +48,8 @@ def test_a_page_has_its_links_text_and_source(site: Served, tmp_path: Path) -> N
     assert home.source == HOME.encode()
 
 
-def test_a_loop_that_is_left_goes_on_where_it_was(tmp_path: Path) -> None:
-    with Served(many_pages(30)) as site:
+def test_an_interrupted_loop_continues_where_it_stopped(tmp_path: Path) -> None:
+    with SiteServer(many_pages(30)) as site:
         first = []
         for page in Crawler(site.url, store=tmp_path / "web", delay=0.01):
             first.append(page.url)
@@ -61,35 +61,35 @@ def test_a_loop_that_is_left_goes_on_where_it_was(tmp_path: Path) -> None:
         assert len(stored) < 31
         rest = {page.url for page in Crawler(store=tmp_path / "web")}
         assert len(stored) + len(rest) == 31
-        assert len(site.paths()) == 31, "nothing is fetched twice"
+        assert len(site.paths()) == 31, "no page is fetched twice"
 
 
-def test_settings_are_given_by_their_names(site: Served, tmp_path: Path) -> None:
+def test_settings_are_given_by_their_names(site: SiteServer, tmp_path: Path) -> None:
     web = tmp_path / "web"
     pages = list(Crawler(site.url, store=web, max_depth=1, source=False, url_query="strip", confirm_gone=1.0))
     assert {page.title for page in pages} == {"Home", "A"}
     assert {page.source for page in pages} == {b""}
 
 
-def test_a_setting_that_does_not_exist_is_told_at_once() -> None:
+def test_an_unknown_setting_is_refused_at_once() -> None:
     with pytest.raises(UsageError, match="no setting max_page;"):
-        Crawler("https://example.org/", max_page=1)  # type: ignore[call-arg]  # type checkers tell before
+        Crawler("https://example.org/", max_page=1)  # type: ignore[call-arg]  # type checkers report it
 
 
-def test_a_settings_file_may_be_named_by_a_text(site: Served, tmp_path: Path) -> None:
+def test_a_settings_file_may_be_given_as_a_string(site: SiteServer, tmp_path: Path) -> None:
     (tmp_path / "some.toml").write_text("[crawl]\nmax_depth = 0\n")
     pages = list(Crawler(site.url, store=str(tmp_path / "web"), config_file=str(tmp_path / "some.toml")))
     assert [page.title for page in pages] == ["Home"]
 
 
-def test_a_web_is_visited_again_when_asked(site: Served, tmp_path: Path) -> None:
+def test_a_web_is_visited_again_on_request(site: SiteServer, tmp_path: Path) -> None:
     list(Crawler(site.url, store=tmp_path / "web"))
     assert list(Crawler(site.url, store=tmp_path / "web")) == []
     assert len(list(Crawler(store=tmp_path / "web", revisit="all"))) == 3
 
 
-def test_a_crawl_starts_from_words(site: Served, tmp_path: Path) -> None:
-    with Served({"/?q=silk": f'<a href="{site.url}b">found</a>'}) as service:
+def test_a_crawl_starts_from_a_search_query(site: SiteServer, tmp_path: Path) -> None:
+    with SiteServer({"/?q=silk": f'<a href="{site.url}b">found</a>'}) as service:
         (tmp_path / "some.toml").write_text(f'[search_service]\nurl = "{service.url}?q={{query}}"\n')
         crawler = Crawler(
             query="silk", store=tmp_path / "web", config_file=tmp_path / "some.toml", allow_private=["127.0.0.0/8"]
@@ -97,8 +97,8 @@ def test_a_crawl_starts_from_words(site: Served, tmp_path: Path) -> None:
         assert [page.title for page in crawler] == ["B"]
 
 
-def test_a_program_names_its_search_service_itself(site: Served, tmp_path: Path) -> None:
-    with Served({"/?q=silk": f'<a href="{site.url}b">found</a>'}) as service:
+def test_a_program_sets_its_search_service(site: SiteServer, tmp_path: Path) -> None:
+    with SiteServer({"/?q=silk": f'<a href="{site.url}b">found</a>'}) as service:
         crawler = Crawler(
             query="silk", store=tmp_path / "web", search_service_url=f"{service.url}?q={{query}}",
             allow_private=["127.0.0.0/8"],
@@ -106,21 +106,23 @@ def test_a_program_names_its_search_service_itself(site: Served, tmp_path: Path)
         assert [page.title for page in crawler] == ["B"]
 
 
-def test_a_program_says_what_a_host_is_sent(site: Served, tmp_path: Path) -> None:
-    list(Crawler(site.url, store=tmp_path / "web", max_pages=1, hosts={site.place: {"headers": {"X-Team": "docs"}}}))
+def test_a_program_sets_the_headers_of_a_host(site: SiteServer, tmp_path: Path) -> None:
+    list(
+        Crawler(site.url, store=tmp_path / "web", max_pages=1, hosts={site.authority: {"headers": {"X-Team": "docs"}}})
+    )
     assert {request.headers.get("x-team") for request in site.requests if request.path == "/"} == {"docs"}
 
 
-def test_a_seed_that_cannot_be_visited_is_a_fault(tmp_path: Path) -> None:
-    with Served({}) as closed:
+def test_an_unreachable_seed_raises_an_error(tmp_path: Path) -> None:
+    with SiteServer({}) as closed:
         pass
-    with pytest.raises(SeedUnreachable, match=closed.place):
+    with pytest.raises(SeedUnreachable, match=closed.authority):
         list(Crawler(closed.url, store=tmp_path / "web", retries=1))
 
 
 def test_a_slow_loop_loses_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gossamer.library.MAX_WAITING_PAGES", 3)
-    with Served(many_pages(60)) as site:
+    with SiteServer(many_pages(60)) as site:
         seen = []
         for page in Crawler(site.url, store=tmp_path / "web", batch_visits=4):
             seen.append(page.url)
@@ -128,20 +130,20 @@ def test_a_slow_loop_loses_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(seen) == len(set(seen)) == 61
 
 
-def test_a_crawl_on_loopback_is_not_said_to_wait_out_of_politeness(tmp_path: Path) -> None:
-    """Each page leads to the next one only, so that there is nothing to do until the store has taken it in."""
+def test_a_crawl_on_loopback_never_reports_politeness_as_its_limit(tmp_path: Path) -> None:
+    """Each page links only to the next, so the crawler has nothing to do until the store has the page."""
     chain = {f"/{n}": f'<a href="/{n + 1}">on</a>' for n in range(150)}
-    with Served(chain) as site:
+    with SiteServer(chain) as site:
         crawler = Crawler(f"{site.url}0", store=tmp_path / "web")
         limits = [now.limit for _ in crawler if (now := crawler.progress) is not None]
     assert len(limits) == 150
     assert "politeness" not in limits
 
 
-def test_a_stored_web_tells_its_pages_links_and_errors(site: Served, tmp_path: Path) -> None:
-    site.pages["/robots.txt"] = Answer(f"Sitemap: {site.url}map.txt", headers={"Content-Type": "text/plain"})
-    site.pages["/map.txt"] = Answer(f"{site.url}moved", headers={"Content-Type": "text/plain"})
-    site.pages["/moved"] = Answer("", 301, {"Location": "/b"})
+def test_a_stored_web_returns_its_pages_links_and_errors(site: SiteServer, tmp_path: Path) -> None:
+    site.pages["/robots.txt"] = SiteResponse(f"Sitemap: {site.url}map.txt", headers={"Content-Type": "text/plain"})
+    site.pages["/map.txt"] = SiteResponse(f"{site.url}moved", headers={"Content-Type": "text/plain"})
+    site.pages["/moved"] = SiteResponse("", 301, {"Location": "/b"})
     list(Crawler(site.url, store=tmp_path / "web"))
     with open_web(tmp_path / "web") as web:
         assert {page.title for page in web.pages()} == {"Home", "A", "B"}, "neither the sitemap nor the redirect"

@@ -1,6 +1,6 @@
-"""The index on a real OpenSearch of three nodes: what every index must do, and what only a cluster can get wrong.
+"""The index on a real OpenSearch of three nodes: the contract of every index, and faults that only a cluster has.
 
-All of it is in one file, so that one process of the tests has the cluster; killing nodes comes last.
+All tests are in one file, so that one worker of pytest starts the cluster. Tests that kill nodes come last.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from conftest import not_here
+from conftest import skip_or_fail
 from contract import test_index
-from contract.test_index_properties import History, agrees, changes
+from contract.test_index_properties import History, changes, check_agreement
 from gossamer import wiring
 from gossamer.errors import (
     IndexBusy,
@@ -31,9 +31,9 @@ from gossamer.errors import (
 from gossamer.index.build import update_index
 from gossamer.index.opensearch import Cluster, ClusterAddress, OpenSearchLocation, OpenSearchReader, OpenSearchWriter
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer
-from helpers.index.agreement import agreement, questions
-from helpers.index.small_index import WEIGHTS, documents, fill, page, standing, words
-from helpers.search.quality import ask, cranfield
+from helpers.index.agreement import agreement, random_queries
+from helpers.index.small_index import WEIGHTS, documents, fill, indexable, page, words
+from helpers.search.quality import cranfield, score_collection
 from helpers.suites import suite
 from opensearch import jars
 from opensearch.cluster import ThreeNodes
@@ -45,109 +45,109 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from gossamer.index.progress import IndexProgress
+    from gossamer.index.protocol import IndexProgress
 
-# The same tests as for every other index: they are found here, with the `index` of this file.
+# The contract tests of every index: pytest collects them here, with the `index` fixture of this file.
 globals().update({name: test for name, test in vars(test_index).items() if name.startswith("test_")})
 
 NUMBERS = count(1)
-SHORT = 0.5  # seconds of patience, where nothing will get better
+SHORT = 0.5  # seconds of patience for a fault that does not pass
 
 
 @pytest.fixture(scope="module")
 def three_nodes() -> Iterator[ThreeNodes]:
-    """The cluster."""
+    """Start the cluster."""
     class_path = jars.get()
     if class_path is None:
-        not_here("OpenSearch is not here: `make test-packages` gets it, with Maven and a JDK")
+        skip_or_fail("OpenSearch is not here: `make test-packages` gets it, with Maven and a JDK")
     with ThreeNodes(class_path) as cluster:
         yield cluster
 
 
-class OnCluster:
-    """An index of a test's own."""
+class ClusterIndex:
+    """An index on the cluster for one test."""
 
     def __init__(self, url: str, stack: ExitStack, replicas: int = 0) -> None:
         self.url, self._stack, self._replicas = url, stack, replicas
 
-    def place(self, url: str = "", *, patience: float = 30.0) -> OpenSearchLocation:
+    def location(self, url: str = "", *, patience: float = 30.0) -> OpenSearchLocation:
         cluster = Cluster(ClusterAddress.parse(url or self.url), {}, retry_seconds=patience)
         return OpenSearchLocation(cluster, shards=2, replicas=self._replicas)
 
     def writer(self, *, rebuild: bool = False) -> OpenSearchWriter:
-        return OpenSearchWriter(self.place(), rebuild=rebuild)
+        return OpenSearchWriter(self.location(), rebuild=rebuild)
 
     def reader(self) -> OpenSearchReader:
-        return self._stack.enter_context(closing(OpenSearchReader(self.place())))
+        return self._stack.enter_context(closing(OpenSearchReader(self.location())))
 
-    def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Something of the cluster itself; `NAME` stands for the index."""
-        with closing(self.place().cluster) as cluster:
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        """Send a request to the cluster; `NAME` stands for the index."""
+        with closing(self.location().cluster) as cluster:
             return cluster.request(method, path.replace("NAME", cluster.address.name), body)
 
-    def found(self, text: str) -> list[int]:
+    def find(self, text: str) -> list[int]:
         return sorted(self.reader().match(words(text), WEIGHTS, limit=99).ids.tolist())
 
-    def through(self, proxy: Proxy) -> str:
+    def url_through(self, proxy: Proxy) -> str:
         return f"{proxy.node}/{ClusterAddress.parse(self.url).name}"
 
 
 @pytest.fixture
-def new_index(three_nodes: ThreeNodes) -> Iterator[Callable[..., OnCluster]]:
-    """Make indexes, each empty and apart from the others; nothing of them is left behind."""
-    made: list[OnCluster] = []
+def new_index(three_nodes: ThreeNodes) -> Iterator[Callable[..., ClusterIndex]]:
+    """Return a function that creates empty, separate indexes; all are deleted after the test."""
+    created: list[ClusterIndex] = []
     with ExitStack() as stack:
 
-        def make(replicas: int = 0) -> OnCluster:
-            made.append(OnCluster(three_nodes.url(f"test-{next(NUMBERS)}"), stack, replicas))
-            return made[-1]
+        def create(replicas: int = 0) -> ClusterIndex:
+            created.append(ClusterIndex(three_nodes.url(f"test-{next(NUMBERS)}"), stack, replicas))
+            return created[-1]
 
-        yield make
-    for one in made:
-        one.ask("DELETE", "/NAME.*")
+        yield create
+    for one in created:
+        one.request("DELETE", "/NAME.*")
 
 
 @pytest.fixture
-def index(new_index: Callable[[], OnCluster]) -> OnCluster:
+def index(new_index: Callable[[], ClusterIndex]) -> ClusterIndex:
     """An empty index."""
     return new_index()
 
 
 @settings(max_examples=3, suppress_health_check=list(HealthCheck))
 @given(history=changes)
-def test_it_agrees_with_a_look_at_every_page(new_index: Callable[[], OnCluster], history: History) -> None:
-    agrees(new_index(), history)
+def test_the_index_agrees_with_a_scan_of_every_page(new_index: Callable[[], ClusterIndex], history: History) -> None:
+    check_agreement(new_index(), history)
 
 
 # -- one writer --------------------------------------------------------------------------------------------------------
 
 
-def expire(index: OnCluster) -> None:
-    """Let the writer's lease run out, as if it had slept for long."""
-    lease = index.ask("GET", "/NAME.state/_doc/lease")["_source"]
-    index.ask("PUT", "/NAME.state/_doc/lease", {**lease, "until": 0.0})
+def expire(index: ClusterIndex) -> None:
+    """Let the writer's lease expire, as if the writer had slept for long."""
+    lease = index.request("GET", "/NAME.state/_doc/lease")["_source"]
+    index.request("PUT", "/NAME.state/_doc/lease", {**lease, "until": 0.0})
 
 
-def test_a_late_write_overwrites_nothing_newer(index: OnCluster) -> None:
+def test_a_late_write_overwrites_nothing_newer(index: ClusterIndex) -> None:
     late = index.writer()
-    late.put(documents(standing(1, page("Egg")), standing(2, page("Egg"))))
+    late.put(documents(indexable(1, page("Egg")), indexable(2, page("Egg"))))
     expire(index)
     with closing(index.writer()) as writer:
-        fill(writer, standing(1, page("Ham")), version=2)
+        fill(writer, indexable(1, page("Ham")), version=2)
         writer.remove([2])
         writer.commit(3)
         with pytest.raises(IndexBusy, match="taken over"):
             late.commit(1)
         late.close()
         writer.commit(4)
-    assert (index.found("egg"), index.found("ham"), index.reader().version) == ([], [1], 4)
+    assert (index.find("egg"), index.find("ham"), index.reader().version) == ([], [1], 4)
 
 
-def test_a_writer_that_was_killed_here_is_followed_at_once(index: OnCluster) -> None:
+def test_a_writer_killed_on_this_machine_is_replaced_at_once(index: ClusterIndex) -> None:
     code = (
         "import sys, time\n"
         "from gossamer.index.opensearch import *\n"
-        "writer = OpenSearchWriter(OpenSearchPlace(Cluster(Address.of(sys.argv[1]), {})))\n"
+        "writer = OpenSearchWriter(OpenSearchLocation(Cluster(ClusterAddress.parse(sys.argv[1]), {})))\n"
         "print('writing', flush=True)\n"
         "time.sleep(60)"
     )
@@ -159,87 +159,87 @@ def test_a_writer_that_was_killed_here_is_followed_at_once(index: OnCluster) -> 
         other.kill()
     with closing(index.writer()) as writer:
         assert writer.attempts == 2
-        fill(writer, standing(1, page("Egg")))
-        assert writer.attempts == 0, "it got something done"
+        fill(writer, indexable(1, page("Egg")))
+        assert writer.attempts == 0, "a commit resets the attempts"
 
 
-# -- what can go wrong on the way --------------------------------------------------------------------------------------
+# -- faults of cluster and network -------------------------------------------------------------------------------------
 
 
-def test_a_document_that_the_cluster_refuses_is_set_aside_with_its_reason(index: OnCluster) -> None:
-    good, bad = documents(standing(1, page("Egg")), standing(2, page("Egg"), media_type="x" * 40_000))
+def test_a_document_that_the_cluster_refuses_is_set_aside_with_its_reason(index: ClusterIndex) -> None:
+    good, bad = documents(indexable(1, page("Egg")), indexable(2, page("Egg"), media_type="x" * 40_000))
     with closing(index.writer()) as writer:
         writer.put([bad, good])
         writer.commit(1)
-    assert index.found("egg") == [1]
+    assert index.find("egg") == [1]
     assert "media_type" in index.reader().set_aside_documents()[2]
 
 
-def test_a_cluster_that_has_too_much_to_do_is_asked_again(index: OnCluster, three_nodes: ThreeNodes) -> None:
+def test_a_busy_cluster_is_asked_again(index: ClusterIndex, three_nodes: ThreeNodes) -> None:
     def busy(path: str, number: int) -> int:
         return 429 if path.endswith("_bulk") and number <= 3 else 0
 
     with Proxy(three_nodes.nodes[0], refuse=busy) as proxy:
-        with closing(OpenSearchWriter(index.place(index.through(proxy)))) as writer:
-            fill(writer, standing(1, page("Egg")))
-        assert sum(path.endswith("pages/_bulk") for path in proxy.asked) == 4
-    assert index.found("egg") == [1]
+        with closing(OpenSearchWriter(index.location(index.url_through(proxy)))) as writer:
+            fill(writer, indexable(1, page("Egg")))
+        assert sum(path.endswith("pages/_bulk") for path in proxy.requests) == 4
+    assert index.find("egg") == [1]
 
 
-def test_one_that_stays_so_is_told_of_in_a_sentence(index: OnCluster, three_nodes: ThreeNodes) -> None:
+def test_a_cluster_that_stays_busy_is_reported(index: ClusterIndex, three_nodes: ThreeNodes) -> None:
     with Proxy(three_nodes.nodes[0], refuse=lambda path, _: 429 if path.endswith("_bulk") else 0) as proxy:
-        writer = OpenSearchWriter(index.place(index.through(proxy), patience=SHORT))
-        writer.put(documents(standing(1, page("Egg"))))
+        writer = OpenSearchWriter(index.location(index.url_through(proxy), patience=SHORT))
+        writer.put(documents(indexable(1, page("Egg"))))
         with pytest.raises(IndexUnreachable, match="cannot answer now"):
             writer.commit(1)
         writer.close()
     assert index.reader().version == 0
 
 
-def test_lost_answers_do_no_harm(index: OnCluster, three_nodes: ThreeNodes) -> None:
+def test_lost_responses_do_no_harm(index: ClusterIndex, three_nodes: ThreeNodes) -> None:
     with Proxy(three_nodes.nodes[0], lose=lambda _, number: number % 2 == 1) as proxy:
         for version, text in ((1, "egg"), (2, "ham")):
-            with closing(OpenSearchWriter(index.place(index.through(proxy)))) as writer:
-                fill(writer, standing(1, page("Menu", text)), version=version)
+            with closing(OpenSearchWriter(index.location(index.url_through(proxy)))) as writer:
+                fill(writer, indexable(1, page("Menu", text)), version=version)
                 writer.note_forms({("Eggs", "egg"): 3})
                 writer.commit(10 + version)
-    assert (index.found("egg"), index.found("ham"), index.reader().version) == ([], [1], 12)
+    assert (index.find("egg"), index.find("ham"), index.reader().version) == ([], [1], 12)
     assert index.reader().words_like("Eggs") == [("Eggs", 6)]
 
 
-def test_a_moment_that_the_cluster_lost_is_replaced_by_the_present_one(index: OnCluster) -> None:
+def test_a_lost_point_in_time_is_replaced_by_a_new_one(index: ClusterIndex) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, standing(1, page("Egg")))
+        fill(writer, indexable(1, page("Egg")))
         reader = index.reader()
         assert reader.is_current()
-        index.ask("DELETE", "/_search/point_in_time/_all")
+        index.request("DELETE", "/_search/point_in_time/_all")
         assert reader.match(words("egg"), WEIGHTS, limit=9).total == 1
-        assert not reader.is_current(), "whoever holds it opens another"
+        assert not reader.is_current(), "its holder must open another reader"
 
 
-def test_a_reader_of_an_index_that_was_rebuilt_goes_on_with_the_new_one(index: OnCluster) -> None:
+def test_a_reader_continues_with_a_rebuilt_index(index: ClusterIndex) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, standing(1, page("Egg")))
+        fill(writer, indexable(1, page("Egg")))
     reader = index.reader()
     with closing(index.writer(rebuild=True)) as writer:
-        fill(writer, standing(2, page("Egg")))
+        fill(writer, indexable(2, page("Egg")))
         writer.complete()
     assert reader.match(words("egg"), WEIGHTS, limit=9).ids.tolist() == [2]
-    left = index.ask("GET", "/_cat/indices/NAME.*?format=json&h=index")
+    left = index.request("GET", "/_cat/indices/NAME.*?format=json&h=index")
     assert {one["index"].split(".")[1] for one in left} == {"2", "state"}, "the old one is gone"
 
 
-def test_an_index_on_a_full_disk_is_told_of_in_a_sentence(index: OnCluster) -> None:
+def test_a_full_disk_of_the_cluster_is_reported(index: ClusterIndex) -> None:
     with closing(index.writer()) as writer:
-        fill(writer, standing(1, page("Egg")))
-        index.ask("PUT", "/NAME.*.pages/_settings", {"index.blocks.read_only_allow_delete": True})
-        writer.put(documents(standing(2, page("Egg"))))
+        fill(writer, indexable(1, page("Egg")))
+        index.request("PUT", "/NAME.*.pages/_settings", {"index.blocks.read_only_allow_delete": True})
+        writer.put(documents(indexable(2, page("Egg"))))
         with pytest.raises(IndexFull, match="disk is nearly full"):
             writer.commit(2)
-    assert index.found("egg") == [1]
+    assert index.find("egg") == [1]
 
 
-def test_nobody_there_is_told_of_in_a_sentence() -> None:
+def test_an_unreachable_cluster_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         silent = server.getsockname()[1]
         cluster = Cluster(ClusterAddress.parse(f"http://127.0.0.1:{silent}/web"), {}, retry_seconds=SHORT)
@@ -249,8 +249,8 @@ def test_nobody_there_is_told_of_in_a_sentence() -> None:
         cluster.request("GET", "/")
 
 
-def test_a_password_goes_over_tls_from_the_environment(
-    three_nodes: ThreeNodes, index: OnCluster, tmp_path: Path
+def test_a_password_from_the_environment_is_sent_over_tls(
+    three_nodes: ThreeNodes, index: ClusterIndex, tmp_path: Path
 ) -> None:
     certificate = tmp_path / "certificate.pem"
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
@@ -260,54 +260,52 @@ def test_a_password_goes_over_tls_from_the_environment(
     certificate.write_text(certificate.read_text() + (tmp_path / "out.pem").read_text())
     secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
     with Proxy(three_nodes.nodes[0], certificate=certificate) as proxy:
-        address = ClusterAddress.parse(index.through(proxy))
-        place = OpenSearchLocation(Cluster(address, secrets, ca_file=str(tmp_path / "out.pem")), replicas=0)
-        with closing(OpenSearchWriter(place)) as writer:
-            fill(writer, standing(1, page("Egg")))
+        address = ClusterAddress.parse(index.url_through(proxy))
+        location = OpenSearchLocation(Cluster(address, secrets, ca_file=str(tmp_path / "out.pem")), replicas=0)
+        with closing(OpenSearchWriter(location)) as writer:
+            fill(writer, indexable(1, page("Egg")))
         assert proxy.authorizations == {"Basic c29tZWJvZHk6c2VjcmV0"}
         with pytest.raises(IndexUnreachable, match=r"securely .*index\.ca_file"):
             Cluster(address, secrets).request("GET", "/")
-    assert index.found("egg") == [1]
+    assert index.find("egg") == [1]
 
 
 @pytest.mark.parametrize(("status", "sentence"), [(401, "wants a user name"), (403, "does not allow this")])
-def test_a_cluster_that_lets_nobody_in_is_told_of_in_a_sentence(
-    three_nodes: ThreeNodes, status: int, sentence: str
-) -> None:
+def test_a_cluster_that_refuses_access_is_reported(three_nodes: ThreeNodes, status: int, sentence: str) -> None:
     secrets = {"GOSSAMER_INDEX_USER": "somebody", "GOSSAMER_INDEX_PASSWORD": "secret"}
     with (
         Proxy(three_nodes.nodes[0], refuse=lambda *_: status) as proxy,
         closing(Cluster(ClusterAddress.parse(f"{proxy.node}/web"), secrets)) as cluster,
-        pytest.raises(IndexRefused, match=sentence) as told,
+        pytest.raises(IndexRefused, match=sentence) as error,
     ):
         cluster.request("GET", "/")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(error.value)
 
 
 # -- the commands ------------------------------------------------------------------------------------------------------
 
 
-def test_commands_use_the_index_they_are_told_of(three_nodes: ThreeNodes, index: OnCluster, tmp_path: Path) -> None:
+def test_commands_use_the_index_of_their_settings(three_nodes: ThreeNodes, index: ClusterIndex, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     for name in ("index", "egg", "ham"):
         links = '<a href="egg.html">eggs</a> <a href="ham.html">ham</a>' if name == "index" else ""
         (tmp_path / "root" / f"{name}.html").write_text(f"<title>{name}</title><p>All about {name}.</p>{links}")
     binary = debian.find("nginx")
     if binary is None:
-        not_here("Debian's nginx is not here: run `make test-packages`")
+        skip_or_fail("Debian's nginx is not here: run `make test-packages`")
     web, flag = tmp_path / "web", ("--index-url", index.url)
     with Nginx(binary, {"menu": Site(tmp_path / "root")}, log=False) as nginx:
         crawl(nginx.url("menu"), web, *FAST, *flag)
 
-        def told(*arguments: object) -> dict[str, Any]:
+        def run_json(*arguments: object) -> dict[str, Any]:
             done = gossamer(*arguments, "--store", web, "--json", *flag)
             assert done.returncode == 0, done.stderr
-            answer: dict[str, Any] = json.loads(done.stdout)
-            return answer
+            response: dict[str, Any] = json.loads(done.stdout)
+            return response
 
-        assert [hit["title"] for hit in told("search", "ham")["hits"]] == ["ham", "index"]
-        assert told("word", "about")["df"] == 3
-        assert told("index", "--rebuild")["documents"] == 3
+        assert [hit["title"] for hit in run_json("search", "ham")["hits"]] == ["ham", "index"]
+        assert run_json("word", "about")["df"] == 3
+        assert run_json("index", "--rebuild")["documents"] == 3
         done = gossamer("forget", nginx.url("menu", "/ham.html"), "--yes", "--store", web, *flag)
         assert done.returncode == 0, done.stderr
         (tmp_path / "web" / "gossamer.toml").write_text(f'[index]\nurl = "{index.url}"\n')
@@ -320,7 +318,7 @@ def test_commands_use_the_index_they_are_told_of(three_nodes: ThreeNodes, index:
 
 
 def real_web(webs: Nginx, folder: Path, pages: int) -> Path:
-    """So many pages of documentation, with an index of Tantivy's."""
+    """Crawl this many pages of documentation, with a Tantivy index."""
     first, *others = (webs.url(site, "/index.html") for site in debian.DOCUMENTATION)
     crawl(first, folder, *others, *FAST, "--no-source", "--max-pages", pages)
     return folder
@@ -328,49 +326,49 @@ def real_web(webs: Nginx, folder: Path, pages: int) -> Path:
 
 @pytest.fixture(scope="module")
 def some_pages(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some hundred pages."""
+    """Crawl some hundred pages."""
     return real_web(documentation_webs, tmp_path_factory.mktemp("pages"), 600)
 
 
-def follow(web: Path, index: OnCluster, tell: Callable[[IndexProgress], None] = lambda _: None) -> None:
-    """Bring an index up to date with a web."""
+def update_from(web: Path, index: ClusterIndex, on_progress: Callable[[IndexProgress], None] = lambda _: None) -> None:
+    """Update an index from a web."""
     with closing(wiring.open_store(str(web))) as store:
-        update_index(store, index.writer, tell)
+        update_index(store, index.writer, on_progress)
 
 
-def agreed(web: Path, index: OnCluster, number: int) -> float:
-    """The share of places at which both indexes agree."""
-    follow(web, index)
+def agreement_with_tantivy(web: Path, index: ClusterIndex, number: int) -> float:
+    """Return the share of result positions at which both indexes agree."""
+    update_from(web, index)
     with closing(wiring.open_index(str(web))) as here:
-        return agreement(web, here, index.reader(), questions(web, here, number))
+        return agreement(web, here, index.reader(), random_queries(web, here, number))
 
 
-def holds_all_of(web: Path, index: OnCluster) -> None:
-    """An index holds every page of a web, with every word."""
+def check_holds_all_of(web: Path, index: ClusterIndex) -> None:
+    """Check that an index holds every page of a web, with every word."""
     there = index.reader()
     with closing(wiring.open_index(str(web))) as here:
         ids = sorted(here.ids())
         assert (sorted(there.ids()), there.version) == (ids, here.version)
-        expected, found = here.word_sequences(ids), there.word_sequences(ids)
-        assert all((expected[one].words == found[one].words).all() for one in ids)
+        expected, actual = here.word_sequences(ids), there.word_sequences(ids)
+        assert all((expected[one].words == actual[one].words).all() for one in ids)
 
 
-def test_the_first_ten_hits_are_those_of_the_other_index(some_pages: Path, index: OnCluster) -> None:
-    assert agreed(some_pages, index, 50) >= 0.9
+def test_the_first_ten_hits_agree_with_tantivy(some_pages: Path, index: ClusterIndex) -> None:
+    assert agreement_with_tantivy(some_pages, index, 50) >= 0.9
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1_200)
-def test_the_first_ten_hits_are_those_of_the_other_index_on_five_thousand_pages(
-    documentation_webs: Nginx, tmp_path: Path, index: OnCluster
+def test_the_first_ten_hits_agree_with_tantivy_on_five_thousand_pages(
+    documentation_webs: Nginx, tmp_path: Path, index: ClusterIndex
 ) -> None:
-    assert agreed(real_web(documentation_webs, tmp_path / "web", 5_000), index, 200) >= 0.9
+    assert agreement_with_tantivy(real_web(documentation_webs, tmp_path / "web", 5_000), index, 200) >= 0.9
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1_200)
 @pytest.mark.shared
-def test_cranfield_questions_are_answered_as_well(nginx_binary: Path, tmp_path: Path, index: OnCluster) -> None:
+def test_cranfield_queries_are_answered_well(nginx_binary: Path, tmp_path: Path, index: ClusterIndex) -> None:
     collection = cranfield(suite("ir-cranfield"))
     root, web = tmp_path / "root", tmp_path / "web"
     root.mkdir()
@@ -379,7 +377,7 @@ def test_cranfield_questions_are_answered_as_well(nginx_binary: Path, tmp_path: 
     with Nginx(nginx_binary, {"cranfield": Site(root)}, log=False) as nginx:
         crawl(nginx.url("cranfield"), web, *FAST, "--index-url", index.url)
         with closing(wiring.open_store(str(web), read_only=True)) as store:
-            figures = ask(
+            figures = score_collection(
                 collection, wiring.build_searcher(store, index.reader(), str(web)), nginx.url("cranfield").rstrip("/")
             )
     assert figures.map >= 0.322
@@ -389,61 +387,61 @@ def test_cranfield_questions_are_answered_as_well(nginx_binary: Path, tmp_path: 
 
 @pytest.mark.full
 @pytest.mark.timeout(1_200)
-def test_an_index_process_killed_again_and_again_comes_to_the_same_end(some_pages: Path, index: OnCluster) -> None:
+def test_an_index_process_killed_repeatedly_completes_the_index(some_pages: Path, index: ClusterIndex) -> None:
     again = command("index", "--store", some_pages, "--index-url", index.url)
     for seconds in (2.0, 2.5, 3.0, 3.5, 4.0, 5.0):
         with subprocess.Popen(again, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment()) as process:
             time.sleep(seconds)
             process.kill()
     assert gossamer(*again[3:]).returncode == 0
-    holds_all_of(some_pages, index)
+    check_holds_all_of(some_pages, index)
 
 
-# -- nodes that die ----------------------------------------------------------------------------------------------------
+# -- killed nodes ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def mortal(three_nodes: ThreeNodes) -> ThreeNodes:
-    """The cluster, whole again after a test that killed a node."""
+def repaired_cluster(three_nodes: ThreeNodes) -> ThreeNodes:
+    """Return the cluster, complete again after a test that killed a node."""
     three_nodes.revive()
     return three_nodes
 
 
-def test_a_node_killed_while_pages_are_indexed_takes_nothing_with_it(
-    mortal: ThreeNodes, new_index: Callable[..., OnCluster], some_pages: Path
+def test_a_node_killed_during_indexing_loses_no_page(
+    repaired_cluster: ThreeNodes, new_index: Callable[..., ClusterIndex], some_pages: Path
 ) -> None:
     index = new_index(replicas=1)
     index.writer().close()
-    mortal.wait_for(3, "green")
+    repaired_cluster.wait_for(3, "green")
     killed: list[int] = []
 
     def kill(now: IndexProgress) -> None:
         if now.put >= 250 and not killed:
-            killed.append(mortal.manager())
-            mortal.kill(killed[0])
+            killed.append(repaired_cluster.manager())
+            repaired_cluster.kill(killed[0])
 
-    follow(some_pages, index, kill)
+    update_from(some_pages, index, kill)
     assert killed
-    holds_all_of(some_pages, index)
+    check_holds_all_of(some_pages, index)
 
 
-def test_a_node_killed_while_people_search_leaves_them_with_answers_or_a_sentence(
-    mortal: ThreeNodes, new_index: Callable[..., OnCluster]
+def test_searches_return_all_hits_or_a_sentence_while_a_node_is_killed(
+    repaired_cluster: ThreeNodes, new_index: Callable[..., ClusterIndex]
 ) -> None:
     index = new_index(replicas=1)
     with closing(index.writer()) as writer:
-        fill(writer, *(standing(number, page("Egg", f"ham {number}")) for number in range(1, 200)))
-    mortal.wait_for(3, "green")
+        fill(writer, *(indexable(number, page("Egg", f"ham {number}")) for number in range(1, 200)))
+    repaired_cluster.wait_for(3, "green")
     readers = [index.reader() for _ in range(4)]
-    told: list[int | str] = []
-    mortal.kill(mortal.manager())
+    results: list[int | str] = []
+    repaired_cluster.kill(repaired_cluster.manager())
     until = time.monotonic() + 4
     while time.monotonic() < until:
         for reader in readers:
             try:
-                told.append(reader.match(words("egg"), WEIGHTS, limit=9).total)
+                results.append(reader.match(words("egg"), WEIGHTS, limit=9).total)
             except IndexFault as fault:
-                told.append(str(fault))
-    assert {one for one in told if isinstance(one, int)} == {199}, "all of them, or a sentence"
-    assert all(one.startswith("The index at ") for one in told if isinstance(one, str))
-    assert told[-4:] == [199] * 4
+                results.append(str(fault))
+    assert {one for one in results if isinstance(one, int)} == {199}, "a search returns all hits or a sentence"
+    assert all(one.startswith("The index at ") for one in results if isinstance(one, str))
+    assert results[-4:] == [199] * 4

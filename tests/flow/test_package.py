@@ -1,4 +1,4 @@
-"""The package that is built: it has in it what a checkout builds."""
+"""A built wheel contains the scripts that a checkout builds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
-from conftest import not_here
+from conftest import skip_or_fail
 from helpers.web.browser import MANIFEST, ROOT
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def test_a_wheel_carries_the_built_scripts(tmp_path: Path) -> None:
     if not MANIFEST.exists():
-        not_here("The explorer and the live charts are not built: `make frontend` builds them, with Node 20 or newer")
+        skip_or_fail(
+            "The explorer and the live charts are not built: `make frontend` builds them, with Node 20 or newer"
+        )
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")

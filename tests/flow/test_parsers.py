@@ -1,4 +1,4 @@
-"""The pool of parser processes: real processes, really killed, stopped, starved and lied to."""
+"""The pool of parser processes, with real processes that are killed, stopped, starved or send garbage."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    Opened = Callable[..., ParserPool]
+    OpenPool = Callable[..., ParserPool]
 
-PATIENCE = 60.0  # seconds any of this may take on a busy machine
-# Takes Lexbor tens of seconds: to close a paragraph it looks through all open elements at each <div>.
+PATIENCE = 60.0  # seconds that a test may wait on a busy machine
+# Takes Lexbor tens of seconds: at each <div> it searches all open elements for a paragraph to close.
 SLOW = b"<div>" * 400_000
 
 
 class Loop:
-    """A crawl's loop, as far as the pool is concerned."""
+    """The part of a crawl's loop that the pool needs."""
 
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
@@ -51,7 +51,7 @@ class Loop:
             self.pages += pool.take_results()
 
     def pages_of(self, pool: ParserPool, *jobs: ParseJob) -> list[Page]:
-        """Submit, wait, and give the pages in the order of the jobs."""
+        """Submit jobs, wait, and return the pages in the order of the jobs."""
         for one in jobs:
             pool.submit(one)
         self.run(pool, lambda: len(self.pages) >= len(jobs))
@@ -67,15 +67,15 @@ def loop() -> Iterator[Loop]:
 
 
 @pytest.fixture
-def opened(loop: Loop) -> Iterator[Opened]:
-    """Opens pools on the loop's selector, and closes them."""
+def open_pool(loop: Loop) -> Iterator[OpenPool]:
+    """Return a function that opens pools on the loop's selector; all are closed after the test."""
     pools: list[ParserPool] = []
 
-    def open_pool(processes: int = 1, options: ParseOptions | None = None) -> ParserPool:
+    def start_pool(processes: int = 1, options: ParseOptions | None = None) -> ParserPool:
         pools.append(ParserPool(options or ParseOptions(), processes, loop.selector))
         return pools[-1]
 
-    yield open_pool
+    yield start_pool
     for pool in pools:
         pool.close()
 
@@ -89,26 +89,26 @@ def slow(number: int) -> ParseJob:
 
 
 def child(pool: ParserPool) -> psutil.Process:
-    """The pool's one process."""
+    """Return the only process of the pool."""
     (parser,) = pool._parsers
     return psutil.Process(parser.process.pid)
 
 
 def is_parsing(pool: ParserPool) -> Callable[[], bool]:
-    """Whether its process has the page and is at it."""
+    """Return a condition that holds once the pool's process is parsing."""
     return lambda: child(pool).cpu_times().user > 0.4
 
 
 # Work
 
 
-def test_pages_are_those_a_parser_in_this_process_gives(opened: Opened, loop: Loop) -> None:
+def test_the_pool_returns_the_same_pages_as_a_parser_in_this_process(open_pool: OpenPool, loop: Loop) -> None:
     jobs = [html(number) for number in range(50)]
-    assert loop.pages_of(opened(2), *jobs) == [parse_page(one, ParseOptions()) for one in jobs]
+    assert loop.pages_of(open_pool(2), *jobs) == [parse_page(one, ParseOptions()) for one in jobs]
 
 
-def test_jobs_wait_when_all_parsers_are_full(opened: Opened, loop: Loop) -> None:
-    pool = opened(2)
+def test_jobs_wait_when_all_parsers_are_full(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(2)
     for number in range(20):
         pool.submit(html(number))
     assert (pool.backlog, pool.busy_count) == (20, 2)
@@ -116,8 +116,8 @@ def test_jobs_wait_when_all_parsers_are_full(opened: Opened, loop: Loop) -> None
     assert (pool.backlog, pool.busy_count) == (0, 0)
 
 
-def test_under_other_options_what_is_not_parsed_yet_is_parsed_by_them(opened: Opened, loop: Loop) -> None:
-    pool = opened(2)
+def test_waiting_jobs_are_parsed_by_new_options_after_a_reset(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(2)
     jobs = [html(number) for number in range(20)]
     for one in jobs:
         pool.submit(one)
@@ -127,13 +127,13 @@ def test_under_other_options_what_is_not_parsed_yet_is_parsed_by_them(opened: Op
     assert sorted(loop.pages, key=lambda page: page.id) == [parse_page(one, other) for one in jobs]
 
 
-def test_pages_far_bigger_than_a_sockets_buffer_go_both_ways(opened: Opened, loop: Loop) -> None:
+def test_pages_bigger_than_a_socket_buffer_pass_in_both_directions(open_pool: OpenPool, loop: Loop) -> None:
     body = os.urandom(5 << 20).hex().encode()  # 10 MB that hardly compress
-    (page, other) = loop.pages_of(opened(), job(body, "text/plain", number=1), html(2))
+    (page, other) = loop.pages_of(open_pool(), job(body, "text/plain", number=1), html(2))
     assert (page.size, len(page.source) > 4 << 20, other.title) == (len(body), True, "2")
 
 
-def test_a_script_without_a_main_guard_can_use_it(tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_can_use_the_pool(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent("""
@@ -144,7 +144,7 @@ def test_a_script_without_a_main_guard_can_use_it(tmp_path: Path) -> None:
         selector = selectors.DefaultSelector()
         pool = ParserPool(ParseOptions(), 1, selector)
         pool.submit(ParseJob(1, Role.PAGE, "http://example.org/", b"<title>fine", "text/html", "", "", "", "", ""))
-        while not (pages := pool.finished()):
+        while not (pages := pool.take_results()):
             for key, mask in selector.select(1):
                 key.data(mask)
         pool.close()
@@ -156,19 +156,19 @@ def test_a_script_without_a_main_guard_can_use_it(tmp_path: Path) -> None:
 
 
 def test_nothing_is_imported_from_the_working_directory(
-    opened: Opened, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_pool: OpenPool, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("msgspec", "gossamer", "socket", "resource"):
         (tmp_path / f"{module}.py").write_text("raise SystemExit('taken from the working directory')")
     monkeypatch.chdir(tmp_path)
-    assert loop.pages_of(opened(), html(1))[0].title == "1"
+    assert loop.pages_of(open_pool(), html(1))[0].title == "1"
 
 
 # More and fewer
 
 
-def test_more_parsers_take_their_share_of_what_waits(opened: Opened, loop: Loop) -> None:
-    pool = opened(1)
+def test_added_parsers_take_waiting_jobs(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1)
     for number in range(20):
         pool.submit(html(number))
     pool.resize(3)
@@ -177,20 +177,20 @@ def test_more_parsers_take_their_share_of_what_waits(opened: Opened, loop: Loop)
     assert len(pool._parsers) == 3
 
 
-def test_those_too_many_finish_what_they_were_given_and_end(opened: Opened, loop: Loop) -> None:
-    pool = opened(3)
+def test_surplus_parsers_finish_their_jobs_and_exit(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(3)
     for number in range(30):
         pool.submit(html(number))
     processes = [psutil.Process(parser.process.pid) for parser in pool._parsers]
     pool.resize(1)
-    assert pool.busy_count == 3, "what they were given is not taken from them"
+    assert pool.busy_count == 3, "they keep the jobs they have"
     loop.run(pool, lambda: len(loop.pages) == 30)
     assert [page.outcome for page in loop.pages] == [Outcome.FETCHED] * 30
     assert [process.is_running() for process in processes] == [True, False, False]
 
 
-def test_idle_parsers_that_are_too_many_end_at_once_and_leave_nothing(opened: Opened, loop: Loop) -> None:
-    pool = opened(1)
+def test_idle_surplus_parsers_exit_at_once_and_leave_no_descriptor(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1)
     loop.pages_of(pool, html(1))
     descriptors = psutil.Process().num_fds()
     pool.resize(3)
@@ -199,8 +199,8 @@ def test_idle_parsers_that_are_too_many_end_at_once_and_leave_nothing(opened: Op
     assert loop.pages_of(pool, html(2))[0].outcome is Outcome.FETCHED
 
 
-def test_one_that_dies_while_there_are_too_many_is_not_replaced(opened: Opened, loop: Loop) -> None:
-    pool = opened(2)
+def test_a_surplus_parser_that_dies_is_not_replaced(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(2)
     for one in (slow(1), slow(2)):
         pool.submit(one)
     loop.run(pool, lambda: all(parser.is_ready for parser in pool._parsers))
@@ -214,8 +214,8 @@ def test_one_that_dies_while_there_are_too_many_is_not_replaced(opened: Opened, 
 # Faults of a page
 
 
-def test_a_page_that_takes_too_long_is_answered_as_such_and_the_next_are_parsed(opened: Opened, loop: Loop) -> None:
-    pool = opened(options=ParseOptions(seconds=0.5))
+def test_a_page_that_takes_too_long_is_reported_and_the_next_are_parsed(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(options=ParseOptions(seconds=0.5))
     pages = loop.pages_of(pool, html(1), slow(2), html(3), html(4))
     assert [page.outcome for page in pages] == [
         Outcome.FETCHED,
@@ -226,10 +226,8 @@ def test_a_page_that_takes_too_long_is_answered_as_such_and_the_next_are_parsed(
     assert pages[1].reason == "took more than 0.5 seconds"
 
 
-def test_a_page_that_needs_too_much_memory_is_answered_as_such_and_the_next_are_parsed(
-    opened: Opened, loop: Loop
-) -> None:
-    pool = opened(options=ParseOptions(memory=300))
+def test_a_page_that_needs_too_much_memory_is_reported_and_the_next_are_parsed(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(options=ParseOptions(memory=300))
     greedy = job(b"<p>w " * 2_000_000, number=1)
     pages = loop.pages_of(pool, greedy, html(2), html(3), html(4), html(5))
     assert [page.outcome for page in pages] == [Outcome.PARSER_MEMORY] + [Outcome.FETCHED] * 4
@@ -237,8 +235,10 @@ def test_a_page_that_needs_too_much_memory_is_answered_as_such_and_the_next_are_
 
 
 @pytest.mark.parametrize("killer", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL, signal.SIGBUS])
-def test_a_crash_is_told_by_its_signal_and_costs_one_page(opened: Opened, loop: Loop, killer: signal.Signals) -> None:
-    pool = opened()
+def test_a_crash_is_reported_by_its_signal_and_costs_one_page(
+    open_pool: OpenPool, loop: Loop, killer: signal.Signals
+) -> None:
+    pool = open_pool()
     for one in (slow(1), html(2), html(3), html(4), html(5)):
         pool.submit(one)
     loop.run(pool, is_parsing(pool))
@@ -249,13 +249,13 @@ def test_a_crash_is_told_by_its_signal_and_costs_one_page(opened: Opened, loop: 
     assert [page.outcome for page in others] == [Outcome.FETCHED] * 4
 
 
-def test_a_parser_that_hangs_is_killed_when_its_page_overstays(opened: Opened, loop: Loop) -> None:
-    pool = opened(options=ParseOptions(seconds=10))
+def test_a_hung_parser_is_killed_after_its_time_limit(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(options=ParseOptions(seconds=10))
     for one in (slow(1), html(2)):
         pool.submit(one)
     loop.run(pool, is_parsing(pool))
     hung = child(pool)
-    hung.send_signal(signal.SIGSTOP)  # so that its own timer cannot end it
+    hung.send_signal(signal.SIGSTOP)  # so that its own timer cannot end the parser
     pool.tick(now := time.time())
     pool.tick(now + 10)
     assert hung.is_running()
@@ -266,8 +266,8 @@ def test_a_parser_that_hangs_is_killed_when_its_page_overstays(opened: Opened, l
     assert loop.pages[0].reason == "hung for more than 15 seconds"
 
 
-def test_a_parser_that_dies_idle_is_replaced(opened: Opened, loop: Loop) -> None:
-    pool = opened()
+def test_an_idle_parser_that_dies_is_replaced(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool()
     assert loop.pages_of(pool, html(1))[0].outcome is Outcome.FETCHED
     dead = child(pool)
     dead.kill()
@@ -279,7 +279,7 @@ def test_a_parser_that_dies_idle_is_replaced(opened: Opened, loop: Loop) -> None
 
 
 def stand_in(folder: Path, code: str) -> str:
-    """An executable in the interpreter's place: a parser that says it is ready, reads a job, and then does as told."""
+    """Write an executable that replaces the interpreter: it reports ready, reads a job, and runs `code`."""
     program = folder / "parser"
     program.write_text(
         f"#!{sys.executable}\n"
@@ -301,7 +301,7 @@ def stand_in(folder: Path, code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "reply",
     [
         "frame(b'no msgpack')",
         "frame(msgspec.msgpack.encode(['no', 'page']))",
@@ -313,11 +313,11 @@ def stand_in(folder: Path, code: str) -> str:
         "page(links=Links([bytes(16)], ['http://example.org/'], [99], [True], [''], [1], [''], [0]))",
     ],
 )
-def test_an_answer_that_makes_no_sense_counts_as_a_crash(
-    opened: Opened, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+def test_an_invalid_reply_of_a_parser_counts_as_a_crash(
+    open_pool: OpenPool, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: str
 ) -> None:
-    monkeypatch.setattr(sys, "executable", stand_in(tmp_path, f"connection.sendall({answer})"))
-    pool = opened()
+    monkeypatch.setattr(sys, "executable", stand_in(tmp_path, f"connection.sendall({reply})"))
+    pool = open_pool()
     pool.submit(html(7))
     loop.run(pool, lambda: bool(loop.pages))
     assert [(page.id, page.outcome, page.reason) for page in loop.pages] == [
@@ -325,49 +325,51 @@ def test_an_answer_that_makes_no_sense_counts_as_a_crash(
     ]
 
 
-def test_an_exception_in_a_parser_is_told_by_its_last_line(
-    opened: Opened, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_exception_in_a_parser_is_reported_by_its_last_line(
+    open_pool: OpenPool, loop: Loop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", stand_in(tmp_path, "raise ValueError('what \\x1b[31m happened')"))
-    pool = opened()
+    pool = open_pool()
     pool.submit(html(7))
     loop.run(pool, lambda: bool(loop.pages))
     assert loop.pages[0].outcome is Outcome.PARSER_CRASHED
     assert loop.pages[0].reason == "the parser ended with code 1: ValueError: what [31m happened"
 
 
-def test_parsers_that_never_start_are_a_fault(opened: Opened, loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parsers_that_never_start_raise_a_fault(
+    open_pool: OpenPool, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
-    pool = opened(2)
+    pool = open_pool(2)
     pool.submit(html(1))
     with pytest.raises(ParserFault, match="cannot be started: the parser ended with code 1"):
         loop.run(pool, lambda: bool(loop.pages))
 
 
-def test_an_interpreter_that_is_gone_is_a_fault(
-    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_missing_interpreter_raises_a_fault(
+    open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
     with pytest.raises(ParserFault, match="cannot be started"):
-        opened()
+        open_pool()
 
 
-# Life and death
+# Start and end
 
 
-def test_an_interrupt_is_not_for_parsers(opened: Opened, loop: Loop) -> None:
-    pool = opened()
+def test_parsers_ignore_an_interrupt(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool()
     loop.pages_of(pool, html(1))
     before = child(pool)
     before.send_signal(signal.SIGINT)
     assert loop.pages_of(pool, html(2))[0].outcome is Outcome.FETCHED
     assert child(pool) == before
-    assert os.getpgid(before.pid) != os.getpgid(0)  # so a terminal's Ctrl-C does not even reach it
+    assert os.getpgid(before.pid) != os.getpgid(0)  # so a terminal's Ctrl-C does not reach it
 
 
-def test_closing_leaves_no_process_and_no_descriptor(opened: Opened, loop: Loop) -> None:
+def test_closing_leaves_no_process_and_no_descriptor(open_pool: OpenPool, loop: Loop) -> None:
     descriptors = psutil.Process().num_fds()
-    pool = opened(2)
+    pool = open_pool(2)
     pool.submit(slow(1))
     processes = [psutil.Process(parser.process.pid) for parser in pool._parsers]
     pool.close()
@@ -376,7 +378,7 @@ def test_closing_leaves_no_process_and_no_descriptor(opened: Opened, loop: Loop)
     assert psutil.Process().num_fds() == descriptors
 
 
-def test_parsers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
+def test_parsers_exit_when_their_coordinator_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "coordinator.py"
     script.write_text(
         textwrap.dedent("""
@@ -398,7 +400,7 @@ def test_parsers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
         parsers = [psutil.Process(int(pid)) for pid in coordinator.stdout.readline().split()]
         assert len(parsers) == 2
         deadline = time.monotonic() + PATIENCE
-        while max(parser.cpu_times().user for parser in parsers) < 0.4:  # one is at the slow page
+        while max(parser.cpu_times().user for parser in parsers) < 0.4:  # until one parses the slow page
             assert time.monotonic() < deadline
             time.sleep(0.02)
         coordinator.kill()
@@ -407,19 +409,19 @@ def test_parsers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_parser_has_no_password_in_its_environment(
-    loop: Loop, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    loop: Loop, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("PGPASSWORD", "GOSSAMER_STORE", "GOSSAMER_INDEX_PASSWORD"):
         monkeypatch.setenv(name, "s3cret")
-    pool = opened()
-    loop.pages_of(pool, job("<p>small"))  # a process that has only just begun shows no environment at all
+    pool = open_pool()
+    loop.pages_of(pool, job("<p>small"))  # because a process that is just starting shows no environment
     environment = child(pool).environ()
     assert "s3cret" not in environment.values()
     assert environment["PATH"] == os.environ["PATH"]
 
 
-def test_of_large_pages_few_are_copied_ahead_for_a_parser_that_is_busy(loop: Loop, opened: Opened) -> None:
-    pool = opened()
+def test_few_large_pages_are_buffered_for_a_busy_parser(loop: Loop, open_pool: OpenPool) -> None:
+    pool = open_pool()
     loop.pages_of(pool, job("<p>small"))
     child(pool).send_signal(signal.SIGSTOP)
     large = b"x" * (16 << 20)
@@ -428,11 +430,11 @@ def test_of_large_pages_few_are_copied_ahead_for_a_parser_that_is_busy(loop: Loo
         pool.submit(job(large, "text/plain", number=number))
     grown = psutil.Process().memory_info().rss - before
     child(pool).send_signal(signal.SIGCONT)
-    assert grown < 7 * len(large)  # it is 5 now, and would be 10
+    assert grown < 7 * len(large)  # five pages are held; without a limit it would be ten
 
 
-def test_a_parser_without_work_gives_the_memory_of_a_large_page_back(loop: Loop, opened: Opened) -> None:
-    pool = opened()
+def test_an_idle_parser_releases_the_memory_of_a_large_page(loop: Loop, open_pool: OpenPool) -> None:
+    pool = open_pool()
     loop.pages_of(pool, job("<p>small"))
     process = child(pool)
     before = process.memory_info().rss
@@ -443,17 +445,15 @@ def test_a_parser_without_work_gives_the_memory_of_a_large_page_back(loop: Loop,
     assert loop.pages_of(pool, job("<p>small")) == [parse_page(job("<p>small"), ParseOptions())]
 
 
-def test_a_parser_that_is_never_without_work_gives_the_memory_of_a_large_page_back_too(
-    loop: Loop, opened: Opened
-) -> None:
-    pool = opened()
+def test_a_busy_parser_releases_the_memory_of_a_large_page(loop: Loop, open_pool: OpenPool) -> None:
+    pool = open_pool()
     loop.pages_of(pool, job("<p>small"))
     process = child(pool)
     before = process.memory_info().rss
-    for _ in range(2):  # the second one soon after memory was given back for the first
+    for _ in range(2):  # the second soon after the parser released the memory of the first
         loop.pages_of(pool, job("<p>large <b>page</b>" * 200_000), job("<p>small", number=2))
     deadline = time.monotonic() + PATIENCE
     while process.memory_info().rss > before + (20 << 20):
-        assert time.monotonic() < deadline, "it is held"
+        assert time.monotonic() < deadline, "the parser holds the memory"
         loop.pages_of(pool, job("<p>small"))
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Many hosts that ask for a delay: none has to wait for another one's."""
+"""Many hosts ask for a delay: no host waits for the delay of another."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench.limits import CLOCK, polite_crawl
+from bench.races.limits import CLOCK, polite_crawl
 
-HOSTS, PAGES, DELAY = 300, 2, 2.0  # more hosts than twice the transfers
+HOSTS, PAGES, DELAY = 300, 2, 2.0  # more than two hosts per transfer
 
 
-def test_hosts_that_pause_hold_up_no_others(nginx_binary: Path) -> None:
-    asked = polite_crawl(HOSTS, PAGES, DELAY)
-    assert {len(times) for times in asked.values()} == {1 + PAGES}  # robots.txt first
-    assert len(asked) == HOSTS
-    assert max(times[0] for times in asked.values()) < min(times[-1] for times in asked.values())
-    gaps = [later - sooner for times in asked.values() for sooner, later in pairwise(times)]
+def test_a_host_that_waits_does_not_delay_others(nginx_binary: Path) -> None:
+    times_by_host = polite_crawl(HOSTS, PAGES, DELAY)
+    assert {len(times) for times in times_by_host.values()} == {1 + PAGES}  # robots.txt first
+    assert len(times_by_host) == HOSTS
+    assert max(times[0] for times in times_by_host.values()) < min(times[-1] for times in times_by_host.values())
+    gaps = [later - sooner for times in times_by_host.values() for sooner, later in pairwise(times)]
     assert min(gaps) >= DELAY - CLOCK

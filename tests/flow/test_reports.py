@@ -1,4 +1,4 @@
-"""Reports on sites that were made to have exactly one fault each: that fault is told, and nothing else."""
+"""Reports on sites with exactly one fault each: they show this fault and nothing else."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from gossamer.graph.reports.base import column_type
 from helpers.cli.commands import gossamer
-from helpers.graph.faulty_sites import SITES, page, served
-from webs.served import Served
+from helpers.graph.faulty_sites import SITES, page, serve_sites
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,9 +20,9 @@ Rows = dict[str, list[dict[str, Any]]]  # by code
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """All sites in one web, and their addresses."""
+    """Crawl all sites into one web; return the web and the addresses."""
     store = tmp_path_factory.mktemp("faulty") / "web"
-    with served() as servers:
+    with serve_sites() as servers:
         addresses = {name: server.url for name, server in servers.items()}
         done = gossamer("crawl", *addresses.values(), "--store", store, "--quiet")
         assert done.returncode == 0, done.stderr
@@ -31,7 +31,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]
 
 @pytest.fixture(scope="module")
 def findings(web: tuple[Path, dict[str, str]]) -> Rows:
-    """The rows of all reports that tell faults."""
+    """Return the rows of all fault reports."""
     done = gossamer("report", "all", "--json", "--store", web[0])
     assert done.returncode == 0, done.stderr
     reports = json.loads(done.stdout)["reports"]
@@ -39,7 +39,7 @@ def findings(web: tuple[Path, dict[str, str]]) -> Rows:
 
 
 def rows_about(address: str, findings: Rows) -> Rows:
-    """What is told of one site."""
+    """Return the rows about one site."""
     about = {code: [row for row in rows if names(row, address)] for code, rows in findings.items()}
     return {code: rows for code, rows in about.items() if rows}
 
@@ -48,42 +48,44 @@ def names(row: dict[str, Any], address: str) -> bool:
     return any(isinstance(value, str) and address in value + "/" for value in row.values())
 
 
-def expected(told: Any, address: str) -> Any:
-    return address + told[1:] if isinstance(told, str) and told.startswith("/") else told
+def expected_value(value: Any, address: str) -> Any:
+    return address + value[1:] if isinstance(value, str) and value.startswith("/") else value
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_a_fault_is_told_and_nothing_else(name: str, web: tuple[Path, dict[str, str]], findings: Rows) -> None:
+def test_reports_show_the_fault_of_a_site_and_nothing_else(
+    name: str, web: tuple[Path, dict[str, str]], findings: Rows
+) -> None:
     address = web[1][name]
-    found = rows_about(address, findings)
-    assert set(found) == set(SITES[name].told), found
-    for code, told in SITES[name].told.items():
-        wanted = [{column: expected(value, address) for column, value in row.items()} for row in told]
-        assert len(found[code]) == len(wanted), found[code]
+    actual = rows_about(address, findings)
+    assert set(actual) == set(SITES[name].expected), actual
+    for code, expected_rows in SITES[name].expected.items():
+        wanted = [{column: expected_value(value, address) for column, value in row.items()} for row in expected_rows]
+        assert len(actual[code]) == len(wanted), actual[code]
         for row in wanted:
-            assert any(row.items() <= real.items() for real in found[code]), (row, found[code])
+            assert any(row.items() <= real.items() for real in actual[code]), (row, actual[code])
 
 
-def test_a_site_under_two_names_is_told_as_a_whole_and_page_by_page(
+def test_a_site_under_two_names_is_reported_as_a_whole_and_page_by_page(
     web: tuple[Path, dict[str, str]], findings: Rows
 ) -> None:
     one, other = web[1]["mirror"], web[1]["mirrored"]
-    found = rows_about(one, findings)
-    assert found.keys() == {"DUP001", "DUP003"} == rows_about(other, findings).keys()
-    (mirror,) = found["DUP003"]
+    rows = rows_about(one, findings)
+    assert rows.keys() == {"DUP001", "DUP003"} == rows_about(other, findings).keys()
+    (mirror,) = rows["DUP003"]
     assert {mirror["origin"] + "/", mirror["other"] + "/"} == {one, other}
     assert (mirror["equal_pages"], mirror["pages"], mirror["share"]) == (3, 3, 1.0)
-    copies = {(row["url"], row["same_as"]) for row in found["DUP001"]}
+    copies = {(row["url"], row["same_as"]) for row in rows["DUP001"]}
     assert {frozenset(pair) for pair in copies} == {
         frozenset((one + path, other + path)) for path in ("", "one", "two")
     }
 
 
-def test_every_report_that_tells_faults_is_made_to_tell_one(findings: Rows) -> None:
+def test_every_fault_report_has_a_row(findings: Rows) -> None:
     assert {code for code, rows in findings.items() if not rows} == set()
 
 
-def test_every_cell_is_what_its_column_says(findings: Rows) -> None:
+def test_every_cell_has_the_type_of_its_column(findings: Rows) -> None:
     types: dict[str, type | tuple[type, ...]] = {
         "text": str,
         "integer": int,
@@ -101,16 +103,16 @@ def test_every_cell_is_what_its_column_says(findings: Rows) -> None:
     assert wrong == []
 
 
-def test_what_another_round_found_changed_is_told(tmp_path: Path) -> None:
-    with Served({"/": page("start", '<a href="/one">One</a>'), "/one": page("one")}) as site:
+def test_the_changes_report_shows_what_a_second_round_found(tmp_path: Path) -> None:
+    with SiteServer({"/": page("start", '<a href="/one">One</a>'), "/one": page("one")}) as site:
         crawled = gossamer("crawl", site.url, "--store", tmp_path, "--quiet")
         assert crawled.returncode == 0, crawled.stderr
         site.pages["/one"] = page("one", '<a href="/new">New</a>', title="Another title")
         site.pages["/new"] = page("new")
         crawled = gossamer("crawl", "--revisit", "--all", "--store", tmp_path, "--quiet")
         assert crawled.returncode == 0, crawled.stderr
-        told = json.loads(gossamer("report", "changes", "--json", "--store", tmp_path).stdout)["rows"]
-        assert {row["url"]: row["change"] for row in told} == {f"{site.url}one": "changed", f"{site.url}new": "new"}
-        (changed,) = (row for row in told if row["change"] == "changed")
+        rows = json.loads(gossamer("report", "changes", "--json", "--store", tmp_path).stdout)["rows"]
+        assert {row["url"]: row["change"] for row in rows} == {f"{site.url}one": "changed", f"{site.url}new": "new"}
+        (changed,) = (row for row in rows if row["change"] == "changed")
     assert (changed["title_before"], changed["title"]) == ("Title of one", "Another title")
     assert {"title", "links"} <= set(changed["parts"].split())

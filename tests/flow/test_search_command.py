@@ -1,4 +1,4 @@
-"""`gossamer search` and `open_web(...).search(...)`: what people and programs get; nothing of it acts on them."""
+"""`gossamer search` and `open_web(...).search(...)`: what people and programs get, with hostile text escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer import open_web
 from gossamer.basics.display import HIDDEN
 from helpers.cli.commands import FAST, crawl, gossamer
 from helpers.cli.terminal import gossamer_on_terminal
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,64 +24,64 @@ TEXT = (
     f" {RIGHT_TO_LEFT}gnirts\u202c and \u2066more\u2069."
 )
 FILLER = " ".join(f"word{number}" for number in range(80))
-PAGES: dict[str, str | Answer] = {
+PAGES: dict[str, str | SiteResponse] = {
     "/": "<html lang=en><title>Start</title><p>Here it begins."
     + "".join(f"<a href='/{name}'>{name}</a> " for name in ("trap", "one", "two", "guide", "old", "plain.txt")),
     "/trap": f"<html lang=en><title>{TITLE}</title><p>{TEXT}</p>",
     "/one": f"<html lang=en><title>Twins</title><p>Exactly the same spaghetti. {FILLER}</p>",
     "/two": f"<html lang=en><title>Twins</title><p>Exactly the same spaghetti. {FILLER}</p>",
     "/guide": "<html lang=en><title>A guide to spiders</title><h1>Spiders</h1><p>How spiders crawl.</p>",
-    "/old": Answer(
+    "/old": SiteResponse(
         "<html lang=en><title>Old spiders</title><p>Spiders of old.</p>",
         headers={"Content-Type": "text/html", "Last-Modified": "Sat, 01 Jan 2011 00:00:00 GMT"},
     ),
-    "/plain.txt": Answer("Plain spiders, as text.", headers={"Content-Type": "text/plain"}),
+    "/plain.txt": SiteResponse("Plain spiders, as text.", headers={"Content-Type": "text/plain"}),
 }
 
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("search") / "web"
-    with Served(PAGES) as site:
-        crawl(site.url, place, *FAST)
-    return place
+    store = tmp_path_factory.mktemp("search") / "web"
+    with SiteServer(PAGES) as site:
+        crawl(site.url, store, *FAST)
+    return store
 
 
-def answer(web: Path, *arguments: str) -> dict[str, Any]:
+def search_json(web: Path, *arguments: str) -> dict[str, Any]:
     done = gossamer("search", *arguments, "--store", web, "--json")
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
-def paths(told: dict[str, Any]) -> list[str]:
-    return ["/" + hit["url"].split("/", 3)[3] for hit in told["hits"]]
+def paths(result: dict[str, Any]) -> list[str]:
+    return ["/" + hit["url"].split("/", 3)[3] for hit in result["hits"]]
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_has_the_shape_that_programs_rely_on(web: Path) -> None:
-    told = answer(web, "spiders", "--limit", "2", "--page", "2")
-    assert {"query", "total", "page", "limit", "took_ms", "suggestion", "hits"} <= set(told)
-    assert (told["query"], told["total"], told["page"], told["limit"]) == ("spiders", 3, 2, 2)
-    (hit,) = told["hits"]
+def test_the_json_answer_has_the_documented_keys(web: Path) -> None:
+    result = search_json(web, "spiders", "--limit", "2", "--page", "2")
+    assert {"query", "total", "page", "limit", "took_ms", "suggestion", "hits"} <= set(result)
+    assert (result["query"], result["total"], result["page"], result["limit"]) == ("spiders", 3, 2, 2)
+    (hit,) = result["hits"]
     assert {"url", "title", "snippet", "score", "host", "visited_at"} <= set(hit)
 
 
 def test_an_explanation_adds_up_to_the_score(web: Path) -> None:
-    for hit in answer(web, "spiders guide", "--explain")["hits"]:
-        told = hit["explanation"]
-        summed = sum(value * told["weights"][name] for name, value in told["parts"].items())
-        assert summed * told["spread"] == pytest.approx(hit["score"], abs=0.001)
+    for hit in search_json(web, "spiders guide", "--explain")["hits"]:
+        explanation = hit["explanation"]
+        summed = sum(value * explanation["weights"][name] for name, value in explanation["parts"].items())
+        assert summed * explanation["spread"] == pytest.approx(hit["score"], abs=0.001)
 
 
-def test_a_title_that_is_the_question_comes_first(web: Path) -> None:
-    assert paths(answer(web, "old spiders"))[0] == "/old"
+def test_a_title_equal_to_the_query_comes_first(web: Path) -> None:
+    assert paths(search_json(web, "old spiders"))[0] == "/old"
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("question", "expected"),
     [
         ("spiders before:2012", {"/old"}),
         ("spiders after:2012", {"/guide", "/plain.txt"}),
@@ -92,25 +92,25 @@ def test_a_title_that_is_the_question_comes_first(web: Path) -> None:
         ("site:example.org spiders", set()),
     ],
 )
-def test_operators(web: Path, asked: str, found: set[str]) -> None:
-    told = answer(web, asked)
-    assert set(paths(told)) == found
-    assert told["total"] == len(found)
+def test_operators_restrict_the_hits(web: Path, question: str, expected: set[str]) -> None:
+    result = search_json(web, question)
+    assert set(paths(result)) == expected
+    assert result["total"] == len(expected)
 
 
-def test_exact_duplicates_fold_into_one_hit_that_says_how_many(web: Path) -> None:
-    told = answer(web, "spaghetti")
-    assert told["total"] == 2
-    (hit,) = told["hits"]
+def test_exact_duplicates_fold_into_one_hit_with_their_number(web: Path) -> None:
+    result = search_json(web, "spaghetti")
+    assert result["total"] == 2
+    (hit,) = result["hits"]
     assert hit["duplicates"] == 1
 
 
 def test_did_you_mean_keeps_the_operators(web: Path) -> None:
-    assert answer(web, "spagetti site:127.0.0.1")["suggestion"] == "spaghetti site:127.0.0.1"
+    assert search_json(web, "spagetti site:127.0.0.1")["suggestion"] == "spaghetti site:127.0.0.1"
 
 
-def test_words_that_look_like_options_are_words(web: Path) -> None:
-    assert set(paths(answer(web, "spiders", "-guide", "-how"))) == {"/old", "/plain.txt"}
+def test_excluded_words_are_not_read_as_options(web: Path) -> None:
+    assert set(paths(search_json(web, "spiders", "-guide", "-how"))) == {"/old", "/plain.txt"}
 
 
 def test_programs_search_and_complete_with_the_library(web: Path) -> None:
@@ -122,39 +122,39 @@ def test_programs_search_and_complete_with_the_library(web: Path) -> None:
 # -- people ------------------------------------------------------------------------------------------------------------
 
 
-def test_people_see_title_url_and_snippet_and_how_to_go_on(web: Path) -> None:
-    shown = gossamer_on_terminal("search", "spiders", "--limit", "1", "--store", str(web)).shown
+def test_a_terminal_shows_title_snippet_and_the_next_page(web: Path) -> None:
+    shown = gossamer_on_terminal("search", "spiders", "--limit", "1", "--store", str(web)).output
     assert "A guide to spiders" in shown
     assert "How spiders crawl." in shown
     assert "1 of 3 pages" in shown
     assert "--page 2" in shown
 
 
-def test_nothing_found_is_said_with_a_suggestion(web: Path) -> None:
-    shown = gossamer_on_terminal("search", "spagetti", "--store", str(web)).shown
+def test_an_empty_result_is_printed_with_a_suggestion(web: Path) -> None:
+    shown = gossamer_on_terminal("search", "spagetti", "--store", str(web)).output
     assert "Nothing found" in shown
     assert "Did you mean: spaghetti?" in shown
 
 
-def test_a_question_without_words_finds_nothing_and_says_so(web: Path) -> None:
-    told = answer(web, '"..." ?!')
-    assert (told["total"], told["hits"], told["notes"]) == (0, [], ["There is no word in the question."])
+def test_a_query_without_words_finds_nothing_and_says_why(web: Path) -> None:
+    result = search_json(web, '"..." ?!')
+    assert (result["total"], result["hits"], result["notes"]) == (0, [], ["The query contains no word."])
 
 
-def test_a_page_of_an_answer_far_behind_its_end_is_empty(web: Path) -> None:
-    told = answer(web, "spiders", "--page", "1000000000")
-    assert (told["total"], told["hits"]) == (3, [])
+def test_a_result_page_far_past_the_end_is_empty(web: Path) -> None:
+    result = search_json(web, "spiders", "--page", "1000000000")
+    assert (result["total"], result["hits"]) == (3, [])
 
 
 @pytest.mark.parametrize("words", [(), ("  ",)])
-def test_nothing_to_search_for_is_a_wrong_usage(web: Path, words: tuple[str, ...]) -> None:
+def test_an_empty_query_is_a_usage_error(web: Path, words: tuple[str, ...]) -> None:
     done = gossamer("search", *words, "--store", web)
     assert done.returncode == 2
     assert "gossamer search WORDS" in done.stderr
 
 
-def test_a_web_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
-    with Served({"/": "<p>egg"}) as site:
+def test_a_search_without_an_index_prints_how_to_build_one(tmp_path: Path) -> None:
+    with SiteServer({"/": "<p>egg"}) as site:
         crawl(site.url, tmp_path / "web", *FAST, "--no-index")
     done = gossamer("search", "egg", "--store", tmp_path / "web")
     assert done.returncode == 2
@@ -169,7 +169,7 @@ def assert_harmless(text: str) -> None:
     assert not hidden
 
 
-def test_hostile_titles_and_texts_come_out_harmless_as_json(web: Path) -> None:
+def test_hostile_titles_and_texts_are_escaped_in_json(web: Path) -> None:
     done = gossamer("search", "trap intitle:trap", "--store", web, "--json")
     assert_harmless(done.stdout)
     (hit,) = json.loads(done.stdout)["hits"]
@@ -179,8 +179,8 @@ def test_hostile_titles_and_texts_come_out_harmless_as_json(web: Path) -> None:
     assert "&lt;script&gt;" in hit["snippet"]
 
 
-def test_hostile_titles_and_texts_come_out_harmless_for_people_and_pipes(web: Path) -> None:
+def test_hostile_titles_and_texts_are_escaped_on_terminals_and_in_pipes(web: Path) -> None:
     assert_harmless(gossamer("search", "trap", "--store", web).stdout)
-    shown = gossamer_on_terminal("search", "trap", "--store", str(web)).shown
+    shown = gossamer_on_terminal("search", "trap", "--store", str(web)).output
     assert_harmless(shown)
     assert "<script>" in shown  # what a terminal shows is text, not HTML

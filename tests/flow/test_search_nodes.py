@@ -1,4 +1,4 @@
-"""Machines that only search: each keeps an index of its own up to date from the database that all share."""
+"""Search nodes: each keeps its own index up to date from the shared database."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import FAST, command, environment, gossamer
-from helpers.store.postgres_server import new_place
-from webs.served import Served
+from helpers.store.postgres_server import new_location
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,35 +20,38 @@ if TYPE_CHECKING:
 PATIENCE = 60.0
 
 
-def found(place: str, local: Path, word: str) -> list[str]:
-    """The URLs that a machine finds."""
-    done = gossamer("search", word, "--store", place, "--json", env={"GOSSAMER_LOCAL": str(local)})
+def find_urls(location: str, local: Path, word: str) -> list[str]:
+    """Return the URLs that a node finds."""
+    done = gossamer("search", word, "--store", location, "--json", env={"GOSSAMER_LOCAL": str(local)})
     return [hit["url"] for hit in json.loads(done.stdout)["hits"]] if done.returncode == 0 else []
 
 
-def node(place: str, local: Path) -> subprocess.Popen[str]:
-    """A machine that keeps an index."""
+def start_node(location: str, local: Path) -> subprocess.Popen[str]:
+    """Start a node that keeps an index."""
     return subprocess.Popen(
-        command("index", "--follow", "--store", place), env=environment({"GOSSAMER_LOCAL": str(local)}), text=True,
+        command("index", "--follow", "--store", location), env=environment({"GOSSAMER_LOCAL": str(local)}), text=True,
         stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
-def crawl(url: str, place: str, local: Path) -> None:
-    done = gossamer("crawl", url, "--store", place, "--no-index", *FAST, env={"GOSSAMER_LOCAL": str(local)})
+def crawl(url: str, location: str, local: Path) -> None:
+    done = gossamer("crawl", url, "--store", location, "--no-index", *FAST, env={"GOSSAMER_LOCAL": str(local)})
     assert done.returncode == 0, done.stderr
 
 
-def test_what_one_machine_crawls_others_find(tmp_path: Path, postgres: PostgresServer) -> None:
-    place = new_place(postgres)
-    with Served({"/": "<title>One</title><p>Zebras."}) as one, Served({"/": "<title>Two</title><p>Giraffes."}) as two:
-        crawl(one.url, place, tmp_path / "crawler")
-        nodes = {local: node(place, local) for local in (tmp_path / "first", tmp_path / "second")}
+def test_search_nodes_find_pages_that_another_machine_crawls(tmp_path: Path, postgres: PostgresServer) -> None:
+    location = new_location(postgres)
+    with (
+        SiteServer({"/": "<title>One</title><p>Zebras."}) as one,
+        SiteServer({"/": "<title>Two</title><p>Giraffes."}) as two,
+    ):
+        crawl(one.url, location, tmp_path / "crawler")
+        nodes = {local: start_node(location, local) for local in (tmp_path / "first", tmp_path / "second")}
         try:
-            crawl(two.url, place, tmp_path / "crawler")
+            crawl(two.url, location, tmp_path / "crawler")
             for local in nodes:
-                _wait_until_found(place, local, "giraffes")
-                assert found(place, local, "zebras") == [one.url]
+                _wait_until_found(location, local, "giraffes")
+                assert find_urls(location, local, "zebras") == [one.url]
             for process in nodes.values():
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(30) == 0
@@ -58,8 +61,8 @@ def test_what_one_machine_crawls_others_find(tmp_path: Path, postgres: PostgresS
                 process.communicate()
 
 
-def _wait_until_found(place: str, local: Path, word: str) -> None:
+def _wait_until_found(location: str, local: Path, word: str) -> None:
     deadline = time.monotonic() + PATIENCE
-    while not found(place, local, word):
+    while not find_urls(location, local, word):
         assert time.monotonic() < deadline, f"{word} was not found within {PATIENCE:.0f} s"
         time.sleep(0.2)

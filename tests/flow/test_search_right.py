@@ -1,4 +1,4 @@
-"""Right answers: what search finds on two small sites, against a plain scan of the pages they were written from."""
+"""Correct results: searches on two small sites, compared with a plain scan of their source pages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from gossamer.wiring import open_searcher, open_store
 from helpers.cli.commands import FAST, crawl
-from webs.served import Served
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gossamer.search.service import Searcher
 
-# Words with their terms; what is not here is its own.
+# Words with their terms; every other word is its own term.
 FORMS = {
     "cats": "cat",
     "dogs": "dog",
@@ -41,16 +41,16 @@ def term(word: str) -> str:
 
 
 class Page(NamedTuple):
-    """A page as it was written."""
+    """A generated page."""
 
     path: str
     title: tuple[str, ...]
     runs: tuple[tuple[str, ...], ...]
 
-    def html(self, lot: random.Random) -> str:
-        """Headings and paragraphs, each a run, with inline tags around and within its words."""
+    def html(self, rng: random.Random) -> str:
+        """Return headings and paragraphs, one per run, with inline tags around and within words."""
         body = "".join(
-            f"<{tag}>{_inline(run, lot)}</{tag}>" for run in self.runs if (tag := lot.choice(["p", "h2", "h5"]))
+            f"<{tag}>{_inline(run, rng)}</{tag}>" for run in self.runs if (tag := rng.choice(["p", "h2", "h5"]))
         )
         return f'<html lang="en"><title>{escape(" ".join(self.title))}</title>{body}</html>'
 
@@ -61,20 +61,20 @@ class Page(NamedTuple):
         return set(self.path.strip("/").replace(".", "-").split("-"))
 
 
-def _inline(run: Sequence[str], lot: random.Random) -> str:
+def _inline(run: Sequence[str], rng: random.Random) -> str:
     return " ".join(
-        lot.choice([word, f"<b>{word}</b>", f"<a href='#x'><i>{word[0]}</i>{word[1:]}</a>"]) for word in run
+        rng.choice([word, f"<b>{word}</b>", f"<a href='#x'><i>{word[0]}</i>{word[1:]}</a>"]) for word in run
     )
 
 
-def write_pages(lot: random.Random, site: int) -> list[Page]:
-    """Pages of few words, so that every question has an answer; each has a word of its own, so that none is a twin."""
+def write_pages(rng: random.Random, site: int) -> list[Page]:
+    """Generate pages of few words, so that every query has hits; a unique word keeps each from being a duplicate."""
     return [
         Page(
-            path=f"/{lot.choice(['cat', 'ham', 'egg'])}-{number}.html",
-            title=tuple(lot.choices(WORDS, k=lot.randint(0, 3))),
+            path=f"/{rng.choice(['cat', 'ham', 'egg'])}-{number}.html",
+            title=tuple(rng.choices(WORDS, k=rng.randint(0, 3))),
             runs=(
-                *(tuple(lot.choices(WORDS, k=lot.randint(1, 6))) for _ in range(lot.randint(1, 4))),
+                *(tuple(rng.choices(WORDS, k=rng.randint(1, 6))) for _ in range(rng.randint(1, 4))),
                 (f"own{site}x{number}",),
             ),
         )
@@ -82,20 +82,20 @@ def write_pages(lot: random.Random, site: int) -> list[Page]:
     ]
 
 
-class Written(NamedTuple):
+class IndexedSites(NamedTuple):
     """Both sites, crawled and indexed."""
 
     searcher: Searcher
     pages: dict[str, Page]  # by URL
-    places: tuple[str, str]
+    authorities: tuple[str, str]
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
-    lot = random.Random(SEED)
+def indexed_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexedSites]:
+    rng = random.Random(SEED)
     web = tmp_path_factory.mktemp("right") / "web"
-    sites = [write_pages(lot, site) for site in range(2)]
-    first, second = (Served({page.path: page.html(lot) for page in pages}) for pages in sites)
+    sites = [write_pages(rng, site) for site in range(2)]
+    first, second = (SiteServer({page.path: page.html(rng) for page in pages}) for pages in sites)
     for served, pages in zip((first, second), sites, strict=True):
         served.pages["/"] = "<html lang=en>" + "".join(f"<a href='{page.path}'></a>" for page in pages)
     with first, second:
@@ -106,7 +106,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
         for page in pages
     }
     with closing(open_store(str(web), read_only=True)) as store, closing(open_searcher(store, str(web))) as searcher:
-        yield Written(searcher, known, (first.place, second.place))
+        yield IndexedSites(searcher, known, (first.authority, second.authority))
 
 
 # -- the plain scan ----------------------------------------------------------------------------------------------------
@@ -122,8 +122,8 @@ def has_word(page: Page, word: str) -> bool:
     return has_phrase(page, [word]) or word.lower() in page.url_words() or term(word) in page.url_words()
 
 
-class Ask(NamedTuple):
-    """A question: what is typed, and which pages it means."""
+class Question(NamedTuple):
+    """A search query, and the pages that it must find."""
 
     words: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
@@ -134,7 +134,7 @@ class Ask(NamedTuple):
     in_url: str = ""
     site: int | None = None
 
-    def typed(self, places: tuple[str, str]) -> str:
+    def typed(self, authorities: tuple[str, str]) -> str:
         quoted = [f'"{" ".join(phrase)}"' for phrase in self.phrases]
         excluded = [f"-{word}" for word in self.not_words] + [f'-"{" ".join(phrase)}"' for phrase in self.not_phrases]
         title = (
@@ -143,32 +143,32 @@ class Ask(NamedTuple):
             else []
         )
         in_url = [f"inurl:{self.in_url}"] if self.in_url else []
-        site = [f"site:{places[self.site]}"] if self.site is not None else []
+        site = [f"site:{authorities[self.site]}"] if self.site is not None else []
         return " ".join([*self.words, *quoted, *site, *excluded, " OR ".join(self.either), *title, *in_url])
 
-    def telling(self) -> tuple[str, ...]:
-        """Stop words count only when no other text is asked for."""
+    def selecting_words(self) -> tuple[str, ...]:
+        """Return the words that select pages: stop words count only without other text."""
         other = [word for word in self.words if word not in STOPS]
         alone = not (self.phrases or self.either or self.title)
         return tuple(other) or (self.words if alone else ())
 
-    def means(self, url: str, page: Page, places: tuple[str, str]) -> bool:
+    def matches(self, url: str, page: Page, authorities: tuple[str, str]) -> bool:
         return all((
-            not self.telling() or any(has_word(page, word) for word in self.telling()),
+            not self.selecting_words() or any(has_word(page, word) for word in self.selecting_words()),
             all(has_phrase(page, phrase) for phrase in self.phrases),
             not any(has_word(page, word) for word in self.not_words),
             not any(has_phrase(page, phrase) for phrase in self.not_phrases),
             not self.either or any(has_word(page, word) for word in self.either),
             not self.title or has_phrase(page, self.title, title_only=True),
             not self.in_url or self.in_url in page.url_words(),
-            self.site is None or url.startswith(f"http://{places[self.site]}/"),
+            self.site is None or url.startswith(f"http://{authorities[self.site]}/"),
         ))  # fmt: skip
 
 
 word = st.sampled_from(WORDS)
 phrase = st.lists(word, min_size=2, max_size=4).map(tuple)
-asks = st.builds(
-    Ask,
+questions = st.builds(
+    Question,
     words=st.lists(word, max_size=3, unique=True).map(tuple),
     phrases=st.lists(phrase, max_size=1).map(tuple),
     not_words=st.lists(word, max_size=1).map(tuple),
@@ -179,33 +179,54 @@ asks = st.builds(
     title=st.one_of(st.just(()), st.lists(word, min_size=1, max_size=2).map(tuple)),
     in_url=st.sampled_from(["", "", "cat", "ham"]),
     site=st.sampled_from([None, None, 0, 1]),
-).filter(lambda ask: bool(ask.words or ask.phrases or ask.either or ask.title or ask.in_url or ask.site is not None))
+).filter(
+    lambda question: bool(
+        question.words
+        or question.phrases
+        or question.either
+        or question.title
+        or question.in_url
+        or question.site is not None
+    )
+)
 
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
-@given(ask=asks)
-def test_a_question_finds_exactly_the_pages_that_a_plain_scan_finds(written: Written, ask: Ask) -> None:
-    expected = {url for url, page in written.pages.items() if ask.means(url, page, written.places)}
-    answer = written.searcher.search(ask.typed(written.places), limit=1000)
-    assert {hit.url for hit in answer.hits} - {f"http://{place}/" for place in written.places} == expected
-    assert answer.total - (len(answer.hits) - len(expected)) == len(expected)
+@given(question=questions)
+def test_a_query_finds_exactly_the_pages_of_a_plain_scan(indexed_sites: IndexedSites, question: Question) -> None:
+    expected = {
+        url for url, page in indexed_sites.pages.items() if question.matches(url, page, indexed_sites.authorities)
+    }
+    result = indexed_sites.searcher.search(question.typed(indexed_sites.authorities), limit=1000)
+    assert {hit.url for hit in result.hits} - {
+        f"http://{authority}/" for authority in indexed_sites.authorities
+    } == expected
+    assert result.total - (len(result.hits) - len(expected)) == len(expected)
 
 
 @settings(max_examples=100)
 @given(words=st.lists(word.filter(lambda each: each not in STOPS), min_size=2, max_size=3, unique=True))
-def test_pages_with_all_words_come_first(written: Written, words: list[str]) -> None:
-    hits = written.searcher.search(" ".join(words), limit=1000).hits
-    whole = [all(has_word(written.pages[hit.url], each) for each in words) for hit in hits if hit.url in written.pages]
+def test_pages_with_all_words_come_first(indexed_sites: IndexedSites, words: list[str]) -> None:
+    hits = indexed_sites.searcher.search(" ".join(words), limit=1000).hits
+    whole = [
+        all(has_word(indexed_sites.pages[hit.url], each) for each in words)
+        for hit in hits
+        if hit.url in indexed_sites.pages
+    ]
     assert whole == sorted(whole, reverse=True)
 
 
 @settings(max_examples=100)
-@given(ask=asks, size=st.integers(1, 40))
-def test_pages_of_an_answer_put_together_are_the_whole_answer(written: Written, ask: Ask, size: int) -> None:
-    typed = ask.typed(written.places)
-    whole = [hit.url for hit in written.searcher.search(typed, limit=1000).hits]
+@given(question=questions, size=st.integers(1, 40))
+def test_the_pages_of_a_result_together_are_the_whole_result(
+    indexed_sites: IndexedSites, question: Question, size: int
+) -> None:
+    typed = question.typed(indexed_sites.authorities)
+    whole = [hit.url for hit in indexed_sites.searcher.search(typed, limit=1000).hits]
     pages = -(-len(whole) // size)
     parts = [
-        hit.url for page in range(1, pages + 2) for hit in written.searcher.search(typed, page=page, limit=size).hits
+        hit.url
+        for page in range(1, pages + 2)
+        for hit in indexed_sites.searcher.search(typed, page=page, limit=size).hits
     ]
     assert parts == whole

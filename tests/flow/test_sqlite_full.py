@@ -1,4 +1,4 @@
-"""A disk that is really full: a small file system of its own, filled to the brim by the store."""
+"""A full disk: the store fills a small file system."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING
 
 from gossamer.errors import StoreFull
 from gossamer.store.sqlite import SqliteStore
-from helpers.store.crawl_steps import admit_all, fetched, lease_all, leases, recount, start
+from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, recount, start
 from helpers.store.small_disk import run_on_a_small_disk
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store
 
 SIZE = "6m"
-RESERVE = 2 << 20  # bytes of a file that can be deleted to make room
+RESERVE = 2 << 20  # bytes of a file that the test deletes to make space
 PAGE = "http://a.test/{}"
 
 
 def fill(store: Store, crawler: int) -> int:
-    """Write batches until there is no room; the store is then as it was after the last good one."""
+    """Write batches until the disk is full; check that the store is as after the last good batch."""
     for batch in range(10_000):
-        found = leases(lease_all(store, crawler, urls=20))
+        leased = leases(lease_all(store, crawler, urls=20))
         before = (store.counts(), store.version())
         new = (PAGE.format(f"{batch}/{n}") for n in range(200))
-        visits = [fetched(lease, *new, body=os.urandom(2_000).hex()) for lease in found.values()]
+        visits = [fetched_visit(lease, *new, body=os.urandom(2_000).hex()) for lease in leased.values()]
         try:
             store.submit(crawler, visits, admit_all, now=time.time())
         except StoreFull:
             assert (store.counts(), store.version()) == before
             recount(store)
             return batch
-    raise AssertionError("the disk never got full")
+    raise AssertionError("the disk was never full")
 
 
 def on_the_small_disk(disk: Path) -> None:
@@ -45,11 +45,11 @@ def on_the_small_disk(disk: Path) -> None:
         crawler = start(store, PAGE.format(""))
         first = fill(store, crawler)
         reserve.unlink()
-        assert fill(store, crawler) > 0, "with room again, the same object goes on"
+        assert fill(store, crawler) > 0, "with space again, the same store object continues"
     assert first > 0
 
 
-def test_a_full_disk_loses_nothing_and_with_room_it_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_batch_and_writing_continues_with_space(tmp_path: Path) -> None:
     run_on_a_small_disk(tmp_path, SIZE, __file__)
 
 

@@ -1,4 +1,4 @@
-"""A process that writes batches is killed at random instants: every batch is there as a whole, or not at all."""
+"""A process that writes batches is killed at random instants: each batch is stored as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import State
 from gossamer.store.sqlite import SqliteStore
-from helpers.store.crawl_steps import Policy, fetched, lease_all, leases, recount, start
+from helpers.store.crawl_steps import Policy, fetched_visit, lease_all, leases, recount, start
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store
@@ -31,20 +31,20 @@ def url(number: int) -> str:
 
 
 def targets(page: str) -> list[str]:
-    """A tree with cross-links: every page is reached, most by several ways."""
+    """Return the links of a page in a tree with cross-links: every page is reached, most by several paths."""
     number = int(page.rpartition("/")[2])
-    found = {2 * number + 1, 2 * number + 2, number * 7 % PAGES, (number + 1) % PAGES, 0}
-    return [url(one) for one in sorted(found) if one < PAGES]
+    numbers = {2 * number + 1, 2 * number + 2, number * 7 % PAGES, (number + 1) % PAGES, 0}
+    return [url(one) for one in sorted(numbers) if one < PAGES]
 
 
 def write(directory: Path) -> None:
-    """The process: visit everything, saying before and after each batch what it is."""
+    """Visit everything, in the child process; print each batch before and after writing it."""
     store = SqliteStore.open(directory, create=True)
     policy = Policy()
     crawler = start(store, url(0), admit=policy)
     batch = store.version() + 1
-    while found := leases(lease_all(store, crawler, urls=BATCH)):
-        visits = [fetched(lease, *targets(page), title=f"batch {batch}") for page, lease in found.items()]
+    while leased := leases(lease_all(store, crawler, urls=BATCH)):
+        visits = [fetched_visit(lease, *targets(page), title=f"batch {batch}") for page, lease in leased.items()]
         print(f"begin {batch} {len(visits)}", flush=True)
         assert store.submit(crawler, visits, policy, now=time.time()).version == batch
         print(f"done {batch} {len(visits)}", flush=True)
@@ -54,7 +54,7 @@ def write(directory: Path) -> None:
 
 
 def run(directory: Path, kill: tuple[int, float] | None = None) -> dict[str, dict[int, int]]:
-    """Run the process, killed so many lines and seconds after its start; the batches begun and done, with sizes."""
+    """Run the process, kill it after some lines and seconds; return the sizes of batches begun and done."""
     child = subprocess.Popen(
         [sys.executable, __file__, str(directory)],
         stdout=subprocess.PIPE,
@@ -70,21 +70,21 @@ def run(directory: Path, kill: tuple[int, float] | None = None) -> dict[str, dic
             child.send_signal(signal.SIGKILL)
         lines += child.stdout.readlines()
     assert child.returncode == (0 if kill is None else -signal.SIGKILL)
-    said: dict[str, dict[int, int]] = {"begin": {}, "done": {}}
+    batches: dict[str, dict[int, int]] = {"begin": {}, "done": {}}
     for line in lines:
         if line.endswith("\n"):
             word, batch, size = line.split()
-            said[word][int(batch)] = int(size)
-    return said
+            batches[word][int(batch)] = int(size)
+    return batches
 
 
-def check_batches(store: Store, said: dict[str, dict[int, int]]) -> None:
+def check_batches(store: Store, batches: dict[str, dict[int, int]]) -> None:
     rows = list(store.resources(State.VISITED))
     sizes = Counter(int(row.title.removeprefix("batch ")) for row in rows)
-    for batch, size in said["done"].items():
-        assert sizes[batch] == size, "what was reported as written is all there"
-    for batch in said["begin"].keys() - said["done"].keys():
-        assert sizes[batch] in {0, said["begin"][batch]}, "what was not is there as a whole, or not at all"
+    for batch, size in batches["done"].items():
+        assert sizes[batch] == size, "a batch reported as written is stored as a whole"
+    for batch in batches["begin"].keys() - batches["done"].keys():
+        assert sizes[batch] in {0, batches["begin"][batch]}, "any other batch is stored as a whole or not at all"
     for row in rows:
         assert [link.url for link in store.outlinks(row.id)] == targets(row.url)
         assert store.text(row.id) is not None
@@ -105,13 +105,13 @@ def content(directory: Path) -> tuple[dict[str, object], dict[str, object], obje
         return pages, links, store.counts()
 
 
-def test_after_any_kill_the_store_is_whole_and_the_end_is_the_same(tmp_path: Path) -> None:
+def test_the_store_is_consistent_after_any_kill_and_ends_the_same(tmp_path: Path) -> None:
     random_ = random.Random(1)
     killed, smooth = tmp_path / "killed", tmp_path / "smooth"
     for _ in range(KILLS):
-        said = run(killed, (random_.randint(1, 20), random_.uniform(0.0, 0.02)))
+        batches = run(killed, (random_.randint(1, 20), random_.uniform(0.0, 0.02)))
         with closing(SqliteStore.open(killed, create=False)) as store:
-            check_batches(store, said)
+            check_batches(store, batches)
             recount(store)
         check_file(killed)
     run(killed)

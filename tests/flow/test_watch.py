@@ -1,4 +1,4 @@
-"""`watch`, `crawl --revisit` and what they leave to see, on small real sites."""
+"""`watch` and `crawl --revisit` on small real sites, and the freshness that commands show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import command, crawl, environment, gossamer, query
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,20 +21,20 @@ QUICK = {"GOSSAMER_FRESHNESS_SITEMAP_WAIT": "1", "GOSSAMER_FRESHNESS_SHORTEST_WA
 XML = {"Content-Type": "application/xml"}
 
 
-def sitemap(site: Served, **ages: float) -> Answer:
-    """A sitemap: path -> days since its last change."""
+def sitemap(site: SiteServer, **ages: float) -> SiteResponse:
+    """Return a sitemap; `ages` maps a path to the days since its last change."""
     now = datetime.now(UTC)
     entries = "".join(
         f"<url><loc>{site.url}{path}</loc><lastmod>{(now - timedelta(days=age)).isoformat()}</lastmod></url>"
         for path, age in ages.items()
     )
-    return Answer(f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>', headers=XML)
+    return SiteResponse(f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>', headers=XML)
 
 
-def site_with_sitemap() -> Served:
-    site = Served({"/": '<title>Home</title><a href="a">a</a> <a href="b">b</a>', "/a": "<title>A</title>First.",
+def site_with_sitemap() -> SiteServer:
+    site = SiteServer({"/": '<title>Home</title><a href="a">a</a> <a href="b">b</a>', "/a": "<title>A</title>First.",
                    "/b": "<title>B</title>Second."})  # fmt: skip
-    site.pages["/robots.txt"] = Answer(f"Sitemap: {site.url}sitemap.xml", headers={"Content-Type": "text/plain"})
+    site.pages["/robots.txt"] = SiteResponse(f"Sitemap: {site.url}sitemap.xml", headers={"Content-Type": "text/plain"})
     site.pages["/sitemap.xml"] = sitemap(site, a=100, b=50)
     return site
 
@@ -55,79 +55,81 @@ def watching(web: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.05)
 
 
-def test_watch_follows_a_change_that_the_sitemap_tells_of_and_stops_when_asked(tmp_path: Path) -> None:
+def test_watch_visits_a_page_changed_by_sitemap_and_stops_on_ctrl_c(tmp_path: Path) -> None:
     web = tmp_path / "web"
     with site_with_sitemap() as site:
         crawl(site.url, web)
-        time.sleep(1.1)  # dates have to be later than the visits
-        asked = len(site.requests)
-        site.pages["/a"] = "<title>A anew</title>First, and more."
+        time.sleep(1.1)  # because the dates must be later than the visits
+        requests_before = len(site.requests)
+        site.pages["/a"] = "<title>New A</title>First, and more."
         site.pages["/sitemap.xml"] = sitemap(site, a=0, b=50)
         with watching(web, "--json") as process:
-            wait_for(lambda: query(web, "SELECT title FROM resources WHERE url = ?", f"{site.url}a") == [("A anew",)])
-            wait_for(lambda: site.paths()[asked:].count("/sitemap.xml") >= 2)
+            wait_for(lambda: query(web, "SELECT title FROM resources WHERE url = ?", f"{site.url}a") == [("New A",)])
+            wait_for(lambda: site.paths()[requests_before:].count("/sitemap.xml") >= 2)
             process.send_signal(signal.SIGINT)
-            told, said = process.communicate(timeout=20)
-        assert process.returncode == 0, said
-        assert "stopped" in said
-        assert json.loads(told.splitlines()[-1])["pages"] == 1
-        assert {*site.paths()[asked:]} == {"/sitemap.xml", "/a"}, "the others are as they were, says the sitemap"
+            stdout, stderr = process.communicate(timeout=20)
+        assert process.returncode == 0, stderr
+        assert "stopped" in stderr
+        assert json.loads(stdout.splitlines()[-1])["pages"] == 1
+        assert {*site.paths()[requests_before:]} == {"/sitemap.xml", "/a"}, (
+            "by the sitemap, the other pages have not changed"
+        )
     [(event, title)] = query(web, "SELECT event, title FROM history WHERE event <> 'x' AND title = 'A'")
     assert (event, title) == ("changed", "A")
 
 
-def test_watch_stops_at_the_pages_per_hour_and_a_crawl_goes_on_without_them(tmp_path: Path) -> None:
+def test_watch_obeys_pages_per_hour_and_a_crawl_does_not(tmp_path: Path) -> None:
     web = tmp_path / "web"
     pages = {"/": "".join(f'<a href="{n}">{n}</a>' for n in range(30))} | {f"/{n}": str(n) for n in range(30)}
-    with Served(pages) as site:
+    with SiteServer(pages) as site:
         crawl(site.url, web, "--max-pages", 5)
-        query_before = len(site.paths())
+        requests_before = len(site.paths())
         gossamer("crawl", "--store", web, "--max-pages", "6")
         with watching(web, "--pages-per-hour", "8", "--max-pages", "none") as process:
-            wait_for(lambda: len(site.paths()) - query_before >= 9)
+            wait_for(lambda: len(site.paths()) - requests_before >= 9)
             time.sleep(2.5)
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=20)
-        assert len(site.paths()) - query_before <= 6 + 8
+        assert len(site.paths()) - requests_before <= 6 + 8
         done = gossamer("crawl", "--store", web, "--json", "--max-pages", "none")
         assert json.loads(done.stdout)["queued"] == 0, done.stderr
         assert {*site.paths()} == {*pages}
 
 
-def test_a_revisit_leaves_alone_what_is_not_due(tmp_path: Path) -> None:
+def test_a_revisit_skips_pages_that_are_not_due(tmp_path: Path) -> None:
     web = tmp_path / "web"
-    with Served({"/": '<a href="a">a</a>', "/a": "A"}) as site:
+    with SiteServer({"/": '<a href="a">a</a>', "/a": "A"}) as site:
         crawl(site.url, web)
-        asked = len(site.requests)
+        requests_before = len(site.requests)
         done = gossamer("crawl", "--store", web, "--revisit", "--json")
         assert done.returncode == 0
-        assert "Nothing is due; the next visit is, in " in done.stderr
+        assert "Nothing is due; the next visit is due in " in done.stderr
         assert json.loads(done.stdout)["pages"] == 0
-        assert len(site.requests) == asked
+        assert len(site.requests) == requests_before
         assert gossamer("crawl", "--store", web, "--all").returncode == 2
 
 
-def test_a_page_that_is_gone_is_asked_twice_in_a_revisit_and_leaves(tmp_path: Path) -> None:
+def test_a_revisit_requests_a_missing_page_twice_and_removes_it(tmp_path: Path) -> None:
     web = tmp_path / "web"
-    with Served({"/": '<a href="a">a</a> <a href="b">b</a>', "/a": '<a href="b">b</a>', "/b": "B"}) as site:
+    with SiteServer({"/": '<a href="a">a</a> <a href="b">b</a>', "/a": '<a href="b">b</a>', "/b": "B"}) as site:
         crawl(site.url, web)
-        asked = len(site.requests)
+        requests_before = len(site.requests)
         del site.pages["/a"]
         gossamer("crawl", "--store", web, "--revisit", "--all")
-        assert site.paths()[asked - 1 :] == ["/", "/a", "/b", "/a"]
+        assert site.paths()[requests_before - 1 :] == ["/", "/a", "/b", "/a"]
     assert query(web, "SELECT state, content_digest, outlinks FROM resources WHERE url = ?", f"{site.url}a") == [
         ("gone", b"", 0)
     ]
     assert query(web, "SELECT event FROM history") == [("gone",)]
 
 
-def test_a_host_that_is_down_for_a_while_loses_nothing(tmp_path: Path) -> None:
+def test_a_host_that_is_down_keeps_its_stored_pages(tmp_path: Path) -> None:
     web = tmp_path / "web"
-    with Served({"/": '<title>Home</title><a href="a">a</a>', "/a": "<title>A</title>"}) as site:
+    with SiteServer({"/": '<title>Home</title><a href="a">a</a>', "/a": "<title>A</title>"}) as site:
         crawl(site.url, web)
         before = query(web, "SELECT url, title, version, content_digest FROM resources ORDER BY id")
         links = query(web, "SELECT * FROM links")
@@ -139,9 +141,9 @@ def test_a_host_that_is_down_for_a_while_loses_nothing(tmp_path: Path) -> None:
     assert query(web, "SELECT count(*) FROM texts") == [(2,)]
 
 
-def test_status_and_page_tell_how_fresh_they_are(tmp_path: Path) -> None:
+def test_status_and_page_show_freshness(tmp_path: Path) -> None:
     web = tmp_path / "web"
-    with Served({"/": '<title>Old</title><a href="a">a</a>', "/a": "A"}) as site:
+    with SiteServer({"/": '<title>Old</title><a href="a">a</a>', "/a": "A"}) as site:
         crawl(site.url, web)
         site.pages["/"] = "<title>New</title>"
         gossamer("crawl", "--store", web, "--revisit", "--all")
@@ -149,12 +151,12 @@ def test_status_and_page_tell_how_fresh_they_are(tmp_path: Path) -> None:
         assert (fresh["pages"], fresh["due"]) == (2, 0)
         assert fresh["out_of_date"] < 0.01
         assert "Expected to be out of date: 0.0%; none due" in gossamer("status", "--store", web).stdout
-        told = json.loads(gossamer("page", site.url, "--store", web, "--json").stdout)
-        (change,) = told["history"]
+        page = json.loads(gossamer("page", site.url, "--store", web, "--json").stdout)
+        (change,) = page["history"]
         assert (change["title"], change["now_title"], [bond["url"] for bond in change["lost"]]) == (
             "Old", "New", [f"{site.url}a"],
         )  # fmt: skip
-        assert told["next_visit_at"] > time.time()
+        assert page["next_visit_at"] > time.time()
         shown = gossamer("page", site.url, "--store", web).stdout
         assert "changed: text, title, links" in shown
         assert "next visit" in shown

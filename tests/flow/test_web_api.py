@@ -1,4 +1,4 @@
-"""The web app's API over HTTP: what it answers, how it refuses, what it lets nobody do."""
+"""The web app's API over HTTP: responses, refusals and permissions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 import zstandard
 
 from helpers.cli.commands import gossamer
-from helpers.web.browser import TOKEN, Serving
+from helpers.web.browser import TOKEN, AppServer
 from helpers.web.served_app import App, served_app, site
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,22 +27,22 @@ PAGES = ("/", "/search?q=gossamer", "/page?url={web}", "/word/gossamer", "/sourc
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    with served_app(tmp_path_factory.mktemp("app"), site()) as found:
-        yield found
+    with served_app(tmp_path_factory.mktemp("app"), site()) as served:
+        yield served
 
 
-# -- what it answers ---------------------------------------------------------------------------------------------------
+# -- responses ---------------------------------------------------------------------------------------------------------
 
 
-def test_search_answers_in_the_agreed_shape(app: App) -> None:
-    told = app.get("/api/search", params={"q": "spider gossamer", "limit": 3}).json()
-    assert {"query", "total", "page", "limit", "took_ms", "suggestion", "hits"} <= told.keys()
-    assert (told["query"], told["page"], told["limit"], len(told["hits"])) == ("spider gossamer", 1, 3, 3)
-    assert told["hits"][0].keys() >= {"url", "title", "snippet", "score", "host", "visited_at"}
-    assert told["hits"][0]["title"] == "The spider"
+def test_a_search_response_has_the_documented_keys(app: App) -> None:
+    body = app.get("/api/search", params={"q": "spider gossamer", "limit": 3}).json()
+    assert {"query", "total", "page", "limit", "took_ms", "suggestion", "hits"} <= body.keys()
+    assert (body["query"], body["page"], body["limit"], len(body["hits"])) == ("spider gossamer", 1, 3, 3)
+    assert body["hits"][0].keys() >= {"url", "title", "snippet", "score", "host", "visited_at"}
+    assert body["hits"][0]["title"] == "The spider"
 
 
-def test_pages_of_an_answer_do_not_overlap(app: App) -> None:
+def test_result_pages_do_not_overlap(app: App) -> None:
     urls = [
         hit["url"]
         for page in (1, 2, 3, 4)
@@ -51,7 +51,7 @@ def test_pages_of_an_answer_do_not_overlap(app: App) -> None:
     assert len(urls) == len(set(urls)) == 14
 
 
-def test_filters_narrow_and_facets_say_to_how_many(app: App) -> None:
+def test_filters_narrow_a_search_to_the_counts_of_its_facets(app: App) -> None:
     every = app.get("/api/search", params={"q": "gossamer", "facets": True}).json()
     counts = {choice["value"]: choice["count"] for choice in every["facets"]["type"]}
     assert counts == {"html": 13, "text": 1}
@@ -61,47 +61,47 @@ def test_filters_narrow_and_facets_say_to_how_many(app: App) -> None:
     assert app.get("/api/search", params={"q": "gossamer", "host": hosts[0]["value"]}).json()["total"] == 14
 
 
-def test_the_same_question_is_answered_the_same_with_and_without_memory(app: App) -> None:
+def test_a_cached_search_response_equals_the_first(app: App) -> None:
     first, second = (app.get("/api/search", params={"q": "silk thread"}).json() for _ in range(2))
     assert {**first, "took_ms": 0} == {**second, "took_ms": 0}
 
 
 @pytest.mark.parametrize("plain", ["q=silk+thread", "q=gossamer&limit=3&page=2", "q=", "q=%22silk", "q=nowhere"])
-def test_plain_questions_are_answered_as_the_framework_answers_them(app: App, plain: str) -> None:
+def test_the_fast_path_answers_plain_searches_like_the_framework(app: App, plain: str) -> None:
     short, long = app.get(f"/api/search?{plain}"), app.get(f"/api/search?{plain}&explain=false")
     assert {**short.json(), "took_ms": 0} == {**long.json(), "took_ms": 0}
-    told = short.headers.keys() - {"date", "content-length"}
-    assert {name: short.headers[name] for name in told} == {name: long.headers[name] for name in told}
+    names = short.headers.keys() - {"date", "content-length"}
+    assert {name: short.headers[name] for name in names} == {name: long.headers[name] for name in names}
     counted = app.get("/metrics").text
     assert 'gossamer_http_requests_total{route="/api/search",status="200"}' in counted
 
 
-def test_completion_goes_on_with_words_of_the_web(app: App) -> None:
-    told = app.get("/api/complete", params={"q": "autumn goss"}).json()
-    assert "autumn gossamer" in told["completions"]
+def test_completions_are_words_of_the_web(app: App) -> None:
+    body = app.get("/api/complete", params={"q": "autumn goss"}).json()
+    assert "autumn gossamer" in body["completions"]
     assert app.get("/api/suggest", params={"q": "goss"}).json()[0] == "goss"
 
 
 def test_a_word_has_its_documents_and_positions(app: App) -> None:
-    told = app.get("/api/word/Funnel").json()
-    assert told.keys() >= {"word", "word_id", "df", "idf", "documents", "next", "forms"}
-    assert told["df"] == len(told["documents"]) == 3  # its own page, the one before it, the home page
-    assert all(len(each["positions"]) == each["tf"] for each in told["documents"])
+    body = app.get("/api/word/Funnel").json()
+    assert body.keys() >= {"word", "word_id", "df", "idf", "documents", "next", "forms"}
+    assert body["df"] == len(body["documents"]) == 3  # its own page, the one before it, the home page
+    assert all(len(each["positions"]) == each["tf"] for each in body["documents"])
 
 
 def test_a_page_has_its_links_ranks_and_visits(app: App) -> None:
-    told = app.get("/api/page", params={"url": f"{app.web}silk"}).json()
-    assert told["title"] == "The silk"
-    assert {link["anchor"] for link in told["inlinks"]} == {"silk", "on to silk"}
-    assert {link["url"] for link in told["outlinks"]} == {app.web, f"{app.web}orb"}
-    assert told["ranks"]["indegree"] == 2
-    assert len(told["visits"]) == 1
+    body = app.get("/api/page", params={"url": f"{app.web}silk"}).json()
+    assert body["title"] == "The silk"
+    assert {link["anchor"] for link in body["inlinks"]} == {"silk", "on to silk"}
+    assert {link["url"] for link in body["outlinks"]} == {app.web, f"{app.web}orb"}
+    assert body["ranks"]["indegree"] == 2
+    assert len(body["visits"]) == 1
 
 
-def test_what_is_not_known_is_a_problem_with_a_sentence(app: App) -> None:
-    answer = app.get("/api/page", params={"url": "https://example.org/nowhere"})
-    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
-    assert answer.json()["detail"] == "https://example.org/nowhere is not known in this web."
+def test_an_unknown_page_is_a_problem_with_a_sentence(app: App) -> None:
+    response = app.get("/api/page", params={"url": "https://example.org/nowhere"})
+    assert (response.status_code, response.headers["content-type"]) == (404, "application/problem+json")
+    assert response.json()["detail"] == "https://example.org/nowhere is not known in this web."
 
 
 @pytest.mark.parametrize(
@@ -112,24 +112,24 @@ def test_what_is_not_known_is_a_problem_with_a_sentence(app: App) -> None:
         ("/api/graph?focus=https://example.org/", 404), ("/api/reports/inlinks", 400),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused_in_one_shape(app: App, path: str, status: int) -> None:
-    answer = app.get(path)
-    assert answer.status_code == status, answer.text
-    assert answer.json().keys() == {"type", "title", "status", "detail"}
-    assert answer.json()["status"] == status
+def test_an_invalid_request_is_refused_in_one_shape(app: App, path: str, status: int) -> None:
+    response = app.get(path)
+    assert response.status_code == status, response.text
+    assert response.json().keys() == {"type", "title", "status", "detail"}
+    assert response.json()["status"] == status
 
 
-def test_status_and_hosts_and_errors_tell_what_the_commands_tell(app: App) -> None:
+def test_status_hosts_and_errors_equal_the_output_of_the_commands(app: App) -> None:
     for name, command_line in (("status", ["status"]), ("hosts", ["hosts"]), ("errors", ["errors"])):
-        told = json.loads(gossamer(*command_line, "--json", "--store", app.store).stdout)
-        answered = app.get(f"/api/{name}").json()
-        told.pop("freshness", None)
-        assert {key: answered[key] for key in told} == told
+        printed = json.loads(gossamer(*command_line, "--json", "--store", app.store).stdout)
+        body = app.get(f"/api/{name}").json()
+        printed.pop("freshness", None)
+        assert {key: body[key] for key in printed} == printed
 
 
-def test_reports_have_rows_in_order_and_a_csv(app: App) -> None:
-    told = app.get("/api/reports/broken").json()
-    assert [row["url"] for row in told["rows"]] == [f"{app.web}missing"]
+def test_reports_have_sorted_rows_and_a_csv(app: App) -> None:
+    body = app.get("/api/reports/broken").json()
+    assert [row["url"] for row in body["rows"]] == [f"{app.web}missing"]
     rows = app.get("/api/reports/most-linked", params={"sort": "url", "order": "desc"}).json()["rows"]
     assert [row["url"] for row in rows] == sorted((row["url"] for row in rows), reverse=True)
     table = app.get("/api/reports/broken.csv")
@@ -137,19 +137,19 @@ def test_reports_have_rows_in_order_and_a_csv(app: App) -> None:
     assert f"{app.web}missing" in table.text
 
 
-def test_the_graph_is_chosen_by_rank_and_laid_out(app: App) -> None:
-    told = app.get("/api/graph", params={"nodes": 5}).json()
-    nodes, edges = told["nodes"], told["edges"]
+def test_the_graph_has_the_best_ranked_pages_with_positions(app: App) -> None:
+    body = app.get("/api/graph", params={"nodes": 5}).json()
+    nodes, edges = body["nodes"], body["edges"]
     assert nodes["key"][0] == app.web
-    assert told["known"]["nodes"] == 14
+    assert body["known"]["nodes"] == 14
     assert len(nodes["id"]) == len(nodes["x"]) == len(set(zip(nodes["x"], nodes["y"], strict=True))) == 5
     assert all(0 <= end < 5 for end in (*edges["source"], *edges["target"]))
-    assert told == app.get("/api/graph", params={"nodes": 5}).json()
+    assert body == app.get("/api/graph", params={"nodes": 5}).json()
 
 
-def test_a_node_is_found_and_its_neighbours_are_those_of_the_links(app: App) -> None:
-    found = app.get("/api/graph/find", params={"q": "silk", "level": "pages"}).json()["nodes"]
-    assert found[0]["key"] == f"{app.web}silk"
+def test_a_node_is_found_and_its_neighbours_follow_its_links(app: App) -> None:
+    matches = app.get("/api/graph/find", params={"q": "silk", "level": "pages"}).json()["nodes"]
+    assert matches[0]["key"] == f"{app.web}silk"
     whole = app.get("/api/graph/find", params={"q": f"{app.web}dew", "level": "pages"}).json()["nodes"]
     assert whole[0]["key"] == f"{app.web}dew"
     assert app.get("/api/graph/find", params={"q": "notes txt", "level": "pages"}).json()["nodes"][0]["key"] == (
@@ -157,14 +157,14 @@ def test_a_node_is_found_and_its_neighbours_are_those_of_the_links(app: App) -> 
     )
     around = app.get("/api/graph", params={"focus": f"{app.web}silk", "level": "pages"}).json()
     assert set(around["nodes"]["key"]) == {f"{app.web}{path}" for path in ("", "silk", "spider", "orb")}
-    assert around["focus"] == found[0]["id"]
-    more = app.post("/api/graph/neighbours", {"level": "pages", "id": found[0]["id"], "limit": 2}, token=None).json()
-    assert len(more["nodes"]["id"]) == 3  # itself, and two of its three neighbours
+    assert around["focus"] == matches[0]["id"]
+    more = app.post("/api/graph/neighbours", {"level": "pages", "id": matches[0]["id"], "limit": 2}, token=None).json()
+    assert len(more["nodes"]["id"]) == 3  # the node and two of its three neighbours
     assert more["omitted"] == 1
     assert {*more["edges"]["source"], *more["edges"]["target"]} <= {*more["nodes"]["id"]}
 
 
-def test_a_view_goes_out_as_svg_and_gexf(app: App) -> None:
+def test_a_graph_view_is_exported_as_svg_and_gexf(app: App) -> None:
     svg = ET.fromstring(app.get("/api/graph.svg").text)
     assert len(svg.findall(".//{http://www.w3.org/2000/svg}circle")) == 14
     gexf = ET.fromstring(app.get("/api/graph.gexf").content)
@@ -172,12 +172,12 @@ def test_a_view_goes_out_as_svg_and_gexf(app: App) -> None:
 
 
 def test_related_pages_are_linked_from_the_same_pages(app: App) -> None:
-    told = app.get("/api/related", params={"url": f"{app.web}silk"}).json()
-    assert told["related"]
-    assert all(each["together"] >= 1 for each in told["related"])
+    body = app.get("/api/related", params={"url": f"{app.web}silk"}).json()
+    assert body["related"]
+    assert all(each["together"] >= 1 for each in body["related"])
 
 
-def test_results_are_a_feed_and_the_search_can_be_added_to_a_browser(app: App) -> None:
+def test_search_has_an_atom_feed_and_an_opensearch_description(app: App) -> None:
     feed = ET.fromstring(app.get("/search.atom", params={"q": "silk"}).text)
     entries = feed.findall(f"{ATOM}entry")
     assert entries[0].findtext(f"{ATOM}title") == "The silk"
@@ -193,17 +193,17 @@ def test_metrics_are_in_the_text_format_of_prometheus(app: App) -> None:
     assert app.get("/healthz").json()["status"] == "ok"
 
 
-def test_every_page_works_without_scripts_and_says_its_name(app: App) -> None:
+def test_every_page_has_a_heading_without_scripts(app: App) -> None:
     for path in PAGES:
-        answer = app.get(path.format(web=app.web))
-        assert answer.status_code == 200, path
-        assert "<h1" in answer.text, path
+        response = app.get(path.format(web=app.web))
+        assert response.status_code == 200, path
+        assert "<h1" in response.text, path
 
 
-# -- over the wire -----------------------------------------------------------------------------------------------------
+# -- HTTP --------------------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_tagged_and_not_sent_again(app: App) -> None:
+def test_an_unchanged_response_is_not_sent_again(app: App) -> None:
     for path in ("/api/search?q=gossamer", "/api/page?url=" + app.web, "/static/app.css"):
         first = app.get(path)
         again = app.get(path, headers={"If-None-Match": first.headers["etag"]})
@@ -211,24 +211,24 @@ def test_answers_are_tagged_and_not_sent_again(app: App) -> None:
 
 
 @pytest.mark.parametrize(("encoding", "decode"), [("gzip", gzip.decompress), ("zstd", zstandard.decompress)])
-def test_answers_are_compressed_for_those_who_take_it(app: App, encoding: str, decode: object) -> None:
+def test_a_response_is_compressed_if_the_client_accepts_it(app: App, encoding: str, decode: object) -> None:
     plain = app.get("/api/reports", headers={"Accept-Encoding": "identity"})
-    with app.client.stream("GET", "/api/reports", headers={"Accept-Encoding": encoding}) as answer:
-        packed = b"".join(answer.iter_raw())
-    assert answer.headers["content-encoding"] == encoding
+    with app.client.stream("GET", "/api/reports", headers={"Accept-Encoding": encoding}) as response:
+        packed = b"".join(response.iter_raw())
+    assert response.headers["content-encoding"] == encoding
     assert len(packed) < len(plain.content) / 2
     assert decode(packed) == plain.content  # type: ignore[operator]
 
 
 def test_head_is_answered_like_get_without_the_body(app: App) -> None:
-    answer = app.client.head("/api/status")
-    assert (answer.status_code, answer.content) == (200, b"")
+    response = app.client.head("/api/status")
+    assert (response.status_code, response.content) == (200, b"")
 
 
-def test_what_goes_on_comes_as_events(app: App) -> None:
-    with app.client.stream("GET", "/api/live") as answer:
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        lines = answer.iter_lines()
+def test_live_progress_is_sent_as_events(app: App) -> None:
+    with app.client.stream("GET", "/api/live") as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        lines = response.iter_lines()
         event = next(line for line in lines if line.startswith("event:"))
         data = json.loads(next(line for line in lines if line.startswith("data:")).removeprefix("data: "))
     assert event == "event: live"
@@ -236,10 +236,10 @@ def test_what_goes_on_comes_as_events(app: App) -> None:
     assert data["pages"][0]["url"].startswith(app.web)
 
 
-# -- who may do what ---------------------------------------------------------------------------------------------------
+# -- permissions -------------------------------------------------------------------------------------------------------
 
 
-def test_every_answer_forbids_foreign_scripts_frames_and_sniffing(app: App) -> None:
+def test_every_response_forbids_foreign_scripts_frames_and_sniffing(app: App) -> None:
     for path in ("/", "/api/status", "/api/nothing", "/static/app.css"):
         headers = app.get(path).headers
         assert "script-src 'self'" in headers["content-security-policy"], path
@@ -248,15 +248,15 @@ def test_every_answer_forbids_foreign_scripts_frames_and_sniffing(app: App) -> N
         assert headers["referrer-policy"] == "no-referrer", path
 
 
-def test_a_foreign_name_for_this_machine_is_refused(app: App) -> None:
+def test_a_foreign_host_header_is_refused(app: App) -> None:
     assert app.get("/", headers={"Host": "evil.example"}).status_code == 421
     assert app.get("/", headers={"Host": f"localhost:{app.serving.port}"}).status_code == 200
 
 
 def test_control_needs_the_token(app: App) -> None:
     for token in (None, "", "wrong"):
-        answer = app.post("/api/forget", {"url": f"{app.web}dew"}, token=token)
-        assert answer.status_code == 401, token
+        response = app.post("/api/forget", {"url": f"{app.web}dew"}, token=token)
+        assert response.status_code == 401, token
     assert app.client.post("/control/forget", data={"url": f"{app.web}dew"}).status_code == 401
     assert app.get("/api/page", params={"url": f"{app.web}dew"}).status_code == 200
 
@@ -268,37 +268,39 @@ def test_control_is_refused_to_foreign_pages_even_with_the_token(app: App, heade
     assert app.post("/api/crawlers/Naiad/stop", **headers).status_code == 403
 
 
-def test_the_token_in_the_printed_link_becomes_a_cookie_for_our_own_pages_only(app: App) -> None:
+def test_the_token_of_the_printed_link_becomes_a_same_site_cookie(app: App) -> None:
     with httpx.Client(base_url=app.url) as client:
         assert client.get("/control", params={"token": "wrong"}).status_code == 401
-        answer = client.get("/control", params={"token": TOKEN})
-        assert (answer.status_code, answer.headers["location"]) == (303, "/crawl")
-        cookie = answer.headers["set-cookie"].lower()
+        response = client.get("/control", params={"token": TOKEN})
+        assert (response.status_code, response.headers["location"]) == (303, "/crawl")
+        cookie = response.headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
         assert 'data-control="on"' in client.get("/crawl").text
         origin = {"Origin": app.url.rstrip("/")}
-        assert client.post("/api/crawlers/Naiad/stop", headers=origin).status_code == 404  # allowed, but it ended
+        assert (
+            client.post("/api/crawlers/Naiad/stop", headers=origin).status_code == 404
+        )  # allowed, but the crawler has ended
 
 
-def test_beyond_loopback_nothing_is_changed_without_a_chosen_token(app: App) -> None:
-    with Serving(app.store, token="", host="0.0.0.0") as everywhere:
+def test_control_beyond_loopback_needs_a_chosen_token(app: App) -> None:
+    with AppServer(app.store, token="", host="0.0.0.0") as everywhere:
         url = f"http://127.0.0.1:{everywhere.port}/"
-        answer = httpx.post(f"{url}api/forget", json={"url": app.web}, headers={"Authorization": "Bearer x"})
-        assert (answer.status_code, "Control is off" in answer.json()["detail"]) == (403, True)
+        response = httpx.post(f"{url}api/forget", json={"url": app.web}, headers={"Authorization": "Bearer x"})
+        assert (response.status_code, "Control is off" in response.json()["detail"]) == (403, True)
         assert httpx.get(f"{url}api/status").status_code == 200
 
 
-def test_queries_and_bodies_have_a_size(app: App) -> None:
+def test_oversized_queries_and_bodies_are_refused(app: App) -> None:
     assert app.get("/api/search", params={"q": "x" * 9_000}).status_code == 414
     assert app.post("/api/forget", {"url": "x" * 70_000}).status_code == 413
     chunked = app.client.post("/api/forget", content=iter([b"{}"]), headers={"Authorization": f"Bearer {TOKEN}"})
     assert chunked.status_code == 413
 
 
-def test_the_stored_source_stands_in_a_sandbox(app: App) -> None:
-    answer = app.get("/source/raw", params={"url": app.web})
-    policy = answer.headers["content-security-policy"]
+def test_a_stored_source_is_served_in_a_sandbox(app: App) -> None:
+    response = app.get("/source/raw", params={"url": app.web})
+    policy = response.headers["content-security-policy"]
     assert policy.startswith("sandbox; default-src 'none'")
     assert "script" not in policy
     text = app.get("/source/raw", params={"url": f"{app.web}notes.txt"})
@@ -312,23 +314,23 @@ def test_a_crawler_is_started_with_a_new_seed_paused_resumed_and_stopped(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     html = '<title>{}</title><a href="/{}">on</a>'
-    slow = {f"/{number}": Answer(html.format(number, number + 1), seconds=0.1) for number in range(400)}
-    with served_app(tmp_path_factory.mktemp("control"), site()) as app, Served({"/": slow["/0"], **slow}) as other:
+    slow = {f"/{number}": SiteResponse(html.format(number, number + 1), seconds=0.1) for number in range(400)}
+    with served_app(tmp_path_factory.mktemp("control"), site()) as app, SiteServer({"/": slow["/0"], **slow}) as other:
         assert app.post("/api/seeds", {"url": "not a url"}).status_code == 400
         done = app.post("/api/seeds", {"url": other.url})
         assert done.json() == {"done": "A crawler was started on this machine."}, done.text
-        name = _at_work(app)[0]["name"]
+        name = _crawlers(app)[0]["name"]
         for verb, state in (("pause", {"paused"}), ("resume", {"running", "waiting"})):
             assert app.post(f"/api/crawlers/{name}/{verb}").status_code == 200
-            _until(lambda state=state: any(each["state"] in state for each in _at_work(app)))
-        most = _at_work(app)[0]["most_parsers"]
+            _until(lambda state=state: any(each["state"] in state for each in _crawlers(app)))
+        most = _crawlers(app)[0]["most_parsers"]
         assert app.post(f"/api/crawlers/{name}/parsers", {"parsers": int(most) + 1}).status_code == 400
         assert app.post(f"/api/crawlers/{name}/parsers", {"parsers": 1}).json() == {
             "done": f"{name} will have 1 parser within a few seconds."
         }
-        _until(lambda: int(_at_work(app)[0]["parsers"]) == 1)
+        _until(lambda: int(_crawlers(app)[0]["parsers"]) == 1)
         assert app.post(f"/api/crawlers/{name}/stop").status_code == 200
-        _until(lambda: not _at_work(app))
+        _until(lambda: not _crawlers(app))
         assert app.get("/api/page", params={"url": f"{other.url}1"}).status_code == 200
 
 
@@ -343,7 +345,7 @@ def test_a_page_and_a_host_are_forgotten(tmp_path_factory: pytest.TempPathFactor
         assert app.get("/api/status").json()["documents"] == 0
 
 
-def _at_work(app: App) -> list[dict[str, str]]:
+def _crawlers(app: App) -> list[dict[str, str]]:
     crawlers: list[dict[str, str]] = app.get("/api/status").json()["crawlers"]
     return crawlers
 

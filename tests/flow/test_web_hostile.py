@@ -1,4 +1,4 @@
-"""Crawled pages are hostile: whatever stands in their titles, texts, anchors and URLs is shown, and does nothing."""
+"""Crawled pages are hostile: the app shows their titles, texts, anchors and URLs, and executes nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
-from helpers.web.browser import TOKEN, looking
+from helpers.web.browser import TOKEN, open_page
 from helpers.web.served_app import App, page, served_app, site
-from webs.served import Served
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def escaped(text: str) -> str:
 
 
 def hostile_site(evil: str = "https://evil.example/") -> dict[str, str]:
-    """Pages whose every part is an attack, by way of entities where HTML would not let it through as text."""
+    """Return pages whose every part is an attack, as entities where plain text would not pass through HTML."""
     bad = escaped(BAD.replace("\x00", ""))
     href = (
         PATH,
@@ -56,17 +56,17 @@ def hostile_site(evil: str = "https://evil.example/") -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def evil() -> Iterator[Served]:
-    """Another server: nobody who looks at what was crawled may ask it for anything."""
-    with Served({}) as found:
-        yield found
+def evil() -> Iterator[SiteServer]:
+    """Start another server, which no view of the crawled pages may contact."""
+    with SiteServer({}) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory, evil: Served) -> Iterator[App]:
-    with served_app(tmp_path_factory.mktemp("hostile"), hostile_site(evil.url)) as found:
+def app(tmp_path_factory: pytest.TempPathFactory, evil: SiteServer) -> Iterator[App]:
+    with served_app(tmp_path_factory.mktemp("hostile"), hostile_site(evil.url)) as served:
         evil.requests.clear()  # the crawl may ask for robots.txt
-        yield found
+        yield served
 
 
 def known_urls(app: App) -> list[str]:
@@ -77,7 +77,7 @@ def known_urls(app: App) -> list[str]:
 
 
 def views(app: App) -> list[str]:
-    """Every page, about every URL that is known."""
+    """Return the paths of all views, for every known URL."""
     urls = known_urls(app)
     reports = (
         "status",
@@ -100,23 +100,23 @@ def views(app: App) -> list[str]:
     ]  # fmt: skip
 
 
-ACTING = """[...document.querySelectorAll('*')].flatMap(e => [...e.attributes])
+ACTIVE_ATTRIBUTES = """[...document.querySelectorAll('*')].flatMap(e => [...e.attributes])
     .filter(a => a.name.startsWith('on') || /^\\s*(javascript|data):/i.test(a.value))
     .map(a => `${a.name}=${a.value}`)"""
 SCRIPTS = "[...document.scripts].map(s => s.getAttribute('src') || s.textContent)"
 
 
-def test_nothing_a_page_holds_acts_in_any_view(app: App, browser: Browser) -> None:
-    with looking(browser, app.url, expected=("status of 4", "status of 5")) as seen:
+def test_no_view_executes_content_of_a_crawled_page(app: App, browser: Browser) -> None:
+    with open_page(browser, app.url, expected=("status of 4", "status of 5")) as seen:
         for path in views(app):
             seen.goto(app.url.rstrip("/") + path)
             assert seen.evaluate("window.owned") is None, path
-            assert seen.evaluate(ACTING) == [], path
+            assert seen.evaluate(ACTIVE_ATTRIBUTES) == [], path
             assert all(script.startswith("/static/") for script in seen.evaluate(SCRIPTS)), path
 
 
-def test_a_stored_page_is_shown_in_a_sandbox_where_it_does_nothing_and_asks_nobody(
-    app: App, browser: Browser, evil: Served
+def test_a_stored_page_in_its_sandbox_runs_no_script_and_sends_no_request(
+    app: App, browser: Browser, evil: SiteServer
 ) -> None:
     seen, dialogs = browser.new_page(), []
     seen.on("dialog", lambda dialog: dialogs.append(dialog.message))
@@ -133,14 +133,14 @@ def test_a_stored_page_is_shown_in_a_sandbox_where_it_does_nothing_and_asks_nobo
     assert evil.requests == []
 
 
-def test_direction_and_control_characters_are_shown_by_their_numbers(app: App) -> None:
+def test_direction_and_control_characters_are_shown_as_code_points(app: App) -> None:
     for path in ("/search?q=venom", f"/page?url={app.web}", "/crawl", "/graph?level=pages", "/reports/titles-long"):
         text = app.get(path).text
         assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\x00-\x08\x0b-\x1f]", text), path
     assert "«U+202E»" in app.get("/page", params={"url": app.web}).text
 
 
-def test_links_to_crawled_pages_give_nothing_away_and_lead_to_http_only(app: App) -> None:
+def test_links_to_crawled_pages_send_no_referrer_and_use_http_only(app: App) -> None:
     for path in ("/search?q=venom", f"/page?url={app.web}"):
         for tag in re.findall(r"<a [^>]*href=\"(?!/|#)[^>]*>", app.get(path).text):
             assert 'href="http' in tag
@@ -155,35 +155,35 @@ def test_files_made_of_hostile_pages_are_well_formed(app: App) -> None:
     assert "\x1b" not in app.get("/api/reports/titles-long.csv").text
 
 
-# -- every question the API's description allows, and many it does not ------------------------------------------------
+# -- requests that the schema of the API allows, and many that it does not --------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def fuzzed_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     pages = site() | {"/hostile": page("Hostile", "venom")} | hostile_site()
-    with served_app(tmp_path_factory.mktemp("asked"), pages) as found:
-        yield found
+    with served_app(tmp_path_factory.mktemp("fuzzed"), pages) as served:
+        yield served
 
 
-def test_no_question_breaks_the_server_and_answers_are_as_described(asked: App) -> None:
-    every = schemathesis.openapi.from_url(f"{asked.url}openapi.json")
+def test_no_request_breaks_the_server_and_responses_match_the_schema(fuzzed_app: App) -> None:
+    every = schemathesis.openapi.from_url(f"{fuzzed_app.url}openapi.json")
     chosen = every.exclude(path="/api/live")  # events never end
     operations = [result.ok() for result in chosen.get_all_operations() if isinstance(result, Ok)]
     assert len(operations) > 20
     for operation in operations:
-        # Crawlers must not be started on URLs that nobody chose: there the token is missing, and all else is checked.
+        # No crawler may start on a random URL, so these operations get no token; everything else is checked.
         starts = operation.path in {"/api/crawlers", "/api/seeds"}
-        _ask_everything(operation, {} if starts else {"Authorization": f"Bearer {TOKEN}"})
+        _fuzz(operation, {} if starts else {"Authorization": f"Bearer {TOKEN}"})
 
 
-def _ask_everything(operation: schemathesis.schemas.APIOperation[Any, Any, Any, Any], headers: dict[str, str]) -> None:
+def _fuzz(operation: schemathesis.schemas.APIOperation[Any, Any, Any, Any], headers: dict[str, str]) -> None:
 
     @settings(
         max_examples=10, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(case=operation.as_strategy())
-    def ask(case: schemathesis.Case[Any]) -> None:
+    def send(case: schemathesis.Case[Any]) -> None:
         case.call_and_validate(checks=[not_a_server_error, response_schema_conformance], headers=headers)
 
-    ask()
+    send()

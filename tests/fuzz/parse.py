@@ -1,9 +1,9 @@
-"""Coverage-guided fuzzing of what reads hostile bytes: `make fuzz MINUTES=10`.
+"""Coverage-guided fuzzing of everything that reads hostile bytes: `make fuzz MINUTES=10`.
 
     python tests/fuzz/parse.py CORPUS [libFuzzer's options]
 
-It takes the bytes of an answer and its headers through everything a parser process does (decompression, charset, HTML,
-XHTML, feeds, sitemaps, PDF, robots.txt) and holds the result to what the coordinator relies on. A fault ends it and
+It runs a response body and its headers through everything a parser process does (decompression, charset, HTML, XHTML,
+feeds, sitemaps, PDF, robots.txt). Then it checks the result as the coordinator relies on it. A fault ends the run and
 leaves the input in a file; `python tests/fuzz/parse.py FILE` runs that input again.
 """
 
@@ -19,7 +19,7 @@ import atheris
 with atheris.instrument_imports(include=["gossamer.parse", "gossamer.urls"]):
     from gossamer.parse.options import ParseOptions
     from gossamer.parse.page_parser import PageParser
-    from gossamer.parse.readers import feeds, pdf  # noqa: F401 - else imported when first needed, uninstrumented
+    from gossamer.parse.readers import feeds, pdf  # noqa: F401 - import them instrumented
     from gossamer.urls.canonical import canonicalize, url_key
     from gossamer.urls.robots import RobotsRules
 
@@ -41,7 +41,7 @@ PARSER = PageParser(SMALL)
 
 
 def one_input(data: bytes) -> None:
-    """Read one answer, and look at what came of it."""
+    """Parse one response and check the result."""
     provider = atheris.FuzzedDataProvider(data)
     kind, encoding = TYPES[provider.ConsumeIntInRange(0, 10)], ENCODINGS[provider.ConsumeIntInRange(0, 6)]
     role = ROLES[provider.ConsumeIntInRange(0, 4)]
@@ -53,7 +53,7 @@ def one_input(data: bytes) -> None:
 
 
 def check(page: Page, job: ParseJob) -> None:
-    """What the coordinator and the store rely on."""
+    """Check what the coordinator and the store rely on."""
     assert page.outcome in {Outcome.FETCHED, Outcome.TOO_BIG, Outcome.BAD_ENCODING}, page.outcome
     assert _is_valid_reply(page, job)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(page), type=Page) == page
@@ -69,7 +69,7 @@ def check(page: Page, job: ParseJob) -> None:
 
 
 def seed(corpus: Path) -> None:
-    """Begin with the small bodies of the hostile web, in each encoding that Python has at hand."""
+    """Start with the small bodies of the hostile web, in each encoding of the standard library."""
     from hostile.pages import MAKERS
 
     corpus.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def seed(corpus: Path) -> None:
 
 
 def main() -> None:
-    """Fuzz for as long as libFuzzer is told to."""
+    """Fuzz until libFuzzer's limit."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     if len(sys.argv) > 1 and not Path(sys.argv[1]).is_file():
         seed(Path(sys.argv[1]))

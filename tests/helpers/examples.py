@@ -1,10 +1,10 @@
-"""How many examples a property is tried with."""
+"""The number of examples that a property test runs."""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
 
-def usually(number: int) -> int:
-    """So many in `make test`, and as many times more in the long run as its profile wants (`test_many_examples`)."""
+def scaled_examples(number: int) -> int:
+    """Return `number` for `make test`, and proportionally more under larger profiles (`test_many_examples`)."""
     return number * settings().max_examples // settings.get_profile("default").max_examples

@@ -1,7 +1,7 @@
-"""Where the outside test data is: `../shared/suites`, beside the project, never copied into it.
+"""Where the external test data lies: `../shared/suites`, beside the project, never copied into it.
 
-A test that needs it carries `@pytest.mark.shared` and asks for a suite by name. Without the data it is skipped, unless
-GOSSAMER_REQUIRE_SHARED=1 says that it must be there (as in `.ci/run`): then it fails.
+A test that needs it has the mark `@pytest.mark.shared` and names a suite. Without the data the test is skipped. With
+GOSSAMER_REQUIRE_SHARED=1 (as in `.ci/run`) it fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SUITES = Path(__file__).resolve().parents[3] / "shared" / "suites"
 
 
 def suite(name: str) -> Path:
-    """The directory of one suite."""
+    """Return the directory of one suite."""
     path = SUITES / name
     if path.is_dir():
         return path
@@ -28,5 +28,5 @@ def suite(name: str) -> Path:
 
 
 def table(name: str, file: str) -> Any:
-    """One JSON file of a suite."""
+    """Return one JSON file of a suite."""
     return json.loads((suite(name) / file).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Certificates for servers on loopback: one that all vouch for, and bad ones of each kind. Made with openssl."""
+"""Certificates for servers on loopback, made with openssl: a valid one, and each kind of invalid one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "IP:127.0.0.1"
 
 
 class Certificates:
-    """An authority of its own in a directory, and what it signed."""
+    """A certificate authority in a directory, and the certificates it signed."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -26,8 +26,10 @@ class Certificates:
         self._openssl("req", "-x509", "-days", "2", *self._key("authority"), "-out", home / "authority.pem")
         self.authority = home / "authority.pem"
 
-    def signed(self, name: str, *, alternative: str = NAME, dates: tuple[str, str] | None = None) -> ssl.SSLContext:
-        """A server's context with a certificate of the authority, from and to the dates given (YYYYMMDDHHMMSSZ)."""
+    def signed_context(
+        self, name: str, *, alternative: str = NAME, dates: tuple[str, str] | None = None
+    ) -> ssl.SSLContext:
+        """Return a server context with a signed certificate, valid between the dates (YYYYMMDDHHMMSSZ)."""
         home = self._home
         self._openssl(
             "req", "-new", *self._key(name), "-addext", f"subjectAltName={alternative}", "-out", home / f"{name}.csr"
@@ -39,8 +41,8 @@ class Certificates:
         )  # fmt: skip
         return self._context(name)
 
-    def self_signed(self, name: str) -> ssl.SSLContext:
-        """A server's context with a certificate that nobody vouches for."""
+    def self_signed_context(self, name: str) -> ssl.SSLContext:
+        """Return a server context with a self-signed certificate."""
         self._openssl(
             "req", "-x509", "-days", "2", *self._key(name), "-addext", f"subjectAltName={NAME}",
             "-out", self._home / f"{name}.pem",
@@ -48,7 +50,7 @@ class Certificates:
         return self._context(name)
 
     def _key(self, name: str) -> tuple[str | Path, ...]:
-        """A new key on a curve, which is quickly made."""
+        """Return options for a new elliptic-curve key, which is quick to make."""
         curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
         return (*curve, "-keyout", self._home / f"{name}.key", "-subj", f"/CN={name}")
 

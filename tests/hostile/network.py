@@ -1,11 +1,10 @@
-"""A network of its own, where every address is this machine's and the name server is hostile.
+"""A separate network in which every address belongs to this machine and the name server is hostile.
 
-    run(script, folder)      runs a script of the tests in there and gives what it printed, as JSON
-    open_network(folder)     called by the script: all addresses become local, names are asked of `Names`
+    run(script, folder)      runs a test script in that network and returns its JSON output
+    open_network(folder)     called by the script: all addresses become local, `Names` resolves names
     cut(address), mend(address)
 
-It needs unprivileged user namespaces; where they are not to be had, the tests that use it are skipped (or fail, see
-`conftest.not_here`).
+It needs unprivileged user namespaces. Without them the tests skip or fail, see `conftest.skip_or_fail`.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ PACKET = 512
 
 
 def run(script: str, folder: Path) -> Any:
-    """Run a script in a network of its own; it gets a folder, and prints JSON."""
-    from conftest import not_here  # not above: the script imports this module too, where there is none
+    """Run a script in a separate network; it receives a folder and prints JSON."""
+    from conftest import skip_or_fail  # not at the top: the script imports this module too, without pytest
 
     if missing := [program for program in ("ip", "mount", "unshare") if shutil.which(program) is None]:
-        not_here(f"no network of our own can be had without {', '.join(missing)}")
-    done = subprocess.run(
+        skip_or_fail(f"no separate network is available without {', '.join(missing)}")
+    result = subprocess.run(
         ["unshare", "--map-root-user", "--net", "--mount", sys.executable, script, str(folder)],
         check=False, capture_output=True, text=True, timeout=200,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
-    if done.returncode and ("unshare" in done.stderr or "Operation not permitted" in done.stderr):
-        not_here(f"no network of our own can be had: {done.stderr}")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    if result.returncode and ("unshare" in result.stderr or "Operation not permitted" in result.stderr):
+        skip_or_fail(f"no separate network is available: {result.stderr}")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
 
 
 def open_network(folder: Path) -> None:
-    """All addresses are this machine's; names are asked of 127.0.0.1."""
+    """Make all addresses local, and resolve names at 127.0.0.1."""
     (folder / "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
     for command in (
         "ip link set lo up",
@@ -61,17 +60,17 @@ def open_network(folder: Path) -> None:
 
 
 def cut(address: str) -> None:
-    """Nothing gets to an address any more."""
+    """Make an address unreachable."""
     subprocess.run(["ip", "route", "add", "unreachable", address, "table", "local"], check=True)
 
 
 def mend(address: str) -> None:
-    """It can be reached again."""
+    """Make the address reachable again."""
     subprocess.run(["ip", "route", "del", "unreachable", address, "table", "local"], check=True)
 
 
 class Names:
-    """A name server: `answer` gives the addresses of a name (and names it is an alias of), None for no answer."""
+    """A name server: `answer` returns the addresses (or aliases) of a name, None for no reply."""
 
     def __init__(self, answer: Callable[[str], Sequence[str] | None]) -> None:
         self._answer = answer
@@ -96,26 +95,28 @@ class Names:
                 self._socket.sendto(reply, client)
 
     def _reply(self, question: bytes) -> bytes:
-        """RFC 1035 §4.1: the header, the question again, and an answer for each record of the type asked for."""
+        """Build a reply by RFC 1035 §4.1: header, question, and a record of the requested type per address."""
         end = question.index(0, 12)
         name = _name(question[12:end])
         (kind,) = struct.unpack("!H", question[end + 1 : end + 3])
-        found = self._answer(name)
-        if found is None:
+        targets = self._answer(name)
+        if targets is None:
             return b""
-        records = [record for each in found if (record := _record(each, kind))]
-        for alias in filter(_is_name, found):  # with what it is an alias of
-            records += [record for each in self._answer(alias) or () if (record := _record(each, kind, _labels(alias)))]
-        code = ANSWER if found else ANSWER | NO_SUCH_NAME
+        records = [record for target in targets if (record := _record(target, kind))]
+        for alias in filter(_is_name, targets):  # add the records of the alias
+            records += [
+                record for target in self._answer(alias) or () if (record := _record(target, kind, _labels(alias)))
+            ]
+        code = ANSWER if targets else ANSWER | NO_SUCH_NAME
         head = question[:2] + struct.pack("!5H", code, 1, len(records), 0, 0)
         return head + question[12 : end + 5] + b"".join(records)
 
 
 def _name(labels: bytes) -> str:
-    parts, at = [], 0
-    while at < len(labels):
-        parts.append(labels[at + 1 : at + 1 + labels[at]].decode())
-        at += 1 + labels[at]
+    parts, offset = [], 0
+    while offset < len(labels):
+        parts.append(labels[offset + 1 : offset + 1 + labels[offset]].decode())
+        offset += 1 + labels[offset]
     return ".".join(parts).lower()
 
 
@@ -127,16 +128,16 @@ def _is_name(target: str) -> bool:
     return target[-1].isalpha() and ":" not in target
 
 
-THE_NAME_ASKED_FOR = b"\xc0\x0c"  # a pointer (RFC 1035 §4.1.4)
+QUESTION_NAME = b"\xc0\x0c"  # a pointer (RFC 1035 §4.1.4)
 
 
-def _record(target: str, kind: int, owner: bytes = THE_NAME_ASKED_FOR) -> bytes:
-    """One record of a name, without a lifetime; nothing when it is of another type."""
+def _record(target: str, kind: int, owner: bytes = QUESTION_NAME) -> bytes:
+    """Return one record of a name with TTL 0; empty if it is of another type."""
     if _is_name(target):
-        return _packed(owner, CNAME, _labels(target))
+        return _pack_record(owner, CNAME, _labels(target))
     address = ip_address(target)
-    return _packed(owner, kind, address.packed) if kind == (A if address.version == 4 else AAAA) else b""
+    return _pack_record(owner, kind, address.packed) if kind == (A if address.version == 4 else AAAA) else b""
 
 
-def _packed(owner: bytes, kind: int, data: bytes) -> bytes:
+def _pack_record(owner: bytes, kind: int, data: bytes) -> bytes:
     return owner + struct.pack("!HHIH", kind, 1, 0, len(data)) + data

@@ -3,10 +3,10 @@
     with HostileServer() as server:
         server.url("endless")            # a body that never ends
         server.url("redirect?to=file:///etc/passwd")
-        server.seen                      # every request, as it came
+        server.requests                  # every request, as it came
 
-It speaks bytes, not HTTP by a library: a library would not let it lie. Used as a proxy, it answers in the place of
-whatever http server it is asked for, and tunnels to where CONNECT wants.
+It writes bytes, because an HTTP library would not let it lie. Used as a proxy, it answers in place of any http server,
+and tunnels to the target of CONNECT.
 """
 
 from __future__ import annotations
@@ -28,43 +28,43 @@ BEHAVIOURS: dict[str, Callable[[Exchange], Awaitable[None]]] = {}
 
 
 @dataclass
-class Seen:
+class SeenRequest:
     """A request as it arrived."""
 
     method: str
     target: str
     headers: dict[str, str]  # lower-case names
-    connection: int  # which connection it came over, counted from 0
+    connection: int  # number of its connection, counted from 0
 
 
 @dataclass
 class Exchange:
     """One request, and the way to answer it."""
 
-    seen: Seen
+    request: SeenRequest
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    keep: bool = True  # use the connection for another request
+    keep: bool = True  # reuse the connection for another request
     query: dict[str, str] = field(default_factory=dict)
 
     async def raw(self, data: bytes) -> None:
-        """Send bytes and, when all is said, hang up."""
+        """Send bytes; the server hangs up at the end."""
         self.keep = False
         self.writer.write(data)
         await self.writer.drain()
 
     async def until_hung_up(self) -> None:
-        """Say nothing more, and wait for the client to lose its patience."""
+        """Send nothing more and wait until the client hangs up."""
         self.keep = False
         await self.reader.read()
 
     async def answer(
         self, body: bytes = PAGE, *, status: str = "200 OK", kind: str = "text/html", more: str = ""
     ) -> None:
-        """Answer properly."""
+        """Send a valid response."""
         kind = f"Content-Type: {kind}\r\n" if kind else ""
         head = f"HTTP/1.1 {status}\r\n{kind}Content-Length: {len(body)}\r\n{more}\r\n".encode("latin-1")
-        self.writer.write(head if self.seen.method == "HEAD" else head + body)
+        self.writer.write(head if self.request.method == "HEAD" else head + body)
         await self.writer.drain()
 
 
@@ -75,23 +75,23 @@ def behaviour(function: Callable[[Exchange], Awaitable[None]]) -> Callable[[Exch
 
 
 class HostileServer:
-    """The server, in a thread of its own."""
+    """The server, in its own thread."""
 
     def __init__(
         self, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, robots: str = "missing", port: int = 0
     ) -> None:
         self.host = host
-        self.seen: list[Seen] = []
+        self.requests: list[SeenRequest] = []
         self.connections = 0
-        self.robots = robots  # the behaviour that answers /robots.txt, with its parameters
-        self.pages: dict[str, bytes] = {}  # pages at paths, before any behaviour
+        self.robots = robots  # behaviour that answers /robots.txt, with its parameters
+        self.pages: dict[str, bytes] = {}  # pages by path, checked before behaviours
         self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="hostile", daemon=True)
         self._ready = threading.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
-        self.port = port  # 0: any that is free
+        self.port = port  # 0: any free port
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -103,18 +103,18 @@ class HostileServer:
         self._thread.join(10)
 
     def url(self, path: str = "") -> str:
-        """The URL of a behaviour on this server."""
+        """Return the URL of a behaviour on this server."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self._tls else ''}://{name}:{self.port}/{path}"
 
     def paths(self) -> list[str]:
-        """Method and target of every request, in order."""
-        return [f"{seen.method} {seen.target}" for seen in self.seen]
+        """Return method and target of every request, in order."""
+        return [f"{request.method} {request.target}" for request in self.requests]
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
-            asyncio.start_server(self._connected, self.host, self.port, ssl=self._tls)
+            asyncio.start_server(self._serve_connection, self.host, self.port, ssl=self._tls)
         )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
@@ -125,27 +125,27 @@ class HostileServer:
         self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
         for writer in self._writers:
             writer.transport.abort()
-        self._loop.run_until_complete(asyncio.sleep(0.01))  # the sockets are closed by callbacks
+        self._loop.run_until_complete(asyncio.sleep(0.01))  # callbacks close the sockets
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         self._writers.add(writer)
         number, self.connections = self.connections, self.connections + 1
         try:
-            # The client hung up, or the server is being closed: both are their right.
+            # The client may hang up, and the server may be closing.
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while await self._exchange(reader, writer, number):
                     pass
         finally:
             self._tasks.discard(task)
             writer.close()
-            await self._closed(writer)
+            await self._wait_closed(writer)
 
-    async def _closed(self, writer: asyncio.StreamWriter) -> None:
+    async def _wait_closed(self, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, TimeoutError, asyncio.CancelledError, ssl.SSLError):
             await asyncio.wait_for(writer.wait_closed(), 1)
             self._writers.discard(writer)
@@ -156,14 +156,14 @@ class HostileServer:
         headers = {
             name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)
         }
-        seen = Seen(method, target, headers, number)
-        self.seen.append(seen)
+        request = SeenRequest(method, target, headers, number)
+        self.requests.append(request)
         if method == "CONNECT":
             await _tunnel(target, reader, writer)
             return False
         parts = urlsplit(f"/{self.robots}" if target == "/robots.txt" else target)
         exchange = Exchange(
-            seen, reader, writer, query={name: values[0] for name, values in parse_qs(parts.query).items()}
+            request, reader, writer, query={name: values[0] for name, values in parse_qs(parts.query).items()}
         )
         name = parts.path.lstrip("/").partition("/")[0].partition(";")[0] or "page"
         if target in self.pages:
@@ -176,12 +176,12 @@ class HostileServer:
 async def _tunnel(target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     host, _, port = target.rpartition(":")
     try:
-        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        target_reader, target_writer = await asyncio.open_connection(host, int(port))
     except OSError:
         writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
         return
     writer.write(b"HTTP/1.1 200 Connection Established\r\nContent-Type: image/png\r\n\r\n")
-    await asyncio.gather(_pipe(reader, far_writer), _pipe(far_reader, writer))
+    await asyncio.gather(_pipe(reader, target_writer), _pipe(target_reader, writer))
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

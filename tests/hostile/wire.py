@@ -1,4 +1,4 @@
-"""Answers that are wrong on the wire: in their sizes, their pace, their HTTP, their redirects. A few are right."""
+"""Responses that are wrong on the wire: sizes, pace, HTTP, redirects. A few are valid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import struct
 
 from hostile.server import BEHAVIOURS, CHUNK, PAGE, Exchange, behaviour
 
-# -- honest answers --------------------------------------------------------------------------------------------------
+# -- valid responses -------------------------------------------------------------------------------------------------
 
 
 @behaviour
@@ -25,7 +25,7 @@ async def missing(exchange: Exchange) -> None:
 
 @behaviour
 async def status(exchange: Exchange) -> None:
-    """`of`: the status line's rest; `retry`: Retry-After; `bytes`: size of the body."""
+    """`of`: the rest of the status line; `retry`: Retry-After; `bytes`: size of the body."""
     retry = f"Retry-After: {exchange.query['retry']}\r\n" if "retry" in exchange.query else ""
     body = b"e" * int(exchange.query.get("bytes", "10"))
     await exchange.answer(body, status=exchange.query.get("of", "500 Internal Server Error"), more=retry)
@@ -49,12 +49,12 @@ async def zipped(exchange: Exchange) -> None:
 
 @behaviour
 async def echo(exchange: Exchange) -> None:
-    await exchange.answer(json.dumps(exchange.seen.headers).encode(), kind="text/plain")
+    await exchange.answer(json.dumps(exchange.request.headers).encode(), kind="text/plain")
 
 
 @behaviour
 async def conditional(exchange: Exchange) -> None:
-    if exchange.seen.headers.get("if-none-match") == '"v1"':
+    if exchange.request.headers.get("if-none-match") == '"v1"':
         exchange.writer.write(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n')
     else:
         await exchange.answer(more='ETag: "v1"\r\n')
@@ -69,7 +69,7 @@ async def slow(exchange: Exchange) -> None:
 
 @behaviour
 async def interim(exchange: Exchange) -> None:
-    """A page after answers that announce it."""
+    """A page after informational responses."""
     exchange.writer.write(b"HTTP/1.1 103 Early Hints\r\nContent-Type: image/png\r\n\r\n")
     await exchange.answer()
 
@@ -111,7 +111,7 @@ async def sized(exchange: Exchange) -> None:
 
 @behaviour
 async def huge_robots(exchange: Exchange) -> None:
-    """100 MB of robots.txt; the rule that counts comes first."""
+    """A robots.txt of 100 MB; the rule that counts comes first."""
     await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100000000\r\n\r\n")
     line = b"Disallow: /private\n"
     await exchange.raw(b"User-agent: *\n" + line * 3000)
@@ -137,7 +137,7 @@ async def many_headers(exchange: Exchange) -> None:
 
 @behaviour
 async def big_headers(exchange: Exchange) -> None:
-    """`count` headers of 1 kB, within what libcurl bears."""
+    """`count` headers of 1 kB, within libcurl's limits."""
     lines = b"".join(b"X-Big-%d: %b\r\n" % (number, b"v" * 1000) for number in range(int(exchange.query["count"])))
     await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + lines + b"\r\n" + PAGE)
 
@@ -177,7 +177,7 @@ async def drip_header(exchange: Exchange) -> None:
 
 @behaviour
 async def stall(exchange: Exchange) -> None:
-    """Not a word."""
+    """No response at all."""
     await exchange.until_hung_up()
 
 
@@ -236,7 +236,7 @@ async def garbage(exchange: Exchange) -> None:
 
 @behaviour
 async def bare_words(exchange: Exchange) -> None:
-    """HTTP/0.9: a body and nothing else."""
+    """HTTP/0.9: a body without a header."""
     await exchange.raw(PAGE)
 
 
@@ -247,7 +247,7 @@ async def switching(exchange: Exchange) -> None:
 
 @behaviour
 async def coded_transfer(exchange: Exchange) -> None:
-    """Compressed hop by hop, which nobody asked for."""
+    """A transfer coding that the client did not ask for."""
     await exchange.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n" + gzip.compress(PAGE))
 
 
@@ -269,7 +269,7 @@ async def escapes(exchange: Exchange) -> None:
 
 @behaviour
 async def false_trailer(exchange: Exchange) -> None:
-    """A trailer that looks like another answer."""
+    """A trailer that looks like another response."""
     await exchange.raw(b"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nHTTP/1.1 200 OK: yes\r\n\r\n")
 
 
@@ -285,14 +285,14 @@ async def astronomic_length(exchange: Exchange) -> None:
 
 @behaviour
 async def overflowing_chunk(exchange: Exchange) -> None:
-    """A chunk whose size no 64 bits hold."""
+    """A chunk size that overflows 64 bits."""
     await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n")
     await exchange.raw(b"F" * 30 + b"\r\n" + PAGE)
 
 
 @behaviour
 async def length_and_chunks(exchange: Exchange) -> None:
-    """Two framings that contradict each other: how requests and answers are smuggled past proxies."""
+    """Two framings that contradict each other, as in request smuggling."""
     await exchange.raw(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
         + b"%x\r\n%b\r\n0\r\n\r\n" % (len(PAGE), PAGE)
@@ -301,7 +301,7 @@ async def length_and_chunks(exchange: Exchange) -> None:
 
 @behaviour
 async def smuggled(exchange: Exchange) -> None:
-    """A page and, behind its end, an answer to a question that was not asked yet."""
+    """A page followed by a response to a request that was not sent yet."""
     forged = b"<title>Forged</title>"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
     exchange.writer.write(head % len(PAGE) + PAGE + head % len(forged) + forged)
@@ -309,7 +309,7 @@ async def smuggled(exchange: Exchange) -> None:
 
 @behaviour
 async def no_such_status(exchange: Exchange) -> None:
-    """A status that is none: `of`."""
+    """An invalid status: `of`."""
     await exchange.answer(status=exchange.query["of"])
 
 
@@ -335,19 +335,19 @@ async def controls_in_headers(exchange: Exchange) -> None:
 
 @behaviour
 async def reset(exchange: Exchange) -> None:
-    """Connection reset instead of an answer."""
+    """Reset the connection instead of answering."""
     exchange.keep = False
-    _linger_not(exchange)
+    _send_reset(exchange)
 
 
 @behaviour
 async def reset_in_body(exchange: Exchange) -> None:
     await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n" + PAGE)
     await asyncio.sleep(0.1)
-    _linger_not(exchange)
+    _send_reset(exchange)
 
 
-def _linger_not(exchange: Exchange) -> None:
+def _send_reset(exchange: Exchange) -> None:
     connection: socket.socket = exchange.writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     exchange.writer.transport.abort()
@@ -363,14 +363,14 @@ async def hang_up(exchange: Exchange) -> None:
 
 @behaviour
 async def redirect(exchange: Exchange) -> None:
-    """To `to`, with a body as servers send it."""
+    """Redirect to `to`, with a body as servers send it."""
     to = f"Location: {exchange.query['to']}\r\n" if "to" in exchange.query else ""
     await exchange.answer(b"<p>Moved.", status=exchange.query.get("status", "302 Found"), more=to)
 
 
 @behaviour
 async def loop(exchange: Exchange) -> None:
-    await exchange.answer(status="301 Moved Permanently", more=f"Location: {exchange.seen.target}\r\n")
+    await exchange.answer(status="301 Moved Permanently", more=f"Location: {exchange.request.target}\r\n")
 
 
 @behaviour
@@ -423,7 +423,7 @@ async def stern_rules(exchange: Exchange) -> None:
 
 @behaviour
 async def odd_rules(exchange: Exchange) -> None:
-    """A byte order mark, line ends of an old Mac, blanks, capitals, and a type that is none."""
+    """A byte order mark, line ends of an old Mac, blanks, capitals, and a wrong type."""
     rules = b"\xef\xbb\xbf USER-AGENT :\t*\r  disallow\t: /private # secret\rfoo: bar\r:\r\r"
     await exchange.answer(rules, kind="application/octet-stream")
 
@@ -442,7 +442,7 @@ async def slow_rules(exchange: Exchange) -> None:
 
 @behaviour
 async def patient_rules(exchange: Exchange) -> None:
-    """Asks for a pause of three hundred years."""
+    """A delay of three hundred years."""
     await exchange.answer(b"User-agent: *\nCrawl-delay: 9999999999\n", kind="text/plain")
 
 
@@ -466,8 +466,8 @@ async def broken(exchange: Exchange) -> None:
 
 @behaviour
 async def no_head(exchange: Exchange) -> None:
-    """HEAD is not allowed; GET brings 100 kB."""
-    if exchange.seen.method == "HEAD":
+    """HEAD is not allowed; GET returns 100 kB."""
+    if exchange.request.method == "HEAD":
         await exchange.answer(status="405 Method Not Allowed")
     else:
         await exchange.answer(b"x" * 100_000, kind="image/png")
@@ -475,12 +475,12 @@ async def no_head(exchange: Exchange) -> None:
 
 @behaviour
 async def hang_up_head(exchange: Exchange) -> None:
-    """HEAD gets no answer at all; GET does."""
-    if exchange.seen.method == "HEAD":
+    """HEAD gets no response at all; GET does."""
+    if exchange.request.method == "HEAD":
         exchange.keep = False
     else:
         await exchange.answer()
 
 
-# Names of all that can be asked for without a parameter.
+# Names of all behaviours that need no parameter.
 WIRE = tuple(sorted(BEHAVIOURS.keys() - {"big-headers", "long-location", "no-such-status"}))

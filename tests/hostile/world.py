@@ -1,7 +1,7 @@
-"""The hostile web, opened: every server of it on a port of its own on loopback, by name.
+"""All servers of the hostile web, each on its own loopback port, by name.
 
-A place is named in URLs as `{name}`, which becomes `127.0.0.1:PORT`. All but `victim` are seeds of the crawl, and so
-may be asked though they are on loopback; `victim` nobody may reach.
+URL templates contain `{name}`, which becomes `127.0.0.1:PORT`. All servers except `victim` are seeds of the crawl, so
+it may visit them on loopback. It must never reach `victim`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# What answers /robots.txt at the places that are about nothing else.
+# The behaviour that answers /robots.txt, for servers that test only this.
 ROBOTS = {
     "robots_forbidden": "forbidden",
     "robots_broken": "broken",
@@ -48,46 +48,46 @@ GREETINGS = {
 
 
 class Greeter:
-    """A server that says the same bytes to everybody and hangs up."""
+    """A server that sends the same bytes to every client and hangs up."""
 
     def __init__(self, greeting: bytes) -> None:
         self._greeting = greeting
-        self._door = socket.create_server(("127.0.0.1", 0))
+        self._socket = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._greet, name="greeter", daemon=True)
-        self.port: int = self._door.getsockname()[1]
+        self.port: int = self._socket.getsockname()[1]
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._door.shutdown(socket.SHUT_RDWR)  # wakes `accept`
+        self._socket.shutdown(socket.SHUT_RDWR)  # wakes `accept`
         self._thread.join(10)
-        self._door.close()
+        self._socket.close()
 
     def _greet(self) -> None:
         while True:
             try:
-                guest, _ = self._door.accept()
+                client, _ = self._socket.accept()
             except OSError:
                 return
-            with guest, contextlib.suppress(ConnectionError):
-                guest.recv(4096)
-                guest.sendall(self._greeting)
+            with client, contextlib.suppress(ConnectionError):
+                client.recv(4096)
+                client.sendall(self._greeting)
 
 
 @contextlib.contextmanager
 def deaf() -> Iterator[int]:
-    """A port that listens and never takes a connection: its queue is full."""
+    """Yield a port that listens but never accepts a connection, because its queue is full."""
     with contextlib.ExitStack() as stack:
-        door = stack.enter_context(socket.socket())
-        door.bind(("127.0.0.1", 0))
-        door.listen(0)
+        listener = stack.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
         for _ in range(3):
             filler = stack.enter_context(socket.socket())
             filler.setblocking(False)
-            filler.connect_ex(door.getsockname())
-        yield door.getsockname()[1]
+            filler.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
 
 
 class World:
@@ -97,7 +97,7 @@ class World:
         self._home = home
         self._stack = contextlib.ExitStack()
         self.servers: dict[str, HostileServer] = {}
-        self.places: dict[str, str] = {}
+        self.addresses: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         pages.prepare()
@@ -117,25 +117,25 @@ class World:
         certificates = Certificates(self._home / "certificates")
         self.authority = certificates.authority
         for name, context in {
-            "tls_good": certificates.signed("good"),
-            "tls_self_signed": certificates.self_signed("nobody"),
-            "tls_expired": certificates.signed("expired", dates=("20200101000000Z", "20200201000000Z")),
-            "tls_early": certificates.signed("early", dates=("20900101000000Z", "20910101000000Z")),
-            "tls_other_name": certificates.signed("other", alternative="DNS:example.org"),
+            "tls_good": certificates.signed_context("good"),
+            "tls_self_signed": certificates.self_signed_context("nobody"),
+            "tls_expired": certificates.signed_context("expired", dates=("20200101000000Z", "20200201000000Z")),
+            "tls_early": certificates.signed_context("early", dates=("20900101000000Z", "20910101000000Z")),
+            "tls_other_name": certificates.signed_context("other", alternative="DNS:example.org"),
         }.items():
             self._serve(stack, name, HostileServer(tls=context))
-        self._serve(stack, "tls_stall", HostileServer())  # waits for a request that never comes: it got a handshake
+        self._serve(stack, "tls_stall", HostileServer())  # waits for a request, but receives a handshake
         for name, greeting in GREETINGS.items():
-            self.places[name] = f"127.0.0.1:{stack.enter_context(Greeter(greeting)).port}"
-        self.places["deaf"] = f"127.0.0.1:{stack.enter_context(deaf())}"
-        nobody = stack.enter_context(socket.socket())  # bound, so that the port stays ours, and not listening
-        nobody.bind(("127.0.0.1", 0))
-        self.places["closed"] = f"127.0.0.1:{nobody.getsockname()[1]}"
+            self.addresses[name] = f"127.0.0.1:{stack.enter_context(Greeter(greeting)).port}"
+        self.addresses["deaf"] = f"127.0.0.1:{stack.enter_context(deaf())}"
+        closed = stack.enter_context(socket.socket())  # bound but not listening, so that the port stays ours
+        closed.bind(("127.0.0.1", 0))
+        self.addresses["closed"] = f"127.0.0.1:{closed.getsockname()[1]}"
 
     def _serve(self, stack: contextlib.ExitStack, name: str, server: HostileServer) -> None:
         self.servers[name] = stack.enter_context(server)
-        self.places[name] = f"127.0.0.1:{server.port}"
+        self.addresses[name] = f"127.0.0.1:{server.port}"
 
     def url(self, template: str) -> str:
-        """A URL of the table with the places put in."""
-        return template.format(**self.places, victim_port=self.places.get("victim", ":").rpartition(":")[2])
+        """Return a URL of the table with the addresses filled in."""
+        return template.format(**self.addresses, victim_port=self.addresses.get("victim", ":").rpartition(":")[2])

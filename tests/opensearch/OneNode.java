@@ -10,10 +10,10 @@ import org.opensearch.node.InternalSettingsPreparer;
 import org.opensearch.painless.PainlessPlugin;
 import org.opensearch.transport.Netty4Plugin;
 
-/** One node of a test cluster in a process of its own, so that it can be killed: OneNode PID HOME key=value ... */
+/** One node of a test cluster in its own process, so that a test can kill it: OneNode PID HOME key=value ... */
 public class OneNode {
     public static void main(String[] args) throws Exception {
-        // Whoever the cluster is for may be killed: nobody is left behind.
+        // Exit with the process that started the cluster, even after SIGKILL.
         ProcessHandle.of(Long.parseLong(args[0])).orElseThrow().onExit().thenRun(() -> Runtime.getRuntime().halt(1));
         Path home = Path.of(args[1]);
         for (String folder : List.of("config", "modules", "plugins")) {

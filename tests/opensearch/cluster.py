@@ -1,4 +1,4 @@
-"""Three nodes of OpenSearch, each a process of its own that can be killed, on loopback."""
+"""Three OpenSearch nodes on loopback, each a process that a test can kill."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from urllib.request import urlopen
 
 NODES = 3
 START_SECONDS = 120.0
-# Below those that the system gives to whoever asks for any: a node has the same ones again after it was killed.
+# Below the ephemeral range, so that a node gets the same ports again after a kill.
 PORTS = range(20_000, 32_000)
-# Small heaps, and code that is compiled once and quickly: nodes of tests do not live long.
+# Small heaps and quick compilation, because test nodes are short-lived.
 JAVA = ("java", "-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
 class ThreeNodes:
-    """A cluster, as long as the context lasts."""
+    """A cluster, as a context manager."""
 
     def __init__(self, class_path: str) -> None:
         self._class_path = class_path
@@ -34,11 +34,11 @@ class ThreeNodes:
 
     @property
     def nodes(self) -> list[str]:
-        """The URL of each node."""
+        """Return the URL of each node."""
         return [f"http://127.0.0.1:{port}" for port in self._ports[:NODES]]
 
     def url(self, name: str) -> str:
-        """An index URL: all nodes, and the name of an index."""
+        """Return an index URL: all nodes, and the name of an index."""
         return f"{','.join(self.nodes)}/{name}"
 
     def __enter__(self) -> Self:
@@ -58,7 +58,7 @@ class ThreeNodes:
         shutil.rmtree(self._folder)
 
     def start(self, number: int) -> None:
-        """Start a node, with what it had before it was killed."""
+        """Start a node with the data it had before a kill."""
         transport = [f"127.0.0.1:{port}" for port in self._ports[NODES:]]
         settings = {
             "cluster.name": "gossamer-tests",
@@ -81,28 +81,28 @@ class ThreeNodes:
             )  # fmt: skip
 
     def kill(self, number: int) -> None:
-        """SIGKILL a node."""
+        """Send SIGKILL to a node."""
         process = self._processes.pop(number)
         process.kill()
         process.wait()
 
     def revive(self) -> None:
-        """Start the nodes that were killed."""
+        """Start all killed nodes."""
         for number in set(range(NODES)) - self._processes.keys():
             self.start(number)
         self.wait_for(NODES)
 
     def manager(self) -> int:
-        """The number of the node that leads the cluster."""
-        told = self._ask("/_cat/cluster_manager?h=node") or ""
-        return int(told.strip().rpartition("-")[2])
+        """Return the number of the node that manages the cluster."""
+        name = self._ask("/_cat/cluster_manager?h=node") or ""
+        return int(name.strip().rpartition("-")[2])
 
     def wait_for(self, nodes: int, status: str = "yellow") -> None:
-        """Until the cluster has so many nodes, and its indexes are in order."""
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            told = json.loads(self._ask(f"/_cluster/health?wait_for_nodes={nodes}&wait_for_status={status}") or "{}")
-            if told.get("number_of_nodes") == nodes and not told["timed_out"]:
+        """Wait until the cluster has this many nodes and its indexes have this status."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            health = json.loads(self._ask(f"/_cluster/health?wait_for_nodes={nodes}&wait_for_status={status}") or "{}")
+            if health.get("number_of_nodes") == nodes and not health["timed_out"]:
                 return
             time.sleep(0.25)
         logs = "\n".join(log.read_text()[-2_000:] for log in sorted(self._folder.glob("*.log")))
@@ -111,15 +111,15 @@ class ThreeNodes:
     def _ask(self, path: str) -> str | None:
         for number in self._processes:
             try:
-                with urlopen(self.nodes[number] + path, timeout=40) as answer:
-                    return str(answer.read().decode())
+                with urlopen(self.nodes[number] + path, timeout=40) as response:
+                    return str(response.read().decode())
             except (URLError, TimeoutError, ConnectionError):
                 continue
         return None
 
 
 def _free_ports(count: int) -> list[int]:
-    """Different ports that are free now."""
+    """Return different ports that are free now."""
     free: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

@@ -1,6 +1,6 @@
-"""The jars of OpenSearch, got with Maven into `.cache/opensearch`, and one class of ours to start a node with.
+"""Get the jars of OpenSearch with Maven into `.cache/opensearch`, and compile one class that starts a node.
 
-As a script it gets them ahead of the tests: that takes a minute, most of it waiting for the network.
+As a script it gets them before the tests. That takes a minute, mostly network time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ JARS, CLASSES = CACHE / "jars", CACHE / "classes"
 
 
 def get() -> str | None:
-    """The class path to run `OneNode` with; None when there is no Maven or no JDK to get it."""
+    """Return the class path for `OneNode`; None without Maven or a JDK."""
     if not all(map(shutil.which, ("mvn", "javac", "java"))):
         return None
     CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:  # one gets them, whoever else comes waits for it
+    with (CACHE / "lock").open("w") as lock:  # one process gets them, others wait
         fcntl.flock(lock, fcntl.LOCK_EX)
-        made = CLASSES / "OneNode.class"
-        if not made.exists() or made.stat().st_mtime < max(source.stat().st_mtime for source in SOURCES):
+        compiled = CLASSES / "OneNode.class"
+        if not compiled.exists() or compiled.stat().st_mtime < max(source.stat().st_mtime for source in SOURCES):
             _make()
     return f"{CLASSES}:{JARS}/*"
 
@@ -40,7 +40,7 @@ def _make() -> None:
 
 
 def main() -> int:
-    """Get them; say so when that cannot be."""
+    """Get the jars, or report why that is impossible."""
     if get() is not None:
         return 0
     print("There is no Maven or no JDK here. Tests that need OpenSearch skip.", file=sys.stderr)

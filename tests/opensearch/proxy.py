@@ -1,4 +1,4 @@
-"""A server between Gossamer and a node: refuses, loses answers, wants a password, speaks TLS. The rest it hands on."""
+"""A proxy between Gossamer and a node that can refuse requests, lose responses, and speak TLS."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Proxy:
-    """In front of one node, as long as the context lasts."""
+    """A proxy in front of one node, as a context manager."""
 
     def __init__(
         self, node: str, *, refuse: Callable[[str, int], int] = lambda path, number: 0,
         lose: Callable[[str, int], bool] = lambda path, number: False, certificate: Path | None = None,
     ) -> None:  # fmt: skip
-        """`refuse` gives the status to refuse a request with, 0 for none; `lose` says whose answer is lost."""
+        """`refuse` returns the status to refuse a request with, or 0; `lose` decides whose response is lost."""
         self._node = urlsplit(node).netloc
         self._refuse, self._lose = refuse, lose
-        self.asked: list[str] = []  # paths
+        self.requests: list[str] = []  # paths
         self.authorizations: set[str] = set()
         outer = self
 
@@ -41,9 +41,9 @@ class Proxy:
                 return
 
             def do_GET(self) -> None:
-                outer.answer(self)
+                outer.forward(self)
 
-            do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - as http.server wants it
+            do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - the naming of http.server
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -69,25 +69,25 @@ class Proxy:
         self._server.server_close()
         self._thread.join()
 
-    def answer(self, request: BaseHTTPRequestHandler) -> None:
-        """Hand a request on, or not."""
+    def forward(self, request: BaseHTTPRequestHandler) -> None:
+        """Forward a request, refuse it, or lose its response."""
         path = request.path.partition("?")[0]
-        self.asked.append(path)
-        number = self.asked.count(path)
+        self.requests.append(path)
+        number = self.requests.count(path)
         self.authorizations.add(request.headers.get("Authorization", ""))
         body = request.rfile.read(int(request.headers.get("Content-Length", 0)))
-        status, answer = self._refuse(path, number), b"{}"
+        status, content = self._refuse(path, number), b"{}"
         if not status:
             node = http.client.HTTPConnection(self._node)
             node.request(request.command, request.path, body, {"Content-Type": "application/json"})
-            told = node.getresponse()
-            status, answer = told.status, told.read()
+            response = node.getresponse()
+            status, content = response.status, response.read()
             node.close()
         if self._lose(path, number):
             request.close_connection = True
             return
         request.send_response(status)
         request.send_header("Content-Type", "application/json")
-        request.send_header("Content-Length", str(len(answer)))
+        request.send_header("Content-Length", str(len(content)))
         request.end_headers()
-        request.wfile.write(answer)
+        request.wfile.write(content)

@@ -10,13 +10,13 @@ import pytest
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """The processes that were started so far."""
+    """Return the list of processes that the test has started; it grows as the test runs."""
     processes: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
 
-    def note(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+    def record_start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         processes.append(popen(*arguments, **options))
         return processes[-1]
 
-    monkeypatch.setattr(subprocess, "Popen", note)
+    monkeypatch.setattr(subprocess, "Popen", record_start)
     return processes

@@ -1,4 +1,4 @@
-"""The instruments measure what they say."""
+"""The benchmarks measure what they claim."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import crawl_race, limits, report, run, sample, soak, stages  # noqa: E402
-from bench.contest import Contestant, Run, Spread, in_turn, measure, ratio  # noqa: E402
+from bench import run, soak, stages  # noqa: E402
+from bench.harness import report, site_sample  # noqa: E402
+from bench.harness.contest import Contestant, Run, Spread, in_turn, measure, ratio  # noqa: E402
+from bench.races import crawl as crawl_race  # noqa: E402
+from bench.races import limits  # noqa: E402
 
 PROGRAM = "import json, sys; print('noise'); print(json.dumps({'pages': 7})); sys.exit(int(sys.argv[1]))"
 
@@ -22,30 +25,30 @@ def contestant(code: int, name: str = "one") -> Contestant:
     return Contestant(name=name, command=lambda _url, _folder: [sys.executable, "-c", PROGRAM, str(code)])
 
 
-def test_a_run_is_measured_from_outside(tmp_path: Path) -> None:
+def test_a_run_is_measured_by_the_parent_process(tmp_path: Path) -> None:
     run = measure(contestant(0), "", tmp_path)
     assert run.pages == 7
     assert 0 < run.cpu_seconds < run.seconds + 1
     assert run.pages_per_second == pytest.approx(7 / run.seconds)
 
 
-def test_a_run_that_fails_ends_the_bench(tmp_path: Path) -> None:
+def test_a_failing_run_ends_the_benchmark(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="one ended with code 3"):
         measure(contestant(3), "", tmp_path)
 
 
-def test_who_fails_in_a_race_does_not_end_it() -> None:
+def test_a_failing_contestant_does_not_end_the_race() -> None:
     runs, faults = in_turn([contestant(0), contestant(3, "other")], "", 2, patience=600.0)
     assert [run.contestant for run in runs] == ["one", "one"]
     assert "other ended with code 3" in faults["other"]
 
 
-def test_the_slow_run_less_often() -> None:
+def test_slow_contestants_run_less_often() -> None:
     runs, _ = in_turn([contestant(0)], "", 3, patience=0.001)
     assert len(runs) == 1
 
 
-def test_ratios_are_taken_of_runs_that_followed_one_another() -> None:
+def test_ratios_pair_consecutive_runs() -> None:
     times = ratio([10.0, 40.0, 90.0], [1.0, 2.0])
     assert (times.least, times.median, times.most, times.runs) == (10.0, 15.0, 20.0, 2)
 
@@ -55,13 +58,13 @@ def test_the_spread_of_several_runs_is_shown() -> None:
     assert Spread.of([2.0]).shown(".1f") == "2.0"
 
 
-def raced(name: str, pages: int, seconds: float) -> Run:
+def race_run(name: str, pages: int, seconds: float) -> Run:
     return Run(contestant=name, pages=pages, seconds=seconds, cpu_seconds=seconds, megabytes=1.0)
 
 
-def test_pages_that_are_fetched_again_are_no_work_done() -> None:
+def test_repeated_fetches_do_not_count_as_work() -> None:
     both = [Contestant(name=name, command=lambda _url, _folder: []) for name in (crawl_race.ALL, "twice")]
-    runs = [raced(crawl_race.ALL, 1000, 10.0), raced("twice", 1900, 20.0)]
+    runs = [race_run(crawl_race.ALL, 1000, 10.0), race_run("twice", 1900, 20.0)]
     section = crawl_race._section("", "", 1000, both, runs, [], aims={"twice": 1.0})
     assert section.aims[0].measured.median == 2.0
     assert [row[2:5] for row in section.rows] == [
@@ -70,17 +73,17 @@ def test_pages_that_are_fetched_again_are_no_work_done() -> None:
     ]
 
 
-def test_who_did_not_visit_all_of_the_site_is_told() -> None:
-    assert crawl_race._visited([1000, 500], 1000) == "**only 500 of 1,000**"
-    assert crawl_race._visited([1000, 1001], 1000) == "1,000"
+def test_an_incomplete_crawl_is_marked_in_the_report() -> None:
+    assert crawl_race._format_visited([1000, 500], 1000) == "**only 500 of 1,000**"
+    assert crawl_race._format_visited([1000, 1001], 1000) == "1,000"
 
 
-def test_an_aim_is_missed_below_its_least() -> None:
+def test_an_aim_is_missed_below_its_minimum() -> None:
     assert report.Aim(name="", measured=Spread.of([1.7]), least=1.7).reached
     assert not report.Aim(name="", measured=Spread.of([1.69]), least=1.7).reached
 
 
-def test_a_report_replaces_the_one_between_its_marks(tmp_path: Path) -> None:
+def test_a_report_replaces_the_text_between_its_marks(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- bench -->\nold\n<!-- end of bench -->\nafter\n")
     assert report.put_between(page, "bench", r"new \1")
@@ -88,26 +91,26 @@ def test_a_report_replaces_the_one_between_its_marks(tmp_path: Path) -> None:
     assert not report.put_between(page, "other", "new")
 
 
-def test_a_report_tells_machine_aims_and_who_was_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_shows_machine_aims_and_missing_contestants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "FOLDER", tmp_path / "results")
     missed = report.Aim(name="all on, to scrapy", measured=Spread.of([11.0, 12.0]), least=25.0)
     section = report.Section(
         name="A site", work="Ten pages.", columns=("system", "pages/s"), rows=[["a|b", "7"]], measured={"rates": [7.0]},
         aims=[missed], left_out=["spider, by `cargo build`: no network"],
     )  # fmt: skip
-    told = report.write([section], "quick", "make bench").read_text()
-    assert "| all on, to scrapy | 11.50 (11.00 to 12.00) | ≥ 25 | **missed** |" in told
-    assert "### A site\n\nTen pages.\n\n| system | pages/s |\n| --- | --- |\n| a\\|b | 7 |\n" in told
-    assert "- Not there: spider, by `cargo build`: no network" in told
-    kept = json.loads((tmp_path / "results" / "quick.json").read_text())
-    assert kept["sections"][0]["measured"] == {"rates": [7.0]}
-    assert kept["sections"][0]["aims"][0]["reached"] is False
-    assert kept["machine"].keys() >= {"processor", "cores", "memory", "date"}
+    text = report.write([section], "quick", "make bench").read_text()
+    assert "| all on, to scrapy | 11.50 (11.00 to 12.00) | ≥ 25 | **missed** |" in text
+    assert "### A site\n\nTen pages.\n\n| system | pages/s |\n| --- | --- |\n| a\\|b | 7 |\n" in text
+    assert "- Not there: spider, by `cargo build`: no network" in text
+    results = json.loads((tmp_path / "results" / "quick.json").read_text())
+    assert results["sections"][0]["measured"] == {"rates": [7.0]}
+    assert results["sections"][0]["aims"][0]["reached"] is False
+    assert results["machine"].keys() >= {"processor", "cores", "memory", "date"}
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a bench of three parts writes its report: one goes well, one fails, one is interrupted by the user."""
+def bench_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a benchmark whose parts fail, succeed, get interrupted and never start."""
     for name in ("PAGE", "README"):
         (tmp_path / name).write_text("<!-- bench -->\n<!-- end of bench -->\n")
         monkeypatch.setattr(report, name, tmp_path / name)
@@ -129,29 +132,31 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_was_measured_is_written_though_parts_fail_and_the_rest_is_interrupted(
-    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_finished_parts_are_written_if_others_fail_or_are_interrupted(
+    bench_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["run.py", "--full"])
     assert run.main() == 130
-    page = (kept / "PAGE").read_text()
+    page = (bench_folder / "PAGE").read_text()
     assert "### A site" in page
     assert "- Not measured: fails (ValueError: no such page)\n- Not measured: stops (interrupted)" in page
     assert "- Not measured: later (interrupted)" in page
-    readme = (kept / "README").read_text()
+    readme = (bench_folder / "README").read_text()
     assert "by `make bench ARGS=--full` on " in readme
     assert readme.count("times as fast") == 1
     assert "| scrapy | 8.50 (8.00 to 9.00) times as fast |" in readme
     assert "fails (1 of 4); about 1 min left" in capsys.readouterr().err
 
 
-def test_a_run_without_crawl_ratios_leaves_the_readme_as_it_is(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_crawl_ratios_leaves_the_readme_unchanged(
+    bench_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run, "PARTS", {"fails": run.PARTS["fails"], "goes": run.Part(lambda _: bare_section(), 1, 1)})
     monkeypatch.setattr(sys, "argv", ["run.py", "--full"])
-    before = (kept / "README").read_text()
+    before = (bench_folder / "README").read_text()
     assert run.main() == 1
-    assert (kept / "README").read_text() == before
-    assert "### Search" in (kept / "PAGE").read_text()
+    assert (bench_folder / "README").read_text() == before
+    assert "### Search" in (bench_folder / "PAGE").read_text()
 
 
 def bare_section() -> report.Section:
@@ -159,7 +164,7 @@ def bare_section() -> report.Section:
 
 
 def between(file: Path, name: str) -> str:
-    """What stands between the marks of a document."""
+    """Return the text between the marks of a document."""
     return file.read_text().partition(f"<!-- {name} -->")[2].partition(f"<!-- end of {name} -->")[0]
 
 
@@ -177,7 +182,7 @@ def test_the_results_page_has_marks_for_every_generated_table(name: str) -> None
     assert between(report.PAGE, name).strip()
 
 
-def test_the_opening_of_a_report_has_the_aims_and_the_first_piece_of_work() -> None:
+def test_the_opening_of_a_report_holds_the_aims_and_the_first_section() -> None:
     assert (
         report.opening("head\n\n| aim |\n\n### One\n\nrows\n\n### Two\n\nrows\n")
         == "head\n\n| aim |\n\n### One\n\nrows\n"
@@ -195,85 +200,89 @@ def test_the_opening_of_a_report_has_the_aims_and_the_first_piece_of_work() -> N
         (b"style.css", ""),
     ],
 )
-def test_a_sample_knows_where_links_lead(href: bytes, target: str) -> None:
-    assert sample.target_of("dir/a.html", href) == target
+def test_a_site_sample_resolves_link_targets(href: bytes, target: str) -> None:
+    assert site_sample.target_of("dir/a.html", href) == target
 
 
-def test_a_sample_has_no_links_that_lead_out_of_it(tmp_path: Path) -> None:
-    tree, place = tmp_path / "tree", tmp_path / "place"
+def test_a_site_sample_has_no_links_that_leave_it(tmp_path: Path) -> None:
+    tree, out = tmp_path / "tree", tmp_path / "sample"
     tree.mkdir()
     (tree / "index.html").write_text('<a href="a.html">a</a><a href="b.html">b</a><a href="c.html">c</a>')
     for name in "abc":
         (tree / f"{name}.html").write_text(f'<a href="index.html">{name}</a><a href="c.html#x">c</a>')
-    chosen = sample.first_pages(tree, 3)
+    chosen = site_sample.first_pages(tree, 3)
     assert chosen == {"index.html", "a.html", "b.html"}
-    sample._write(tree, chosen, place)
-    assert sorted(path.name for path in place.iterdir()) == ["a.html", "b.html", "index.html"]
-    assert (place / "a.html").read_text() == '<a href="index.html">a</a><a href="#c.html#x">c</a>'
+    site_sample._write(tree, chosen, out)
+    assert sorted(path.name for path in out.iterdir()) == ["a.html", "b.html", "index.html"]
+    assert (out / "a.html").read_text() == '<a href="index.html">a</a><a href="#c.html#x">c</a>'
 
 
-def polite(*gaps: float) -> report.Section:
+def politeness_section(*gaps: float) -> report.Section:
     times = [sum(gaps[:n]) for n in range(len(gaps) + 1)]
-    return limits._judged({"one": times, "other": times}, 2, len(gaps), 1.0)
+    return limits._politeness_section({"one": times, "other": times}, 2, len(gaps), 1.0)
 
 
 def test_politeness_is_measured_against_the_delays() -> None:
-    share, kept = polite(1.0, 1.5).aims
+    share, delays = politeness_section(1.0, 1.5).aims
     assert share.measured.median == pytest.approx(2 / 2.5)
-    assert kept.reached
+    assert delays.reached
 
 
-def test_a_request_that_comes_too_soon_is_told() -> None:
-    share, kept = polite(1.0, 0.9).aims
+def test_a_request_before_its_delay_misses_the_aim() -> None:
+    share, delays = politeness_section(1.0, 0.9).aims
     assert share.reached
-    assert not kept.reached
+    assert not delays.reached
 
 
-def looks(growth: float) -> list[soak.Look]:
-    """A watch that starts small, and grows by so much a minute after the tenth."""
+def soak_samples(growth: float) -> list[soak.Sample]:
+    """Return samples of a watch that grows by this share a minute after the tenth minute."""
     return [
-        soak.Look(n / 2, 100.0 * min(1, (n + 1) / 16) * (1 + growth * max(0, n / 2 - 10)), 80.0, 70, 20)
+        soak.Sample(n / 2, 100.0 * min(1, (n + 1) / 16) * (1 + growth * max(0, n / 2 - 10)), 80.0, 70, 20)
         for n in range(120)
     ]
 
 
-def test_growth_after_the_first_ten_minutes_is_found() -> None:
-    assert soak.growth(looks(0.002), 60)["watch_megabytes"] > soak.MOST_GROWTH
-    assert soak.growth(looks(0.002), 60)["serve_megabytes"] == 1
+def test_growth_after_the_first_ten_minutes_is_detected() -> None:
+    assert soak.growth(soak_samples(0.002), 60)["watch_megabytes"] > soak.MAX_GROWTH
+    assert soak.growth(soak_samples(0.002), 60)["serve_megabytes"] == 1
 
 
-def test_growth_in_the_first_ten_minutes_is_none() -> None:
-    assert all(times == 1 for times in soak.growth(looks(0.0), 60).values())
+def test_growth_in_the_first_ten_minutes_is_ignored() -> None:
+    assert all(times == 1 for times in soak.growth(soak_samples(0.0), 60).values())
 
 
-def test_memory_that_is_given_back_less_often_is_no_growth() -> None:
-    busier = [look._replace(watch_megabytes=200 if n > 60 or n % 2 else 100) for n, look in enumerate(looks(0.0))]
+def test_less_frequent_memory_release_does_not_count_as_growth() -> None:
+    busier = [
+        sample._replace(watch_megabytes=200 if n > 60 or n % 2 else 100) for n, sample in enumerate(soak_samples(0.0))
+    ]
     assert soak.growth(busier, 60)["watch_megabytes"] == 1
 
 
-def test_quiet_minutes_that_become_fewer_are_no_growth() -> None:
+def test_fewer_quiet_minutes_do_not_count_as_growth() -> None:
     waves = [
-        look._replace(watch_megabytes=200 if look.minute >= 30 or int(look.minute) % 5 < 2 else 150)
-        for look in looks(0.0)
+        sample._replace(watch_megabytes=200 if sample.minute >= 30 or int(sample.minute) % 5 < 2 else 150)
+        for sample in soak_samples(0.0)
     ]
     assert soak.growth(waves, 60)["watch_megabytes"] == 1
 
 
-def test_growth_of_the_busy_minutes_is_found() -> None:
+def test_growth_in_busy_minutes_is_detected() -> None:
     waves = [
-        look._replace(watch_megabytes=(200 if int(look.minute) % 2 else 150) * (1 + look.minute / 600))
-        for look in looks(0.0)
+        sample._replace(watch_megabytes=(200 if int(sample.minute) % 2 else 150) * (1 + sample.minute / 600))
+        for sample in soak_samples(0.0)
     ]
-    assert soak.growth(waves, 60)["watch_megabytes"] > soak.MOST_GROWTH
+    assert soak.growth(waves, 60)["watch_megabytes"] > soak.MAX_GROWTH
 
 
-def test_handles_that_are_never_closed_are_found() -> None:
-    leaking = [look._replace(serve_handles=20 + n // 20) for n, look in enumerate(looks(0.0))]
-    assert soak.growth(leaking, 60)["serve_handles"] > soak.MOST_GROWTH
+def test_handle_leaks_are_detected() -> None:
+    leaking = [sample._replace(serve_handles=20 + n // 20) for n, sample in enumerate(soak_samples(0.0))]
+    assert soak.growth(leaking, 60)["serve_handles"] > soak.MAX_GROWTH
 
 
-def test_handles_that_are_open_for_a_moment_are_no_growth() -> None:
-    busy_later = [look._replace(watch_handles=76 if n > 60 and n % 5 else 70) for n, look in enumerate(looks(0.0))]
+def test_briefly_open_handles_do_not_count_as_growth() -> None:
+    busy_later = [
+        sample._replace(watch_handles=76 if n > 60 and n % 5 else 70) for n, sample in enumerate(soak_samples(0.0))
+    ]
     assert soak.growth(busy_later, 60)["watch_handles"] == 1
 
 
@@ -281,29 +290,29 @@ def test_every_stage_has_its_budget() -> None:
     assert json.loads(stages.BUDGETS.read_text()).keys() == stages.STAGES.keys()
 
 
-def test_a_stage_that_takes_over_15_percent_more_than_its_budget_is_told() -> None:
-    told = ["tree takes 1.16 times its budget"]
-    assert stages.faults({"tree": 0.58, "walk": 2.0}, {"tree": 0.5, "walk": 2.0}) == told
+def test_a_stage_over_its_budget_by_more_than_15_percent_is_reported() -> None:
+    expected = ["tree takes 1.16 times its budget"]
+    assert stages.faults({"tree": 0.58, "walk": 2.0}, {"tree": 0.5, "walk": 2.0}) == expected
 
 
-def test_a_stage_that_takes_less_or_up_to_15_percent_more_is_none_of_the_faults() -> None:
+def test_a_stage_within_15_percent_of_its_budget_is_accepted() -> None:
     assert stages.faults({"tree": 0.57, "walk": 1.0}, {"tree": 0.5, "walk": 2.0}) == []
 
 
-def test_a_stage_without_a_budget_is_told() -> None:
+def test_a_stage_without_a_budget_is_reported() -> None:
     assert stages.faults({"tree": 0.5, "walk": 2.0}, {"tree": 0.5}) == ["walk has no budget"]
 
 
-def test_a_budget_without_a_stage_is_told() -> None:
-    told = ["walk has a budget, but there is no such stage"]
-    assert stages.faults({"tree": 0.5}, {"tree": 0.5, "walk": 2.0}) == told
+def test_a_budget_without_a_stage_is_reported() -> None:
+    expected = ["walk has a budget, but there is no such stage"]
+    assert stages.faults({"tree": 0.5}, {"tree": 0.5, "walk": 2.0}) == expected
 
 
 @pytest.fixture
 def budgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the budgets are to be, while every stage takes as long as the loop; the page to write stands beside."""
-    found = dict.fromkeys([*stages.STAGES, "reference"], 1.0)
-    monkeypatch.setattr(stages, "measure", lambda _passes: found)
+    """Return the path of the budgets, beside page.md; every stage takes as long as the reference loop."""
+    measured = dict.fromkeys([*stages.STAGES, "reference"], 1.0)
+    monkeypatch.setattr(stages, "measure", lambda _passes: measured)
     monkeypatch.setattr(stages, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(stages, "BUDGETS", tmp_path / "budgets.json")
     (tmp_path / "page.md").write_text("<!-- stages -->\nold\n<!-- end of stages -->\n")
@@ -311,7 +320,7 @@ def budgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("walk", "code"), [(1.0, 0), (0.8, 1), (None, 1)])
-def test_a_check_of_the_stages_fails_by_its_exit_code(
+def test_a_stage_over_budget_or_without_one_fails_the_check(
     budgets: Path, monkeypatch: pytest.MonkeyPatch, walk: float | None, code: int
 ) -> None:
     others = {stage: 1.0 for stage in stages.STAGES if stage != "walk"}
@@ -320,11 +329,11 @@ def test_a_check_of_the_stages_fails_by_its_exit_code(
     assert stages.main() == code
 
 
-def test_stages_are_written_with_the_day_and_the_machine(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stage_times_are_written_with_date_and_machine(budgets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["stages.py", "--write"])
     assert stages.main() == 0
     here = report.machine()
-    told = budgets.with_name("page.md").read_text()
-    assert f"Measured on {here['date']} by `make profile ARGS=--write`: {here['processor']}, {here['cores']} co" in told
-    assert "| walk | 1.000 | 1.000 | 1.000 | 1.00 |" in told
+    page = budgets.with_name("page.md").read_text()
+    assert f"Measured on {here['date']} by `make profile ARGS=--write`: {here['processor']}, {here['cores']} co" in page
+    assert "| walk | 1.000 | 1.000 | 1.000 | 1.00 |" in page
     assert json.loads(budgets.read_text()) == dict.fromkeys(stages.STAGES, 1.0)

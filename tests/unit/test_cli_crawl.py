@@ -1,4 +1,4 @@
-"""`crawl`, before it starts."""
+"""The command `crawl` before the crawl starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_of_many_seeds_the_first_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crawl_shows_only_the_first_of_many_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seeds = [f"ftp://host{number}.test/" for number in range(500)]  # refused, so nothing is fetched
     with pytest.raises(SystemExit) as end:
         run(("crawl", *seeds, "--store", str(tmp_path / "web")))
@@ -38,7 +38,7 @@ def refusal(content: bytes, tmp_path: Path) -> str:
     return str(caught.value)
 
 
-def test_a_list_of_seeds_has_one_a_line_and_comments(tmp_path: Path) -> None:
+def test_a_seed_list_has_one_url_per_line_and_comments(tmp_path: Path) -> None:
     lines = "\ufeff# mine\r\nhttps://one.example/\r\n\r\n  two.example/b#c \n  # not this\nhttps://drei.example/ü"
     (tmp_path / "list.txt").write_text(lines, encoding="utf-8", newline="")
     assert read_seeds(str(tmp_path / "list.txt")) == (
@@ -48,47 +48,48 @@ def test_a_list_of_seeds_has_one_a_line_and_comments(tmp_path: Path) -> None:
     )
 
 
-def test_a_list_of_seeds_may_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_list_may_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"https://one.example/\n")))
     assert read_seeds("-") == ("https://one.example/",)
 
 
-def test_a_line_that_is_no_url_is_told_by_its_number(tmp_path: Path) -> None:
-    told = refusal(b"# mine\n\nhttps://one.example/\nftp://two.example/\n", tmp_path)
-    assert told.startswith(f"{tmp_path / 'list.txt'}, line 4: Only http and https URLs")
+def test_an_invalid_url_is_reported_with_its_line_number(tmp_path: Path) -> None:
+    message = refusal(b"# mine\n\nhttps://one.example/\nftp://two.example/\n", tmp_path)
+    assert message.startswith(f"{tmp_path / 'list.txt'}, line 4: Only http and https URLs")
 
 
-def test_a_line_that_is_not_utf_8_is_told_by_its_number(tmp_path: Path) -> None:
-    assert refusal(b"https://one.example/\nhttps://two.example/\xfc\n", tmp_path).endswith("line 2: this is not UTF-8.")
+def test_a_line_that_is_not_utf_8_is_reported_with_its_number(tmp_path: Path) -> None:
+    message = refusal(b"https://one.example/\nhttps://two.example/\xfc\n", tmp_path)
+    assert message.endswith("line 2: this is not UTF-8; save the list as UTF-8.")
 
 
-def test_a_list_without_a_url_is_refused(tmp_path: Path) -> None:
-    """Taken for no seeds at all, it would let the last crawl go on."""
-    assert refusal(b"# nothing\n", tmp_path).endswith("list.txt holds no URL.")
+def test_a_seed_list_without_a_url_is_refused(tmp_path: Path) -> None:
+    """Treated as no seeds at all, it would resume the last crawl."""
+    assert refusal(b"# nothing\n", tmp_path).endswith("list.txt holds no URL; write one URL a line.")
 
 
 @pytest.mark.parametrize("command", ["crawl", "go"])
-def test_a_wrong_list_ends_the_command_before_it_begins(
+def test_an_invalid_seed_list_ends_the_command_before_the_crawl(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "list.txt").write_text("https://[::1/\n")
-    for place, told in (("list.txt", "line 1: "), ("missing.txt", "No such file")):
+    for name, words in (("list.txt", "line 1: "), ("missing.txt", "No such file")):
         with pytest.raises(SystemExit) as end:
-            run((command, "--seeds", str(tmp_path / place), "--store", str(tmp_path / "web")))
+            run((command, "--seeds", str(tmp_path / name), "--store", str(tmp_path / "web")))
         [line] = capsys.readouterr().err.splitlines()
-        assert (end.value.code, told in line) == (2, True), line
+        assert (end.value.code, words in line) == (2, True), line
     assert not (tmp_path / "web").exists()
 
 
-class Interrupted:
-    """A loop that Ctrl-C comes to before its first wait, if it waits at all."""
+class InterruptedLoop:
+    """A crawl loop that receives Ctrl-C before its first wait, if it waits at all."""
 
-    def __init__(self, drawn: list[str], *, waits: bool) -> None:
-        self.drawn, self.waits, self.stops, self.drawn_by_the_signal = drawn, waits, 0, -1
+    def __init__(self, messages: list[str], *, waits: bool) -> None:
+        self.messages, self.waits, self.stops, self.messages_by_signal = messages, waits, 0, -1
 
     def run(self, on_wait: Any) -> list[object]:
         os.kill(os.getpid(), signal.SIGINT)
-        self.drawn_by_the_signal = len(self.drawn)
+        self.messages_by_signal = len(self.messages)
         if self.waits:
             on_wait()
         return []
@@ -100,17 +101,18 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_ctrl_c_draws_nothing_by_itself_for_it_may_come_in_the_middle_of_drawing(
-    monkeypatch: pytest.MonkeyPatch, *, waits: bool
-) -> None:
-    drawn: list[str] = []
+def test_the_ctrl_c_handler_draws_nothing_itself(monkeypatch: pytest.MonkeyPatch, *, waits: bool) -> None:
+    """The signal may arrive in the middle of drawing."""
+    messages: list[str] = []
     display = type(
-        "Shown", (), {"message": lambda _, text: drawn.append(text), "update": lambda *_: None, "close": lambda _: None}
+        "Display",
+        (),
+        {"message": lambda _, text: messages.append(text), "update": lambda *_: None, "close": lambda _: None},
     )()
     monkeypatch.setattr(live, "display", lambda quiet: display)
     monkeypatch.setattr("gc.freeze", lambda: None)
     monkeypatch.setattr("gc.set_threshold", lambda _: None)
-    loop: Any = Interrupted(drawn, waits=waits)
+    loop: Any = InterruptedLoop(messages, waits=waits)
     crawl._run(loop, quiet=False)
-    assert (loop.stops, loop.drawn_by_the_signal) == (1, 0)
-    assert drawn == ["Stopping: finishing what is in flight. Once more to stop at once."]
+    assert (loop.stops, loop.messages_by_signal) == (1, 0)
+    assert messages == ["Stopping: finishing the transfers in flight. Press Ctrl-C again to stop at once."]

@@ -1,4 +1,4 @@
-"""Commands about crawlers at work: who they are, and asking them to pause, go on, stop, or have more parsers."""
+"""Commands about active crawlers: list, pause, resume, stop, change the number of parsers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPORT = CrawlerReport(
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
-    """The small web in ./web, with Naiad and Thalassa at work."""
+    """Yield the small web in ./web, with the crawlers Naiad and Thalassa at work."""
     monkeypatch.chdir(tmp_path)
     store = build(tmp_path / "web")
     store.join("testbed", 2)
@@ -41,11 +41,11 @@ def call(*arguments: str) -> int:
     return end.value.code
 
 
-def wanted(web: SqliteStore) -> list[str]:
+def wanted_states(web: SqliteStore) -> list[str]:
     return [crawler.wanted for crawler in web.crawlers()]
 
 
-def test_crawlers_are_listed_for_programs(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crawlers_json_lists_the_crawlers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.heartbeat(1, REPORT, NOW)
     assert call("crawlers", "--json") == 0
     first, second = json.loads(capsys.readouterr().out)["crawlers"]
@@ -53,15 +53,13 @@ def test_crawlers_are_listed_for_programs(web: SqliteStore, capsys: pytest.Captu
     assert second["name"] == "Thalassa"
 
 
-def test_crawlers_are_listed_for_people_with_what_is_asked_of_them(
-    web: SqliteStore, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_crawlers_shows_the_wanted_state(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.set_wanted_state("Naiad", "pause")
     assert call("crawlers") == 0
     assert "Naiad\trunning, shall pause\t" in capsys.readouterr().out
 
 
-def test_a_crawler_that_left_shall_do_nothing_more(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_crawler_shows_no_wanted_state(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.set_wanted_state("Naiad", "pause")
     web.leave(1)
     assert call("crawlers") == 0
@@ -69,16 +67,18 @@ def test_a_crawler_that_left_shall_do_nothing_more(web: SqliteStore, capsys: pyt
 
 
 @pytest.mark.parametrize(("command", "word"), [("pause", "pause"), ("stop", "stop"), ("resume", "run")])
-def test_a_crawler_is_asked_by_its_name_in_any_case(
+def test_control_commands_accept_a_crawler_name_in_any_case(
     command: str, word: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     web.set_wanted_state("Naiad", "pause")
     assert call(command, "naiad") == 0
-    assert wanted(web) == [word, "run"]
+    assert wanted_states(web) == [word, "run"]
     assert capsys.readouterr().err.startswith("Naiad will ")
 
 
-def test_who_was_asked_is_told_to_programs(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_commands_print_the_asked_crawlers_as_json(
+    web: SqliteStore, capsys: pytest.CaptureFixture[str]
+) -> None:
     web.heartbeat(1, REPORT, time.time())
     assert call("pause", "--all", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
@@ -91,7 +91,7 @@ def test_who_was_asked_is_told_to_programs(web: SqliteStore, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out) == {"asked": [{"name": "Naiad", "wanted_parsers": 3, "at_work": True}]}
 
 
-def test_a_crawler_is_asked_for_more_parsers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parsers_changes_the_wanted_number_of_parsers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.heartbeat(1, REPORT, time.time())
     assert call("parsers", "3", "naiad") == 0
     assert capsys.readouterr().err == "Naiad will have 3 parsers within a few seconds.\n"
@@ -101,38 +101,38 @@ def test_a_crawler_is_asked_for_more_parsers(web: SqliteStore, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
-    ("number", "name", "why"),
+    ("number", "name", "message"),
     [
-        ("5", "Naiad", "Naiad may have 4 parsers at most."),
+        ("5", "Naiad", "Naiad may have at most 4 parsers; give a smaller number."),
         ("0", "Naiad", "0 is not in the range"),
-        ("3", "Thalassa", "The parsers of Thalassa cannot be changed."),
+        ("3", "Thalassa", "Thalassa cannot change its number of parsers; leave it out."),
         ("3", "Bob", "No crawler called Bob is at work"),
     ],
 )
-def test_a_number_of_parsers_that_cannot_be_is_refused(
-    number: str, name: str, why: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
+def test_an_impossible_number_of_parsers_is_refused(
+    number: str, name: str, message: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     web.heartbeat(1, REPORT, time.time())
     assert call("parsers", number, name) == 2
-    assert why in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert [crawler.wanted_parsers for crawler in web.crawlers()] == [None, None]
 
 
-def test_all_crawlers_are_asked_at_once(web: SqliteStore) -> None:
+def test_pause_all_reaches_every_crawler(web: SqliteStore) -> None:
     assert call("pause", "--all") == 0
-    assert wanted(web) == ["pause", "pause"]
+    assert wanted_states(web) == ["pause", "pause"]
 
 
-def test_a_name_that_nobody_has_is_told_and_nobody_is_asked(
+def test_an_unknown_crawler_name_is_reported_and_no_crawler_stops(
     web: SqliteStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("stop", "Naiad", "Bob") == 2
     assert "No crawler called Bob is at work, only Naiad, Thalassa." in capsys.readouterr().err
-    assert wanted(web) == ["run", "run"]
+    assert wanted_states(web) == ["run", "run"]
 
 
 @pytest.mark.usefixtures("web")
-def test_a_crawler_that_left_cannot_be_asked(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stop_all_fails_without_an_active_crawler(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.leave(1)
     web.leave(2)
     assert call("stop", "--all") == 2
@@ -140,6 +140,6 @@ def test_a_crawler_that_left_cannot_be_asked(web: SqliteStore, capsys: pytest.Ca
 
 
 @pytest.mark.usefixtures("web")
-def test_names_and_all_at_once_make_no_sense(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_together_with_all_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("stop", "Naiad", "--all") == 2
     assert "--all" in capsys.readouterr().err

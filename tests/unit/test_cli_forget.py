@@ -1,4 +1,4 @@
-"""`forget`: says what goes, asks, and removes a page or a host."""
+"""The command `forget`: it announces the removal, asks, and removes a page or a host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
-    """The small web in ./web, its crawler still holding example.org."""
+    """Yield the small web in ./web, whose crawler still leases example.org."""
     monkeypatch.chdir(tmp_path)
     store = build(tmp_path / "web")
     yield store
@@ -35,14 +35,14 @@ def call(*arguments: str) -> int:
     return end.value.code
 
 
-def test_a_page_goes_with_all_that_hangs_on_it(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forget_removes_a_page_with_its_visits_and_text(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("forget", "example.org/a", "--yes") == 0
     row = web.resource(url_digest(f"{SEED}a"))
     assert row is None or (row.state, row.visits, web.text(row.id)) == ("known", 0, None)
     assert capsys.readouterr().err == f"Forgot {SEED}a.\n"
 
 
-def test_a_host_goes_with_its_resources(web: SqliteStore) -> None:
+def test_forget_removes_a_host_with_its_resources(web: SqliteStore) -> None:
     web.leave(1)
     assert call("forget", "other.example", "--yes") == 0
     assert call("forget", "example.org", "--yes") == 0
@@ -57,35 +57,35 @@ def test_a_host_goes_with_its_resources(web: SqliteStore) -> None:
     ],
 )
 @pytest.mark.usefixtures("web")
-def test_what_went_is_told_to_programs(
+def test_forget_prints_the_removed_url_or_host_as_json(
     typed: str, answer: dict[str, object], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("forget", typed, "--yes", "--json") == 0
     assert json.loads(capsys.readouterr().out) == answer
 
 
-def test_a_host_that_is_being_visited_is_not_taken_away(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forget_refuses_a_host_that_a_crawler_is_visiting(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("forget", "example.org", "--yes") == 2
     assert "gossamer stop Naiad" in capsys.readouterr().err
     assert web.counts().documents == 2
 
 
 @pytest.mark.parametrize(("typed", "code", "left"), [("y\n", 0, 1), ("n\n", 130, 2), ("\x03", 130, 2)])
-def test_people_are_asked_first(typed: str, code: int, left: int, web: SqliteStore) -> None:
+def test_forget_asks_for_confirmation_on_a_terminal(typed: str, code: int, left: int, web: SqliteStore) -> None:
     session = gossamer_on_terminal("forget", f"{SEED}a", typed=typed)
     assert session.code == code
-    assert f"{SEED}a (visited) will be removed" in session.shown
+    assert f"{SEED}a (visited) will be removed" in session.output
     assert web.counts().documents == left
 
 
-def test_a_program_must_say_yes(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forget_needs_yes_without_a_terminal(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("forget", f"{SEED}a") == 2
     assert "Give --yes to do it." in capsys.readouterr().err
     assert web.counts().documents == 2
 
 
-@pytest.mark.parametrize("what", ["nowhere.example", f"{SEED}nothing"])
+@pytest.mark.parametrize("target", ["nowhere.example", f"{SEED}nothing"])
 @pytest.mark.usefixtures("web")
-def test_what_is_not_known_cannot_be_forgotten(what: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("forget", what, "--yes") == 2
-    assert what in capsys.readouterr().err
+def test_forget_refuses_an_unknown_host_or_url(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("forget", target, "--yes") == 2
+    assert target in capsys.readouterr().err

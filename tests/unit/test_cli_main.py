@@ -1,4 +1,4 @@
-"""The command line as a whole: faults become one sentence, help and version come quickly, pipes may close."""
+"""The command line as a whole: one-sentence errors, fast help and version, closed pipes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def code_of(*arguments: str) -> int:
+def exit_code(*arguments: str) -> int:
     with pytest.raises(SystemExit) as end:
         run(arguments)
     assert isinstance(end.value.code, int)
     return end.value.code
 
 
-def process(*arguments: str) -> Sequence[str]:
+def gossamer_command(*arguments: str) -> Sequence[str]:
     return [sys.executable, "-m", "gossamer", *arguments]
 
 
@@ -55,37 +55,37 @@ def process(*arguments: str) -> Sequence[str]:
         (["export", "files"], ["--out"]),
     ],
 )
-def test_a_fault_is_one_sentence_on_stderr_and_exit_code_2(
+def test_an_error_is_one_sentence_on_stderr_with_exit_code_2(
     arguments: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert code_of(*arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("gossamer: ")
-    assert len(told.err.splitlines()) == 1
+    assert exit_code(*arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("gossamer: ")
+    assert len(captured.err.splitlines()) == 1
     for word in words:
-        assert word in told.err
+        assert word in captured.err
 
 
-def test_the_arguments_in_a_fault_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code_of("\x1b[2Jcrawl") == 2
+def test_error_messages_escape_terminal_control_sequences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("\x1b[2Jcrawl") == 2
     assert "\x1b" not in capsys.readouterr().err
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert code_of("--version") == 0
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("--version") == 0
     assert capsys.readouterr().out.startswith("gossamer 0.")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
 def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert code_of(*arguments) == 0
-    told = capsys.readouterr().out
-    assert [name for commands in COMMANDS.values() for name, _, _ in commands if f"\n  {name} " not in told] == []
+    assert exit_code(*arguments) == 0
+    output = capsys.readouterr().out
+    assert [name for commands in COMMANDS.values() for name, _, _ in commands if f"\n  {name} " not in output] == []
 
 
 @pytest.mark.parametrize("name", [name for commands in COMMANDS.values() for name, _, _ in commands])
-def test_every_command_of_the_index_is_there_and_says_what_it_does(name: str) -> None:
+def test_every_listed_command_exists_and_has_help(name: str) -> None:
     command = app.get_command(click.Context(app), name)
     assert command is not None
     assert command.name == name
@@ -93,7 +93,7 @@ def test_every_command_of_the_index_is_there_and_says_what_it_does(name: str) ->
 
 
 def commands(group: click.Group) -> Iterator[click.Command]:
-    """The commands of a group, with those of the groups in it."""
+    """Yield the commands of a group and of its subgroups."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -101,12 +101,14 @@ def commands(group: click.Group) -> Iterator[click.Command]:
         yield from commands(command) if isinstance(command, click.Group) else [command]
 
 
-def test_every_command_speaks_json() -> None:
+def test_every_command_accepts_json() -> None:
     assert [each.name for each in commands(app) if "--json" not in {o for p in each.params for o in p.opts}] == []
 
 
-def test_a_reader_that_goes_away_is_no_fault() -> None:
-    writer = subprocess.Popen(process("config", "init", "--out", "-"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def test_a_closed_pipe_prints_no_error() -> None:
+    writer = subprocess.Popen(
+        gossamer_command("config", "init", "--out", "-"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert writer.stdout is not None
     assert writer.stderr is not None
     writer.stdout.close()
@@ -116,15 +118,15 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["status"], ["errors", "--json"]])
-def test_nothing_heavy_is_imported_before_the_first_output(arguments: list[str]) -> None:
+def test_no_heavy_module_is_imported_before_the_first_output(arguments: list[str]) -> None:
     heavy = ("rich.console", "pycurl", "selectolax", "pypdfium2", "chardet", "pydantic", "typer", "asyncio")
     program = (
         "import json, sys\nfrom gossamer.cli.main import run\n"
         f"try:\n    run({arguments!r})\nexcept SystemExit:\n    pass\n"
         f"print(json.dumps([name for name in {heavy!r} if name in sys.modules]))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == []
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(completed.stdout.splitlines()[-1]) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Commands that read a web: what they tell people and programs, and that nothing from the web acts on a terminal."""
+"""Commands that read a web: their output, and no terminal control sequences from stored pages."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The small web in ./web."""
+    """Return the path of the small web, ./web."""
     monkeypatch.chdir(tmp_path)
     store = build(tmp_path / "web")
     store.close()
     return tmp_path / "web"
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def command_output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     with pytest.raises(SystemExit) as end:
         run(arguments)
     answer = capsys.readouterr()
@@ -37,11 +37,11 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return answer.out
 
 
-def told_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    return json.loads(told(capsys, *arguments, "--json"))
+def command_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(command_output(capsys, *arguments, "--json"))
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def error_output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     with pytest.raises(SystemExit) as end:
         run(arguments)
     assert end.value.code == 2
@@ -52,8 +52,8 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 @pytest.mark.usefixtures("web")
-def test_status_tells_programs_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told_json(capsys, "status")
+def test_status_json_holds_the_counts_and_the_round(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = command_json(capsys, "status")
     assert set(answer) >= {"resources", "hosts", "links", "documents", "crawlers", "rate"}
     assert answer["resources"]["visited"] == 2
     assert answer["resources"]["gone"] == 1
@@ -62,16 +62,16 @@ def test_status_tells_programs_what_is_there(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.usefixtures("web")
-def test_status_tells_people_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told(capsys, "status")
+def test_status_prints_the_counts_and_the_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = command_output(capsys, "status")
     assert answer.startswith("6 resources on 2 hosts, 6 links, 2 documents\n  2 visited\n")
     assert f"Seeds: {SEED}" in answer
     assert "No crawler is at work." in answer
 
 
-def test_status_tells_who_is_at_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_lists_active_crawlers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = build(tmp_path / "web")
-    answer = told(capsys, "status", "--store", str(tmp_path / "web"))
+    answer = command_output(capsys, "status", "--store", str(tmp_path / "web"))
     store.close()
     assert "Naiad is running: 0.0 pages/s" in answer
 
@@ -80,8 +80,8 @@ def test_status_tells_who_is_at_work(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("web")
-def test_a_page_is_told_to_programs_with_its_links(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told_json(capsys, "page", f"{SEED}a")
+def test_page_json_holds_the_links(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = command_json(capsys, "page", f"{SEED}a")
     assert answer["url"] == f"{SEED}a"
     assert answer["state"] == "visited"
     (inlink,) = answer["inlinks"]
@@ -92,8 +92,8 @@ def test_a_page_is_told_to_programs_with_its_links(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("web")
-def test_a_page_is_told_to_people() -> None:
-    answer = gossamer_on_terminal("page", SEED).shown
+def test_page_prints_title_visits_and_links() -> None:
+    answer = gossamer_on_terminal("page", SEED).output
     for fact in (
         "Home \\x1b[31m«U+202E»evil",
         "200 fetched",
@@ -107,64 +107,64 @@ def test_a_page_is_told_to_people() -> None:
 
 @pytest.mark.usefixtures("web")
 def test_a_page_is_found_without_its_scheme(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told_json(capsys, "page", "example.org/a")["url"] == f"{SEED}a"
+    assert command_json(capsys, "page", "example.org/a")["url"] == f"{SEED}a"
 
 
 @pytest.mark.parametrize("near", ["https://example.org/a/", "http://example.org/a", "https://www.example.org/a"])
 @pytest.mark.usefixtures("web")
-def test_a_url_that_is_not_known_brings_up_one_that_is(near: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "page", near) == f"gossamer: {near} is not known in this web. Did you mean {SEED}a?\n"
+def test_an_unknown_url_suggests_a_similar_known_one(near: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert error_output(capsys, "page", near) == f"gossamer: {near} is not known in this web. Did you mean {SEED}a?\n"
 
 
-def test_a_page_is_found_by_the_rules_of_its_web(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page_applies_the_url_rules_of_the_web(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = build(tmp_path / "web", settings=CrawlSettings(query="strip"))
     assert store.resource(url_digest(f"{SEED}a?x=1", UrlRules(query="strip"))) is not None
     store.close()
-    assert told_json(capsys, "page", f"{SEED}a?x=1", "--store", str(tmp_path / "web"))["url"] == f"{SEED}a"
+    assert command_json(capsys, "page", f"{SEED}a?x=1", "--store", str(tmp_path / "web"))["url"] == f"{SEED}a"
 
 
 @pytest.mark.usefixtures("web")
-def test_the_text_of_a_page_is_told_by_field(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, "page", f"{SEED}a", "--text") == "title: Page\nparagraph: some\nwords \\x1b[1m\n"
-    answer = told_json(capsys, "page", SEED, "--text")
+def test_page_text_is_printed_by_field(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_output(capsys, "page", f"{SEED}a", "--text") == "title: Page\nparagraph: some\nwords \\x1b[1m\n"
+    answer = command_json(capsys, "page", SEED, "--text")
     assert answer["text"][0] == {"field": "title", "text": TITLE}
 
 
 @pytest.mark.usefixtures("web")
-def test_the_source_of_a_page_comes_byte_for_byte() -> None:
+def test_page_source_is_printed_byte_for_byte() -> None:
     command = [sys.executable, "-m", "gossamer", "page", SEED, "--source"]
     assert subprocess.run(command, capture_output=True, check=True).stdout == SOURCE
 
 
 @pytest.mark.usefixtures("web")
-def test_the_source_of_a_page_cannot_act_on_a_terminal() -> None:
-    assert gossamer_on_terminal("page", SEED, "--source").shown == "<title>Home</title>café \\x1b[2J\n"
+def test_page_source_is_escaped_on_a_terminal() -> None:
+    assert gossamer_on_terminal("page", SEED, "--source").output == "<title>Home</title>café \\x1b[2J\n"
 
 
-@pytest.mark.parametrize(("flag", "words"), [("--text", "has no text: Not Found"), ("--source", "was not kept")])
+@pytest.mark.parametrize(("flag", "words"), [("--text", "has no text: Not Found"), ("--source", "is not stored")])
 @pytest.mark.usefixtures("web")
-def test_what_a_page_does_not_have_is_told(flag: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert words in refused(capsys, "page", f"{SEED}missing", flag)
+def test_missing_text_or_source_is_reported(flag: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert words in error_output(capsys, "page", f"{SEED}missing", flag)
 
 
 # -- hosts -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("web")
-def test_hosts_are_listed_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told_json(capsys, "hosts")
+def test_hosts_json_lists_hosts_with_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = command_json(capsys, "hosts")
     assert [(host["name"], host["pages"]) for host in answer["hosts"]] == [("example.org", 2), ("other.example", 0)]
 
 
 @pytest.mark.usefixtures("web")
-def test_hosts_come_between_tabs_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
-    first, second, *_ = told(capsys, "hosts").splitlines()
+def test_hosts_are_tab_separated_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, *_ = command_output(capsys, "hosts").splitlines()
     assert first.split("\t")[:3] == ["host", "pages", "queued"]
     assert second.split("\t")[:3] == ["example.org", "2", "0"]
 
 
 @pytest.mark.usefixtures("web")
-def test_a_limit_is_told_with_how_many_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limited_list_shows_the_total(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run(["hosts", "--limit", "1"])
     answer = capsys.readouterr()
@@ -176,37 +176,37 @@ def test_a_limit_is_told_with_how_many_there_are(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("web")
-def test_errors_are_listed_for_programs_with_reason_source_and_anchor(capsys: pytest.CaptureFixture[str]) -> None:
-    errors = {row["url"]: row for row in told_json(capsys, "errors")["errors"]}
+def test_errors_json_holds_reason_source_and_anchor(capsys: pytest.CaptureFixture[str]) -> None:
+    errors = {row["url"]: row for row in command_json(capsys, "errors")["errors"]}
     assert set(errors) == set(FAULTS)
     missing = errors[f"{SEED}missing"]
-    told_of = (missing["outcome"], missing["reason"], missing["source"], missing["anchor"])
-    assert told_of == ("not found", "Not Found", SEED, "a broken\tlink")
+    facts = (missing["outcome"], missing["reason"], missing["source"], missing["anchor"])
+    assert facts == ("not found", "Not Found", SEED, "a broken\tlink")
 
 
 @pytest.mark.parametrize("name", ["not found", "Not-Found"])
 @pytest.mark.usefixtures("web")
-def test_errors_of_one_outcome_can_be_asked_for(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (row,) = told_json(capsys, "errors", "--outcome", name)["errors"]
+def test_errors_can_be_filtered_by_outcome(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = command_json(capsys, "errors", "--outcome", name)["errors"]
     assert row["url"] == f"{SEED}missing"
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--outcome", "not found"), ("--limit", "1")])
 @pytest.mark.usefixtures("web")
-def test_errors_end_with_exit_code_1_when_asked_to_fail(more: tuple[str, ...]) -> None:
+def test_errors_with_fail_exits_with_code_1(more: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as end:
         run(["errors", "--fail", *more])
     assert end.value.code == 1
 
 
 @pytest.mark.usefixtures("web")
-def test_errors_end_well_when_there_are_none_to_fail_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told_json(capsys, "errors", "--fail", "--outcome", "tls failure") == {"errors": []}
+def test_errors_with_fail_exits_with_code_0_if_there_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_json(capsys, "errors", "--fail", "--outcome", "tls failure") == {"errors": []}
 
 
 @pytest.mark.usefixtures("web")
-def test_errors_are_grouped_for_people() -> None:
-    answer = gossamer_on_terminal("errors").shown
+def test_errors_are_grouped_by_outcome_on_a_terminal() -> None:
+    answer = gossamer_on_terminal("errors").output
     for line in ("not found: 1", "refused by robots.txt: 1", "timeout: 1"):
         assert f"{line}\n" in answer
     assert "a broken\\tlink" in answer
@@ -215,41 +215,41 @@ def test_errors_are_grouped_for_people() -> None:
 
 
 @pytest.mark.usefixtures("web")
-def test_errors_between_tabs_keep_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = told(capsys, "errors").splitlines()
+def test_tab_separated_errors_keep_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = command_output(capsys, "errors").splitlines()
     assert {line.count("\t") for line in lines} == {4}
     assert len(lines) == 1 + len(FAULTS)
 
 
-def test_a_web_without_errors_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("smallweb.FAULTS", {})
+def test_a_web_without_errors_prints_no_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("helpers.store.small_web.FAULTS", {})
     build(tmp_path / "web").close()
-    assert gossamer_on_terminal("errors", "--store", str(tmp_path / "web")).shown == "No errors.\n"
+    assert gossamer_on_terminal("errors", "--store", str(tmp_path / "web")).output == "No errors.\n"
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize("command", [["errors"], ["hosts"], ["page", SEED], ["crawlers"], ["config", "show"]])
 @pytest.mark.usefixtures("web")
 def test_tables_fit_the_terminal(command: list[str], columns: int) -> None:
-    lines = gossamer_on_terminal(*command, columns=columns).shown.splitlines()
+    lines = gossamer_on_terminal(*command, columns=columns).output.splitlines()
     assert [line for line in lines if cell_width(line) > columns] == []
 
 
-# -- places ----------------------------------------------------------------------------------------------------------
+# -- locations -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["status", "hosts", "errors", "crawlers"])
-def test_a_place_without_a_web_is_told_in_a_sentence(
+def test_a_location_without_a_web_is_reported_in_one_sentence(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sentence = refused(capsys, command, "--store", str(tmp_path / "none"))
+    sentence = error_output(capsys, command, "--store", str(tmp_path / "none"))
     assert str(tmp_path / "none") in sentence
     assert len(sentence.splitlines()) == 1
 
 
-def test_the_place_can_come_from_the_environment(
+def test_the_location_can_come_from_the_environment(
     web: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(web.parent.parent)
     monkeypatch.setenv("GOSSAMER_STORE", str(web))
-    assert told_json(capsys, "status")["hosts"] == 2
+    assert command_json(capsys, "status")["hosts"] == 2

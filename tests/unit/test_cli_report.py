@@ -1,4 +1,4 @@
-"""The command `report`: how reports are named, in which forms they come, and with which exit code it ends."""
+"""The command `report`: names, output formats and exit codes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HOSTILE = "=cmd|' /C calc'!A0"
 
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The small web in ./web."""
+    """Return the path of the small web, ./web."""
     monkeypatch.chdir(tmp_path)
     build(tmp_path / "web").close()
     return tmp_path / "web"
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+def report_output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
     with pytest.raises(SystemExit) as end:
         run(["report", *arguments])
     answer = capsys.readouterr()
@@ -43,20 +43,20 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
     return answer.err if code == 2 else answer.out
 
 
-def told_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    return json.loads(told(capsys, *arguments, "--json"))
+def report_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(report_output(capsys, *arguments, "--json"))
 
 
-# -- what there is -----------------------------------------------------------------------------------------------------
+# -- list of reports ---------------------------------------------------------------------------------------------------
 
 
-def test_codes_and_names_are_used_once_and_never_for_a_group() -> None:
+def test_codes_and_names_are_unique_and_differ_from_groups() -> None:
     names = [name for report in REPORTS for name in (report.code.lower(), report.name)]
     assert len({*names, *THEMES, "all"}) == len(names) + len(THEMES) + 1
     assert all(re.fullmatch(r"[A-Z]{3}\d{3}", report.code) for report in REPORTS)
 
 
-# A code means the same for ever: this list only grows.
+# Codes are permanent, so this list only grows.
 CODES = """
     CAN001 CAN002 CAN003 DSC001 DSC002 DSC003 DUP001 DUP002 DUP003 HDG001 HDG002 HDG003 HDG004 HRL001 HRL002 HRL003
     HRL004 HTM001 LNK001 LNK002 LNK003 LNK010 LNK011 LNK012 LNK013 LNK020 LNK021 LNK022 LNK023 LNK030 MAP001 MAP002
@@ -65,49 +65,49 @@ CODES = """
 """
 
 
-def test_no_code_goes_away() -> None:
+def test_no_report_code_disappears() -> None:
     assert {report.code for report in REPORTS} >= set(CODES.split())
 
 
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.code)
-def test_every_report_says_in_sentences_why_it_matters_and_what_to_do(report: Any) -> None:
+def test_every_report_explains_reason_and_fix_in_sentences(report: Any) -> None:
     assert all(re.fullmatch(r"[A-Z`].*\.", text) for text in (report.why, report.fix))
     assert not report.finds.endswith(".")
     assert len(report.finds) <= 100
 
 
-def test_every_column_that_is_no_text_is_one_of_a_report() -> None:
+def test_every_typed_column_belongs_to_a_report() -> None:
     columns = {column for report in REPORTS for column in report.columns}
     assert {name for names in COLUMN_TYPES.values() for name in names} <= columns
 
 
 def test_all_reports_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = told(capsys, "--list").splitlines()
+    lines = report_output(capsys, "--list").splitlines()
     assert len(lines) == len(REPORTS) + 1
-    assert told(capsys).splitlines() == lines
-    assert [each["code"] for each in told_json(capsys, "--list")["reports"]] == [report.code for report in REPORTS]
+    assert report_output(capsys).splitlines() == lines
+    assert [each["code"] for each in report_json(capsys, "--list")["reports"]] == [report.code for report in REPORTS]
 
 
-def test_a_code_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told(capsys, "--explain", "lnk001")
+def test_explain_describes_a_report(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = report_output(capsys, "--explain", "lnk001")
     for line in ("LNK001 broken (error)", "Why it matters: Readers", "What to do: Correct the link", "Columns: source"):
         assert line in answer
-    (report,) = told_json(capsys, "--explain", "LNK001")["reports"]
+    (report,) = report_json(capsys, "--explain", "LNK001")["reports"]
     assert report.keys() == {"code", "report", "severity", "finds", "why", "fix", "columns", "needs"}
 
 
 @pytest.mark.parametrize("name", ["brokn", "LNK0001"])
 @pytest.mark.usefixtures("web")
-def test_a_name_that_is_none_brings_up_one_that_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Did you mean" in told(capsys, name, code=2)
+def test_an_unknown_report_name_suggests_a_known_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Did you mean" in report_output(capsys, name, code=2)
 
 
-# -- forms -------------------------------------------------------------------------------------------------------------
+# -- formats -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("web")
-def test_a_report_comes_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told_json(capsys, "broken")
+def test_a_report_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = report_json(capsys, "broken")
     assert {name: answer[name] for name in ("report", "code", "severity")} == {
         "report": "broken", "code": "LNK001", "severity": "error",
     }  # fmt: skip
@@ -119,51 +119,53 @@ def test_a_report_comes_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("web")
-def test_a_report_without_rows_is_json_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told_json(capsys, "redirect-loops")["rows"] == []
+def test_a_report_without_rows_is_valid_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_json(capsys, "redirect-loops")["rows"] == []
 
 
 @pytest.mark.usefixtures("web")
-def test_several_reports_come_in_one_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told_json(capsys, "LNK001", "orphans", "broken")
+def test_several_reports_share_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = report_json(capsys, "LNK001", "orphans", "broken")
     assert [each["code"] for each in answer["reports"]] == ["LNK001", "WEB004"]
     assert answer["unavailable"] == {}
 
 
 @pytest.mark.usefixtures("web")
-def test_a_group_and_all_are_without_those_about_one_url(capsys: pytest.CaptureFixture[str]) -> None:
-    links = [each["report"] for each in told_json(capsys, "links")["reports"]]
+def test_groups_and_all_leave_out_reports_that_need_a_url(capsys: pytest.CaptureFixture[str]) -> None:
+    links = [each["report"] for each in report_json(capsys, "links")["reports"]]
     assert "broken" in links
     assert "inlinks" not in links
-    assert len(told_json(capsys, "all")["reports"]) == len(REPORTS) - 2
+    assert len(report_json(capsys, "all")["reports"]) == len(REPORTS) - 2
 
 
 @pytest.mark.usefixtures("web")
-def test_a_report_in_a_pipe_is_a_table_between_tabs(capsys: pytest.CaptureFixture[str]) -> None:
-    head, first, second = told(capsys, "broken").splitlines()
+def test_a_report_in_a_pipe_is_a_tab_separated_table(capsys: pytest.CaptureFixture[str]) -> None:
+    head, first, second = report_output(capsys, "broken").splitlines()
     assert head.split("\t")[:4] == ["source", "url", "status", "outcome"]
     assert first.split("\t")[4] == "a broken\\tlink"
     assert "\\x1b]0;owned" in second
 
 
 @pytest.mark.usefixtures("web")
-def test_a_report_on_a_terminal_says_what_it_is_and_what_to_do() -> None:
+def test_a_report_on_a_terminal_shows_its_title_and_next_steps() -> None:
     answer = gossamer_on_terminal("report", "broken", "--limit", "1", columns=120)
     assert answer.code == 0
-    assert "LNK001 broken (error): Links that lead nowhere: more than 1\n" in answer.shown
-    assert "Only the first 1 shown; --limit 0 shows all." in answer.shown
-    assert "gossamer report --explain LNK001" in answer.shown
+    assert "LNK001 broken (error): Links that lead nowhere: more than 1\n" in answer.output
+    assert "Only the first 1 shown; --limit 0 shows all." in answer.output
+    assert "gossamer report --explain LNK001" in answer.output
 
 
 @pytest.mark.parametrize(("limit", "rows"), [("1", 1), ("0", 2)])
-@pytest.mark.parametrize("form", ["--json", "--csv", "--table"])
+@pytest.mark.parametrize("format_flag", ["--json", "--csv", "--table"])
 @pytest.mark.usefixtures("web")
-def test_a_limit_holds_in_every_form(limit: str, rows: int, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = told(capsys, "broken", "--limit", limit, form)
+def test_a_limit_applies_to_every_format(
+    limit: str, rows: int, format_flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = report_output(capsys, "broken", "--limit", limit, format_flag)
     assert answer.count(f"{SEED}missing") + answer.count(f"{SEED}slow") == rows
 
 
-def test_no_cell_of_a_csv_is_a_formula(
+def test_no_csv_cell_is_a_spreadsheet_formula(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -172,7 +174,7 @@ def test_no_cell_of_a_csv_is_a_formula(
     texts = [HOSTILE, "+1", "-1", "@SUM(A1)", "\tx", "fine, thanks"]
     visit_all(store, start(store, a), {a: [Bond(f"{a}{n}", anchor=text) for n, text in enumerate(texts)]})
     store.close()
-    rows = list(csv.DictReader(io.StringIO(told(capsys, "broken", "--csv"))))
+    rows = list(csv.DictReader(io.StringIO(report_output(capsys, "broken", "--csv"))))
     assert [row["anchor"].strip() for row in rows] == [
         f"'{HOSTILE}", "'+1", "'-1", "'@SUM(A1)", "x", "fine, thanks",
     ]  # fmt: skip
@@ -181,7 +183,7 @@ def test_no_cell_of_a_csv_is_a_formula(
 
 @pytest.mark.usefixtures("web")
 def test_a_csv_holds_one_report(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "CSV holds one report" in told(capsys, "broken", "orphans", "--csv", code=2)
+    assert "CSV holds one report" in report_output(capsys, "broken", "orphans", "--csv", code=2)
 
 
 # -- exit codes --------------------------------------------------------------------------------------------------------
@@ -194,34 +196,34 @@ def test_a_csv_holds_one_report(capsys: pytest.CaptureFixture[str]) -> None:
         (("broken",), "warning", 1),
         (("broken",), "notice", 1),
         (("redirect-loops",), "error", 0),  # nothing found
-        (("descriptions-missing",), "warning", 0),  # found, but not that bad
+        (("descriptions-missing",), "warning", 0),  # found, but less severe
         (("descriptions-missing",), "notice", 1),
-        (("status", "depth"), "notice", 0),  # overviews are no findings
+        (("status", "depth"), "notice", 0),  # overviews are not findings
         (("redirect-loops", "broken", "depth"), "error", 1),
     ],
 )
 @pytest.mark.usefixtures("web")
-def test_it_fails_on_findings_of_a_severity(
+def test_fail_on_exits_with_code_1_for_findings_that_severe(
     names: tuple[str, ...], severity: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told(capsys, *names, "--fail-on", severity, code=code)
+    report_output(capsys, *names, "--fail-on", severity, code=code)
     assert severity in {each.value for each in Severity}
 
 
 @pytest.mark.usefixtures("web")
-def test_it_does_not_fail_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, "broken")
+def test_findings_exit_with_code_0_without_fail_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report_output(capsys, "broken")
 
 
-# -- what a report is about --------------------------------------------------------------------------------------------
+# -- arguments of a report ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("web")
-def test_links_of_one_url_are_asked_for_with_it(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = told_json(capsys, "inlinks", "--url", "example.org/a")["rows"]
+def test_inlinks_and_outlinks_need_a_known_url(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = report_json(capsys, "inlinks", "--url", "example.org/a")["rows"]
     assert [(row["source"], row["anchor"], row["weight"], row["follow"]) for row in rows] == [(SEED, "to a", 2, True)]
-    assert "Give it with --url" in told(capsys, "inlinks", code=2)
-    assert "is not known in this web" in told(capsys, "outlinks", "--url", "https://nowhere.example/", code=2)
+    assert "Give it with --url" in report_output(capsys, "inlinks", code=2)
+    assert "is not known in this web" in report_output(capsys, "outlinks", "--url", "https://nowhere.example/", code=2)
 
 
 @pytest.mark.parametrize(
@@ -231,36 +233,38 @@ def test_links_of_one_url_are_asked_for_with_it(capsys: pytest.CaptureFixture[st
         ("1970-01-02", 86_400.0), ("1970-01-01T01:00+01:00", 0.0),
     ],
 )  # fmt: skip
-def test_a_moment_can_be_written_in_several_ways(written: str, moment: float) -> None:
+def test_since_accepts_durations_and_dates(written: str, moment: float) -> None:
     assert command._parse_moment(written, 1_000_000) == moment
 
 
 @pytest.mark.usefixtures("web")
-def test_what_is_no_moment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is no moment" in told(capsys, "changes", "--since", "yesterday", code=2)
+def test_an_invalid_since_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is no time" in report_output(capsys, "changes", "--since", "yesterday", code=2)
 
 
-# -- what was not kept -------------------------------------------------------------------------------------------------
+# -- missing sources ---------------------------------------------------------------------------------------------------
 
 
-def test_a_report_that_needs_sources_says_when_there_are_none(
+def test_a_report_that_needs_missing_sources_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     build(tmp_path / "web", source=False).close()
-    assert "2 of 2 pages were stored without their source (--no-source)" in told(capsys, "html", "--json", code=2)
-    assert "could not be looked for" in told(capsys, "html", "redirect-loops", "--fail-on", "warning", code=2)
-    told(capsys, "html", "redirect-loops", "--fail-on", "error")  # malformed pages are a warning
-    told(capsys, "html", "broken", "--fail-on", "warning", code=1)
-    answer = told_json(capsys, "html", "broken")
+    assert "2 of 2 pages were stored without their source (--no-source)" in report_output(
+        capsys, "html", "--json", code=2
+    )
+    assert "could not run" in report_output(capsys, "html", "redirect-loops", "--fail-on", "warning", code=2)
+    report_output(capsys, "html", "redirect-loops", "--fail-on", "error")  # malformed pages are a warning
+    report_output(capsys, "html", "broken", "--fail-on", "warning", code=1)
+    answer = report_json(capsys, "html", "broken")
     assert [each["code"] for each in answer["reports"]] == ["LNK001"]
     assert list(answer["unavailable"]) == ["HTM001"]
 
 
-# -- in programs -------------------------------------------------------------------------------------------------------
+# -- the library -------------------------------------------------------------------------------------------------------
 
 
-def test_a_program_gets_rows_by_column(web: Path) -> None:
+def test_the_library_returns_rows_by_column(web: Path) -> None:
     with open_web(str(web)) as stored:
         assert [row["url"] for row in stored.report("LNK001")] == [f"{SEED}missing", f"{SEED}slow"]
         (row,) = stored.report("inlinks", url=f"{SEED}a")
@@ -268,6 +272,6 @@ def test_a_program_gets_rows_by_column(web: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["links", "inlinks", "nonsense"])
-def test_a_program_that_asks_wrongly_is_told_so(name: str, web: Path) -> None:
+def test_the_library_refuses_groups_unknown_names_and_missing_urls(name: str, web: Path) -> None:
     with open_web(str(web)) as stored, pytest.raises(UsageError):
         stored.report(name)

@@ -1,4 +1,4 @@
-"""`config init` and `config show`."""
+"""The commands `config init` and `config show`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from helpers.store.small_web import build
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -25,13 +25,13 @@ def call(*arguments: str) -> int:
     return end.value.code
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, tuple[Any, str]]:
+def shown_settings(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, tuple[Any, str]]:
     assert call("config", "show", "--json", *arguments) == 0
     answer = json.loads(capsys.readouterr().out)
     return {row["key"]: (row["value"], row["from"]) for row in answer["settings"]}
 
 
-def test_init_writes_the_file_here_when_there_is_no_web() -> None:
+def test_init_writes_into_the_current_directory_without_a_web() -> None:
     assert call("config", "init") == 0
     assert Path("gossamer.toml").read_text() == init_text()
 
@@ -42,43 +42,45 @@ def test_init_writes_the_file_into_the_web() -> None:
     assert Path("web/gossamer.toml").read_text() == init_text()
 
 
-def test_init_does_not_replace_a_file_unasked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_replaces_a_file_only_with_force(capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine.toml").write_text("# mine")
     assert call("config", "init", "--out", "mine.toml") == 2
-    assert "mine.toml is there already; --force replaces it." in capsys.readouterr().err
+    assert "mine.toml exists already; --force replaces it." in capsys.readouterr().err
     assert Path("mine.toml").read_text() == "# mine"
     assert call("config", "init", "--out", "mine.toml", "--force") == 0
     assert Path("mine.toml").read_text() == init_text()
 
 
-def test_init_writes_to_stdout_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_writes_to_stdout_with_out_dash(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("config", "init", "--out", "-") == 0
     assert capsys.readouterr().out == init_text()
 
 
-def test_init_tells_programs_where_the_file_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_json_holds_the_path_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("config", "init", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"out": "gossamer.toml"}
     assert call("config", "init", "--json", "--out", "-") == 2
     assert "give --out FILE" in capsys.readouterr().err
 
 
-def test_show_tells_where_each_value_came_from(
+def test_show_names_the_source_of_each_value(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(Path("web"), settings=CrawlSettings(order="best", max_pages=5)).close()
     Path("web/gossamer.toml").write_text("[crawl]\nmax_pages = 6\n")
     monkeypatch.setenv("GOSSAMER_POLITENESS_DELAY", "0.5")
-    settings = shown(capsys)
+    settings = shown_settings(capsys)
     assert settings["crawl.scope"] == ("host", "default")
     assert settings["crawl.order"] == ("best", "the web")
     assert settings["crawl.max_pages"] == (6, "web/gossamer.toml")
     assert settings["politeness.delay"] == (0.5, "GOSSAMER_POLITENESS_DELAY")
 
 
-def test_show_can_leave_out_the_defaults(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_changed_leaves_out_the_defaults(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GOSSAMER_PARSE_PROCESSES", "3")
-    assert shown(capsys, "--changed") == {"parse.processes": (3, "GOSSAMER_PARSE_PROCESSES")}
+    assert shown_settings(capsys, "--changed") == {"parse.processes": (3, "GOSSAMER_PARSE_PROCESSES")}
 
 
 def test_show_never_shows_a_secret(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +91,7 @@ def test_show_never_shows_a_secret(capsys: pytest.CaptureFixture[str], monkeypat
     monkeypatch.setenv("PASSWORD", "hunter2")
     monkeypatch.setenv("TOKEN", "hunter2")
     monkeypatch.setenv("GOSSAMER_FETCH_PROXY", "http://me:hunter2@proxy.example:3128")
-    settings = shown(capsys)
+    settings = shown_settings(capsys)
     assert call("config", "show") == 0
     assert "hunter2" not in capsys.readouterr().out
     assert "hunter2" not in str(settings)

@@ -1,4 +1,4 @@
-"""The cores there are for us."""
+"""The number of cores that this process may use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from gossamer.basics.cores import available_cores
 
 
-def test_cores_that_were_taken_away_do_not_count() -> None:
+def test_cores_outside_the_affinity_mask_do_not_count() -> None:
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(before)})

@@ -1,4 +1,4 @@
-"""The examples for deployment: they parse, hang together, and give `gossamer` only what it understands."""
+"""The deployment examples: valid, consistent, and with commands that `gossamer` understands."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_every_command_line_is_understood(arguments: list[str]) -> None:
+def test_every_command_line_is_valid(arguments: list[str]) -> None:
     command = app.get_command(click.Context(app), arguments[0])
     assert command is not None
-    command.make_context(arguments[0], arguments[1:])  # raises UsageError for what it does not know
+    command.make_context(arguments[0], arguments[1:])  # raises UsageError for an unknown option
 
 
-def test_compose_services_name_only_what_is_there() -> None:
+def test_compose_services_refer_to_existing_services_and_volumes() -> None:
     loaded = compose()
     services = loaded["services"]
     for name, service in services.items():
@@ -68,16 +68,16 @@ def test_compose_services_name_only_what_is_there() -> None:
         assert set(service.get("depends_on", ())) <= set(services), name
         mounted = {volume.partition(":")[0] for volume in service.get("volumes", ())}
         assert mounted <= set(loaded["volumes"]), name
-    assert services["index"]["volumes"] == services["serve"]["volumes"], "who searches sees the index"
+    assert services["index"]["volumes"] == services["serve"]["volumes"], "the search service mounts the index"
 
 
-def test_manifests_have_what_every_object_needs() -> None:
+def test_manifests_have_unique_names_and_all_kinds() -> None:
     names = [(item["kind"], item["metadata"]["name"], item["apiVersion"]) for item in manifests()]
     assert len(set(names)) == len(names)
     assert {kind for kind, _, _ in names} >= {"Secret", "Service", *WORKLOADS}
 
 
-def test_selectors_choose_the_pods_of_their_workload() -> None:
+def test_selectors_match_the_labels_of_a_workload() -> None:
     pods = [item["spec"]["template"]["metadata"]["labels"] for item in manifests() if item["kind"] in WORKLOADS]
     for item in manifests():
         labels = item.get("spec", {}).get("selector", {})
@@ -85,17 +85,17 @@ def test_selectors_choose_the_pods_of_their_workload() -> None:
         assert not labels or labels in pods, item["metadata"]["name"]
 
 
-def test_volumes_and_secrets_that_are_used_are_there() -> None:
+def test_mounted_volumes_and_secrets_exist() -> None:
     secrets = {item["metadata"]["name"] for item in manifests() if item["kind"] == "Secret"}
     for item in manifests():
         if item["kind"] not in WORKLOADS:
             continue
         claims = [claim["metadata"]["name"] for claim in item["spec"].get("volumeClaimTemplates", ())]
-        there = {volume["name"] for volume in _pod(item).get("volumes", ())}.union(claims)
+        volumes = {volume["name"] for volume in _pod(item).get("volumes", ())}.union(claims)
         for container in _pod(item)["containers"]:
-            assert {mount["name"] for mount in container["volumeMounts"]} <= there
+            assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
             assert {source["secretRef"]["name"] for source in container["envFrom"]} <= secrets
-            assert container["resources"]["limits"]["memory"], "a parser must not take the whole node"
+            assert container["resources"]["limits"]["memory"], "a parser must not use up the node"
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
@@ -106,16 +106,16 @@ def test_units_have_the_sections_of_a_service(path: Path) -> None:
     assert parsed["Service"]["ExecStart"].startswith("/opt/gossamer/bin/gossamer ")
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")
-def test_systemd_finds_nothing_to_complain_about(tmp_path: Path) -> None:
-    for path in UNITS:  # of what a unit starts it wants to see the file
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
+    for path in UNITS:  # systemd-analyze checks that the started program exists
         text = (
             path.read_text().replace("/opt/gossamer/bin/gossamer", sys.executable).replace("User=gossamer", "User=root")
         )
         (tmp_path / path.name).write_text(text)
     files = [str(tmp_path / path.name.replace("@.", "@1.")) for path in UNITS]
-    done = subprocess.run(
+    completed = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True, check=False, timeout=60
     )
-    ours = [line for line in done.stderr.splitlines() if "gossamer" in line]
-    assert (done.returncode, ours) == (0, []), done.stderr
+    ours = [line for line in completed.stderr.splitlines() if "gossamer" in line]
+    assert (completed.returncode, ours) == (0, []), completed.stderr

@@ -26,8 +26,8 @@ HOST = st.sampled_from(["example.org", "localhost:8080", "[::1]:81", "..", "127.
 def urls(draw: st.DrawFn) -> str:
     path = "/".join(draw(st.lists(SEGMENT, max_size=5)))
     query = draw(st.one_of(st.just(""), st.text(max_size=20).map(lambda text: f"?{text}"), st.just("?a=../..&b=/etc")))
-    found = canonicalize(f"{draw(st.sampled_from(['http', 'https']))}://{draw(HOST)}/{path}{query}")
-    return found or "https://example.org/"
+    url = canonicalize(f"{draw(st.sampled_from(['http', 'https']))}://{draw(HOST)}/{path}{query}")
+    return url or "https://example.org/"
 
 
 @given(urls())
@@ -35,7 +35,7 @@ def urls(draw: st.DrawFn) -> str:
 @example("https://example.org/?")
 @example("http://../")
 @example("https://example.org/" + "." * 401)
-def test_the_way_back_leads_to_the_url(url: str) -> None:
+def test_path_to_url_reverses_url_to_path(url: str) -> None:
     assert path_to_url(url_to_path(url)) == url
 
 
@@ -43,7 +43,7 @@ def test_the_way_back_leads_to_the_url(url: str) -> None:
 @example("http://../...")
 @example("https://example.org/.htaccess")
 @example("https://example.org/" + "x" * 200 + ".")
-def test_every_part_of_a_name_is_safe_for_a_file_system(url: str) -> None:
+def test_every_part_of_a_path_is_safe_for_a_file_system(url: str) -> None:
     path = url_to_path(url)
     for part in path.split("/"):
         assert part
@@ -57,10 +57,10 @@ def test_every_part_of_a_name_is_safe_for_a_file_system(url: str) -> None:
 @given(st.lists(urls(), max_size=12, unique=True))
 @example(["https://example.org/a", "https://example.org/a/", "https://example.org/a/b", "https://example.org/a/b.c/d"])
 @example(["https://example.org/a.b", "https://example.org/a.b/c", "https://example.org/a.b/"])
-def test_no_file_takes_the_name_of_another_or_of_a_directory(found: list[str]) -> None:
-    paths = [url_to_path(url) for url in found]
+def test_paths_never_collide_with_files_or_directories(distinct_urls: list[str]) -> None:
+    paths = [url_to_path(url) for url in distinct_urls]
     directories = {"/".join(path.split("/")[:i]) for path in paths for i in range(1, path.count("/") + 1)}
-    assert len(set(paths)) == len(found)
+    assert len(set(paths)) == len(distinct_urls)
     assert not set(paths) & directories
 
 
@@ -75,7 +75,7 @@ def test_no_file_takes_the_name_of_another_or_of_a_directory(found: list[str]) -
         ("https://example.org/.htaccess", "https/example.org/^2Ehtaccess"),
     ],
 )
-def test_names_stay_readable(url: str, path: str) -> None:
+def test_paths_stay_readable(url: str, path: str) -> None:
     assert url_to_path(url) == path
 
 
@@ -99,6 +99,6 @@ def test_names_stay_readable(url: str, path: str) -> None:
         "docs/readme.txt",
     ],
 )
-def test_a_path_that_is_no_name_of_ours_is_refused(path: str) -> None:
+def test_a_path_that_encodes_no_url_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="not the path"):
         path_to_url(path)

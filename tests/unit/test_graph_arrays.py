@@ -1,4 +1,4 @@
-"""Arrays in files: whole or not at all, and kept by who reads them."""
+"""Arrays in files: published complete or not at all, readable after their replacement."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def publish(directory: Path, *values: int, version: int = 1) -> None:
         writer.publish(version, {"size": len(values)})
 
 
-def test_a_part_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_bundle_is_read_as_written(tmp_path: Path) -> None:
     assert load_bundle(tmp_path, "part") is None
     publish(tmp_path, 3, 1, 2, version=9)
-    part = load_bundle(tmp_path, "part")
-    assert part is not None
-    assert (part.version, part.facts) == (9, {"size": 3})
-    assert part["numbers"].tolist() == [3, 1, 2]
-    assert part["numbers"].dtype == np.int32
-    assert len(part["none"]) == 0
-    assert part["none"].dtype == np.float64
+    bundle = load_bundle(tmp_path, "part")
+    assert bundle is not None
+    assert (bundle.version, bundle.facts) == (9, {"size": 3})
+    assert bundle["numbers"].tolist() == [3, 1, 2]
+    assert bundle["numbers"].dtype == np.int32
+    assert len(bundle["none"]) == 0
+    assert bundle["none"].dtype == np.float64
 
 
-def test_who_reads_keeps_what_is_replaced(tmp_path: Path) -> None:
+def test_a_reader_keeps_a_replaced_bundle(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     old = load_bundle(tmp_path, "part")
     publish(tmp_path, 2)
@@ -45,7 +45,7 @@ def test_who_reads_keeps_what_is_replaced(tmp_path: Path) -> None:
     assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 1
 
 
-def test_what_was_not_published_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_unpublished_bundle_leaves_no_files(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     before = sorted(tmp_path.rglob("*"))
     with suppress(KeyboardInterrupt), ArrayWriter(tmp_path, "part") as writer:
@@ -54,7 +54,7 @@ def test_what_was_not_published_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_leftovers_of_a_killed_writer_are_taken_away(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
     (tmp_path / "other-00dead00").mkdir()
     (tmp_path / "other-00dead00" / "numbers").write_bytes(b"1234")
     (tmp_path / "other.json.00dead00").write_bytes(b"{")
@@ -66,32 +66,32 @@ def test_leftovers_of_a_killed_writer_are_taken_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "manifest", [b"", b"{}", b'{"format":0,"version":1,"folder":"x","arrays":{},"facts":{}}', b"\xff"]
 )
-def test_a_manifest_that_means_nothing_is_none(tmp_path: Path, manifest: bytes) -> None:
+def test_an_invalid_manifest_loads_as_none(tmp_path: Path, manifest: bytes) -> None:
     publish(tmp_path, 1)
     (tmp_path / "part.json").write_bytes(manifest)
     assert load_bundle(tmp_path, "part") is None
 
 
-def test_a_file_that_is_cut_short_is_none(tmp_path: Path) -> None:
+def test_a_truncated_array_loads_as_none(tmp_path: Path) -> None:
     publish(tmp_path, 1, 2, 3)
     (numbers,) = tmp_path.glob("part-*/numbers")
     numbers.write_bytes(numbers.read_bytes()[:-1])
     assert load_bundle(tmp_path, "part") is None
 
 
-def test_a_missing_folder_is_none(tmp_path: Path) -> None:
+def test_a_missing_array_loads_as_none(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     (numbers,) = tmp_path.glob("part-*/numbers")
     numbers.unlink()
     assert load_bundle(tmp_path, "part") is None
 
 
-def test_a_web_that_can_be_written_keeps_its_graph(tmp_path: Path) -> None:
+def test_a_writable_web_holds_its_graph(tmp_path: Path) -> None:
     with graph_directory(str(tmp_path)) as directory:
         assert directory == tmp_path / "graph"
 
 
-def test_where_nothing_can_be_written_the_graph_is_kept_for_once(tmp_path: Path) -> None:
+def test_an_unwritable_web_gets_a_temporary_graph_directory(tmp_path: Path) -> None:
     with graph_directory(str(tmp_path / "nowhere")) as directory:
         publish(directory, 1)
         assert tmp_path not in directory.parents

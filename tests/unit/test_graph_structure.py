@@ -1,4 +1,4 @@
-"""The shape of graphs: equal to what other people's code says, on any graph."""
+"""Graph structure: equal to networkx and igraph on any graph."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 def groups(labels: Iterable[int]) -> set[frozenset[int]]:
-    found: dict[int, set[int]] = defaultdict(set)
+    members: dict[int, set[int]] = defaultdict(set)
     for node, label in enumerate(labels):
-        found[label].add(node)
-    return {frozenset(nodes) for nodes in found.values()}
+        members[label].add(node)
+    return {frozenset(nodes) for nodes in members.values()}
 
 
 # -- components --------------------------------------------------------------------------------------------------------
@@ -43,26 +43,27 @@ def groups(labels: Iterable[int]) -> set[frozenset[int]]:
 
 @any_graph
 @given(random_links())
-def test_strong_components_are_those_of_networkx(graph: LinkMatrix) -> None:
+def test_strong_components_equal_networkx(graph: LinkMatrix) -> None:
     expected = {frozenset(each) for each in nx.strongly_connected_components(to_networkx(graph))}
-    found = components(graph)
-    assert groups(found.labels.tolist()) == expected
-    assert found.total == len(expected)
+    result = components(graph)
+    assert groups(result.labels.tolist()) == expected
+    assert result.total == len(expected)
 
 
 def test_groups_are_numbered_by_size_then_by_their_first_member() -> None:
     assert relabel_by_size(np.array([5, 3, 3, 9, 7, 9, 3])).tolist() == [2, 0, 0, 1, 3, 1, 0]
 
 
-def test_the_parts_of_a_bow_tie() -> None:
-    # 0-1-2 the core; 3 leads to it, 4 is led to; 5 a tube from 3 to 4; 6 hangs on 3, 7 leads to 4; 8 and 9 are apart
+def test_bow_tie_names_the_part_of_each_page() -> None:
+    # 0-1-2 are the core; 3 links into it, and it links to 4; 5 is a tube from 3 to 4.
+    # 6 is a tendril from 3, 7 one to 4; 8 and 9 are apart.
     pairs = [(0, 1), (1, 2), (2, 0), (3, 0), (2, 4), (3, 5), (5, 4), (3, 6), (7, 4), (8, 9)]
     graph = links(10, pairs)
-    found = [BOWTIE[part] for part in bow_tie(graph, components(graph).labels)]
-    assert found == ["core", "core", "core", "in", "out", "tube", "tendril", "tendril", "apart", "apart"]
+    parts = [BOWTIE[part] for part in bow_tie(graph, components(graph).labels)]
+    assert parts == ["core", "core", "core", "in", "out", "tube", "tendril", "tendril", "apart", "apart"]
 
 
-def test_nothing_has_no_shape() -> None:
+def test_an_empty_graph_has_no_structure() -> None:
     empty = links(0, [])
     assert components(empty).total == 0
     assert len(bow_tie(empty, components(empty).labels)) == 0
@@ -75,47 +76,47 @@ def test_nothing_has_no_shape() -> None:
 
 @any_graph
 @given(random_links())
-def test_depth_is_the_shortest_way_from_a_seed(graph: LinkMatrix) -> None:
+def test_depth_is_the_shortest_path_from_a_seed(graph: LinkMatrix) -> None:
     seeds = sorted({0, graph.nodes - 1})
     expected = nx.multi_source_dijkstra_path_length(to_networkx(graph), set(seeds), weight=None)
-    found = click_depths(graph, np.array(seeds))
-    assert {node: depth for node, depth in enumerate(found.tolist()) if depth >= 0} == expected
+    depths = click_depths(graph, np.array(seeds))
+    assert {node: depth for node, depth in enumerate(depths.tolist()) if depth >= 0} == expected
 
 
 @any_graph
 @given(random_links())
 def test_harmonic_centrality_is_exact_on_small_graphs(graph: LinkMatrix) -> None:
     expected = nx.harmonic_centrality(to_networkx(graph))
-    found = harmonic_centrality(graph)
-    assert found.method == "exact"
-    assert found.values == pytest.approx([expected[node] for node in range(graph.nodes)])
+    result = harmonic_centrality(graph)
+    assert result.method == "exact"
+    assert result.values == pytest.approx([expected[node] for node in range(graph.nodes)])
 
 
-def test_more_pages_than_fit_into_a_word_are_walked_from_in_turns() -> None:
+def test_harmonic_centrality_walks_from_many_pages_in_batches() -> None:
     ring = links(700, [(node, (node + 1) % 700) for node in range(700)])
     assert harmonic_centrality(ring).values == pytest.approx([sum(1 / d for d in range(1, 700))] * 700)
 
 
-def test_harmonic_centrality_is_estimated_on_big_graphs_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = np.random.default_rng(5)
-    source, target = chance.integers(0, 3_000, 30_000), (3_000 * chance.random(30_000) ** 3).astype(int)
+def test_harmonic_centrality_is_estimated_and_labelled_on_big_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    source, target = rng.integers(0, 3_000, 30_000), (3_000 * rng.random(30_000) ** 3).astype(int)
     graph = links(3_000, np.column_stack([source, target]).tolist())
     exact = harmonic_centrality(graph)
     assert exact.method == "exact"
     monkeypatch.setattr(distances, "EXACT_WORK", 0)
-    found = harmonic_centrality(graph)
-    assert found.method == "estimated from 256 pages"
+    result = harmonic_centrality(graph)
+    assert result.method == "estimated from 256 pages"
     reached = exact.values > 0
-    errors = np.abs(found.values[reached] / exact.values[reached] - 1)
+    errors = np.abs(result.values[reached] / exact.values[reached] - 1)
     assert np.median(errors) < 0.05
-    assert harmonic_centrality(graph).values.tolist() == found.values.tolist(), "the same every time"
+    assert harmonic_centrality(graph).values.tolist() == result.values.tolist(), "the same every time"
 
 
 # -- communities and cores ---------------------------------------------------------------------------------------------
 
 
 def cliques(*sizes: int) -> list[tuple[int, int]]:
-    """Groups in which everybody links to everybody, each joined to the next by one link."""
+    """Return the links of cliques of these sizes, each joined to the next by one link."""
     pairs, first = [], 0
     for size in sizes:
         members = range(first, first + size)
@@ -125,33 +126,33 @@ def cliques(*sizes: int) -> list[tuple[int, int]]:
     return pairs[:-1]
 
 
-def test_groups_that_link_among_themselves_are_communities() -> None:
-    found = UndirectedGraph(links(12, cliques(3, 5, 4))).communities()
-    assert found.labels.tolist() == [2] * 3 + [0] * 5 + [1] * 4
-    assert found.total == 3
-    assert found.modularity > 0.5
+def test_cliques_become_communities() -> None:
+    result = UndirectedGraph(links(12, cliques(3, 5, 4))).communities()
+    assert result.labels.tolist() == [2] * 3 + [0] * 5 + [1] * 4
+    assert result.total == 3
+    assert result.modularity > 0.5
 
 
-def test_communities_are_about_as_good_as_those_of_igraph_and_the_same_every_time() -> None:
-    chance = np.random.default_rng(3)
-    group = chance.integers(0, 20, 2_000)
-    source, target = chance.integers(0, 2_000, 60_000), chance.integers(0, 2_000, 60_000)
-    kept = (group[source] == group[target]) | (chance.random(60_000) < 0.05)
-    graph = links(2_000, np.column_stack([source[kept], target[kept]]).tolist())
-    found = UndirectedGraph(graph).communities()
-    assert UndirectedGraph(graph).communities().labels.tolist() == found.labels.tolist()
+def test_communities_are_deterministic_and_about_as_good_as_igraph() -> None:
+    rng = np.random.default_rng(3)
+    group = rng.integers(0, 20, 2_000)
+    source, target = rng.integers(0, 2_000, 60_000), rng.integers(0, 2_000, 60_000)
+    selected = (group[source] == group[target]) | (rng.random(60_000) < 0.05)
+    graph = links(2_000, np.column_stack([source[selected], target[selected]]).tolist())
+    result = UndirectedGraph(graph).communities()
+    assert UndirectedGraph(graph).communities().labels.tolist() == result.labels.tolist()
     edges = symmetric_edges(graph)
     other = igraph.Graph(n=2_000, edges=list(zip(edges.row.tolist(), edges.col.tolist(), strict=True)))
     weights = edges.data.tolist()
-    random.seed(1)  # igraph asks Python for its random numbers
+    random.seed(1)  # igraph uses the random numbers of Python
     best = other.community_leiden(objective_function="modularity", weights=weights, n_iterations=-1)
-    assert other.modularity(found.labels.tolist(), weights=weights) == pytest.approx(found.modularity, abs=1e-9)
-    assert found.modularity >= 0.98 * other.modularity(best.membership, weights=weights)
+    assert other.modularity(result.labels.tolist(), weights=weights) == pytest.approx(result.modularity, abs=1e-9)
+    assert result.modularity >= 0.98 * other.modularity(best.membership, weights=weights)
 
 
 @any_graph
 @given(random_links())
-def test_cores_are_those_of_networkx(graph: LinkMatrix) -> None:
+def test_cores_equal_networkx(graph: LinkMatrix) -> None:
     expected = nx.core_number(to_networkx(graph).to_undirected())
     assert UndirectedGraph(graph).cores().tolist() == [expected[node] for node in range(graph.nodes)]
 
@@ -159,14 +160,14 @@ def test_cores_are_those_of_networkx(graph: LinkMatrix) -> None:
 # -- related pages -----------------------------------------------------------------------------------------------------
 
 
-def test_pages_linked_together_are_related_and_what_everybody_links_to_is_not() -> None:
-    # 0..3 list the twins 4 and 5; everybody (0..9) links to 10; 11 is listed with 4 once
+def test_pages_linked_together_are_more_related_than_popular_pages() -> None:
+    # 0..3 link to the twins 4 and 5; all of 0..9 link to 10; only 0 links to 11
     pairs = [(page, twin) for page in range(4) for twin in (4, 5)] + [(page, 10) for page in range(10)] + [(0, 11)]
-    found = related_pages(links(12, pairs), 4)
-    assert [one.page for one in found] == [5, 10, 11]
-    assert [one.together for one in found] == [4, 4, 1]
-    assert [one.similarity for one in found] == pytest.approx([1.0, 4 / 40**0.5, 0.5])
+    related = related_pages(links(12, pairs), 4)
+    assert [each.page for each in related] == [5, 10, 11]
+    assert [each.together for each in related] == [4, 4, 1]
+    assert [each.similarity for each in related] == pytest.approx([1.0, 4 / 40**0.5, 0.5])
 
 
-def test_a_page_without_links_is_related_to_nothing() -> None:
+def test_a_page_without_inlinks_has_no_related_pages() -> None:
     assert related_pages(links(2, [(0, 1)]), 0) == []

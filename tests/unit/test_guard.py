@@ -1,4 +1,4 @@
-"""The address guard: only public doors."""
+"""The address guard: it allows public addresses only."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -14,7 +14,7 @@ from gossamer.fetch.guard import parse_networks, refusal
     "address",
     ["8.8.8.8", "93.184.216.34", "172.15.255.255", "172.32.0.0", "100.128.0.0", "2606:4700::1111", "2a00:1450:4001::1"],
 )
-def test_public_addresses_are_let_through(address: str) -> None:
+def test_public_addresses_are_allowed(address: str) -> None:
     assert refusal(address, ()) == ""
 
 
@@ -69,12 +69,12 @@ def test_special_addresses_are_refused_and_named(address: str, words: str) -> No
         ("2001:0:4136:e378:8000:63bf:80ff:fffe", "a Teredo"),
     ],
 )
-def test_private_addresses_inside_ipv6_ones_are_refused(address: str, words: str) -> None:
+def test_private_ipv4_addresses_embedded_in_ipv6_are_refused(address: str, words: str) -> None:
     assert refusal(address, ()) == f"{address} is {words} address"
 
 
 @pytest.mark.parametrize("address", ["::ffff:8.8.8.8", "64:ff9b::808:808"])
-def test_public_ipv4_addresses_are_reached_through_ipv6_ones(address: str) -> None:
+def test_public_ipv4_addresses_embedded_in_ipv6_are_allowed(address: str) -> None:
     assert refusal(address, ()) == ""
 
 
@@ -83,11 +83,11 @@ def test_a_scoped_address_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "2130706433", "0x7f.0.0.1", "127.1", "1.2.3.4.5"])
-def test_what_is_not_an_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     assert refusal(text, ()).endswith("is not an IP address")
 
 
-def test_an_allowed_range_is_let_through_and_nothing_beside_it() -> None:
+def test_only_the_listed_private_ranges_are_allowed() -> None:
     allowed = parse_networks(["10.1.0.0/16", "fd00::/8", "127.0.0.1"])
     assert refusal("10.1.2.3", allowed) == ""
     assert refusal("::ffff:10.1.2.3", allowed) == ""
@@ -97,17 +97,17 @@ def test_an_allowed_range_is_let_through_and_nothing_beside_it() -> None:
     assert refusal("127.0.0.2", allowed) == "127.0.0.2 is a loopback address"
 
 
-def test_a_range_with_host_bits_is_understood() -> None:
+def test_a_range_may_have_host_bits() -> None:
     assert refusal("10.1.2.200", parse_networks(["10.1.2.3/24"])) == ""
 
 
-def test_a_bad_range_is_a_settings_error() -> None:
+def test_an_invalid_range_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match=r"'10\.0\.0\.0/99' is not an address range"):
         parse_networks(["10.0.0.0/99"])
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6))
-def test_nothing_that_python_calls_local_is_let_through(ip: IPv4Address | IPv6Address) -> None:
+def test_no_address_that_python_calls_local_is_allowed(ip: IPv4Address | IPv6Address) -> None:
     if refusal(str(ip), ()) == "":
         inner = ip.ipv4_mapped or ip if isinstance(ip, IPv6Address) else ip
         if isinstance(inner, IPv6Address) and str(inner).startswith("64:ff9b::"):

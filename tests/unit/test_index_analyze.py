@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - words of many scripts
-"""What a word is."""
+"""Text analysis: how text becomes words and terms."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ PROSE = "The page that you are looking for is not here, but it has been moved to
         ("", ""),
     ],
 )
-def test_english_words_and_their_terms(text: str, terms: str) -> None:
+def test_english_text_becomes_terms(text: str, terms: str) -> None:
     assert ENGLISH.terms(text).split() == terms.split()
 
 
-def test_elided_words_of_other_languages_are_two() -> None:
+def test_french_elisions_become_two_words() -> None:
     assert get_analyzer("french").terms("l'homme d’État").split() == ["l", "homm", "d", "etat"]
 
 
-def test_each_language_stems_in_its_way() -> None:
+def test_each_language_has_its_own_stemming() -> None:
     assert get_analyzer("german").terms("Häuser").split() == get_analyzer("german").terms("Haus").split()
     assert get_analyzer("spanish").terms("corriendo") != NONE.terms("corriendo")
     assert NONE.terms("Eggs") == "eggs"
@@ -62,16 +62,16 @@ def test_each_language_stems_in_its_way() -> None:
 
 
 @pytest.mark.parametrize("language", sorted(STEMMERS))
-def test_every_stemmer_is_there(language: str) -> None:
+def test_every_stemmer_exists(language: str) -> None:
     assert get_analyzer(language).terms("example") != ""
 
 
-def test_accents_do_not_matter() -> None:
+def test_terms_ignore_accents() -> None:
     for language in sorted(STEMMERS):
         assert get_analyzer(language).terms("résumés") == get_analyzer(language).terms("resumes")
 
 
-def test_very_long_words_are_cut() -> None:
+def test_very_long_words_are_truncated() -> None:
     assert NONE.terms("x" * 5_000) == "x" * LONGEST_TERM
 
 
@@ -84,7 +84,7 @@ def test_stop_words_stay_and_are_marked() -> None:
     assert not any(token.stop for token in NONE.tokens("the egg"))
 
 
-def test_tokens_say_where_words_stand_in_the_text() -> None:
+def test_tokens_hold_the_position_of_their_word_in_the_text() -> None:
     text = "Straße, don’t! 東京都 e\u0301te\u0301"
     spans = [(text[token.start : token.end], token.term) for token in ENGLISH.tokens(text)]
     assert spans == [
@@ -100,22 +100,22 @@ TEXTS = st.text(st.sampled_from("abzEÉé'’_-. \u0301\u00ad\u200b\u02bc東京�
 
 
 @given(TEXTS, st.sampled_from(["english", "french", "", "cjk"]))
-def test_the_quick_way_finds_the_same_words_as_the_one_with_places(text: str, language: str) -> None:
-    how = get_analyzer(language)
-    shown = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
-    tokens = how.tokens(shown)
-    assert how.terms(text).split() == [token.term for token in tokens]
-    assert all(0 <= token.start < token.end <= len(shown) for token in tokens)
+def test_terms_and_tokens_yield_the_same_words(text: str, language: str) -> None:
+    analyzer = get_analyzer(language)
+    storable = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be stored
+    tokens = analyzer.tokens(storable)
+    assert analyzer.terms(text).split() == [token.term for token in tokens]
+    assert all(0 <= token.start < token.end <= len(storable) for token in tokens)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5))
-def test_a_page_cut_at_once_has_the_words_of_its_runs(texts: list[str]) -> None:
+def test_terms_of_a_whole_page_equal_the_terms_of_its_runs(texts: list[str]) -> None:
     runs = split_terms_by_run(ENGLISH.terms_of_pieces(split_runs(texts)))
     assert [run.split() for run in runs] == [ENGLISH.terms(text).split() for text in texts]
 
 
 @given(st.text())
-def test_terms_hold_no_blanks_and_come_out_the_same_again(text: str) -> None:
+def test_terms_hold_no_blanks_and_have_a_limited_length(text: str) -> None:
     for term in NONE.terms(text).split():
         assert not any(character.isspace() for character in term)
         assert 0 < len(term) <= LONGEST_TERM
@@ -126,7 +126,7 @@ def test_terms_hold_no_blanks_and_come_out_the_same_again(text: str) -> None:
     [("en", "english"), ("EN-us", "english"), ("de_AT", "german"), ("nb", "norwegian"), ("zh-Hant", "cjk"), ("pl", ""),
      ("eng", "english"), (" fr ", "french")],
 )  # fmt: skip
-def test_the_declared_language_counts(declared: str, language: str) -> None:
+def test_the_declared_language_wins(declared: str, language: str) -> None:
     assert detect_language(declared, [GERMAN]) == language
 
 
@@ -142,16 +142,16 @@ def test_the_declared_language_counts(declared: str, language: str) -> None:
         ("", ""),
     ],
 )
-def test_without_a_declared_language_it_is_told_from_the_longest_text(text: str, language: str) -> None:
+def test_an_undeclared_language_is_detected_from_the_longest_text(text: str, language: str) -> None:
     assert detect_language("", ["Menu", text]) == language
     assert detect_language("x-default", [text]) == language
 
 
-def test_every_language_has_an_analysis() -> None:
+def test_every_language_has_an_analyzer() -> None:
     assert set(LANGUAGES.values()) == STEMMERS | {"cjk"}
 
 
-def test_the_codes_of_stop_words_differ() -> None:
+def test_stop_words_have_distinct_codes() -> None:
     codes = {stop_code(word) for word in ENGLISH_STOPS}
     assert len(codes) == len(ENGLISH_STOPS)
     assert min(codes) >= FIRST_STOP_CODE

@@ -1,4 +1,4 @@
-"""Following a store: what comes in, what leaves, what is set aside, and what need not be done again."""
+"""The index builder follows a store: additions, removals, documents set aside, no repeated work."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.index.word_table import WordTable
 from gossamer.store.sqlite import SqliteStore
 from helpers.index.small_index import WEIGHTS, words
-from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, lease_all, leases, start, visit_all
+from helpers.store.crawl_steps import Bond, admit_all, digest, fetched_visit, lease_all, leases, start, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.index.progress import IndexProgress
-    from gossamer.index.protocol import Document
+    from gossamer.index.protocol import Document, IndexProgress
 
 HOME = "http://a.test/"
 
 
-def pages(number: int) -> dict[str, list[Bond | str]]:
-    """A home page and so many others."""
-    others = [f"{HOME}{one}" for one in range(number)]
+def pages(count: int) -> dict[str, list[Bond | str]]:
+    """Return a home page and this many other pages, with their links."""
+    others = [f"{HOME}{number}" for number in range(count)]
     return {HOME: list(others), **{url: [HOME] for url in others}}
 
 
@@ -41,26 +40,26 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> TantivyLocation:
+def location(tmp_path: Path) -> TantivyLocation:
     return TantivyLocation(tmp_path / "index")
 
 
-def catch_up(store: SqliteStore, place: TantivyLocation, *, rebuild: bool = False) -> IndexProgress:
-    return update_index(store, lambda: TantivyWriter(place, rebuild=rebuild))
+def catch_up(store: SqliteStore, location: TantivyLocation, *, rebuild: bool = False) -> IndexProgress:
+    return update_index(store, lambda: TantivyWriter(location, rebuild=rebuild))
 
 
-def held(place: TantivyLocation) -> list[int]:
-    with closing(TantivyReader(place)) as reader:
+def indexed_ids(location: TantivyLocation) -> list[int]:
+    with closing(TantivyReader(location)) as reader:
         return sorted(reader.ids())
 
 
-def killed(place: TantivyLocation) -> None:
-    """Leave what a writer leaves that is killed before its first commit."""
-    writer = TantivyWriter(place)
-    note = place.require_current() / "attempt"
-    left = note.read_bytes()
+def leave_killed_writer(location: TantivyLocation) -> None:
+    """Leave the files of a writer that is killed before its first commit."""
+    writer = TantivyWriter(location)
+    attempt_file = location.require_current() / "attempt"
+    left = attempt_file.read_bytes()
     writer.close()
-    note.write_bytes(left)
+    attempt_file.write_bytes(left)
 
 
 def id_of(store: SqliteStore, url: str) -> int:
@@ -69,55 +68,55 @@ def id_of(store: SqliteStore, url: str) -> int:
     return row.id
 
 
-def test_what_is_stored_comes_in_and_nothing_is_done_twice(store: SqliteStore, place: TantivyLocation) -> None:
+def test_stored_pages_are_indexed_once(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
-    first = catch_up(store, place)
+    first = catch_up(store, location)
     assert (first.put, first.version, first.set_aside) == (21, store.version(), 0)
-    again = catch_up(store, place)
+    again = catch_up(store, location)
     assert (again.put, again.unchanged, again.anchors) == (0, 0, 0)
-    with closing(TantivyReader(place)) as reader:
+    with closing(TantivyReader(location)) as reader:
         assert reader.version == reader.anchors_version == store.version()
 
 
-def test_a_rebuild_makes_the_same(store: SqliteStore, place: TantivyLocation) -> None:
+def test_a_rebuild_yields_the_same_index(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
-    catch_up(store, place)
-    numbers = store.known_word_ids(["bodi", "titl"])
-    before = held(place)
-    assert catch_up(store, place, rebuild=True).put == 21
-    assert held(place) == before
-    assert store.known_word_ids(["bodi", "titl"]) == numbers, "a word keeps its number"
+    catch_up(store, location)
+    word_ids = store.known_word_ids(["bodi", "titl"])
+    before = indexed_ids(location)
+    assert catch_up(store, location, rebuild=True).put == 21
+    assert indexed_ids(location) == before
+    assert store.known_word_ids(["bodi", "titl"]) == word_ids, "words keep their ids"
 
 
-def test_a_forgotten_page_leaves(store: SqliteStore, place: TantivyLocation) -> None:
+def test_a_forgotten_page_leaves_the_index(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
-    catch_up(store, place)
-    number = id_of(store, f"{HOME}1")
+    catch_up(store, location)
+    forgotten = id_of(store, f"{HOME}1")
     store.forget(url_digest=digest(f"{HOME}1"))
-    assert catch_up(store, place).removed >= 1
-    assert number not in held(place)
+    assert catch_up(store, location).removed >= 1
+    assert forgotten not in indexed_ids(location)
 
 
-def test_a_text_that_cannot_be_read_is_set_aside_and_the_rest_goes_on(
-    store: SqliteStore, place: TantivyLocation, tmp_path: Path
+def test_an_unreadable_text_is_set_aside_and_the_rest_is_indexed(
+    store: SqliteStore, location: TantivyLocation, tmp_path: Path
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(5))
     bad = id_of(store, f"{HOME}3")
     with closing(sqlite3.connect(tmp_path / "web" / "web.db")) as database, database:
         database.execute("UPDATE texts SET body = x'00ff' WHERE resource = ?", (bad,))
-    done = catch_up(store, place)
-    assert (done.put, done.set_aside) == (5, 1)
-    assert bad not in held(place)
-    with closing(TantivyReader(place)) as reader:
+    progress = catch_up(store, location)
+    assert (progress.put, progress.set_aside) == (5, 1)
+    assert bad not in indexed_ids(location)
+    with closing(TantivyReader(location)) as reader:
         assert "cannot be decompressed" in reader.set_aside_documents()[bad]
 
 
-class Fragile(TantivyWriter):
-    """A writer that some documents break, when they are put or only at the commit."""
+class FragileWriter(TantivyWriter):
+    """A writer that some documents break, when they are put or at the commit."""
 
     bad: frozenset[int] = frozenset()
     late = False
@@ -136,86 +135,84 @@ class Fragile(TantivyWriter):
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_documents_that_break_the_writer_are_found_and_set_aside(
-    store: SqliteStore, place: TantivyLocation, late: bool
+def test_documents_that_break_the_writer_are_set_aside(
+    store: SqliteStore, location: TantivyLocation, late: bool
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(300))
     bad = frozenset({id_of(store, f"{HOME}7"), id_of(store, f"{HOME}200")})
 
-    def fragile() -> Fragile:
-        writer = Fragile(place)
+    def fragile_writer() -> FragileWriter:
+        writer = FragileWriter(location)
         writer.bad, writer.late = bad, late
         return writer
 
-    update_index(store, fragile)
-    everything = {row.id for row in store.resources() if row.state == "visited"}
-    assert set(held(place)) == everything - bad
-    with closing(TantivyReader(place)) as reader:
+    update_index(store, fragile_writer)
+    visited = {row.id for row in store.resources() if row.state == "visited"}
+    assert set(indexed_ids(location)) == visited - bad
+    with closing(TantivyReader(location)) as reader:
         assert reader.set_aside_documents().keys() == bad
         assert reader.version == store.version()
         assert all("broke" in reason for reason in reader.set_aside_documents().values())
 
 
-def test_a_document_that_kills_every_writer_is_set_aside_in_the_end(store: SqliteStore, place: TantivyLocation) -> None:
+def test_a_document_that_kills_every_writer_is_set_aside(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
     for _ in range(build.MOST_ATTEMPTS):
-        killed(place)
-    done = catch_up(store, place)
-    assert (done.put, done.set_aside) == (3, 1)
-    with closing(TantivyReader(place)) as reader:
+        leave_killed_writer(location)
+    progress = catch_up(store, location)
+    assert (progress.put, progress.set_aside) == (3, 1)
+    with closing(TantivyReader(location)) as reader:
         assert list(reader.set_aside_documents().values()) == [build.KILLED_REASON]
 
 
-def test_one_killed_writer_means_nothing(store: SqliteStore, place: TantivyLocation) -> None:
+def test_one_killed_writer_sets_no_document_aside(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
-    killed(place)
-    assert catch_up(store, place).set_aside == 0
+    leave_killed_writer(location)
+    assert catch_up(store, location).set_aside == 0
 
 
-def test_new_anchor_texts_of_a_thousand_pages_arrive_without_putting_a_document_again(
-    store: SqliteStore, place: TantivyLocation
-) -> None:
+def test_new_anchor_texts_do_not_index_their_documents_again(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(1_000), urls=2_000)
-    catch_up(store, place)
-    documents = place.commit_state()[1]
+    catch_up(store, location)
+    documents = location.commit_state()[1]
     store.requeue(time.time())
-    found = leases(lease_all(store, crawler, urls=1))
-    calls = [Bond(f"{HOME}{one}", anchor=f"calling {one} zebra") for one in range(1_000)]
-    # The page itself says the same; only what it calls the others is new.
-    store.submit(crawler, [fetched(found[HOME], *calls, body=f"the body of {HOME}")], admit_all, now=time.time())
-    done = catch_up(store, place)
-    assert done.put == 0
-    assert done.anchors >= 1_000
-    with closing(TantivyReader(place)) as reader:
+    by_url = leases(lease_all(store, crawler, urls=1))
+    bonds = [Bond(f"{HOME}{number}", anchor=f"calling {number} zebra") for number in range(1_000)]
+    # The text of the page is the same; only its anchor texts are new.
+    store.submit(crawler, [fetched_visit(by_url[HOME], *bonds, body=f"the body of {HOME}")], admit_all, now=time.time())
+    progress = catch_up(store, location)
+    assert progress.put == 0
+    assert progress.anchors >= 1_000
+    with closing(TantivyReader(location)) as reader:
         assert len(reader.best_by_anchor(words("zebra"), 2_000)) == 1_000
         assert reader.best_by_anchor(words("77"), 10) == [id_of(store, f"{HOME}77")]
         assert reader.match(words("zebra"), WEIGHTS, limit=5).total == 0
-    assert documents != place.commit_state()[1], "only the version in it is new"
+    assert documents != location.commit_state()[1], "only its version is new"
 
 
-def test_lost_anchor_texts_are_lost(store: SqliteStore, place: TantivyLocation) -> None:
+def test_removed_anchor_texts_leave_the_index(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     target = f"{HOME}0"
     visit_all(store, crawler, {HOME: [Bond(target, anchor="zebra")], target: []})
-    catch_up(store, place)
+    catch_up(store, location)
     store.requeue(time.time())
-    found = leases(lease_all(store, crawler, urls=9))
-    store.submit(crawler, [fetched(found[HOME], body="changed")], admit_all, now=time.time())
-    catch_up(store, place)
-    with closing(TantivyReader(place)) as reader:
+    by_url = leases(lease_all(store, crawler, urls=9))
+    store.submit(crawler, [fetched_visit(by_url[HOME], body="changed")], admit_all, now=time.time())
+    catch_up(store, location)
+    with closing(TantivyReader(location)) as reader:
         assert reader.best_by_anchor(words("zebra"), 10) == []
 
 
-def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: TantivyLocation) -> None:
+def test_a_word_entry_holds_forms_positions_and_fields(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
-    found = leases(lease_all(store, crawler, urls=9))
-    store.submit(crawler, [fetched(found[HOME], body="Boil two eggs, or an EGG.")], admit_all, now=time.time())
-    catch_up(store, place)
-    with closing(TantivyReader(place)) as reader:
+    by_url = leases(lease_all(store, crawler, urls=9))
+    store.submit(crawler, [fetched_visit(by_url[HOME], body="Boil two eggs, or an EGG.")], admit_all, now=time.time())
+    catch_up(store, location)
+    with closing(TantivyReader(location)) as reader:
         entry = WordTable(store, reader).entry("Egg")
         assert (entry.word, entry.df, sorted(entry.forms)) == ("egg", 1, ["egg", "eggs"])
         assert entry.documents[0].url == HOME
@@ -223,75 +220,75 @@ def test_words_seen_are_told_with_their_forms(store: SqliteStore, place: Tantivy
         assert entry.documents[0].fields == ["text", "text"]
 
 
-def test_words_that_make_room_for_others_are_told_and_counted_all_the_same(
-    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+def test_words_evicted_from_the_cache_are_still_counted(
+    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told() -> list[tuple[str, int]]:
-        with closing(TantivyReader(place)) as reader:
+    def word_counts() -> list[tuple[str, int]]:
+        with closing(TantivyReader(location)) as reader:
             return reader.words_like("", shortest=1, longest=99)
 
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
-    catch_up(store, place)
-    at_once = told()
-    assert ("body", 21) in at_once
+    catch_up(store, location)
+    expected = word_counts()
+    assert ("body", 21) in expected
     monkeypatch.setattr(documents, "MOST_CACHED_WORDS", 8)
     monkeypatch.setattr(build, "BATCH_SIZE", 2)
-    catch_up(store, place, rebuild=True)
-    assert told() == at_once
+    catch_up(store, location, rebuild=True)
+    assert word_counts() == expected
 
 
-def test_a_builder_commits_on_a_rhythm_while_it_follows(
-    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+def test_a_builder_commits_at_intervals(
+    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(10))
-    builder = IndexBuilder(store, lambda: TantivyWriter(place))
+    builder = IndexBuilder(store, lambda: TantivyWriter(location))
     assert builder.step()
-    with closing(TantivyReader(place)) as reader:
+    with closing(TantivyReader(location)) as reader:
         assert reader.count() == 0, "not yet"
     monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + build.COMMIT_SECONDS)
     assert builder.step()
-    with closing(TantivyReader(place)) as reader:
+    with closing(TantivyReader(location)) as reader:
         assert reader.count() == 11
     builder.close()
 
 
-def test_what_a_builder_forgets_at_rest_is_committed_and_counted(
-    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+def test_an_idle_builder_commits_its_word_counts(
+    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told() -> list[tuple[str, int]]:
-        with closing(TantivyReader(place)) as reader:
+    def word_counts() -> list[tuple[str, int]]:
+        with closing(TantivyReader(location)) as reader:
             return reader.words_like("", shortest=1, longest=99)
 
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
-    catch_up(store, place)
-    at_once = told()
+    catch_up(store, location)
+    expected = word_counts()
     monkeypatch.setattr(build, "BATCH_SIZE", 7)
-    with closing(IndexBuilder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
+    with closing(IndexBuilder(store, lambda: TantivyWriter(location, rebuild=True))) as builder:
         while not builder.step():
             builder.go_idle()
         builder.go_idle()
         builder.complete()
-    assert told() == at_once
-    assert held(place) == list(range(1, 22))
+    assert word_counts() == expected
+    assert indexed_ids(location) == list(range(1, 22))
 
 
-def test_counts_are_not_lost_when_a_builder_rests_before_it_is_up_to_date(
-    store: SqliteStore, place: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+def test_word_counts_survive_going_idle_before_catching_up(
+    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told() -> list[tuple[str, int]]:
-        with closing(TantivyReader(place)) as reader:
+    def word_counts() -> list[tuple[str, int]]:
+        with closing(TantivyReader(location)) as reader:
             return reader.words_like("", shortest=1, longest=99)
 
     visit_all(store, start(store, HOME), pages(20))
-    catch_up(store, place)
-    at_once = told()
+    catch_up(store, location)
+    expected = word_counts()
     monkeypatch.setattr(build, "BATCH_SIZE", 5)
-    monkeypatch.setattr(build, "COMMIT_SECONDS", 0.0)  # words are not new any more when they come again
+    monkeypatch.setattr(build, "COMMIT_SECONDS", 0.0)  # each step commits, so repeated words are not new
     monkeypatch.setattr(build, "COMMIT_SHARE", float("inf"))
-    with closing(IndexBuilder(store, lambda: TantivyWriter(place, rebuild=True))) as builder:
+    with closing(IndexBuilder(store, lambda: TantivyWriter(location, rebuild=True))) as builder:
         builder.step()
         builder.step()
         monkeypatch.setattr(build, "COMMIT_SECONDS", 60.0)
@@ -300,29 +297,29 @@ def test_counts_are_not_lost_when_a_builder_rests_before_it_is_up_to_date(
         builder.go_idle()
         builder.catch_up()
         builder.complete()
-    assert told() == at_once
+    assert word_counts() == expected
 
 
-def test_text_without_blanks_is_not_remembered_but_its_words_are(store: SqliteStore, place: TantivyLocation) -> None:
+def test_text_without_blanks_is_indexed_by_character_pairs(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
-    found = leases(lease_all(store, crawler, urls=9))
-    store.submit(crawler, [fetched(found[HOME], body="東京都の天気、" * 20)], admit_all, now=time.time())
-    catch_up(store, place)
-    with closing(TantivyReader(place)) as reader:
+    by_url = leases(lease_all(store, crawler, urls=9))
+    store.submit(crawler, [fetched_visit(by_url[HOME], body="東京都の天気、" * 20)], admit_all, now=time.time())
+    catch_up(store, location)
+    with closing(TantivyReader(location)) as reader:
         assert reader.forms("東京") == ["東京"]
         assert reader.postings("天気", by_frequency=True, offset=0, limit=1)[0].frequency == 20
         entry = WordTable(store, reader).entry("京都")
         assert entry.documents[0].tf == 20
 
 
-def test_an_index_of_another_web_that_was_here_before_is_not_gone_on_with(
-    store: SqliteStore, place: TantivyLocation, tmp_path: Path
+def test_an_index_of_another_web_is_refused_without_rebuild(
+    store: SqliteStore, location: TantivyLocation, tmp_path: Path
 ) -> None:
     visit_all(store, start(store, HOME), pages(3), urls=1)
-    catch_up(store, place)
+    catch_up(store, location)
     with closing(SqliteStore.open(tmp_path / "new", create=True)) as new:
         visit_all(new, start(new, HOME), pages(0))
         with pytest.raises(IndexFault, match="--rebuild"):
-            catch_up(new, place)
-        catch_up(new, place, rebuild=True)
-        assert held(place) == [1]
+            catch_up(new, location)
+        catch_up(new, location, rebuild=True)
+        assert indexed_ids(location) == [1]

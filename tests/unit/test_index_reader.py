@@ -1,4 +1,4 @@
-"""An index where nothing can be written."""
+"""Reading an index that cannot be written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.model import Field
-from helpers.index.small_index import fill, standing
+from helpers.index.small_index import fill, indexable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_an_index_that_cannot_be_written_is_read_though_tantivy_locks_what_it_was_shown_while_that_is_removed(
+def test_a_read_only_index_is_read_although_tantivy_locks_the_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = TantivyLocation(tmp_path / "index")
-    with closing(TantivyWriter(place)) as writer:
-        fill(writer, standing(1, [(Field.TEXT, "amber")]), standing(2, [(Field.TEXT, "basin")]))
+    """Tantivy may create its lock file while the reader removes the temporary folder."""
+    location = TantivyLocation(tmp_path / "index")
+    with closing(TantivyWriter(location)) as writer:
+        fill(writer, indexable(1, [(Field.TEXT, "amber")]), indexable(2, [(Field.TEXT, "basin")]))
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -38,7 +39,7 @@ def test_an_index_that_cannot_be_written_is_read_though_tantivy_locks_what_it_wa
         remove(path, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "rmdir", lock_first)
-    with closing(TantivyReader(place)) as reader:
+    with closing(TantivyReader(location)) as reader:
         assert sorted(reader.ids()) == [1, 2]
     assert len(locked) == 2  # pages, anchors
     assert not list(temporary.iterdir())

@@ -1,4 +1,4 @@
-"""The displays of a crawl: plain lines, and frames on a terminal."""
+"""The displays of a crawl: plain lines and terminal frames."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gossamer.cli.live import LiveDisplay, PlainDisplay, frame, plain_line
 from gossamer.cli.output import cell_width
-from gossamer.crawl.progress import CrawlProgress
+from gossamer.crawl.statistics import CrawlProgress
 
 PROGRESS = CrawlProgress(
     name="Naiad", state="running", note="", seconds=83.0, pages=12_345, failed=12, refused=3, bytes=251_000_000,
@@ -21,42 +21,42 @@ PROGRESS = CrawlProgress(
 )  # fmt: skip
 
 
-def later(seconds: float, **changes: object) -> CrawlProgress:
+def progress_at(seconds: float, **changes: object) -> CrawlProgress:
     return msgspec.structs.replace(PROGRESS, seconds=seconds, **changes)
 
 
-def test_a_line_tells_the_whole_state() -> None:
+def test_a_plain_line_shows_the_whole_state() -> None:
     assert plain_line(PROGRESS) == (
         "Naiad: 1 min 23 s: 12,345 pages (82.3/s), 251 MB (1.2 MB/s), 33,321 queued of 45,678 known, "
         "12 failed, 3 refused, limit: politeness, about 6 min 45 s left"
     )
 
 
-def test_plain_lines_come_at_once_and_then_now_and_then() -> None:
+def test_plain_lines_come_at_once_and_then_every_five_seconds() -> None:
     out = io.StringIO()
     display = PlainDisplay(out)
     for tenth in range(121):
-        display.update(later(tenth / 10))
+        display.update(progress_at(tenth / 10))
     assert [line.split(": ")[1] for line in out.getvalue().splitlines()] == ["0 ms", "5.0 s", "10 s"]
 
 
-def test_a_long_crawl_writes_a_line_a_minute() -> None:
+def test_a_long_crawl_prints_one_line_per_minute() -> None:
     out = io.StringIO()
     display = PlainDisplay(out)
     for second in range(86_400, 90_000):
-        display.update(later(second))
+        display.update(progress_at(second))
     assert len(out.getvalue().splitlines()) == 60
 
 
-def test_why_a_crawl_pauses_is_told_once_and_at_once() -> None:
+def test_the_reason_for_a_pause_is_printed_once_and_at_once() -> None:
     out = io.StringIO()
     display = PlainDisplay(out, lines=False)
     for second in range(5):
-        display.update(later(second, state="paused", note="disk nearly full"))
+        display.update(progress_at(second, state="paused", note="disk nearly full"))
     assert out.getvalue() == "Naiad: paused: disk nearly full\n"
 
 
-def test_a_quiet_display_shows_messages_only() -> None:
+def test_a_quiet_display_shows_only_messages() -> None:
     out = io.StringIO()
     display = PlainDisplay(out, lines=False)
     display.update(PROGRESS)
@@ -66,14 +66,14 @@ def test_a_quiet_display_shows_messages_only() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_frame_fits_its_terminal(width: int) -> None:
-    text = frame(later(83, note="a reason that goes on " * 8, state="paused"), width).plain
+    text = frame(progress_at(83, note="a reason that goes on " * 8, state="paused"), width).plain
     assert max(cell_width(line) for line in text.splitlines()) <= max(width, 60)
     assert "\x1b" not in text
 
 
-def test_a_frame_tells_what_a_person_wants_to_know() -> None:
+def test_a_frame_shows_state_rates_queue_failures_and_limits() -> None:
     text = frame(PROGRESS, 100).plain
-    for told in (
+    for expected in (
         "Naiad is running",
         "82.3/s",
         "1.2 MB/s",
@@ -82,20 +82,20 @@ def test_a_frame_tells_what_a_person_wants_to_know() -> None:
         "politeness",
         "Retry-After",
     ):
-        assert told in text
+        assert expected in text
     assert "! not found: https://example.org/missing" in text
 
 
-def test_a_frame_tells_how_many_more_hosts_wait() -> None:
+def test_a_frame_counts_the_waiting_hosts_that_it_does_not_list() -> None:
     waiting = tuple((f"host{number}.example", 9.0 - number, "politeness") for number in range(5))
-    text = frame(later(83, waiting=waiting), 100).plain
+    text = frame(progress_at(83, waiting=waiting), 100).plain
     assert "host2.example" in text
     assert "host3.example" not in text
     assert "and 2 more" in text
-    assert "more" not in frame(later(83, waiting=waiting[:3]), 100).plain
+    assert "more" not in frame(progress_at(83, waiting=waiting[:3]), 100).plain
 
 
-def test_frames_are_drawn_four_times_a_second_at_most_and_leave_nothing_behind() -> None:
+def test_frames_are_drawn_at_most_four_times_a_second_and_erased_at_the_end() -> None:
     out = io.StringIO()
     display = LiveDisplay(Console(file=out, force_terminal=True, width=80))
     for _ in range(50):
@@ -104,4 +104,4 @@ def test_frames_are_drawn_four_times_a_second_at_most_and_leave_nothing_behind()
     display.message("Stopping \x1b[2J now")
     display.close()
     assert "Stopping \\x1b[2J now" in out.getvalue()
-    assert out.getvalue().rstrip().endswith("\x1b[2K")  # the last thing done is to erase
+    assert out.getvalue().rstrip().endswith("\x1b[2K")  # closing erases the frame

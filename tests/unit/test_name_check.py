@@ -74,7 +74,7 @@ def test_a_package_with_seventeen_modules_fails(names: Any, tmp_path: Path) -> N
     root = write(tmp_path, {**files, "store/__init__.py": ""})
     assert names.violations(root) == []
     write(tmp_path, {"store/m16.py": ""})
-    assert names.violations(root) == ["The package gossamer/store has 17 modules, 16 may be."]
+    assert names.violations(root) == ["The package gossamer/store has 17 modules, at most 16 are allowed."]
 
 
 def test_packages_with_one_module_per_item_may_be_larger(names: Any, tmp_path: Path) -> None:

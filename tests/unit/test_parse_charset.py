@@ -1,4 +1,4 @@
-"""Which characters the bytes stand for."""
+"""Charset detection and conversion to UTF-8."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ RUSSIAN = "Привет, мир! Это обычный русский текст
         ("x-user-defined", "cp1252"),
     ],
 )
-def test_labels_mean_what_browsers_take_them_to_mean(label: str, codec: str) -> None:
+def test_charset_labels_mean_the_same_as_in_browsers(label: str, codec: str) -> None:
     charset = charset_by_label(label)
     assert charset is not None
     assert charset.codec == codec
 
 
 @pytest.mark.parametrize("label", ["", "klingon", "utf-7", "base64", "rot13", "idna", "replacement", "undefined"])
-def test_labels_of_nothing_readable_are_unknown(label: str) -> None:
+def test_unreadable_charset_labels_are_unknown(label: str) -> None:
     assert charset_by_label(label) is None
 
 
@@ -50,7 +50,7 @@ def test_every_encoding_in_the_table_exists() -> None:
 
 
 @given(st.text(max_size=30), st.binary(max_size=300))
-def test_no_label_and_no_bytes_raise(label: str, body: bytes) -> None:
+def test_no_label_and_no_body_raises(label: str, body: bytes) -> None:
     utf8, _ = convert_to_utf8(body, f"text/html; charset={label}")
     assert isinstance(utf8.decode("utf-8", "replace"), str)
 
@@ -84,7 +84,7 @@ def test_the_header_beats_the_document() -> None:
     ],
 )
 def test_a_document_may_declare_its_encoding(declaration: str) -> None:
-    short = "Щ"  # too little to guess from
+    short = "Щ"  # too short for detection
     utf8, name = convert_to_utf8((declaration + short).encode("cp1251"), "text/html")
     assert (utf8.decode(), name) == (declaration + short, "windows-1251")
 
@@ -98,7 +98,7 @@ def test_a_document_may_declare_its_encoding(declaration: str) -> None:
         " " * 1024 + '<meta charset="koi8-r">',
     ],
 )
-def test_what_only_looks_like_a_declaration_is_none(declaration: str) -> None:
+def test_lookalike_charset_declarations_are_ignored(declaration: str) -> None:
     assert convert_to_utf8((declaration + "é").encode(), "text/html")[1] == "utf-8"
 
 
@@ -111,12 +111,12 @@ def test_an_unknown_label_in_the_header_is_ignored() -> None:
     assert convert_to_utf8("é".encode(), "text/html; charset=klingon") == ("é".encode(), "utf-8")
 
 
-def test_valid_utf_8_is_not_guessed_at() -> None:
-    body = "Ã©tÃ©".encode()  # what mojibake looks like, yet valid
+def test_valid_utf_8_needs_no_detection() -> None:
+    body = "Ã©tÃ©".encode()  # looks like mojibake, yet is valid
     assert convert_to_utf8(body, "") == (body, "utf-8")
 
 
-def test_a_character_cut_off_at_the_end_leaves_utf_8_valid() -> None:
+def test_a_character_cut_off_at_the_end_still_counts_as_utf_8() -> None:
     assert convert_to_utf8("größer".encode()[:4], "")[1] == "utf-8"
 
 
@@ -130,6 +130,6 @@ def test_undeclared_encodings_are_detected(codec: str) -> None:
 
 
 def test_international_text_is_kept_exactly() -> None:
-    text = "e\u0301 é ﬁ Å Å \u3000 ｶﾞ 한글 \u202eabc \xad"  # decomposed, ligature, look-alikes, wide blank: as written
+    text = "e\u0301 é ﬁ Å Å \u3000 ｶﾞ 한글 \u202eabc \xad"  # decomposed, ligature, look-alikes, wide space
     parsed = page(f"<title>{text}</title><p>{text}".encode())
     assert (parsed.title, runs(parsed)[-1][1]) == (text, text)

@@ -1,4 +1,4 @@
-"""Links of HTML pages and headers: where they are found, what is known of them, how they are counted."""
+"""Links of HTML pages and headers: their sources, attributes and counts."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_the_anchor_is_the_text_of_the_link(html: str, anchor: str) -> None:
     assert (HERE + "x", anchor) in links(html)
 
 
-def test_an_anchor_is_capped_at_a_character() -> None:
+def test_a_long_anchor_is_cut_to_500_characters() -> None:
     assert links(f"<a href=x>{'é' * 600}</a>") == [(HERE + "x", "é" * 500)]
 
 
-def test_links_come_in_the_order_they_stand_in() -> None:
+def test_links_come_in_document_order() -> None:
     assert links("<a href=1>a<img src=2><object><a href=3>b</a></object></a><a href=4>c</a>") == [
         (HERE + "1", "ab"),
         (HERE + "2", ""),
@@ -62,19 +62,19 @@ def test_links_come_in_the_order_they_stand_in() -> None:
     ]
 
 
-def test_a_bond_stands_where_it_occurs_first_even_if_that_is_around_the_others() -> None:
+def test_a_bond_keeps_the_position_of_its_first_occurrence() -> None:
     assert links("<a href=1><img src=2><object><a href=1>b</a></object></a>") == [(HERE + "1", "b"), (HERE + "2", "")]
 
 
-def test_links_that_are_counted_in_batches_are_counted_as_one_page() -> None:
+def test_link_counts_do_not_depend_on_batches() -> None:
     numbers = range(LINK_BATCH + 10)
-    found = rows(page("".join(f"<a href={number}>x <b>y</b></a><img src={number}>" for number in numbers) * 2))
+    link_rows = rows(page("".join(f"<a href={number}>x <b>y</b></a><img src={number}>" for number in numbers) * 2))
     hrefs = [HERE + str(number) for number in numbers for _ in ("anchor", "image")]
-    assert [(row.url, row.weight) for row in found] == [(href, 2) for href in hrefs]
-    assert {(row.kind, row.anchor) for row in found} == {(Kind.HYPERLINK, "x y"), (Kind.IMAGE, "")}
+    assert [(row.url, row.weight) for row in link_rows] == [(href, 2) for href in hrefs]
+    assert {(row.kind, row.anchor) for row in link_rows} == {(Kind.HYPERLINK, "x y"), (Kind.IMAGE, "")}
 
 
-# Places
+# Sources of links
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_links_that_are_counted_in_batches_are_counted_as_one_page() -> None:
         ("<table background=x></table>", Kind.OTHER),
     ],
 )
-def test_links_are_found_in_every_place(html: str, kind: Kind) -> None:
+def test_every_linking_element_gives_its_link(html: str, kind: Kind) -> None:
     assert [(row.url, row.kind) for row in rows(page(html))] == [(HERE + "x", kind)]
 
 
@@ -135,7 +135,7 @@ def test_links_are_found_in_every_place(html: str, kind: Kind) -> None:
         "<a href='http://[bad'>",
     ],
 )
-def test_what_is_no_link_gives_none(html: str) -> None:
+def test_markup_without_a_crawlable_target_gives_no_link(html: str) -> None:
     assert links(html) == []
 
 
@@ -144,19 +144,19 @@ def test_links_to_the_page_itself_are_links(href: str) -> None:
     assert links(f'<a href="{href}">self</a>') == [(URL, "self")]
 
 
-def test_a_link_header_is_relative_to_the_page_and_not_to_its_base() -> None:
-    found = page("<base href=/other/>", link='<next.html>; rel="next"; title="On", </c>; rel=canonical')
-    assert [(row.url, row.anchor, row.kind, row.position) for row in rows(found)] == [
+def test_a_link_header_resolves_against_the_page_and_not_its_base() -> None:
+    parsed = page("<base href=/other/>", link='<next.html>; rel="next"; title="On", </c>; rel=canonical')
+    assert [(row.url, row.anchor, row.kind, row.position) for row in rows(parsed)] == [
         ("http://example.org/other/", "", Kind.RELATED, Position.HEAD),
         (HERE + "next.html", "On", Kind.RELATED, Position.HEAD),
         ("http://example.org/c", "", Kind.CANONICAL, Position.HEAD),
     ]
-    assert found.canonical == "http://example.org/c"
+    assert parsed.canonical == "http://example.org/c"
 
 
-def test_a_canonical_that_page_and_header_both_name_is_one() -> None:
-    found = rows(page("<link rel=canonical href=/c>", link="</c>; rel=canonical"))
-    assert [(row.url, row.kind, row.weight) for row in found] == [("http://example.org/c", Kind.CANONICAL, 1)]
+def test_a_canonical_named_by_page_and_header_counts_once() -> None:
+    link_rows = rows(page("<link rel=canonical href=/c>", link="</c>; rel=canonical"))
+    assert [(row.url, row.kind, row.weight) for row in link_rows] == [("http://example.org/c", Kind.CANONICAL, 1)]
 
 
 def test_a_refresh_header_is_a_link() -> None:
@@ -187,12 +187,12 @@ def test_only_the_first_base_counts() -> None:
     assert hyperlinks(html) == [("http://example.org/a/x", "y")]
 
 
-def test_a_base_holds_for_links_before_it() -> None:
+def test_a_base_applies_to_links_before_it() -> None:
     html = "<link rel=next href=n><body><a href=x>y</a><base href=sub/>"
     assert links(html) == [(HERE + "sub/n", ""), (HERE + "sub/x", "y"), (HERE + "sub/", "")]
 
 
-def test_a_base_names_a_document_itself() -> None:
+def test_a_base_is_a_related_link_itself() -> None:
     (row,) = rows(page("<base href=/top/>"))
     assert (row.url, row.kind, row.rel, row.position) == (
         "http://example.org/top/",
@@ -209,7 +209,7 @@ def test_a_base_names_a_document_itself() -> None:
     ("rel", "follow"),
     [("nofollow", False), ("External NOFOLLOW", False), ("ugc", True), ("nofollower", True), ("", True)],
 )
-def test_only_nofollow_forbids_to_follow(rel: str, follow: bool) -> None:
+def test_only_nofollow_forbids_following(rel: str, follow: bool) -> None:
     (row,) = rows(page(f"<a href=x rel='{rel}'>y</a>"))
     assert (row.follow, row.rel) == (follow, rel.lower())
 
@@ -217,10 +217,10 @@ def test_only_nofollow_forbids_to_follow(rel: str, follow: bool) -> None:
 @pytest.mark.parametrize(
     ("html", "robots"), [("<meta name=ROBOTS content='Index, NoFollow'>", ""), ("", "nofollow"), ("", "gossamer: none")]
 )
-def test_a_page_may_forbid_to_follow_all_its_links(html: str, robots: str) -> None:
-    found = page(f"<a href=x>y</a><a href=x rel=nofollow>y</a>{html}", robots=robots)
-    assert found.nofollow
-    assert [(row.follow, row.weight) for row in rows(found)] == [(False, 2)]
+def test_a_page_can_forbid_following_all_its_links(html: str, robots: str) -> None:
+    parsed = page(f"<a href=x>y</a><a href=x rel=nofollow>y</a>{html}", robots=robots)
+    assert parsed.nofollow
+    assert [(row.follow, row.weight) for row in rows(parsed)] == [(False, 2)]
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ def test_a_page_may_forbid_to_follow_all_its_links(html: str, robots: str) -> No
         ("<head><link rel=next href=x></head>", Position.HEAD),
     ],
 )
-def test_the_position_is_that_of_the_nearest_landmark(html: str, position: Position) -> None:
+def test_a_link_takes_the_position_of_its_nearest_landmark(html: str, position: Position) -> None:
     assert [row.position for row in rows(page(html))] == [position]
 
 
 # Bonds
 
 
-def test_the_same_bond_is_counted() -> None:
+def test_repeated_bonds_are_counted() -> None:
     html = (
         "<nav><a href=x rel=a>y</a></nav><a href=x rel=b>y</a><a href='x#part'>y</a>"
         "<a href=x>z</a><a href=x rel=nofollow>y</a>"
@@ -260,23 +260,23 @@ def test_the_same_bond_is_counted() -> None:
     ]
 
 
-def test_links_beyond_the_most_are_left_out_and_counted() -> None:
+def test_links_beyond_the_limit_are_left_out_and_counted() -> None:
     html = "".join(f"<a href={number}>x</a>" for number in range(10)) + "<a href=0>x</a>"
-    found = parse_page(job(html), ParseOptions(max_links=4))
-    assert [(row.url[-1], row.weight) for row in rows(found)] == [("0", 2), ("1", 1), ("2", 1), ("3", 1)]
-    assert found.reason == "6 more links left out"
+    parsed = parse_page(job(html), ParseOptions(max_links=4))
+    assert [(row.url[-1], row.weight) for row in rows(parsed)] == [("0", 2), ("1", 1), ("2", 1), ("3", 1)]
+    assert parsed.reason == "6 more links left out"
 
 
-def test_without_links_to_keep_each_target_comes_once_and_as_the_strongest() -> None:
+def test_without_kept_links_each_target_comes_once_as_its_strongest_link() -> None:
     html = "<img src=x><a href=x rel=nofollow>a</a><a href=x>b</a><nav><a href=y>c</a></nav><a href=y>d</a>"
-    found = parse_page(job(html), ParseOptions(keep_links=False))
-    assert [(row.url[-1], row.kind, row.follow, row.anchor, row.weight) for row in rows(found)] == [
+    parsed = parse_page(job(html), ParseOptions(keep_links=False))
+    assert [(row.url[-1], row.kind, row.follow, row.anchor, row.weight) for row in rows(parsed)] == [
         ("x", Kind.HYPERLINK, True, "", 3),
         ("y", Kind.HYPERLINK, True, "", 2),
     ]
 
 
-def test_digests_are_those_of_the_urls() -> None:
+def test_link_digests_match_their_urls() -> None:
     columns = page("<a href=x>1</a><a href='http://other.example/'>2</a>").links
     assert columns.digests == [url_digest(url) for url in columns.urls]
 
@@ -285,29 +285,29 @@ def test_a_url_of_a_megabyte_is_left_out_and_counted() -> None:
     assert page(f"<a href=/{'x' * (1 << 20)}>y</a>").reason == "1 more link left out"
 
 
-def test_a_long_base_does_not_multiply() -> None:
+def test_a_long_base_cannot_inflate_the_links() -> None:
     html = f"<base href=/{'x' * 60_000}/>" + "".join(f"<a href={number}>" for number in range(5000))
-    found = page(html)
-    assert sum(map(len, found.links.urls)) < 17 << 20
-    assert found.reason.endswith("more links left out")
+    parsed = page(html)
+    assert sum(map(len, parsed.links.urls)) < 17 << 20
+    assert parsed.reason.endswith("more links left out")
 
 
 SEGMENT = st.text("abcXYZ019._-~%:;?#@ \t\\é", max_size=6)
 
 
 @given(st.lists(SEGMENT | st.sampled_from(["..", "."]), max_size=6).map("/".join))
-def test_the_short_way_to_resolve_an_href_leads_where_the_parser_of_urls_does(href: str) -> None:
+def test_fast_href_resolution_agrees_with_the_url_parser(href: str) -> None:
     for base in (URL, "https://example.org/", "http://example.org:81/a/b/c/d?q=/x/y", "http://example.org/a//b/"):
         assert LinkCollector(base, 10).resolve_href(href) == canonicalize(href, base)
 
 
 @pytest.mark.parametrize("hrefs", [("x ", "x #part"), ("x #part", "x "), ("x", "x #part", "x#part", "x ")])
-def test_a_blank_before_a_fragment_belongs_to_the_url_and_one_at_the_end_does_not(hrefs: tuple[str, ...]) -> None:
-    bonds = LinkCollector(URL, 10)
-    assert [bonds.resolve_href(href) for href in hrefs * 2] == [canonicalize(href, URL) for href in hrefs * 2]
+def test_a_space_before_a_fragment_is_kept_and_a_trailing_space_is_not(hrefs: tuple[str, ...]) -> None:
+    collector = LinkCollector(URL, 10)
+    assert [collector.resolve_href(href) for href in hrefs * 2] == [canonicalize(href, URL) for href in hrefs * 2]
 
 
-# Small languages
+# Attribute and header syntax
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_a_blank_before_a_fragment_belongs_to_the_url_and_one_at_the_end_does_no
         (",,,", []),
     ],
 )
-def test_srcset(value: str, urls: list[str]) -> None:
+def test_srcset_urls_are_parsed(value: str, urls: list[str]) -> None:
     assert list(srcset_urls(value)) == urls
 
 
@@ -344,12 +344,12 @@ def test_srcset(value: str, urls: list[str]) -> None:
         ("", None),
     ],
 )
-def test_refresh(value: str, target: str | None) -> None:
+def test_refresh_targets_are_parsed(value: str, target: str | None) -> None:
     assert refresh_target(value) == target
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected"),
     [
         (
             '<a>; rel="Next  x"; title="a, \\"b\\"; c", <b>;rel=prev',
@@ -362,11 +362,11 @@ def test_refresh(value: str, target: str | None) -> None:
         ("", []),
     ],
 )
-def test_link_headers(value: str, found: list[tuple[str, str, str]]) -> None:
-    assert list(parse_link_header(value)) == found
+def test_link_headers_are_parsed(value: str, expected: list[tuple[str, str, str]]) -> None:
+    assert list(parse_link_header(value)) == expected
 
 
-def test_of_several_rels_the_one_that_tells_most_counts() -> None:
+def test_the_most_specific_rel_decides_the_kind() -> None:
     assert rel_kind("nofollow alternate") is Kind.ALTERNATE
     assert rel_kind("icon next") is Kind.RELATED
     assert rel_kind("dns-prefetch preconnect") is None

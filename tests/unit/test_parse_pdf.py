@@ -15,7 +15,7 @@ TEXT = int(Field.TEXT)
 
 
 def document(*texts: str, title: str = "", uri: str = "", extra: str = "") -> bytes:
-    """A PDF with a page for each text; a link over the text of the first."""
+    """Return a PDF with one page per text; `uri` adds a link over the text of the first page."""
     pages = [3 + 2 * number for number in range(len(texts))]
     objects = {
         1: f"<< /Type /Catalog /Pages 2 0 R /Lang (de-DE) {extra} >>",
@@ -44,33 +44,33 @@ def document(*texts: str, title: str = "", uri: str = "", extra: str = "") -> by
 
 
 def test_title_language_and_text_of_every_page_are_read() -> None:
-    found = page(document("First page", "Second page", title="The title"), "application/pdf")
-    assert (found.outcome, found.reason) == (Outcome.FETCHED, "")
-    assert (found.title, found.language) == ("The title", "de-DE")
-    assert runs(found)[1:] == [(TEXT, "First page\nSecond page")]
+    parsed = page(document("First page", "Second page", title="The title"), "application/pdf")
+    assert (parsed.outcome, parsed.reason) == (Outcome.FETCHED, "")
+    assert (parsed.title, parsed.language) == ("The title", "de-DE")
+    assert runs(parsed)[1:] == [(TEXT, "First page\nSecond page")]
 
 
 def test_link_annotations_are_links_with_the_text_under_them() -> None:
-    found = page(document("Read more here", uri="https://example.org/more#part"), "application/pdf")
-    assert [(row.url, row.anchor, row.kind) for row in rows(found)] == [
+    parsed = page(document("Read more here", uri="https://example.org/more#part"), "application/pdf")
+    assert [(row.url, row.anchor, row.kind) for row in rows(parsed)] == [
         ("https://example.org/more", "Read more here", Kind.HYPERLINK)
     ]
 
 
-def test_a_broken_file_is_told_in_the_reason() -> None:
-    found = page(b"%PDF-1.7\n" + b"nonsense " * 1000, "application/pdf")
-    assert found.outcome is Outcome.FETCHED
-    assert found.reason.startswith("unreadable PDF: ")
-    assert found.source
+def test_a_broken_pdf_gives_a_reason() -> None:
+    parsed = page(b"%PDF-1.7\n" + b"nonsense " * 1000, "application/pdf")
+    assert parsed.outcome is Outcome.FETCHED
+    assert parsed.reason.startswith("unreadable PDF: ")
+    assert parsed.source
 
 
-def test_of_a_long_file_the_first_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_pages_of_a_long_pdf_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "MAX_PAGES", 2)
-    found = page(document("one", "two", "three"), "application/pdf")
-    assert runs(found) == [(TEXT, "one\ntwo")]
-    assert found.reason == "only the first 2 of 3 PDF pages read"
+    parsed = page(document("one", "two", "three"), "application/pdf")
+    assert runs(parsed) == [(TEXT, "one\ntwo")]
+    assert parsed.reason == "only the first 2 of 3 PDF pages read"
 
 
-def test_many_files_leave_nothing_open() -> None:
+def test_many_pdfs_can_be_parsed_in_one_process() -> None:
     body = document("text", uri="https://example.org/")
     assert {page(body, "application/pdf").text_digest for _ in range(50)} == {page(body, "application/pdf").text_digest}

@@ -1,4 +1,4 @@
-"""Text by field, and what a page says of itself."""
+"""Page text by field, and page metadata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from gossamer.model import Field
 from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import parse_page
-from gossamer.parse.readers import html as reading
+from gossamer.parse.readers import html as html_reader
 from gossamer.parse.readers.text import clean, clean_all
 from helpers.parse.jobs import job, page, runs
 
@@ -62,11 +62,11 @@ def test_blocks_and_breaks_separate_words_and_inline_elements_do_not(html: str, 
     assert runs(page(html)) == [(TEXT, text)]
 
 
-def test_a_heading_holds_for_what_is_in_it() -> None:
+def test_everything_inside_a_heading_is_heading_text() -> None:
     assert runs(page("<h2><div>a</div><p>b</p> c</h2>d")) == [(H2, "a"), (H2, "b"), (H2, "c"), (TEXT, "d")]
 
 
-def test_after_a_paragraph_the_text_around_it_goes_on() -> None:
+def test_text_after_a_paragraph_is_plain_text_again() -> None:
     assert runs(page("<div>a<p>b</p>c</div>")) == [(TEXT, "a"), (PARAGRAPH, "b"), (TEXT, "c")]
 
 
@@ -80,13 +80,13 @@ def test_a_page_cannot_forge_the_marks_between_fields() -> None:
     ]
 
 
-def test_the_first_title_counts_and_a_drawings_does_not() -> None:
+def test_the_first_title_counts_and_svg_titles_do_not() -> None:
     assert page("<svg><title>no</title></svg><title></title><title>yes</title><title>no</title>").title == "yes"
 
 
 def test_long_titles_and_descriptions_are_capped() -> None:
-    found = page(f"<title>{'é' * 5000}</title><meta name=description content={'x' * 5000}>")
-    assert (len(found.title), len(found.description)) == (1000, 2000)
+    parsed = page(f"<title>{'é' * 5000}</title><meta name=description content={'x' * 5000}>")
+    assert (len(parsed.title), len(parsed.description)) == (1000, 2000)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_long_titles_and_descriptions_are_capped() -> None:
         ("<p>", "", ""),
     ],
 )
-def test_language(html: str, header: str, language: str) -> None:
+def test_the_language_comes_from_the_page_or_the_header(html: str, header: str, language: str) -> None:
     assert page(html, language=header).language == language
 
 
@@ -115,7 +115,7 @@ def test_language(html: str, header: str, language: str) -> None:
         ("<p>", ""),
     ],
 )
-def test_canonical(html: str, canonical: str) -> None:
+def test_the_first_valid_canonical_is_resolved(html: str, canonical: str) -> None:
     assert page(html).canonical == canonical
 
 
@@ -129,16 +129,16 @@ def test_canonical(html: str, canonical: str) -> None:
         ("<p>", "", False),
     ],
 )
-def test_noindex(html: str, header: str, noindex: bool) -> None:
+def test_noindex_comes_from_the_page_or_the_header(html: str, header: str, noindex: bool) -> None:
     assert page(html, robots=header).noindex is noindex
 
 
-def test_topic_is_the_share_of_its_words_that_occur() -> None:
+def test_topic_is_the_share_of_topic_words_on_the_page() -> None:
     options = ParseOptions(topic=frozenset({"silk", "spiders", "über", "absent"}))
     assert parse_page(job("<title>Über Spiders</title><p>... and SILK"), options).topic == 0.75
 
 
-def test_digests_tell_whether_source_and_text_changed() -> None:
+def test_digests_show_whether_source_and_text_changed() -> None:
     one, moved, other = page("<p>same text"), page("<p  >same text"), page("<p>other text")
     assert one.content_digest != moved.content_digest
     assert one.text_digest == moved.text_digest != other.text_digest
@@ -146,7 +146,7 @@ def test_digests_tell_whether_source_and_text_changed() -> None:
     assert one.size == len("<p>same text")
 
 
-def test_the_source_is_kept_only_when_asked_for() -> None:
+def test_the_source_is_kept_only_when_enabled() -> None:
     assert page("<p>x").source
     assert parse_page(job("<p>x"), ParseOptions(keep_source=False)).source == b""
 
@@ -161,13 +161,13 @@ def test_the_source_is_kept_only_when_asked_for() -> None:
         ["word " * 200],
     ],
 )
-def test_many_texts_at_once_are_cleaned_as_each_by_itself(texts: list[str]) -> None:
+def test_cleaning_many_texts_at_once_equals_cleaning_each(texts: list[str]) -> None:
     assert clean_all(texts, 500) == [clean(text, 500) for text in texts]
 
 
-def test_a_long_text_cut_into_words_bit_by_bit_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_splitting_a_long_text_in_chunks_changes_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     source = "<h1>On  silk</h1>\n<p>one\ttwo <b>three</b>\u3000four</p><ul><li>f ive</li> <li>six</li></ul>"
     whole = runs(page(source))
-    for at_once in range(1, 40):
-        monkeypatch.setattr(reading, "_SPLIT_BYTES", at_once)
+    for split_bytes in range(1, 40):
+        monkeypatch.setattr(html_reader, "_SPLIT_BYTES", split_bytes)
         assert runs(page(source)) == whole

@@ -1,4 +1,4 @@
-"""Pictures of the link graph: what is chosen, where it stands, and that no text from the web spoils them."""
+"""Pictures of the link graph: selection, layout, and hostile text from the web."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ HOSTILE = [
 
 
 def two_groups(nodes: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Two groups of nodes that link among themselves, and one link between them."""
+    """Return two groups of nodes that link among themselves, and one link between the groups."""
     half = nodes // 2
     pairs = [(i, j) for i in range(nodes) for j in range(nodes) if i != j and (i < half) == (j < half)]
     source, target = np.array([*pairs, (0, half)], np.int32).T
@@ -60,70 +60,71 @@ def two_groups(nodes: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return groups, source, target, np.ones(len(source), np.float32), np.ones(nodes, np.float32)
 
 
-def picture(names: list[str], scores: list[float] | None = None) -> Picture:
-    """A ring of nodes with these names."""
+def ring_picture(names: list[str], scores: list[float] | None = None) -> Picture:
+    """Return a ring of nodes with these names."""
     count = len(names)
     source = np.arange(count, dtype=np.int32)
     return Picture(
         labels=[(name, f"fallback {number}") for number, name in enumerate(names)],
         scores=np.array(scores or range(count), float), groups=(source % 3).astype(np.int32), source=source,
-        target=np.roll(source, 1), strength=np.ones(count), is_drawn=np.ones(count, bool), level="pages", total_nodes=count,
+        target=np.roll(source, 1), strength=np.ones(count), is_drawn=np.ones(count, bool), level="pages",
+        total_nodes=count,
     )  # fmt: skip
 
 
-def drawn(made: Picture, title: str = "A web", form: str = "svg") -> bytes:
+def render(picture: Picture, title: str = "A web", form: str = "svg") -> bytes:
     out = io.BytesIO()
-    draw.draw_graph(made, title, out, form)
+    draw.draw_graph(picture, title, out, form)
     return out.getvalue()
 
 
-def texts(svg: bytes) -> list[str]:
+def svg_texts(svg: bytes) -> list[str]:
     return [element.text or "" for element in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
-# -- places ------------------------------------------------------------------------------------------------------------
+# -- layout ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_links_together_stands_together() -> None:
+def test_linked_nodes_are_placed_close_together() -> None:
     groups, *rest = two_groups()
-    places = force_layout(groups, *rest)
-    middles = [places[groups == group].mean(0) for group in (0, 1)]
-    spread = max(np.linalg.norm(places[groups == group] - middles[group], axis=1).max() for group in (0, 1))
+    positions = force_layout(groups, *rest)
+    middles = [positions[groups == group].mean(0) for group in (0, 1)]
+    spread = max(np.linalg.norm(positions[groups == group] - middles[group], axis=1).max() for group in (0, 1))
     assert np.linalg.norm(middles[0] - middles[1]) > 1.2 * spread
 
 
-def test_the_same_graph_has_the_same_places() -> None:
+def test_the_same_graph_gets_the_same_layout() -> None:
     assert np.array_equal(force_layout(*two_groups()), force_layout(*two_groups()))
 
 
-def test_links_do_what_groups_alone_would_not() -> None:
+def test_links_alone_separate_the_groups() -> None:
     groups, source, target, weight, mass = two_groups()
-    places = force_layout(np.zeros_like(groups), source, target, weight, mass)  # nobody tells it of the groups
-    middles = [places[groups == group].mean(0) for group in (0, 1)]
-    own = np.linalg.norm(places - np.array(middles)[groups], axis=1)
-    other = np.linalg.norm(places - np.array(middles)[1 - groups], axis=1)
+    positions = force_layout(np.zeros_like(groups), source, target, weight, mass)  # one group for all nodes
+    middles = [positions[groups == group].mean(0) for group in (0, 1)]
+    own = np.linalg.norm(positions - np.array(middles)[groups], axis=1)
+    other = np.linalg.norm(positions - np.array(middles)[1 - groups], axis=1)
     assert (own < other).all()
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3])
-def test_small_graphs_have_places_too(nodes: int) -> None:
+def test_small_graphs_get_finite_positions(nodes: int) -> None:
     none = np.empty(0, np.int32)
-    places = force_layout(np.zeros(nodes, np.int32), none, none, np.empty(0, np.float32), np.ones(nodes, np.float32))
-    assert places.shape == (nodes, 2)
-    assert np.isfinite(places).all()
+    positions = force_layout(np.zeros(nodes, np.int32), none, none, np.empty(0, np.float32), np.ones(nodes, np.float32))
+    assert positions.shape == (nodes, 2)
+    assert np.isfinite(positions).all()
 
 
-def test_discs_that_are_moved_apart_do_not_overlap() -> None:
-    chance = np.random.default_rng(1)
-    places, radii = chance.normal(size=(80, 2)).astype(np.float32) * 20, chance.uniform(1, 5, 80).astype(np.float32)
-    moved = separate_discs(places, radii, rounds=500)
+def test_separated_discs_do_not_overlap() -> None:
+    rng = np.random.default_rng(1)
+    positions, radii = rng.normal(size=(80, 2)).astype(np.float32) * 20, rng.uniform(1, 5, 80).astype(np.float32)
+    moved = separate_discs(positions, radii, rounds=500)
     distance = np.linalg.norm(moved[:, None] - moved[None], axis=2) + np.eye(80) * 100
     assert (distance > radii[:, None] + radii[None] - 0.2).all()
 
 
-def test_crowds_are_thinned_out_and_the_order_stays() -> None:
-    places = np.array([[0, 0], [1, 0], [2, 0], [100, 0]], np.float32)
-    across = even_out(places)[:, 0]
+def test_crowded_nodes_are_spread_in_the_same_order() -> None:
+    positions = np.array([[0, 0], [1, 0], [2, 0], [100, 0]], np.float32)
+    across = even_out(positions)[:, 0]
     assert (np.diff(across) > 0).all()
     assert across[1] - across[0] > 10
 
@@ -131,7 +132,7 @@ def test_crowds_are_thinned_out_and_the_order_stays() -> None:
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
-def test_titles_lose_what_they_share() -> None:
+def test_titles_lose_their_common_part() -> None:
     titles = [f"{name} — Python 3.11 documentation" for name in ("os", "sys", "json", "csv")]
     assert distinctive_titles(titles) == ["os", "sys", "json", "csv"]
     assert distinctive_titles(["Site: a", "Site: b", "Site: c", "Site: d"]) == ["a", "b", "c", "d"]
@@ -140,14 +141,14 @@ def test_titles_lose_what_they_share() -> None:
     assert distinctive_titles(["one - two", "", "three"]) == ["one", "", "three"]
 
 
-def test_names_are_short_and_on_one_line() -> None:
+def test_labels_are_short_and_on_one_line() -> None:
     assert printable_line(" a\n\tb\x00c\u202e ") == "a b c"
     assert shorten_label("x" * 100) == "x" * (MAX_LABEL_LENGTH - 1) + "…"
     assert last_url_part("https://example.org/docs/os.html?x=1") == "os.html?x=1"
     assert last_url_part("https://example.org/") == "example.org"
 
 
-# -- choice ------------------------------------------------------------------------------------------------------------
+# -- selection ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -162,38 +163,38 @@ def web(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("with_ranks", [False, True])
-def test_the_best_nodes_are_shown(web: Store, tmp_path: Path, with_ranks: bool) -> None:
+def test_the_best_nodes_are_selected(web: Store, tmp_path: Path, with_ranks: bool) -> None:
     if with_ranks:
         rank_web(web, tmp_path / "graph", RankOptions())
     graph = open_graph(web, tmp_path / "graph")
-    made = select_picture(web, graph, "pages", 10)
-    assert len(made.labels) <= 10
-    assert made.total_nodes == graph.pages.nodes
-    assert made.scores.max() == 100
-    assert set(made.groups) == set(range(made.groups.max() + 1))
-    assert len(made.source) == len(made.target) == len(made.strength)
-    assert ((made.source >= 0) & (made.source < len(made.labels))).all()
-    assert set(made.source) | set(made.target) == set(range(len(made.labels)))  # nothing hangs in the air
+    picture = select_picture(web, graph, "pages", 10)
+    assert len(picture.labels) <= 10
+    assert picture.total_nodes == graph.pages.nodes
+    assert picture.scores.max() == 100
+    assert set(picture.groups) == set(range(picture.groups.max() + 1))
+    assert len(picture.source) == len(picture.target) == len(picture.strength)
+    assert ((picture.source >= 0) & (picture.source < len(picture.labels))).all()
+    assert set(picture.source) | set(picture.target) == set(range(len(picture.labels)))  # every node has a link
 
 
 def test_pages_of_the_same_title_are_named_by_their_urls(web: Store, tmp_path: Path) -> None:
-    made = select_picture(web, open_graph(web, tmp_path / "graph"), "pages", 10)
-    assert all(names[0].isdecimal() and names[1] == "A title" for names in made.labels)
+    picture = select_picture(web, open_graph(web, tmp_path / "graph"), "pages", 10)
+    assert all(names[0].isdecimal() and names[1] == "A title" for names in picture.labels)
 
 
-def test_hosts_are_shown_where_there_are_many(web: Store, tmp_path: Path) -> None:
+def test_a_web_of_many_hosts_is_drawn_by_host(web: Store, tmp_path: Path) -> None:
     graph = open_graph(web, tmp_path / "graph")
     assert default_level(graph) == "hosts"
-    made = select_picture(web, graph, "hosts")
-    assert ("h0.example",) in made.labels
+    picture = select_picture(web, graph, "hosts")
+    assert ("h0.example",) in picture.labels
 
 
-def test_a_web_without_links_is_no_picture(tmp_path: Path) -> None:
+def test_a_web_without_links_cannot_be_drawn(tmp_path: Path) -> None:
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         graph = open_graph(store, tmp_path / "graph")
         with pytest.raises(UsageError, match="nothing to draw"):
             select_picture(store, graph, "pages")
-        with pytest.raises(UsageError, match="no seed"):
+        with pytest.raises(UsageError, match="No seed"):
             click_depth_counts(store, graph)
 
 
@@ -209,39 +210,39 @@ def test_clicks_are_counted_from_the_seeds(web: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["svg", "png"])
 def test_the_same_graph_makes_the_same_bytes(form: str) -> None:
-    assert drawn(picture(["a", "b", "c"]), form=form) == drawn(picture(["a", "b", "c"]), form=form)
+    assert render(ring_picture(["a", "b", "c"]), form=form) == render(ring_picture(["a", "b", "c"]), form=form)
 
 
-def test_a_png_is_a_png() -> None:
-    assert drawn(picture(["a", "b", "c"]), form="png").startswith(b"\x89PNG\r\n\x1a\n")
+def test_png_output_is_a_png_file() -> None:
+    assert render(ring_picture(["a", "b", "c"]), form="png").startswith(b"\x89PNG\r\n\x1a\n")
 
 
-def test_labels_legend_and_caption_say_what_is_seen() -> None:
-    said = texts(drawn(picture(["first", "second", "third", "fourth"]), "My web"))
-    assert {"My web", "Communities", "first", "fourth", "2 pages"} <= set(said)
-    assert "4 pages and 4 links between them. Size: PageRank. Colour: community." in said
+def test_labels_legend_and_caption_describe_the_picture() -> None:
+    texts = svg_texts(render(ring_picture(["first", "second", "third", "fourth"]), "My web"))
+    assert {"My web", "Communities", "first", "fourth", "2 pages"} <= set(texts)
+    assert "4 pages and 4 links between them. Size: PageRank. Colour: community." in texts
 
 
 def test_no_text_from_the_web_spoils_a_picture() -> None:
-    said = texts(drawn(picture(HOSTILE), " ".join(HOSTILE)))
-    assert {"$\\frac{1}{0}$", "<b>&\"'</b>", "%s {0}"} <= set(said)
-    assert "fallback 4" in said  # letters that the font does not have
-    assert "fallback 5" in said  # letters that run from right to left
-    assert not any(set("\x00\x1b\u202e日ש") & set(text) for text in said)
-    assert drawn(picture(HOSTILE), form="png")
+    texts = svg_texts(render(ring_picture(HOSTILE), " ".join(HOSTILE)))
+    assert {"$\\frac{1}{0}$", "<b>&\"'</b>", "%s {0}"} <= set(texts)
+    assert "fallback 4" in texts  # letters that the font does not have
+    assert "fallback 5" in texts  # letters that run from right to left
+    assert not any(set("\x00\x1b\u202e日ש") & set(text) for text in texts)
+    assert render(ring_picture(HOSTILE), form="png")
 
 
-def test_labels_do_not_cover_one_another() -> None:
+def test_labels_do_not_overlap() -> None:
     names = [f"a rather long name {number}" for number in range(300)]
-    chance = np.random.default_rng(2)
-    made = picture(names, chance.uniform(0, 100, 300).tolist())
-    boxes = label_boxes(made)
+    rng = np.random.default_rng(2)
+    picture = ring_picture(names, rng.uniform(0, 100, 300).tolist())
+    boxes = label_boxes(picture)
     assert len(boxes) > 20
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
-def label_boxes(made: Picture) -> list[draw.Box]:
-    svg = ET.fromstring(drawn(made))
+def label_boxes(picture: Picture) -> list[draw.Box]:
+    svg = ET.fromstring(render(picture))
     labels = [
         element
         for element in svg.iter("{http://www.w3.org/2000/svg}text")
@@ -259,15 +260,15 @@ def label_boxes(made: Picture) -> list[draw.Box]:
 def test_degrees_and_depths_are_drawn() -> None:
     out = io.BytesIO()
     plots.draw_degrees(np.array([0, 1, 1, 5]), np.array([2, 2, 0, 3]), "A web: links", out, "svg")
-    assert "4 pages, 1 with no links in, 1 with no links out." in texts(out.getvalue())
+    assert "4 pages, 1 with no links in, 1 with no links out." in svg_texts(out.getvalue())
     out = io.BytesIO()
     plots.draw_depths(np.array([1, 3, 2]), 4, "A web: click depth", out, "svg")
-    said = texts(out.getvalue())
-    assert "6 pages, and 4 that no click leads to." in said
-    assert {"1", "3", "2", "A web: click depth"} <= set(said)
+    texts = svg_texts(out.getvalue())
+    assert "6 pages, and 4 that no path of links reaches." in texts
+    assert {"1", "3", "2", "A web: click depth"} <= set(texts)
 
 
-def test_without_matplotlib_one_sentence_says_what_to_install() -> None:
+def test_without_matplotlib_the_error_says_what_to_install() -> None:
     code = (
         "import sys, io; sys.modules['matplotlib'] = None\n"
         "import numpy as np\nfrom gossamer.errors import UsageError\n"
@@ -275,11 +276,11 @@ def test_without_matplotlib_one_sentence_says_what_to_install() -> None:
         "try: draw_depths(np.array([1]), 0, '', io.BytesIO(), 'svg')\n"
         "except UsageError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "Pictures need matplotlib: pip install 'gossamer[pictures]'.\n"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "Pictures need matplotlib: pip install 'gossamer[pictures]'.\n"
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
-def test_a_tiny_web_is_drawn_too(nodes: int) -> None:
-    said = texts(drawn(picture([f"page {number}" for number in range(nodes)], [50.0] * nodes)))
-    assert {f"page {number}" for number in range(nodes)} <= set(said)
+def test_a_tiny_web_is_drawn(nodes: int) -> None:
+    texts = svg_texts(render(ring_picture([f"page {number}" for number in range(nodes)], [50.0] * nodes)))
+    assert {f"page {number}" for number in range(nodes)} <= set(texts)

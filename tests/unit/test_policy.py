@@ -30,7 +30,7 @@ def test_a_page_of_the_seeds_host_is_queued() -> None:
     assert (admission.state, admission.role) == (State.QUEUED, Role.PAGE)
 
 
-def test_a_page_elsewhere_is_out_of_scope_with_a_reason() -> None:
+def test_a_page_of_another_host_is_out_of_scope_with_a_reason() -> None:
     [admission] = admit(CrawlSettings(), candidate("https://example.com/"))
     assert admission.state is State.OUT_OF_SCOPE
     assert admission.reason
@@ -42,36 +42,36 @@ def test_embeds_are_known_and_not_queued() -> None:
 
 
 @pytest.mark.parametrize("check", ["embeds", "all"])
-def test_embeds_are_checked_when_asked_for(check: str) -> None:
+def test_embeds_are_checked_when_enabled(check: str) -> None:
     settings = CrawlSettings(check=check)  # type: ignore[arg-type]
     [admission] = admit(settings, candidate("https://cdn.example.net/a.png", Kind.IMAGE))
     assert (admission.state, admission.role) == (State.QUEUED, Role.CHECK)
 
 
 @pytest.mark.parametrize("check", ["external", "all"])
-def test_pages_elsewhere_are_checked_when_asked_for(check: str) -> None:
+def test_external_pages_are_checked_when_enabled(check: str) -> None:
     settings = CrawlSettings(check=check)  # type: ignore[arg-type]
     [admission] = admit(settings, candidate("https://example.com/"))
     assert (admission.state, admission.role) == (State.QUEUED, Role.CHECK)
 
 
-def test_an_excluded_page_of_the_own_host_is_not_an_external_one() -> None:
+def test_an_excluded_page_of_the_seeds_host_is_not_external() -> None:
     settings = CrawlSettings(check="external", exclude=("/private/",))
     [admission] = admit(settings, candidate("https://example.org/private/x"))
     assert admission.state is State.OUT_OF_SCOPE
 
 
-def test_nofollow_is_known_and_not_queued() -> None:
+def test_a_nofollow_link_is_known_and_not_queued() -> None:
     [admission] = admit(CrawlSettings(), candidate("https://example.org/a", follow=False))
     assert (admission.state, admission.reason) == (State.KNOWN, "nofollow")
 
 
-def test_nofollow_is_followed_when_robots_are_not_obeyed() -> None:
+def test_a_nofollow_link_is_queued_when_robots_are_not_obeyed() -> None:
     [admission] = admit(CrawlSettings(robots=False), candidate("https://example.org/a", follow=False))
     assert admission.state is State.QUEUED
 
 
-def test_depth_limit() -> None:
+def test_pages_beyond_the_depth_limit_are_not_queued() -> None:
     settings = CrawlSettings(max_depth=2)
     at, beyond = admit(
         settings, candidate("https://example.org/a", depth=2), candidate("https://example.org/b", depth=3)
@@ -89,14 +89,14 @@ def test_a_sitemap_named_in_robots_txt_is_read_wherever_it_is() -> None:
     assert (admission.state, admission.role) == (State.QUEUED, Role.SITEMAP)
 
 
-def test_a_sitemap_named_by_another_must_be_in_scope() -> None:
+def test_a_sitemap_named_by_another_sitemap_must_be_in_scope() -> None:
     [admission] = admit(CrawlSettings(), sitemap("https://cdn.example.net/more.xml", hops=1))
     assert admission.state is State.OUT_OF_SCOPE
     [admission] = admit(CrawlSettings(), sitemap("https://example.org/more.xml", hops=1))
     assert (admission.state, admission.role) == (State.QUEUED, Role.SITEMAP)
 
 
-def test_sitemaps_are_not_followed_without_end() -> None:
+def test_sitemap_nesting_is_limited() -> None:
     [admission] = admit(CrawlSettings(), sitemap("https://example.org/deep.xml", hops=policy.MAX_SITEMAP_NESTING + 1))
     assert admission.state is State.KNOWN
 
@@ -109,7 +109,7 @@ def test_breadth_prefers_the_shallow_and_depth_the_deep() -> None:
     assert deep.priority > shallow.priority
 
 
-def test_a_topic_prefers_links_that_speak_of_it() -> None:
+def test_a_topic_prefers_links_with_its_words() -> None:
     settings = CrawlSettings(order="best", topic="spider silk")
     near, far = admit(
         settings,
@@ -127,19 +127,19 @@ def test_words_of_the_url_count_for_the_topic() -> None:
 
 def test_copies_are_counted_by_host_and_content() -> None:
     copies = policy.CopyCounter(max_copies=2)
-    seen = [copies.count_excess(1, b"same") for _ in range(5)]
-    assert seen == [0, 0, 0, 3, 4]
+    excess = [copies.count_excess(1, b"same") for _ in range(5)]
+    assert excess == [0, 0, 0, 3, 4]
     assert copies.count_excess(2, b"same") == 0
     assert copies.count_excess(1, b"other") == 0
 
 
-def test_the_memory_of_contents_is_bounded() -> None:
+def test_the_content_cache_is_bounded() -> None:
     copies = policy.CopyCounter(max_copies=2)
     for _ in range(3):
         copies.count_excess(1, b"often")
     for number in range(policy.MAX_CACHED_CONTENTS + 10):
         copies.count_excess(1, str(number).encode())
-    assert copies.count_excess(1, b"often") == 3, "what was seen often is kept"
+    assert copies.count_excess(1, b"often") == 3, "frequent content stays in the cache"
 
 
 @pytest.mark.parametrize(
@@ -159,17 +159,19 @@ def test_the_memory_of_contents_is_bounded() -> None:
         (Outcome.PARSER_CRASHED, 200, 0, State.FAILED, False),
     ],
 )
-def test_what_an_outcome_means(outcome: Outcome, status: int, tries: int, state: State, *, host_failure: bool) -> None:
+def test_an_outcome_sets_the_state_and_host_failure(
+    outcome: Outcome, status: int, tries: int, state: State, *, host_failure: bool
+) -> None:
     verdict = policy.verdict(outcome, status, tries, retries=3)
     assert (verdict.state, verdict.host_failure) == (state, host_failure)
 
 
-def test_every_outcome_has_a_meaning() -> None:
+def test_every_outcome_leads_to_a_final_state() -> None:
     for outcome in Outcome:
         assert policy.verdict(outcome, 500, 5, 3).state in {State.VISITED, State.FAILED, State.REFUSED, State.GONE}
 
 
-def test_the_default_pause_is_as_long_as_the_answer_took() -> None:
+def test_the_default_pause_is_as_long_as_the_transfer_took() -> None:
     assert policy.pause_after(POLITE, own_delay=None, crawl_delay=None, transfer_seconds=2.0, is_local=False) == 2.0
 
 
@@ -203,12 +205,14 @@ def test_back_off_doubles_up_to_its_limit() -> None:
         ("Thu, 01 Jan 1970 00:20:00 GMT", 200), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
     ],
 )  # fmt: skip
-def test_retry_after(header: str, seconds: float) -> None:
+def test_retry_after_is_parsed_and_capped(header: str, seconds: float) -> None:
     assert policy.retry_after(header, now=1000.0) == seconds
 
 
-def test_nobody_is_there_only_where_no_connection_was_made() -> None:
+def test_a_host_is_unconnected_only_without_any_connection() -> None:
     for outcome in (Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT):
         assert policy.is_unconnected(outcome, "")
-        assert not policy.is_unconnected(outcome, "192.0.2.1"), "it broke, or said nothing: perhaps for this URL"
+        assert not policy.is_unconnected(outcome, "192.0.2.1"), (
+            "a connection was made: the fault may be of this URL only"
+        )
     assert not policy.is_unconnected(Outcome.ADDRESS, "")

@@ -1,4 +1,4 @@
-"""Webs in PostgreSQL are there already: their tables change by a migration, or not at all."""
+"""Webs in PostgreSQL exist on servers: only a migration may change their tables."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from importlib import resources
 
 from gossamer.store.postgres.opening import LAYOUT, MIGRATIONS
 
-# What schema.sql says in each layout, without its comments. Webs of these layouts are on servers: where the last one
-# differs, it is not this number that must change, but `LAYOUT`. A new one takes a migration, a line here, and a test
-# that the layout before, kept beside this file, comes out of it like a new web (test_sqlite_versions.py has such ones).
+# Digest of schema.sql without its comments, by layout. Webs of these layouts exist on servers: if the last digest
+# differs, raise `LAYOUT` instead of changing the digest. A new layout needs a migration, a line here, and a test that
+# migrates a copy of the previous schema, kept beside this file, to the new one (as test_sqlite_versions.py does).
 LAYOUTS = {1: "28ed978c385a1f1c"}
 
 
-def test_a_layout_stays_what_it_was() -> None:
+def test_a_released_layout_never_changes() -> None:
     text = resources.files("gossamer.store.postgres").joinpath("schema.sql").read_text("utf-8")
-    said = " ".join(" ".join(line.partition("--")[0] for line in text.splitlines()).split())
-    assert hashlib.sha256(said.encode()).hexdigest()[:16] == LAYOUTS[LAYOUT]
+    statements = " ".join(" ".join(line.partition("--")[0] for line in text.splitlines()).split())
+    assert hashlib.sha256(statements.encode()).hexdigest()[:16] == LAYOUTS[LAYOUT]
     assert {1, *MIGRATIONS} == set(LAYOUTS)

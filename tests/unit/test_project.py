@@ -1,4 +1,4 @@
-"""What the project says about itself holds."""
+"""Dependencies are documented and locked; scripts import only files that exist."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
 
 
-def names(requirements: list[str]) -> set[str]:
+def package_names(requirements: list[str]) -> set[str]:
     return {re.split(r"[^\w-]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
 
 
-def project() -> dict[str, set[str]]:
-    """Names of the required packages, by the lock file that must hold them."""
+def required_packages() -> dict[str, set[str]]:
+    """Return the names of the required packages, by the lock file that must hold them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = {group: names(required) for group, required in settings["dependency-groups"].items()}
-    return {**groups, "run": names(settings["project"]["dependencies"])}
+    groups = {group: package_names(required) for group, required in settings["dependency-groups"].items()}
+    return {**groups, "run": package_names(settings["project"]["dependencies"])}
 
 
-def locked(name: str) -> set[str]:
+def locked_packages(name: str) -> set[str]:
     return set(re.findall(r"^([\w.-]+)==", (ROOT / "requirements" / f"{name}.lock").read_text(), re.MULTILINE))
 
 
-def test_every_dependency_has_its_reason_in_the_documentation() -> None:
+def test_every_dependency_is_explained_in_the_documentation() -> None:
     page = (ROOT / "docs/reference/dependencies.md").read_text()
-    told = set(
+    documented = set(
         re.findall(r"[\w-]+", " ".join(line.split("|")[1] for line in page.splitlines() if line.startswith("|")))
     )
-    assert set.union(*project().values()) <= told
+    assert set.union(*required_packages().values()) <= documented
 
 
 @pytest.mark.parametrize("name", ["run", "dev", "bench", "fuzz", "build"])
 def test_every_dependency_is_locked(name: str) -> None:
-    assert project()[name] <= locked(name)
+    assert required_packages()[name] <= locked_packages(name)
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
-def test_lock_files_name_no_registry_and_no_path_of_a_machine(lock: Path) -> None:
+def test_lock_files_name_no_registry_and_no_local_path(lock: Path) -> None:
     assert not re.findall(r"https?://\S+|@ file|(?<![\w.-])/\w+/\S+|--index\S*|--find-links.*", lock.read_text())
 
 
@@ -53,7 +53,7 @@ def test_every_locked_package_has_hashes(lock: Path) -> None:
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_the_lock_of_the_frontend_names_no_registry_and_has_checksums() -> None:
+def test_the_frontend_lock_names_no_registry_and_has_checksums() -> None:
     packages = json.loads((ROOT / "frontend/package-lock.json").read_text())["packages"]
     installed = {name: package for name, package in packages.items() if name}
     assert installed
@@ -61,7 +61,7 @@ def test_the_lock_of_the_frontend_names_no_registry_and_has_checksums() -> None:
     assert [name for name, package in installed.items() if "integrity" not in package] == []
 
 
-def test_the_scripts_that_need_no_build_import_nothing_that_does() -> None:
+def test_unbundled_scripts_import_only_static_files() -> None:
     scripts = (ROOT / "src/gossamer/web/static").glob("*.js")
     imported = [name for script in scripts for name in re.findall(r'from "(.*)"', script.read_text())]
     assert imported

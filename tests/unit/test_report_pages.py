@@ -1,4 +1,4 @@
-"""Looking into pages for reports: what is found in their markup and head, and that hostile ones harm nobody."""
+"""Page inspection for reports: markup faults, hreflang annotations, and pages that crash or hang."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ START = '<!DOCTYPE html>\n<html lang="en"><head><title>T</title></head><body>\n'
 END = "\n</body></html>"
 
 
-def job(html: str, what: str = "markup", charset: str = "utf-8", number: int = 1) -> InspectionJob:
-    return InspectionJob(number, what, URL, charset, zstandard.compress(html.encode(charset)))  # type: ignore[arg-type]
+def job(html: str, check: str = "markup", charset: str = "utf-8", number: int = 1) -> InspectionJob:
+    return InspectionJob(number, check, URL, charset, zstandard.compress(html.encode(charset)))  # type: ignore[arg-type]
 
 
 # -- markup ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_page_without_fault_has_none() -> None:
+def test_a_valid_page_has_no_faults() -> None:
     body = '<p id="a">One<p id="b">Two<ul><li>x<li>y</ul><img src="i" alt=""><br><svg><path d=""/></svg>&amp;'
     assert list(markup_faults(job(START + body + END))) == []
 
@@ -53,19 +53,19 @@ def test_a_page_without_fault_has_none() -> None:
         ("<![CDATA[x]]>", "faulty comment or declaration", 3),
     ],
 )
-def test_a_fault_is_told_with_its_line(body: str, fault: str, line: int) -> None:
-    found = {kind: at for kind, _, at, _ in markup_faults(job(START + body + END))}
-    assert found == {fault: line}
+def test_a_fault_is_reported_with_its_line(body: str, fault: str, line: int) -> None:
+    lines = {kind: line_number for kind, _, line_number, _ in markup_faults(job(START + body + END))}
+    assert lines == {fault: line}
 
 
-def test_a_page_that_ends_within_a_tag_is_told() -> None:
+def test_a_page_that_ends_inside_a_tag_is_reported() -> None:
     assert [fault for fault, *_ in markup_faults(job(START + "x\n<a hr"))] == ["cut short"]
 
 
 @pytest.mark.parametrize(
     "doctype", ["", '<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2 Final//EN">', "<!doctype something>"]
 )
-def test_a_page_that_browsers_show_in_quirks_mode_is_told(doctype: str) -> None:
+def test_a_page_in_quirks_mode_is_reported(doctype: str) -> None:
     html = doctype + "<html><head><title>T</title></head><body>x</body></html>"
     assert list(markup_faults(job(html))) == [("no doctype, or an outdated one", 1, 1, "")]
 
@@ -74,12 +74,12 @@ def test_a_page_that_browsers_show_in_quirks_mode_is_told(doctype: str) -> None:
     ("body", "detail"),
     [("<div>", "<div>"), ("<p><span>x</p>", "before </p>"), ("</br>", "</br>"), ("<col>", "<col>"), ("&no;", "&no;")],
 )
-def test_a_fault_names_what_it_is_about(body: str, detail: str) -> None:
-    ((_, _, _, told),) = markup_faults(job(START + body + END))
-    assert told == detail
+def test_a_fault_names_the_faulty_markup(body: str, detail: str) -> None:
+    ((_, _, _, reported),) = markup_faults(job(START + body + END))
+    assert reported == detail
 
 
-def test_ids_used_twice_are_named() -> None:
+def test_duplicate_ids_are_listed() -> None:
     body = "".join(f'<p id="i{n}">x</p><p id="i{n}">y</p>' for n in range(7))
     assert list(markup_faults(job(START + body + END))) == [("id used twice", 7, None, "i0, i1, i2, i3, i4 and 2 more")]
 
@@ -91,7 +91,7 @@ def test_a_page_is_read_in_its_own_charset() -> None:
 # -- hreflang ----------------------------------------------------------------------------------------------------------
 
 
-def test_annotations_are_read_as_browsers_would() -> None:
+def test_hreflang_annotations_are_read_as_in_browsers() -> None:
     html = (
         '<head><base href="/other/"><link rel="ALTERNATE" hreflang="de" href="de#top">'
         '<link rel="alternate" hreflang="fr" href="https://fr.example/"><link rel="alternate" href="feed">'
@@ -102,49 +102,49 @@ def test_annotations_are_read_as_browsers_would() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("good", ["en", "en-US", "EN-us", "pt-br", "zh-Hant", "zh-hant-TW", "x-default", " de "])
-def test_languages_are_accepted(good: str) -> None:
-    assert hreflang_fault(good) == ""
+@pytest.mark.parametrize("value", ["en", "en-US", "EN-us", "pt-br", "zh-Hant", "zh-hant-TW", "x-default", " de "])
+def test_valid_hreflang_values_are_accepted(value: str) -> None:
+    assert hreflang_fault(value) == ""
 
 
-@pytest.mark.parametrize("bad", ["", "en-UK", "jp", "en_US", "es-419", "english", "de-de-de", "x-DEFAULTS", "en-"])
-def test_what_is_no_language_is_not(bad: str) -> None:
-    assert hreflang_fault(bad) != ""
+@pytest.mark.parametrize("value", ["", "en-UK", "jp", "en_US", "es-419", "english", "de-de-de", "x-DEFAULTS", "en-"])
+def test_invalid_hreflang_values_are_refused(value: str) -> None:
+    assert hreflang_fault(value) != ""
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
 
 
-def test_pages_come_back_in_their_order() -> None:
+def test_inspected_pages_keep_their_order() -> None:
     jobs = (job(START + "</b>" * (number % 7) + END, number=number) for number in range(100))
-    found = list(inspect_pages(jobs, processes=2))
-    assert [each.page for each in found] == list(range(100))
-    assert [bool(each.rows) for each in found] == [number % 7 > 0 for number in range(100)]
+    results = list(inspect_pages(jobs, processes=2))
+    assert [result.page for result in results] == list(range(100))
+    assert [bool(result.rows) for result in results] == [number % 7 > 0 for number in range(100)]
 
 
-def test_a_page_that_ends_its_process_is_told_and_the_others_are_looked_into() -> None:
+def test_a_page_that_ends_its_process_is_reported_and_others_are_inspected() -> None:
     jobs = [job(START + END, number=1), InspectionJob(2, "markup", URL, "", b"not zstd"), job("<p>", number=3)]
     good, bad, other = inspect_pages(jobs, processes=1)
     assert good == InspectionResult(1, ())
     assert (bad.page, bad.rows) == (2, ())
-    assert "ended with 1" in bad.failure
+    assert "ended with code 1" in bad.failure
     assert other.rows
 
 
-def test_a_page_that_takes_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed() -> object:
+def test_a_page_that_takes_too_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start_and_stop() -> object:
         process = start()
-        process.send_signal(signal.SIGALRM)  # as the kernel does when the time is up
+        process.send_signal(signal.SIGALRM)  # as the kernel does after the time limit
         process.wait()
         return process
 
     start = inspection._start_process
-    monkeypatch.setattr(inspection, "_start_process", killed)
-    (found,) = inspect_pages([job(START + END)], processes=1)
-    assert found.failure == f"it takes longer than {inspector.MAX_SECONDS:.0f} s"
+    monkeypatch.setattr(inspection, "_start_process", start_and_stop)
+    (result,) = inspect_pages([job(START + END)], processes=1)
+    assert result.failure == f"it takes longer than {inspector.MAX_SECONDS:.0f} s"
 
 
-def test_looking_can_be_given_up_at_any_time() -> None:
-    looking = inspect_pages((job(START + END, number=number) for number in range(10_000)), processes=2)
-    assert next(looking).page == 0
-    looking.close()  # type: ignore[attr-defined]
+def test_an_inspection_can_be_closed_early() -> None:
+    results = inspect_pages((job(START + END, number=number) for number in range(10_000)), processes=2)
+    assert next(results).page == 0
+    results.close()  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from gossamer.urls.robots import (
     decode_robots,
     parse_directives,
 )
-from helpers.examples import usually
+from helpers.examples import scaled_examples
 
 # -- matching --------------------------------------------------------------------------------------------------------
 
@@ -27,13 +27,13 @@ PATHS = st.text(alphabet="ab/", max_size=10).map("/{}".format)
 
 
 def matches_by_regex(pattern: str, path: str) -> bool:
-    """RFC 9309 §2.2.3, written down as a regular expression."""
+    """Return whether a pattern matches, by RFC 9309 §2.2.3 as a regular expression."""
     body, anchor = (pattern[:-1], "$") if pattern.endswith("$") else (pattern, "")
     expression = ".*".join(re.escape(part) for part in body.split("*"))
     return re.match(f"{expression}{anchor and chr(92) + 'Z'}", path, re.DOTALL) is not None
 
 
-@settings(max_examples=usually(1000))
+@settings(max_examples=scaled_examples(1000))
 @given(PATTERNS, PATHS)
 @example("/a*ab$", "/aab")
 @example("/a*ab$", "/ab")
@@ -45,7 +45,7 @@ def test_a_pattern_matches_where_a_regular_expression_does(pattern: str, path: s
     assert rules.allows(path, "bot") is not matches_by_regex(pattern, path)
 
 
-@settings(max_examples=usually(1000))
+@settings(max_examples=scaled_examples(1000))
 @given(st.lists(st.tuples(PATTERNS, st.booleans()), max_size=6), PATHS)
 @example([("/ab$", True), ("/*ab", False)], "/ab")
 @example([("/ab", False), ("/*b", True)], "/ab")
@@ -79,11 +79,11 @@ def test_the_longest_match_wins_and_allow_at_a_tie(rules: list[tuple[str, bool]]
         ("/x", "http://h/y#/x", False),
     ],
 )
-def test_octets_are_compared_as_the_rfc_says(pattern: str, url: str, matched: bool) -> None:
+def test_octets_are_compared_as_in_rfc_9309(pattern: str, url: str, matched: bool) -> None:
     assert RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}").allows(url, "bot") is not matched
 
 
-def test_a_character_counts_by_its_octets_however_it_is_written() -> None:
+def test_match_length_counts_the_octets_of_encoded_characters() -> None:
     plain, encoded = "Allow: /ツ", "Disallow: /%E3%83%84"
     assert RobotsRules.parse(f"User-agent: *\n{plain}\n{encoded}").allows("/%E3%83%84", "bot")
     longer = f"User-agent: *\n{encoded}\nAllow: /*abcd"  # 4 octets against 6
@@ -99,15 +99,15 @@ def test_robots_txt_itself_is_always_allowed() -> None:
 @pytest.mark.parametrize("pattern", ["/*a*a*a*a*a*a*a*a*a*a*a*b", "/" + "*a" * 900 + "*b", "/" + "*" * 2000 + "b$"])
 def test_matching_takes_no_exponential_time(pattern: str) -> None:
     rules = RobotsRules.parse(f"User-agent: *\nDisallow: {pattern}").for_product("bot")
-    began = time.process_time()
+    started = time.process_time()
     assert rules.allows("/" + "a" * 1990)
-    assert time.process_time() - began < 0.5  # 1 ms; backtracking would not come to an end
+    assert time.process_time() - started < 0.5  # takes 1 ms; backtracking would never end
 
 
 # -- groups ----------------------------------------------------------------------------------------------------------
 
 
-def test_our_own_group_counts_and_only_else_the_group_for_all() -> None:
+def test_our_own_group_replaces_the_group_for_all() -> None:
     rules = RobotsRules.parse("User-agent: *\nDisallow: /all\n\nUser-agent: Gossamer\nDisallow: /ours\n")
     assert [rules.allows(path, "gossamer") for path in ("/all", "/ours")] == [True, False]
     assert [rules.allows(path, "other") for path in ("/all", "/ours")] == [False, True]
@@ -144,26 +144,28 @@ def test_a_file_of_many_agents_sharing_many_rules_stays_small() -> None:
         f"User-agent:{chr(97 + a)}{chr(97 + b)}{chr(97 + c)}\n" for a in range(26) for b in range(26) for c in range(20)
     )
     rules = "".join(f"Disallow:/{number}\n" for number in range(14_000))
-    began = time.process_time()
-    read = RobotsRules.parse((agents + rules).encode())
-    assert not read.allows("/13999", "zzt")
-    assert time.process_time() - began < 2  # 0.1 s; a copy for each of 13,520 agents would take minutes and gigabytes
+    started = time.process_time()
+    parsed = RobotsRules.parse((agents + rules).encode())
+    assert not parsed.allows("/13999", "zzt")
+    assert (
+        time.process_time() - started < 2
+    )  # takes 0.1 s; a copy for each of 13,520 agents would take minutes and gigabytes
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"<!doctype html><p>404", b"::::\n#\n:", b"\r\r\n\n"])
-def test_nonsense_allows_everything(body: bytes) -> None:
+def test_an_invalid_robots_txt_allows_everything(body: bytes) -> None:
     assert RobotsRules.parse(body).allows("/x", "bot")
 
 
-def test_what_is_beyond_500_kib_is_not_read_and_no_rule_is_cut_in_two() -> None:
+def test_a_robots_txt_is_cut_at_500_kib_between_rules() -> None:
     head = b"User-agent: *\nDisallow: /private\n"
     body = head + b"#" * (MAX_BYTES - len(head) - len(b"\nDisallow: /")) + b"\nDisallow: /open\n"
     rules = RobotsRules.parse(body)
     assert not rules.allows("/private", "bot")
-    assert rules.allows("/x", "bot")  # "Disallow: /" is what is left of the last line within the limit
+    assert rules.allows("/x", "bot")  # the limit cuts the last line to "Disallow: /", which must not count
     assert len(decode_robots(body)) <= MAX_BYTES
 
 
@@ -174,7 +176,7 @@ def test_octets_that_are_not_utf8_match_their_percent_encoding() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_read_and_give_text_that_can_be_stored(body: bytes) -> None:
+def test_any_bytes_give_rules_and_storable_text(body: bytes) -> None:
     text = decode_robots(body)
     assert text.encode("utf-8").decode("utf-8") == text
     assert RobotsRules.parse(body).allows("/robots.txt", "bot")
@@ -195,14 +197,14 @@ def test_a_crawl_delay_is_for_the_agents_named_before_it() -> None:
     assert not rules.allows("/x", "slow")
 
 
-def test_of_several_crawl_delays_the_longest_counts() -> None:
+def test_the_longest_of_several_crawl_delays_counts() -> None:
     rules = RobotsRules.parse(
         "User-agent: *\nCrawl-delay: 2\nCrawl-delay: 7\nDisallow: /x\nUser-agent: *\nCrawl-delay: 3\n"
     )
     assert rules.for_product("bot").crawl_delay == 7.0
 
 
-def test_sitemaps_are_absolute_distinct_and_of_every_group() -> None:
+def test_sitemaps_of_every_group_are_absolute_and_distinct() -> None:
     text = "Sitemap: https://h/1\nUser-agent: x\nSite-map: HTTPS://H/2#f\nSitemap: /3\nSitemap: ftp://h/4\nSitemap: https://h/1"
     assert RobotsRules.parse(text).sitemaps == ("https://h/1", "https://h/2")
 
@@ -213,7 +215,7 @@ def test_no_robots_txt_allows_everything() -> None:
     assert rules.crawl_delay is None
 
 
-# -- what fetching it means ------------------------------------------------------------------------------------------
+# -- meaning of a response -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,12 +234,12 @@ def test_no_robots_txt_allows_everything() -> None:
         (Outcome.BAD_ENCODING, 200, "unreachable"),
     ],
 )
-def test_an_answer_means_rules_or_everything_or_nothing(outcome: Outcome, status: int, meaning: str) -> None:
+def test_a_response_means_rules_unavailable_or_unreachable(outcome: Outcome, status: int, meaning: str) -> None:
     assert classify_robots_response(outcome, status) == meaning
 
 
 @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.FETCHED])
-def test_only_a_robots_txt_that_was_read_gives_rules(outcome: Outcome) -> None:
+def test_only_a_fetched_robots_txt_gives_rules(outcome: Outcome) -> None:
     assert classify_robots_response(outcome, 200) in {"unavailable", "unreachable"}
 
 
@@ -268,9 +270,9 @@ def test_only_a_robots_txt_that_was_read_gives_rules(outcome: Outcome) -> None:
         ("*: noindex", True, False),
     ],
 )
-def test_x_robots_tag_is_obeyed_where_it_is_meant_for_us(header: str, noindex: bool, nofollow: bool) -> None:
-    asked = parse_directives(header, [], "Gossamer")
-    assert (asked.noindex, asked.nofollow) == (noindex, nofollow)
+def test_x_robots_tag_is_obeyed_when_it_addresses_us(header: str, noindex: bool, nofollow: bool) -> None:
+    directives = parse_directives(header, [], "Gossamer")
+    assert (directives.noindex, directives.nofollow) == (noindex, nofollow)
 
 
 @pytest.mark.parametrize(
@@ -287,11 +289,11 @@ def test_x_robots_tag_is_obeyed_where_it_is_meant_for_us(header: str, noindex: b
         ("robots", "noindex;nofollow", True, True),
     ],
 )
-def test_meta_robots_is_obeyed_where_it_is_meant_for_us(name: str, content: str, noindex: bool, nofollow: bool) -> None:
-    asked = parse_directives("", [(name, content)], "Gossamer")
-    assert (asked.noindex, asked.nofollow) == (noindex, nofollow)
+def test_meta_robots_is_obeyed_when_it_addresses_us(name: str, content: str, noindex: bool, nofollow: bool) -> None:
+    directives = parse_directives("", [(name, content)], "Gossamer")
+    assert (directives.noindex, directives.nofollow) == (noindex, nofollow)
 
 
-def test_header_and_metas_add_up() -> None:
-    asked = parse_directives("nofollow", [("robots", "index, follow"), ("gossamer", "noindex")], "gossamer")
-    assert (asked.noindex, asked.nofollow) == (True, True)
+def test_header_and_meta_directives_add_up() -> None:
+    directives = parse_directives("nofollow", [("robots", "index, follow"), ("gossamer", "noindex")], "gossamer")
+    assert (directives.noindex, directives.nofollow) == (True, True)

@@ -1,4 +1,4 @@
-"""Which URLs a crawl may visit."""
+"""Scope: the URLs that a crawl may visit."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_host_is_the_same_over_http_and_https_and_with_www(seed: str, url: str
         ("https://a.xn--bcher-kva.example/", "https://b.xn--bcher-kva.example/", ""),
     ],
 )
-def test_a_domain_is_what_somebody_registered(seed: str, url: str, reason: str) -> None:
+def test_domain_scope_covers_the_registered_domain(seed: str, url: str, reason: str) -> None:
     assert scope(seed, scope="domain").refusal(url) == reason
 
 
@@ -77,7 +77,7 @@ def test_each_of_several_seeds_brings_its_prefix() -> None:
     assert [several.refusal(f"https://h/{part}/x") for part in "abc"] == ["", "", "outside the prefix"]
 
 
-def test_any_goes_anywhere() -> None:
+def test_scope_any_allows_every_host() -> None:
     assert scope(scope="any").refusal("http://elsewhere.example:1234/x") == ""
 
 
@@ -94,37 +94,37 @@ def test_any_goes_anywhere() -> None:
         ("localhost:8001", "http://localhost:8002/x", False),
     ],
 )
-def test_domains_asked_for_are_in_scope_with_all_their_hosts(mode: str, domain: str, url: str, inside: bool) -> None:
+def test_extra_domains_are_in_scope_with_all_their_hosts(mode: str, domain: str, url: str, inside: bool) -> None:
     assert (scope(scope=mode, domains=(domain,)).refusal(url) == "") is inside
 
 
 @pytest.mark.parametrize("domain", ["", "*", "https://example.org", "example.org/docs", "exa mple"])
-def test_a_domain_that_is_none_is_told(domain: str) -> None:
+def test_an_invalid_domain_is_refused(domain: str) -> None:
     with pytest.raises(UsageError, match="is not a domain"):
         scope(domains=(domain,))
 
 
 def test_patterns_include_and_exclude() -> None:
-    some = scope("https://h/", include=(r"/docs/", r"\.html$"), exclude=(r"[?&]print=", r"/old/"))
-    assert some.refusal("https://h/docs/a") == ""
-    assert some.refusal("https://h/b.html") == ""
-    assert some.refusal("https://h/b.txt") == "not included"
-    assert some.refusal("https://h/docs/a?print=1") == "excluded by [?&]print="
-    assert some.refusal("https://h/docs/old/a") == "excluded by /old/"
+    site_scope = scope("https://h/", include=(r"/docs/", r"\.html$"), exclude=(r"[?&]print=", r"/old/"))
+    assert site_scope.refusal("https://h/docs/a") == ""
+    assert site_scope.refusal("https://h/b.html") == ""
+    assert site_scope.refusal("https://h/b.txt") == "not included"
+    assert site_scope.refusal("https://h/docs/a?print=1") == "excluded by [?&]print="
+    assert site_scope.refusal("https://h/docs/old/a") == "excluded by /old/"
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a-", "*x", "a{99999999999999999999}", "(" * 3000])
-def test_a_bad_pattern_is_told_with_its_place(pattern: str) -> None:
-    with pytest.raises(UsageError) as told:
+def test_a_bad_pattern_is_refused_with_the_error_position(pattern: str) -> None:
+    with pytest.raises(UsageError) as error:
         scope(include=(pattern,))
-    assert repr(pattern) in str(told.value)
-    assert "at position" in str(told.value) or "too big" in str(told.value)
+    assert repr(pattern) in str(error.value)
+    assert "at position" in str(error.value) or "too big" in str(error.value)
 
 
 def test_a_long_url_is_refused_before_any_pattern_sees_it() -> None:
-    quadratic = scope("https://h/", max_url_length=100, exclude=(r"(a|aa)+$",))
-    assert quadratic.refusal("https://h/" + "a" * 100_000 + "b") == "URL too long"
-    assert quadratic.refusal("https://h/" + "b" * 90) == ""
+    slow_pattern = scope("https://h/", max_url_length=100, exclude=(r"(a|aa)+$",))
+    assert slow_pattern.refusal("https://h/" + "a" * 100_000 + "b") == "URL too long"
+    assert slow_pattern.refusal("https://h/" + "b" * 90) == ""
 
 
 @pytest.mark.parametrize(
@@ -144,36 +144,36 @@ def test_a_segment_repeated_too_often_is_a_trap(path: str, trapped: bool) -> Non
     assert scope("https://h/").refusal(f"https://h/{path}") == ("repeating path segments" if trapped else "")
 
 
-def test_how_often_a_segment_may_repeat_is_a_setting() -> None:
-    patient = scope("https://h/", max_path_repeats=5)
-    assert patient.refusal("https://h" + "/a" * 5) == ""
-    assert patient.refusal("https://h" + "/a" * 6) == "repeating path segments"
+def test_the_limit_of_repeated_segments_is_a_setting() -> None:
+    lenient = scope("https://h/", max_path_repeats=5)
+    assert lenient.refusal("https://h" + "/a" * 5) == ""
+    assert lenient.refusal("https://h" + "/a" * 6) == "repeating path segments"
 
 
-def test_session_ids_are_no_reason_to_refuse() -> None:
+def test_session_ids_are_not_refused() -> None:
     assert scope("https://h/").refusal("https://h/a;jsessionid=1F?PHPSESSID=2") == ""
 
 
 @pytest.mark.parametrize("mode", ["host", "domain", "prefix"])
-def test_the_target_of_a_seeds_redirect_joins(mode: str) -> None:
-    some = scope("https://old.example/", scope=mode)
-    assert some.refusal("https://new.example/docs/x") != ""
-    some.add("https://new.example/docs/")
-    assert some.refusal("https://new.example/docs/x") == ""
-    assert some.refusal("https://old.example/") == ""
+def test_the_target_of_a_seeds_redirect_joins_the_scope(mode: str) -> None:
+    seed_scope = scope("https://old.example/", scope=mode)
+    assert seed_scope.refusal("https://new.example/docs/x") != ""
+    seed_scope.add("https://new.example/docs/")
+    assert seed_scope.refusal("https://new.example/docs/x") == ""
+    assert seed_scope.refusal("https://old.example/") == ""
 
 
-def test_elsewhere_means_refused_for_the_place_alone() -> None:
-    some = scope("https://h/", exclude=("ads",), max_url_length=60)
-    assert some.is_outside("https://neighbour/x")
-    assert not some.is_outside("https://h/x")
-    assert not some.is_outside("https://ads.neighbour/x")
-    assert not some.is_outside("https://neighbour/" + "x" * 60)
+def test_a_url_is_outside_only_if_its_host_alone_is_refused() -> None:
+    site_scope = scope("https://h/", exclude=("ads",), max_url_length=60)
+    assert site_scope.is_outside("https://neighbour/x")
+    assert not site_scope.is_outside("https://h/x")
+    assert not site_scope.is_outside("https://ads.neighbour/x")
+    assert not site_scope.is_outside("https://neighbour/" + "x" * 60)
 
 
-def test_a_web_of_endless_host_names_is_judged_in_bounded_memory() -> None:
-    some = scope("https://h/")
+def test_the_host_cache_is_bounded() -> None:
+    site_scope = scope("https://h/")
     for number in range(MAX_CACHED_HOSTS + 10):
-        assert some.refusal(f"https://{number}.example/") == "other host"
-    assert some.refusal("https://h/") == ""
-    assert len(some._prefix_cache) <= MAX_CACHED_HOSTS
+        assert site_scope.refusal(f"https://{number}.example/") == "other host"
+    assert site_scope.refusal("https://h/") == ""
+    assert len(site_scope._prefix_cache) <= MAX_CACHED_HOSTS

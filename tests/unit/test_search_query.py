@@ -1,4 +1,4 @@
-"""The query language: what a person typed -> a tree."""
+"""The query language: from typed text to a query tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def word(text: str, term: str | None = None, *, stop: bool = False) -> Word:
 # -- words and phrases -------------------------------------------------------------------------------------------------
 
 
-def test_words_are_wanted_by_their_terms() -> None:
+def test_words_are_matched_by_their_terms() -> None:
     assert query("Crawling spiders").wanted == (word("Crawling", "crawl"), word("spiders", "spider"))
 
 
@@ -46,17 +46,17 @@ def test_a_word_has_a_term_for_each_language_of_the_web() -> None:
     assert set(node.terms) == {"continu", "continus"}
 
 
-def test_lang_asks_for_that_languages_terms_only() -> None:
-    asked = parse_query("nationale lang:fr", {"english": 5, "french": 9}).query
-    assert asked.wanted == (word("nationale", "national"),)
-    assert asked.required == (LanguageFilter(name="french"),)
+def test_lang_uses_only_the_terms_of_that_language() -> None:
+    parsed = parse_query("nationale lang:fr", {"english": 5, "french": 9}).query
+    assert parsed.wanted == (word("nationale", "national"),)
+    assert parsed.required == (LanguageFilter(name="french"),)
 
 
 def test_stop_words_are_marked() -> None:
     assert query("the egg").wanted == (word("the", stop=True), word("egg"))
 
 
-def test_a_word_that_is_a_stop_word_on_few_pages_only_is_none() -> None:
+def test_a_stop_word_of_a_rare_language_is_an_ordinary_word() -> None:
     (node,) = parse_query("die", {"english": 90, "german": 10}).query.wanted
     assert isinstance(node, Word)
     assert not node.stop
@@ -73,11 +73,11 @@ def test_one_quoted_word_is_required_even_if_it_is_a_stop_word() -> None:
 
 
 @pytest.mark.parametrize("text", ["“link graph”", "„link graph“", "«link graph»", '"link graph'])
-def test_other_quotes_and_a_missing_one_are_understood(text: str) -> None:
+def test_typographic_and_unclosed_quotes_are_understood(text: str) -> None:
     assert query(text).required == (Phrase(text="link graph", alternatives=(("link", "graph"),)),)
 
 
-def test_what_is_typed_without_a_blank_belongs_together_or_stands_in_the_url() -> None:
+def test_joined_words_match_as_a_phrase_or_in_the_url() -> None:
     (node,) = query("os.path").wanted
     assert node == AnyOf(
         children=(
@@ -87,16 +87,16 @@ def test_what_is_typed_without_a_blank_belongs_together_or_stands_in_the_url() -
     )
 
 
-def test_words_without_blanks_between_them_are_pairs_of_characters() -> None:
+def test_cjk_words_become_pairs_of_characters() -> None:
     (node,) = parse_query("東京都", {"cjk": 1}).query.wanted
     assert isinstance(node, AnyOf)
     assert node.children[0] == Phrase(text="東京都", alternatives=(("東京", "京都"),))
 
 
-# -- excluding and choosing --------------------------------------------------------------------------------------------
+# -- exclusion and alternatives ----------------------------------------------------------------------------------------
 
 
-def test_a_minus_excludes_a_word_a_phrase_or_what_an_operator_says() -> None:
+def test_a_minus_excludes_words_phrases_and_operators() -> None:
     assert query('egg -ham -"green eggs" -site:example.org').excluded == (
         word("ham"),
         Phrase(text="green eggs", alternatives=(("green", "egg"),)),
@@ -105,7 +105,7 @@ def test_a_minus_excludes_a_word_a_phrase_or_what_an_operator_says() -> None:
 
 
 @pytest.mark.parametrize("text", ["well-known", "a - b", "--", "-"])
-def test_a_minus_within_or_without_a_word_excludes_nothing(text: str) -> None:
+def test_a_minus_inside_or_without_a_word_excludes_nothing(text: str) -> None:
     assert query(text).excluded == ()
 
 
@@ -142,7 +142,7 @@ def test_or_that_joins_nothing_is_a_word(text: str) -> None:
         ("site:bücher.example", "xn--bcher-kva.example", ""),
     ],
 )
-def test_site(text: str, host: str, path: str) -> None:
+def test_site_takes_a_host_and_a_path(text: str, host: str, path: str) -> None:
     assert query(text).required == (SiteFilter(host=host, path=path),)
 
 
@@ -183,13 +183,13 @@ def test_dates_are_days_months_or_years() -> None:
 
 
 @pytest.mark.parametrize("text", ["colour:red", "site:%%%", "lang:xx", "type:??", "after:tomorrow", "before:2024-99"])
-def test_what_makes_no_sense_as_an_operator_is_read_as_words(text: str) -> None:
-    asked = query(text)
-    assert not asked.required
-    assert asked.wanted
+def test_invalid_operators_are_read_as_words(text: str) -> None:
+    parsed = query(text)
+    assert not parsed.required
+    assert parsed.wanted
 
 
-# -- nothing typed is an error -----------------------------------------------------------------------------------------
+# -- any text is accepted ----------------------------------------------------------------------------------------------
 
 PIECES = st.sampled_from(
     ['"', "-", "OR", "|", ":", "site:", "intitle:", "inurl:", "lang:", "type:", "after:", "(", "/"]
@@ -197,23 +197,23 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PIECES, st.text(st.characters(), max_size=8)), max_size=12).map(" ".join))
-def test_nothing_typed_is_an_error(text: str) -> None:
-    asked = parse_query(text, {"english": 3, "german": 2, "cjk": 1, "": 1})
-    for typed in asked.words:
-        assert asked.text[typed.start : typed.end] == typed.text
+def test_any_typed_text_is_accepted(text: str) -> None:
+    parsed = parse_query(text, {"english": 3, "german": 2, "cjk": 1, "": 1})
+    for query_word in parsed.words:
+        assert parsed.text[query_word.start : query_word.end] == query_word.text
 
 
-def test_a_very_long_question_is_cut_with_a_note() -> None:
-    asked = parse_query("egg " * MOST_CHARACTERS, ENGLISH)
-    assert len(asked.text) <= MOST_CHARACTERS
-    assert any("characters" in note for note in asked.notes)
+def test_a_very_long_query_is_cut_with_a_note() -> None:
+    parsed = parse_query("egg " * MOST_CHARACTERS, ENGLISH)
+    assert len(parsed.text) <= MOST_CHARACTERS
+    assert any("characters" in note for note in parsed.notes)
 
 
 def test_very_many_words_are_cut_with_a_note() -> None:
-    asked = parse_query(" ".join(f"w{number}" for number in range(MOST_WORDS + 9)), ENGLISH)
-    assert len(asked.query.wanted) == MOST_WORDS
-    assert asked.notes == (f"Only the first {MOST_WORDS} words were looked for.",)
+    parsed = parse_query(" ".join(f"w{number}" for number in range(MOST_WORDS + 9)), ENGLISH)
+    assert len(parsed.query.wanted) == MOST_WORDS
+    assert parsed.notes == (f"The search used only the first {MOST_WORDS} words.",)
 
 
-def test_a_word_typed_twice_is_looked_for_once() -> None:
+def test_a_word_typed_twice_is_searched_once() -> None:
     assert len(query("egg egg egg").wanted) == 1

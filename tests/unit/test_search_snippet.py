@@ -1,4 +1,4 @@
-"""Snippets: the shortest stretch with most of the words, marked, escaped, never cut where it hurts."""
+"""Snippets: the shortest window with most query words, marked, escaped, cut between characters."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from gossamer.search.window import find_windows
 Runs = list[tuple[Field, str]]
 
 
-def made(runs: Runs, look: MatchFinder, language: str, description: str = "") -> str:
-    """A snippet by way of the words' numbers, as a search makes it."""
+def build_snippet(runs: Runs, match_finder: MatchFinder, language: str, description: str = "") -> str:
+    """Return a snippet built from word numbers, as a search builds it."""
     numbers: dict[str, int] = {}
     terms = [get_analyzer(language).terms(text).split() for _, text in runs]
     words = [numbers.setdefault(term, len(numbers) + 1) for run in terms for term in run]
     packed = [len(run) * 16 + field for (field, _), run in zip(runs, terms, strict=True)]
     sequence = WordSequence(language, np.array(words, np.uint32), np.array(packed, np.uint32))
     slots = [
-        QuerySlot(terms=tuple(of), words=tuple(numbers.get(term, 0) for term in of), idf=1.0)
-        for of in look.slots
-        if any(term in numbers for term in of)
+        QuerySlot(terms=tuple(slot_terms), words=tuple(numbers.get(term, 0) for term in slot_terms), idf=1.0)
+        for slot_terms in match_finder.slots
+        if any(term in numbers for term in slot_terms)
     ]
-    (stretch,) = find_windows(CandidateWords([sequence], slots))
-    return render_snippet(runs, stretch, look, language, description)
+    (window,) = find_windows(CandidateWords([sequence], slots))
+    return render_snippet(runs, window, match_finder, language, description)
 
 
 def finder(*words: str, language: str = "english") -> MatchFinder:
     return MatchFinder([tuple(get_analyzer(language).terms(word).split()) for word in words])
 
 
-def shown(text: str, *words: str, language: str = "english") -> str:
-    return made([(Field.PARAGRAPH, text)], finder(*words, language=language), language)
+def paragraph_snippet(text: str, *words: str, language: str = "english") -> str:
+    return build_snippet([(Field.PARAGRAPH, text)], finder(*words, language=language), language)
 
 
-def marked(text: str) -> list[str]:
+def marked_words(text: str) -> list[str]:
     return [html.unescape(word) for word in re.findall("<mark>(.*?)</mark>", text)]
 
 
@@ -55,7 +55,7 @@ def marked(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("language", "word", "text", "found"),
+    ("language", "word", "text", "expected"),
     [
         ("english", "crawl", "Crawlers crawled; crawling CRAWLS, scrawl.", ["crawled", "crawling", "CRAWLS"]),
         ("english", "happy", "Happiness, HAPPY, happening.", ["Happiness", "HAPPY"]),
@@ -80,9 +80,9 @@ def marked(text: str) -> list[str]:
     ],
 )
 def test_every_form_of_a_word_is_marked_whatever_its_case_and_accents(
-    language: str, word: str, text: str, found: list[str]
+    language: str, word: str, text: str, expected: list[str]
 ) -> None:
-    assert marked(shown(text, word, language=language)) == found
+    assert marked_words(paragraph_snippet(text, word, language=language)) == expected
 
 
 ALPHABETS = {
@@ -96,19 +96,19 @@ ALPHABETS = {
 @pytest.mark.parametrize("language", ALPHABETS)
 @given(data=st.data())
 @example(data=["e\u0301gg", "e\u2019gg\u2019 l\u2019egg \xadegg e\xadgg 京egg京", "и\u0306од"])  # noqa: RUF001
-def test_the_quick_way_finds_what_analysing_every_word_finds(language: str, data: st.DataObject | list[str]) -> None:
+def test_fast_matching_agrees_with_analysing_every_word(language: str, data: st.DataObject | list[str]) -> None:
     words, letters = ALPHABETS[language]
-    look = finder(*words.split(), language=language)
+    match_finder = finder(*words.split(), language=language)
     texts = data if isinstance(data, list) else [data.draw(st.text(st.sampled_from(letters), max_size=80))]
     for text in texts:
-        quick = {(place.start, place.slot) for place in look.find(text, language)}
+        fast = {(position.start, position.slot) for position in match_finder.find(text, language)}
         slow = {
-            (token.start, place)
+            (token.start, slot)
             for token in get_analyzer(language).tokens(text)
-            for place, terms in enumerate(look.slots)
+            for slot, terms in enumerate(match_finder.slots)
             if token.term in terms
         }
-        assert quick == slow
+        assert fast == slow
 
 
 @pytest.mark.parametrize(
@@ -121,29 +121,29 @@ def test_the_quick_way_finds_what_analysing_every_word_finds(language: str, data
         ("egg", "東egg" * 5_000),
     ],
 )
-def test_text_that_is_made_to_take_long_does_not(word: str, text: str) -> None:
-    """Not even if it stands before what was found, of which more than a line or two is never looked at."""
+def test_hostile_text_takes_little_time(word: str, text: str) -> None:
+    """This includes hostile text before the match: a snippet reads a line or two of it at most."""
     started = time.process_time()
-    look = finder(word)
+    match_finder = finder(word)
     runs = [(Field.TITLE, "title"), (Field.PARAGRAPH, text), (Field.PARAGRAPH, f"The {word} stands here.")]
-    assert len(look.find(text[:2000], "english")) <= 500
-    assert marked(made(runs, look, "english"))
+    assert len(match_finder.find(text[:2000], "english")) <= 500
+    assert marked_words(build_snippet(runs, match_finder, "english"))
     assert time.process_time() - started < 1
 
 
-# -- the stretch -------------------------------------------------------------------------------------------------------
+# -- the window --------------------------------------------------------------------------------------------------------
 
 FILLER = "Nothing of interest stands in this sentence at all. " * 20
 
 
-def test_the_stretch_with_most_words_wins_over_an_earlier_one() -> None:
+def test_the_window_with_most_words_wins_over_an_earlier_one() -> None:
     text = f"An egg alone. {FILLER} Green eggs and ham. {FILLER}"
-    assert marked(shown(text, "green", "egg", "ham")) == ["Green", "eggs", "ham"]
+    assert marked_words(paragraph_snippet(text, "green", "egg", "ham")) == ["Green", "eggs", "ham"]
 
 
-def test_the_shortest_of_such_stretches_wins() -> None:
+def test_the_shortest_of_equal_windows_wins() -> None:
     text = f"Green grass, and later on some eggs in it. {FILLER} The green eggs came. {FILLER}"
-    assert "The <mark>green</mark> <mark>eggs</mark> came." in shown(text, "green", "egg")
+    assert "The <mark>green</mark> <mark>eggs</mark> came." in paragraph_snippet(text, "green", "egg")
 
 
 def test_a_paragraph_wins_over_a_menu() -> None:
@@ -153,35 +153,35 @@ def test_a_paragraph_wins_over_a_menu() -> None:
         (Field.PARAGRAPH, "What an egg is."),
         (Field.TEXT, FILLER),
     ]
-    assert "What an <mark>egg</mark> is." in made(runs, finder("egg"), "english")
+    assert "What an <mark>egg</mark> is." in build_snippet(runs, finder("egg"), "english")
 
 
-def test_it_grows_to_whole_sentences_where_there_is_room() -> None:
+def test_a_window_grows_to_whole_sentences_where_there_is_room() -> None:
     text = f"{FILLER}This is the sentence before. Here an egg lies. {FILLER}"
-    found = shown(text, "egg")
-    assert found.startswith("…")
-    assert "Here an <mark>egg</mark> lies." in found
-    assert found.removeprefix("…").split()[0][0].isupper()
+    snippet = paragraph_snippet(text, "egg")
+    assert snippet.startswith("…")
+    assert "Here an <mark>egg</mark> lies." in snippet
+    assert snippet.removeprefix("…").split()[0][0].isupper()
 
 
 def test_a_short_text_is_shown_whole_and_without_an_ellipsis() -> None:
-    assert shown("An egg.", "egg") == "An <mark>egg</mark>."
+    assert paragraph_snippet("An egg.", "egg") == "An <mark>egg</mark>."
 
 
-def test_a_page_found_by_its_title_or_url_shows_its_description_or_its_beginning() -> None:
+def test_a_page_without_text_matches_shows_its_description_or_beginning() -> None:
     runs: Runs = [
         (Field.TITLE, "Egg"),
         (Field.TEXT, "Home"),
         (Field.PARAGRAPH, "About us & them."),
         (Field.TEXT, "End"),
     ]
-    assert made(runs, finder("egg"), "english") == "About us &amp; them."
-    assert made(runs, finder("egg"), "english", "What we do") == "What we do"
+    assert build_snippet(runs, finder("egg"), "english") == "About us &amp; them."
+    assert build_snippet(runs, finder("egg"), "english", "What we do") == "What we do"
 
 
 def test_a_title_is_not_part_of_a_snippet() -> None:
     runs: Runs = [(Field.TITLE, "Egg egg egg"), (Field.PARAGRAPH, "One egg.")]
-    assert made(runs, finder("egg"), "english") == "One <mark>egg</mark>."
+    assert build_snippet(runs, finder("egg"), "english") == "One <mark>egg</mark>."
 
 
 # -- harmless ----------------------------------------------------------------------------------------------------------
@@ -189,17 +189,17 @@ def test_a_title_is_not_part_of_a_snippet() -> None:
 HOSTILE = "<script>alert('egg')</script> \x1b[31mred\x1b[0m \u202etxt.exe\u202c \u2066x\u2069 & \x00\x9b egg"
 
 
-def test_nothing_in_a_snippet_acts_on_who_reads_it() -> None:
-    found = shown(HOSTILE, "egg")
-    assert marked(found) == ["egg", "egg"]
-    plain = found.replace("<mark>", "").replace("</mark>", "")
+def test_hostile_text_is_harmless_in_a_snippet() -> None:
+    snippet = paragraph_snippet(HOSTILE, "egg")
+    assert marked_words(snippet) == ["egg", "egg"]
+    plain = snippet.replace("<mark>", "").replace("</mark>", "")
     assert "<" not in plain
     assert not re.search("&(?!(?:amp|lt|gt|quot|#x27);)", plain)
     assert all(unicodedata.category(character) not in {"Cc", "Cf", "Zl", "Zp"} for character in plain)
 
 
 @given(st.text())
-def test_harmless_text_has_nothing_hidden_in_it(text: str) -> None:
+def test_hidden_characters_are_removed(text: str) -> None:
     assert all(match[1] is None for match in HIDDEN.finditer(without_hidden_characters(text)))
 
 
@@ -209,8 +209,8 @@ CLUSTERS = ["egg ", "e\u0301", "👩\u200d👩\u200d👧", "🇩🇪", "क्�
 @given(st.lists(st.sampled_from(CLUSTERS), min_size=1, max_size=600))
 def test_no_character_and_no_entity_is_cut(clusters: list[str]) -> None:
     text = "".join(clusters)
-    found = shown(text, "egg")
-    plain = html.unescape(re.sub("</?mark>", "", found)).strip("…").strip()
+    snippet = paragraph_snippet(text, "egg")
+    plain = html.unescape(re.sub("</?mark>", "", snippet)).strip("…").strip()
     at = text.find(plain)
     assert at >= 0
     edges = {0}
@@ -222,6 +222,6 @@ def test_no_character_and_no_entity_is_cut(clusters: list[str]) -> None:
 
 
 @given(st.lists(st.sampled_from(["egg", "ham", "x", "a long word here", "and so on.", "東京都"]), max_size=300))
-def test_a_snippet_is_never_much_longer_than_wanted(words: list[str]) -> None:
-    plain = html.unescape(re.sub("</?mark>", "", shown(" ".join(words), "egg", "ham")))
+def test_a_snippet_stays_within_its_length_limit(words: list[str]) -> None:
+    plain = html.unescape(re.sub("</?mark>", "", paragraph_snippet(" ".join(words), "egg", "ham")))
     assert len(plain) <= SNIPPET_LENGTH + 2

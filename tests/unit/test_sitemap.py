@@ -1,4 +1,4 @@
-"""Sitemaps: every form, and hostile ones within bounds."""
+"""Sitemaps: every form, damaged files, and hostile files within limits."""
 
 from __future__ import annotations
 
@@ -71,19 +71,21 @@ def test_an_element_within_a_field_does_not_end_it() -> None:
     assert urls(parse_sitemap(urlset("https://h/<b>1</b>2", "https://h/3"))) == ["https://h/12", "https://h/3"]
 
 
-def test_an_index_gives_sitemaps() -> None:
+def test_a_sitemap_index_gives_sitemaps() -> None:
     body = b"<sitemapindex><sitemap><loc>https://h/1.xml.gz</loc><lastmod>2024</lastmod></sitemap></sitemapindex>"
-    found = parse_sitemap(body)
-    assert found == Sitemap(kind="index", entries=[SitemapEntry(url="https://h/1.xml.gz", lastmod="2024")], problems=())
+    sitemap = parse_sitemap(body)
+    assert sitemap == Sitemap(
+        kind="index", entries=[SitemapEntry(url="https://h/1.xml.gz", lastmod="2024")], problems=()
+    )
 
 
-def test_text_is_one_url_a_line() -> None:
-    found = parse_sitemap(b"\xef\xbb\xbfhttps://h/1\r\nhttps://h/2\n\n  https://h/3  \rnonsense\n" + b"x" * 200_000)
-    assert (found.kind, urls(found)) == ("text", ["https://h/1", "https://h/2", "https://h/3"])
-    assert found.problems == ("entries without a URL to visit: 2",)
+def test_a_text_sitemap_has_one_url_per_line() -> None:
+    sitemap = parse_sitemap(b"\xef\xbb\xbfhttps://h/1\r\nhttps://h/2\n\n  https://h/3  \rnonsense\n" + b"x" * 200_000)
+    assert (sitemap.kind, urls(sitemap)) == ("text", ["https://h/1", "https://h/2", "https://h/3"])
+    assert sitemap.problems == ("entries without a URL to visit: 2",)
 
 
-def test_lines_are_whole_where_chunks_meet() -> None:
+def test_lines_survive_chunk_boundaries() -> None:
     lines = [f"https://h/{number}" for number in range(30_000)]
     assert urls(parse_sitemap("\n".join(lines).encode())) == lines
 
@@ -100,20 +102,20 @@ def test_lines_are_whole_where_chunks_meet() -> None:
     ids=["rss", "atom", "rdf"],
 )
 def test_a_feed_gives_the_links_of_its_entries(body: bytes) -> None:
-    found = parse_sitemap(body, base="https://h/feed")
-    assert found == Sitemap(kind="feed", entries=[SitemapEntry(url="https://h/1", lastmod="2024")], problems=())
+    sitemap = parse_sitemap(body, base="https://h/feed")
+    assert sitemap == Sitemap(kind="feed", entries=[SitemapEntry(url="https://h/1", lastmod="2024")], problems=())
 
 
 def test_entries_without_a_url_to_visit_are_counted() -> None:
-    found = parse_sitemap(urlset("", "/relative", "mailto:a@b", "https://h/1", "https://h/" + "x" * 9000))
-    assert (urls(found), found.problems) == (["https://h/1"], ("entries without a URL to visit: 4",))
+    sitemap = parse_sitemap(urlset("", "/relative", "mailto:a@b", "https://h/1", "https://h/" + "x" * 9000))
+    assert (urls(sitemap), sitemap.problems) == (["https://h/1"], ("entries without a URL to visit: 4",))
 
 
 @pytest.mark.parametrize("body", [b"<!doctype html><html><p>Not found</html>", b"<a/>"])
-def test_other_xml_is_no_sitemap(body: bytes) -> None:
-    found = parse_sitemap(body)
-    assert (found.kind, found.entries) == ("none", [])
-    assert "not a sitemap" in found.problems[0]
+def test_other_xml_is_not_a_sitemap(body: bytes) -> None:
+    sitemap = parse_sitemap(body)
+    assert (sitemap.kind, sitemap.entries) == ("none", [])
+    assert "not a sitemap" in sitemap.problems[0]
 
 
 # -- damaged ---------------------------------------------------------------------------------------------------------
@@ -128,22 +130,22 @@ def test_other_xml_is_no_sitemap(body: bytes) -> None:
         (b"\xff\xff", "malformed XML in line 1"),
     ],
 )
-def test_what_stands_before_the_damage_counts(tail: bytes, problem: str) -> None:
-    found = parse_sitemap(urlset("https://h/1").removesuffix(b"</urlset>") + tail)
-    assert urls(found) == ["https://h/1"]
-    assert found.problems[0].startswith(problem)
+def test_entries_before_the_damage_are_kept(tail: bytes, problem: str) -> None:
+    sitemap = parse_sitemap(urlset("https://h/1").removesuffix(b"</urlset>") + tail)
+    assert urls(sitemap) == ["https://h/1"]
+    assert sitemap.problems[0].startswith(problem)
 
 
-def test_gzip_that_is_cut_short_gives_what_is_there() -> None:
+def test_truncated_gzip_gives_the_entries_before_the_cut() -> None:
     whole = gzip.compress(urlset(*(f"https://h/{number}" for number in range(20_000))))
-    found = parse_sitemap(whole[: len(whole) // 2])
-    assert 5_000 < len(found.entries) < 15_000
-    assert found.problems == ("gzip data cut short",)
+    sitemap = parse_sitemap(whole[: len(whole) // 2])
+    assert 5_000 < len(sitemap.entries) < 15_000
+    assert sitemap.problems == ("gzip data cut short",)
 
 
-def test_gzip_that_is_damaged_is_told() -> None:
-    found = parse_sitemap(b"\x1f\x8b" + b"\xff" * 100)
-    assert (found.entries, found.problems) == ([], ("damaged gzip data",))
+def test_damaged_gzip_is_reported() -> None:
+    sitemap = parse_sitemap(b"\x1f\x8b" + b"\xff" * 100)
+    assert (sitemap.entries, sitemap.problems) == ([], ("damaged gzip data",))
 
 
 @given(st.one_of(st.binary(max_size=200), st.binary(max_size=100).map(lambda tail: b"<urlset>" + tail)))
@@ -166,9 +168,9 @@ def test_any_bytes_give_a_sitemap(body: bytes) -> None:
 )
 def test_a_file_that_declares_entities_is_refused(declaration: str) -> None:
     body = f"<!DOCTYPE urlset [{declaration}]><urlset><url><loc>&a;</loc></url></urlset>"
-    found = parse_sitemap(body.encode())
-    assert found.entries == []
-    assert "declares an entity" in found.problems[0]
+    sitemap = parse_sitemap(body.encode())
+    assert sitemap.entries == []
+    assert "declares an entity" in sitemap.problems[0]
 
 
 MIB = 1 << 20
@@ -190,24 +192,24 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 def test_hostile_files_take_little_time_and_memory(make: Callable[[], bytes], problem: str) -> None:
     body = make()
     tracemalloc.start()
-    began = time.process_time()
-    found = parse_sitemap(body)
-    seconds, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
+    started = time.process_time()
+    sitemap = parse_sitemap(body)
+    seconds, peak = time.process_time() - started, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert any(problem in told for told in found.problems), found.problems
-    assert found.entries == []
+    assert any(problem in each for each in sitemap.problems), sitemap.problems
+    assert sitemap.entries == []
     assert peak < 8 * MIB
-    assert seconds < 5  # tracing included; 0.5 s at most without
+    assert seconds < 5  # including tracing; at most 0.5 s without it
 
 
-def test_no_more_urls_are_taken_than_asked_for() -> None:
-    found = parse_sitemap(urlset("https://h/1", "https://h/2", "https://h/3"), max_urls=2)
-    assert urls(found) == ["https://h/1", "https://h/2"]
-    assert found.problems == ("more than 2 entries; the rest was left out",)
+def test_the_number_of_urls_is_limited() -> None:
+    sitemap = parse_sitemap(urlset("https://h/1", "https://h/2", "https://h/3"), max_urls=2)
+    assert urls(sitemap) == ["https://h/1", "https://h/2"]
+    assert sitemap.problems == ("more than 2 entries; the rest was left out",)
 
 
-def test_no_more_bytes_are_read_than_asked_for() -> None:
+def test_the_number_of_bytes_is_limited() -> None:
     body = urlset(*(f"https://h/{number}" for number in range(10_000)))
-    found = parse_sitemap(gzip.compress(body), max_bytes=100_000)
-    assert 1_000 < len(found.entries) < 4_000
-    assert found.problems == ("larger than 100000 bytes; the rest was left out",)
+    sitemap = parse_sitemap(gzip.compress(body), max_bytes=100_000)
+    assert 1_000 < len(sitemap.entries) < 4_000
+    assert sitemap.problems == ("larger than 100000 bytes; the rest was left out",)

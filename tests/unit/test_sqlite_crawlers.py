@@ -1,4 +1,4 @@
-"""Lock files: the signs of life that need no waiting."""
+"""Crawler lock files show at once which crawlers are alive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 A = "http://a.test/"
-AT_WORK = CrawlerReport(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")
+RUNNING = CrawlerReport(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")
 
 
 @pytest.fixture
@@ -33,72 +33,74 @@ def web(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def two(web: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
-    """Two processes' views of one web."""
+def two_stores(web: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
+    """One web, opened as two processes do."""
     stores = SqliteStore.open(web, create=True), SqliteStore.open(web, create=True)
     yield stores
     for store in stores:
         store.close()
 
 
-def test_names_never_end() -> None:
-    given = crawler_names()
-    many = [next(given) for _ in range(50)]
+def test_crawler_names_never_run_out() -> None:
+    names = crawler_names()
+    many = [next(names) for _ in range(50)]
     assert len(set(many)) == 50
     assert many[28] == "Naiad 3"
 
 
-def test_a_name_is_held_until_it_is_closed(tmp_path: Path) -> None:
+def test_a_name_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "crawlers" / "Naiad.lock"
     lock = NameLock.acquire(path)
     assert lock is not None
     assert NameLock.acquire(path) is None
     lock.close()
-    again = NameLock.acquire(path)
-    assert again is not None
-    again.close()
+    next_lock = NameLock.acquire(path)
+    assert next_lock is not None
+    next_lock.close()
 
 
-def test_deleting_lock_files_does_not_make_the_living_dead(two: tuple[SqliteStore, SqliteStore], web: Path) -> None:
-    living, other = two
-    lease_all(living, start(living, A))
+def test_deleting_lock_files_does_not_free_leases_of_active_crawlers(
+    two_stores: tuple[SqliteStore, SqliteStore], web: Path
+) -> None:
+    active, other = two_stores
+    lease_all(active, start(active, A))
     shutil.rmtree(web / "crawlers")
     newcomer = other.join("here", 2)
     assert newcomer.name == "Thalassa"
     assert state(other, A) == "leased"
 
 
-def test_a_lock_file_made_anew_proves_nothing(two: tuple[SqliteStore, SqliteStore], web: Path) -> None:
-    living, other = two
-    lease_all(living, start(living, A))
+def test_a_recreated_lock_file_does_not_free_leases(two_stores: tuple[SqliteStore, SqliteStore], web: Path) -> None:
+    active, other = two_stores
+    lease_all(active, start(active, A))
     (web / "crawlers" / "Naiad.lock").unlink()
     (web / "crawlers" / "Naiad.lock").touch()
     other.join("here", 2)
     assert state(other, A) == "leased"
 
 
-def test_a_crawler_puts_its_deleted_lock_file_back(two: tuple[SqliteStore, SqliteStore], web: Path) -> None:
-    living, other = two
-    crawler = start(living, A)
-    lease_all(living, crawler)
+def test_a_crawler_restores_its_deleted_lock_file(two_stores: tuple[SqliteStore, SqliteStore], web: Path) -> None:
+    active, other = two_stores
+    crawler = start(active, A)
+    lease_all(active, crawler)
     shutil.rmtree(web / "crawlers")
-    living.heartbeat(crawler, AT_WORK, time.time())
+    active.heartbeat(crawler, RUNNING, time.time())
     assert (web / "crawlers" / "Naiad.lock").exists()
     watcher = other.join("here", 2).id
-    other.heartbeat(watcher, AT_WORK, time.time() + 2 * LEASE_SECONDS)
-    assert state(other, A) == "leased", "its lock counts again, so no heartbeat is asked"
+    other.heartbeat(watcher, RUNNING, time.time() + 2 * LEASE_SECONDS)
+    assert state(other, A) == "leased", "its lock counts again, so a missing heartbeat does not matter"
 
 
-def test_a_web_copied_while_a_crawler_was_at_work_is_free_after_a_while(web: Path, tmp_path: Path) -> None:
+def test_leases_in_a_copied_web_expire(web: Path, tmp_path: Path) -> None:
     store = SqliteStore.open(web, create=True)
     lease_all(store, start(store, A))
     shutil.copytree(web, tmp_path / "copy")
-    copied = SqliteStore.open(tmp_path / "copy", create=False)
-    crawler = copied.join("here", 2)
-    copied.heartbeat(crawler.id, AT_WORK, time.time() + LEASE_SECONDS + 1)
-    assert state(copied, A) == "queued"
+    copy = SqliteStore.open(tmp_path / "copy", create=False)
+    crawler = copy.join("here", 2)
+    copy.heartbeat(crawler.id, RUNNING, time.time() + LEASE_SECONDS + 1)
+    assert state(copy, A) == "queued"
     assert state(store, A) == "leased"
-    copied.close()
+    copy.close()
     store.close()
 
 
@@ -115,9 +117,11 @@ time.sleep(60)
 
 
 def test_the_leases_of_a_killed_process_are_free_at_once(web: Path) -> None:
-    here = os.pathsep.join(sys.path)
+    python_path = os.pathsep.join(sys.path)
     child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(web), A], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": here}
+        [sys.executable, "-c", CHILD, str(web), A],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": python_path},
     )
     with child:
         assert child.stdout is not None

@@ -1,4 +1,4 @@
-"""The file web.db: what is refused, what is repaired, what survives."""
+"""The file web.db: opening, permissions, and faults while working."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from gossamer.errors import (
     StoreTooNew,
 )
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.database import current_schema
-from helpers.store.crawl_steps import admit_all, digest, fetched, lease_all, leases, seed, start, state, visit_all
+from gossamer.store.sqlite.opening import current_schema
+from helpers.store.crawl_steps import admit_all, digest, fetched_visit, lease_all, leases, seed, start, state, visit_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ NOBODY = 65534
 
 
 def create(directory: Path) -> None:
-    """A web with one page, closed."""
+    """Create a web with one page, and close it."""
     with closing(SqliteStore.open(directory, create=True)) as store:
         crawler = start(store, A)
         visit_all(store, crawler, {A: [B]})
@@ -52,25 +52,25 @@ def alter(directory: Path, sql: str) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_web_that_is_not_there_is_not_made_by_looking(tmp_path: Path, read_only: bool) -> None:
-    place = tmp_path / "web"
-    with pytest.raises(StoreMissing, match=f"gossamer crawl URL --store {place}"):
-        SqliteStore.open(place, create=False, read_only=read_only)
-    assert not place.exists()
+def test_opening_a_missing_web_does_not_create_it(tmp_path: Path, read_only: bool) -> None:
+    directory = tmp_path / "web"
+    with pytest.raises(StoreMissing, match=f"gossamer crawl URL --store {directory}"):
+        SqliteStore.open(directory, create=False, read_only=read_only)
+    assert not directory.exists()
 
 
-def test_a_directory_without_a_web_is_told_so(tmp_path: Path) -> None:
+def test_a_directory_without_a_web_is_reported_as_missing(tmp_path: Path) -> None:
     with pytest.raises(StoreMissing):
         SqliteStore.open(tmp_path, create=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_directories_are_made_as_needed(tmp_path: Path) -> None:
+def test_directories_are_created_as_needed(tmp_path: Path) -> None:
     SqliteStore.open(tmp_path / "a" / "b ? #%41 ü", create=True).close()
     assert (tmp_path / "a" / "b ? #%41 ü" / "web.db").exists()
 
 
-def test_a_web_begun_and_killed_before_anything_was_in_it_is_begun_again(tmp_path: Path) -> None:
+def test_an_empty_web_file_left_by_a_crash_is_created_again(tmp_path: Path) -> None:
     (tmp_path / "web.db").touch()
     with pytest.raises(StoreMissing):
         SqliteStore.open(tmp_path, create=False)
@@ -84,15 +84,15 @@ def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "web").read_text() == "mine"
 
 
-def test_what_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     (tmp_path / "web.db").write_bytes(b"<html>" * 1000)
-    for make in (True, False):
+    for may_create in (True, False):
         with pytest.raises(StoreCorrupt, match="not a Gossamer web"):
-            SqliteStore.open(tmp_path, create=make)
+            SqliteStore.open(tmp_path, create=may_create)
     assert (tmp_path / "web.db").read_bytes() == b"<html>" * 1000
 
 
-def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     alter(tmp_path, "CREATE TABLE bookmarks (url TEXT)")
     before = (tmp_path / "web.db").read_bytes()
     with pytest.raises(StoreCorrupt, match="not a Gossamer web"):
@@ -108,7 +108,7 @@ def test_a_web_of_a_newer_version_is_refused(tmp_path: Path) -> None:
             SqliteStore.open(tmp_path, create=False, read_only=read_only)
 
 
-def test_damage_is_reported_as_such(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
     create(tmp_path)
     file = tmp_path / "web.db"
     content = bytearray(file.read_bytes())
@@ -118,7 +118,7 @@ def test_damage_is_reported_as_such(tmp_path: Path) -> None:
         list(SqliteStore.open(tmp_path, create=False).resources())
 
 
-def test_a_stored_text_that_is_damaged_is_reported_as_such(tmp_path: Path) -> None:
+def test_a_damaged_stored_text_is_reported(tmp_path: Path) -> None:
     create(tmp_path)
     alter(tmp_path, "UPDATE texts SET body = x'28b52ffd00'; UPDATE sources SET body = x'00'")
     with closing(SqliteStore.open(tmp_path, create=False)) as store:
@@ -128,16 +128,16 @@ def test_a_stored_text_that_is_damaged_is_reported_as_such(tmp_path: Path) -> No
             store.source(1)
 
 
-def _open_when_told(directory: Path, gate: threading.Barrier) -> None:
-    gate.wait()
+def _open_at_barrier(directory: Path, barrier: threading.Barrier) -> None:
+    barrier.wait()
     SqliteStore.open(directory, create=True).close()
 
 
-def test_processes_that_make_one_web_at_the_same_moment_all_succeed(tmp_path: Path) -> None:
+def test_processes_that_create_one_web_at_once_all_succeed(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     for attempt in range(12):
-        gate = context.Barrier(6)
-        children = [context.Process(target=_open_when_told, args=(tmp_path / f"{attempt}", gate)) for _ in range(6)]
+        barrier = context.Barrier(6)
+        children = [context.Process(target=_open_at_barrier, args=(tmp_path / f"{attempt}", barrier)) for _ in range(6)]
         for child in children:
             child.start()
         for child in children:
@@ -149,7 +149,7 @@ def test_processes_that_make_one_web_at_the_same_moment_all_succeed(tmp_path: Pa
 
 
 def as_nobody(action: Callable[[], None]) -> None:
-    """Run something in a child without the rights of root, which no permission stops."""
+    """Run `action` in a child process without root rights, because root ignores permissions."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -160,7 +160,7 @@ def as_nobody(action: Callable[[], None]) -> None:
                 os.setuid(NOBODY)
             action()
             code = 0
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must see that the child failed
+        except BaseException as error:  # noqa: BLE001 - the parent must see any failure of the child
             print(repr(error), file=sys.stderr)
         finally:
             os._exit(code)
@@ -169,18 +169,18 @@ def as_nobody(action: Callable[[], None]) -> None:
 
 @pytest.fixture
 def read_only_web() -> Iterator[Path]:
-    """A web that can be read by anybody and written by nobody, in a place that everybody can reach."""
-    place = Path("/tmp") / f"gossamer-{os.getpid()}-{time.monotonic_ns()}"
-    create(place)
-    shutil.rmtree(place / "crawlers")
-    (place / "web.db").chmod(0o444)
-    place.chmod(0o555)
-    yield place
-    place.chmod(0o755)
-    shutil.rmtree(place)
+    """A web that everybody can read and nobody can write, in a directory that everybody can reach."""
+    directory = Path("/tmp") / f"gossamer-{os.getpid()}-{time.monotonic_ns()}"
+    create(directory)
+    shutil.rmtree(directory / "crawlers")
+    (directory / "web.db").chmod(0o444)
+    directory.chmod(0o555)
+    yield directory
+    directory.chmod(0o755)
+    shutil.rmtree(directory)
 
 
-def test_a_directory_that_cannot_be_written_can_be_read(read_only_web: Path) -> None:
+def test_a_read_only_directory_can_be_read(read_only_web: Path) -> None:
     def read() -> None:
         with closing(SqliteStore.open(read_only_web, create=False, read_only=True)) as store:
             assert store.counts().resources["visited"] == 1
@@ -189,7 +189,7 @@ def test_a_directory_that_cannot_be_written_can_be_read(read_only_web: Path) -> 
     as_nobody(read)
 
 
-def test_a_directory_that_cannot_be_written_is_refused_for_writing(read_only_web: Path) -> None:
+def test_a_read_only_directory_is_refused_for_writing(read_only_web: Path) -> None:
     def write() -> None:
         with pytest.raises(StoreNotWritable), closing(SqliteStore.open(read_only_web, create=True)) as store:
             store.add([seed(B)], admit_all)
@@ -199,7 +199,7 @@ def test_a_directory_that_cannot_be_written_is_refused_for_writing(read_only_web
     as_nobody(write)
 
 
-def test_a_web_of_an_older_version_that_cannot_be_written_says_what_to_do(read_only_web: Path) -> None:
+def test_a_read_only_web_of_an_older_version_says_what_to_do(read_only_web: Path) -> None:
     read_only_web.chmod(0o755)
     (read_only_web / "web.db").chmod(0o644)
     alter(read_only_web, "PRAGMA user_version = 1")
@@ -224,36 +224,36 @@ def test_a_store_opened_for_reading_refuses_to_write(tmp_path: Path) -> None:
 # -- faults while working ----------------------------------------------------------------------------------------------
 
 
-def test_a_disk_that_gets_full_at_any_point_leaves_nothing_of_the_batch_and_the_store_usable(tmp_path: Path) -> None:
-    """SQLite answers a page limit with the very fault that it answers a full disk with."""
+def test_a_full_disk_discards_the_whole_batch_and_keeps_the_store_usable(tmp_path: Path) -> None:
+    """A page limit stands for a full disk, because SQLite reports both with the same error."""
     with closing(SqliteStore.open(tmp_path, create=True)) as store:
         crawler = start(store, A, B)
-        found = leases(lease_all(store, crawler))
+        leased = leases(lease_all(store, crawler))
         before = (store.counts(), list(store.resources()))
         db = store._database._db
         pages = db.execute("PRAGMA page_count").fetchone()[0]
-        big = fetched(found[A], *(f"http://a.test/{n}" for n in range(5_000)))
+        big_visit = fetched_visit(leased[A], *(f"http://a.test/{n}" for n in range(5_000)))
         failures = 0
         while store.counts().links == 0:
             db.execute(f"PRAGMA max_page_count = {pages + 10 * failures}")
             with suppress(StoreFull):
-                store.submit(crawler, [big], admit_all, now=time.time())
+                store.submit(crawler, [big_visit], admit_all, now=time.time())
                 break
             assert (store.counts(), list(store.resources())) == before
             failures += 1
         assert failures > 5
         assert store.counts().links == 5_000
-        assert store.counts().resources["queued"] == 5_000, "ids given out in vain are not remembered"
+        assert store.counts().resources["queued"] == 5_000, "ids of failed transactions are not cached"
 
 
-def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(tmp_path: Path) -> None:
     with closing(SqliteStore.open(tmp_path, create=True)) as store:
         store._database._db.execute("PRAGMA max_page_count = 1")
         with pytest.raises(StoreFull, match=f"No disk space is left for {tmp_path}"):
             store.add([seed(f"http://a.test/{n}") for n in range(5_000)], admit_all)
 
 
-def test_a_writer_that_never_ends_is_reported_after_a_while(tmp_path: Path) -> None:
+def test_an_endless_writer_is_reported_after_the_busy_timeout(tmp_path: Path) -> None:
     create(tmp_path)
     with (
         closing(SqliteStore.open(tmp_path, create=False, busy_seconds=0.1)) as store,
@@ -262,23 +262,23 @@ def test_a_writer_that_never_ends_is_reported_after_a_while(tmp_path: Path) -> N
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreBusy, match="Another process"):
             store.add([seed(B)], admit_all)
-        assert state(store, A) == "visited", "reading goes on meanwhile"
+        assert state(store, A) == "visited", "readers do not wait for the writer"
         other.execute("ROLLBACK")
         assert store.add([seed(B)], admit_all)[0].known
 
 
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
+def test_a_closed_store_refuses_questions(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path, create=True)
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.counts()
 
 
-def test_another_thread_may_take_the_store_over(tmp_path: Path) -> None:
+def test_another_thread_can_use_the_store(tmp_path: Path) -> None:
     with closing(SqliteStore.open(tmp_path, create=True)) as store:
-        answers: list[bool] = []
-        writer = threading.Thread(target=lambda: answers.append(store.add([seed(A)], admit_all)[0].known))
+        known: list[bool] = []
+        writer = threading.Thread(target=lambda: known.append(store.add([seed(A)], admit_all)[0].known))
         writer.start()
         writer.join()
-        assert answers == [False]
+        assert known == [False]
         assert state(store, A) == "queued"

@@ -1,4 +1,4 @@
-"""A digest leads to one resource, whether that is in the table of digests or waits to be."""
+"""A digest leads to one resource, whether it is in the digest table or still pending."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def other(store: SqliteStore, tmp_path: Path) -> Iterator[SqliteStore]:
-    """The same web, as another process has it."""
+    """The same web, opened as another process does."""
     with closing(SqliteStore.open(tmp_path, create=False)) as opened:
         yield opened
 
 
 @pytest.fixture
-def soon_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digests, "MAX_FRESH", 3)
 
 
@@ -44,8 +44,8 @@ def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
         return db.execute(sql).fetchall()
 
 
-def waiting(path: Path) -> list[str]:
-    """The URLs that are not in the table."""
+def pending_urls(path: Path) -> list[str]:
+    """Return the URLs whose digests are not in the table."""
     return [url for (url,) in rows(path, "SELECT url FROM resources WHERE id NOT IN (SELECT resource FROM digests)")]
 
 
@@ -58,32 +58,32 @@ def id_of(store: SqliteStore, url: str) -> int | None:
     return row.id if row else None
 
 
-@pytest.mark.usefixtures("soon_full")
-def test_a_url_is_found_in_the_table_and_before_it_is_there(store: SqliteStore, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("small_buffer")
+def test_a_url_is_found_before_and_after_its_digest_is_inserted(store: SqliteStore, tmp_path: Path) -> None:
     add(store, *URLS[:3])
     add(store, *URLS[3:5])
-    assert waiting(tmp_path) == URLS[3:5]
+    assert pending_urls(tmp_path) == URLS[3:5]
     assert [id_of(store, url) for url in URLS[:6]] == [1, 2, 3, 4, 5, None]
 
 
-def test_a_new_url_writes_nothing_to_the_table(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_new_url_writes_nothing_to_the_digest_table(store: SqliteStore, tmp_path: Path) -> None:
     add(store, *URLS)
     assert rows(tmp_path, "SELECT * FROM digests") == []
 
 
-def test_nobody_waits_once_the_crawler_has_left(store: SqliteStore, tmp_path: Path) -> None:
+def test_no_digest_is_pending_after_the_crawler_leaves(store: SqliteStore, tmp_path: Path) -> None:
     crawler = start(store, URLS[0])
     visit_all(store, crawler, {URLS[0]: URLS[1:]})
-    assert waiting(tmp_path) == URLS
+    assert pending_urls(tmp_path) == URLS
     store.leave(crawler)
-    assert waiting(tmp_path) == []
+    assert pending_urls(tmp_path) == []
     assert rows(tmp_path, "SELECT digest, id FROM resources ORDER BY digest") == rows(
         tmp_path, "SELECT digest, resource FROM digests ORDER BY digest"
     )
 
 
-@pytest.mark.usefixtures("soon_full")
-def test_what_waits_outlives_the_process_that_added_it(store: SqliteStore, other: SqliteStore) -> None:
+@pytest.mark.usefixtures("small_buffer")
+def test_pending_digests_survive_the_process_that_added_them(store: SqliteStore, other: SqliteStore) -> None:
     add(store, *URLS[:4])
     store.close()
     add(other, URLS[1], URLS[5], URLS[3])
@@ -91,31 +91,31 @@ def test_what_waits_outlives_the_process_that_added_it(store: SqliteStore, other
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.usefixtures("soon_full")
-def test_processes_that_add_and_forget_in_turn_agree_on_one_id_for_a_url(
+@pytest.mark.usefixtures("small_buffer")
+def test_processes_that_add_and_forget_agree_on_one_id_per_url(
     store: SqliteStore, other: SqliteStore, tmp_path: Path, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     known: set[str] = set()
     for _ in range(60):
-        some = chance.sample(URLS, chance.randint(1, 6))
-        if chance.random() < 0.2:
-            chance.choice((store, other)).forget(digest(some[0]))
-            known.discard(some[0])
+        urls = rng.sample(URLS, rng.randint(1, 6))
+        if rng.random() < 0.2:
+            rng.choice((store, other)).forget(digest(urls[0]))
+            known.discard(urls[0])
         else:
-            told = chance.choice((store, other)).add([candidate(url) for url in some], admit_all)
-            assert [added.url for added in told if added.known] == [url for url in some if url in known]
-            known.update(some)
+            results = rng.choice((store, other)).add([candidate(url) for url in urls], admit_all)
+            assert [result.url for result in results if result.known] == [url for url in urls if url in known]
+            known.update(urls)
     assert sorted(url for (url,) in rows(tmp_path, "SELECT url FROM resources")) == sorted(known)
-    assert {url: id_of(store, url) for url in known} == dict(rows(tmp_path, "SELECT url, id FROM resources"))
+    assert {each: id_of(store, each) for each in known} == dict(rows(tmp_path, "SELECT url, id FROM resources"))
     assert rows(tmp_path, "SELECT * FROM digests WHERE resource NOT IN (SELECT id FROM resources)") == []
-    assert waiting(tmp_path) == [
+    assert pending_urls(tmp_path) == [
         url for (url,) in rows(tmp_path, "SELECT url FROM resources, meta WHERE key = 'digested' AND id > value")
     ]
 
 
-@pytest.mark.usefixtures("soon_full")
-def test_an_id_of_a_transaction_that_failed_is_not_remembered(store: SqliteStore) -> None:
+@pytest.mark.usefixtures("small_buffer")
+def test_ids_of_a_failed_transaction_are_not_cached(store: SqliteStore) -> None:
     add(store, URLS[0])
 
     def fail() -> None:

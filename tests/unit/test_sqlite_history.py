@@ -1,4 +1,4 @@
-"""What is written down of changes, as rows: no more than needed, and old sources within their room."""
+"""History rows of changes: no more than needed, and old sources within their size limit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from helpers.store.crawl_steps import (
     Policy,
     candidate,
     digest,
-    fetched,
-    gone,
+    fetched_visit,
+    gone_visit,
     lease_all,
     leases,
     start,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gossamer.model import Lease
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
-NOISE = "".join(random.Random(1).choices(string.printable, k=200_000))  # does not compress to nothing
+NOISE = "".join(random.Random(1).choices(string.printable, k=200_000))  # compresses badly
 
 
 @pytest.fixture
@@ -46,43 +46,51 @@ def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
         return db.execute(sql).fetchall()
 
 
-def again(store: SqliteStore, crawler: int, url: str) -> Lease:
+def lease_again(store: SqliteStore, crawler: int, url: str) -> Lease:
     (lease,) = store.lease_urls(crawler, [candidate(url)], 1.0)
     assert lease is not None
     return lease
 
 
-def test_first_visits_write_nothing_but_themselves(store: SqliteStore, tmp_path: Path) -> None:
+def test_first_visits_write_no_history(store: SqliteStore, tmp_path: Path) -> None:
     visit_all(store, start(store, A), {A: [B, C], B: [A], C: []})
     assert rows(tmp_path, "SELECT * FROM relinked") == rows(tmp_path, "SELECT * FROM history") == []
 
 
-def test_exactly_the_targets_whose_bonds_differ_are_relinked(store: SqliteStore, tmp_path: Path) -> None:
+def test_only_targets_with_changed_bonds_are_relinked(store: SqliteStore, tmp_path: Path) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [Bond(B, anchor="b"), Bond(C, anchor="c")], B: [], C: []})
     store.submit(
-        crawler, [fetched(again(store, crawler, A), Bond(C, anchor="c"), Bond(B, anchor="B"))], Policy(), now=1.0
+        crawler,
+        [fetched_visit(lease_again(store, crawler, A), Bond(C, anchor="c"), Bond(B, anchor="B"))],
+        Policy(),
+        now=1.0,
     )
-    found = rows(tmp_path, "SELECT url FROM relinked JOIN resources ON id = target")
-    assert found == [(B,)], "C only stands elsewhere on the page"
+    relinked = rows(tmp_path, "SELECT url FROM relinked JOIN resources ON id = target")
+    assert relinked == [(B,)], "C only moved on the page"
 
 
-def test_old_sources_are_kept_and_the_oldest_go_first(store: SqliteStore, tmp_path: Path) -> None:
+def test_old_sources_are_kept_and_the_oldest_are_removed_first(store: SqliteStore, tmp_path: Path) -> None:
     crawler = start(store, A)
-    store.submit(crawler, [fetched(leases(lease_all(store, crawler))[A], body=f"0 {NOISE}")], Policy(), now=1.0)
+    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[A], body=f"0 {NOISE}")], Policy(), now=1.0)
     for number in range(1, 10):
-        store.submit(crawler, [fetched(again(store, crawler, A), body=f"{number} {NOISE[number:]}")], Policy(), now=1.0)
+        store.submit(
+            crawler,
+            [fetched_visit(lease_again(store, crawler, A), body=f"{number} {NOISE[number:]}")],
+            Policy(),
+            now=1.0,
+        )
     page = store.resource(digest(A))
     assert page is not None
     changes = store.history(page.id)
-    kept = [change.has_source for change in changes]
-    assert kept == sorted(kept)
-    assert 1 <= sum(kept) < 9
+    have_source = [change.has_source for change in changes]
+    assert have_source == sorted(have_source)
+    assert 1 <= sum(have_source) < 9
     assert (store.old_source(changes[-1].id) or b"").startswith(b"8 ")
     assert store.old_source(changes[0].id) is None
-    [(counted,)] = rows(tmp_path, "SELECT value FROM meta WHERE key = 'old_sources'")
-    assert [(counted,)] == rows(tmp_path, "SELECT sum(length(source)) FROM history")
-    assert counted <= 1 << 20
+    [(stored_bytes,)] = rows(tmp_path, "SELECT value FROM meta WHERE key = 'old_sources'")
+    assert [(stored_bytes,)] == rows(tmp_path, "SELECT sum(length(source)) FROM history")
+    assert stored_bytes <= 1 << 20
 
 
 def test_old_sources_are_found_by_their_own_index(tmp_path: Path) -> None:
@@ -94,17 +102,17 @@ def test_old_sources_are_found_by_their_own_index(tmp_path: Path) -> None:
 def test_forgetting_a_page_forgets_its_history(store: SqliteStore, tmp_path: Path) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [B], B: []})
-    store.submit(crawler, [fetched(again(store, crawler, A), body="new")], Policy(), now=1.0)
+    store.submit(crawler, [fetched_visit(lease_again(store, crawler, A), body="new")], Policy(), now=1.0)
     store.forget(digest(A))
     assert rows(tmp_path, "SELECT * FROM history") == []
     assert rows(tmp_path, "SELECT value FROM meta WHERE key = 'old_sources'") == [(0,)]
 
 
-def test_a_page_that_is_gone_keeps_its_last_source(store: SqliteStore) -> None:
+def test_a_gone_page_keeps_its_last_source(store: SqliteStore) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: []})
     for _ in range(2):
-        store.submit(crawler, [gone(again(store, crawler, A))], Policy(), now=1.0)
+        store.submit(crawler, [gone_visit(lease_again(store, crawler, A))], Policy(), now=1.0)
     page = store.resource(digest(A))
     assert page is not None
     (change,) = store.history(page.id)

@@ -1,4 +1,4 @@
-"""Links of a big web are read by two processes, and come as if one had read them."""
+"""Two processes read the links of a big web, with the same result as one process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ URLS = [f"http://a.test/{number}" for number in range(7)]
 
 @pytest.fixture(params=[6, 7])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
-    """A ring of pages, one of them forgotten; read one page at a time, and every web counts as big."""
+    """A ring of pages, one of them forgotten. Readers take one page at a time; every web counts as big."""
     monkeypatch.setattr(link_changes, "SOURCES_AT_ONCE", 1)
     monkeypatch.setattr(link_changes, "MIN_PARALLEL_PAGES", 0)
     monkeypatch.setattr(link_changes, "available_cores", lambda: 2)
@@ -38,48 +38,52 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     store.close()
 
 
-def by_one(store: SqliteStore) -> list[LinkChanges]:
+def read_by_one_process(store: SqliteStore) -> list[LinkChanges]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(link_changes, "available_cores", lambda: 1)
         return list(store.link_changes(0))
 
 
-def test_two_processes_tell_what_one_does(
+def test_two_processes_read_the_same_as_one(
     store: SqliteStore, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other one answers for half of the pieces."""
-    expected = by_one(store)
+    """The helper process reads half of the pieces."""
+    expected = read_by_one_process(store)
     assert sum(len(piece.ids) for piece in expected) == len(expected) - 1
-    read_here: list[Sequence[int]] = []
-    here = link_changes._read_changes
+    pieces_read_here: list[Sequence[int]] = []
+    read_changes = link_changes._read_changes
 
-    def noted(database: Database, piece: Sequence[int]) -> LinkChanges:
-        read_here.append(piece)
-        return here(database, piece)
+    def record_piece(database: Database, piece: Sequence[int]) -> LinkChanges:
+        pieces_read_here.append(piece)
+        return read_changes(database, piece)
 
-    monkeypatch.setattr(link_changes, "_read_changes", noted)
+    monkeypatch.setattr(link_changes, "_read_changes", record_piece)
     assert list(store.link_changes(0)) == expected
-    assert len(read_here) == len(expected) - len(expected) // 2
+    assert len(pieces_read_here) == len(expected) - len(expected) // 2
     (process,) = started
-    assert process.returncode is not None, "nobody waits for it any more"
+    assert process.returncode is not None, "the helper has exited"
 
 
-def test_one_that_ends_before_its_time_is_done_without(
+def test_a_reader_continues_alone_after_its_helper_is_killed(
     store: SqliteStore, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    expected, changes = by_one(store), store.link_changes(0)
-    told = [next(changes), next(changes)]
+    expected, changes = read_by_one_process(store), store.link_changes(0)
+    first_pieces = [next(changes), next(changes)]
     os.kill(started[0].pid, 9)
-    assert [*told, *changes] == expected
+    assert [*first_pieces, *changes] == expected
 
 
-def test_where_none_can_be_started_one_does_it_all(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = by_one(store)
+def test_one_process_reads_everything_when_no_helper_can_start(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = read_by_one_process(store)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert list(store.link_changes(0)) == expected
 
 
-def test_who_stops_reading_leaves_no_process(store: SqliteStore, started: list[subprocess.Popen[bytes]]) -> None:
+def test_a_reader_that_stops_early_leaves_no_process(
+    store: SqliteStore, started: list[subprocess.Popen[bytes]]
+) -> None:
     changes = store.link_changes(0)
     next(changes)
     del changes

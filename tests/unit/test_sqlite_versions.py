@@ -1,6 +1,6 @@
-"""Webs of older versions: brought up to date with what they hold, all at once or not at all.
+"""Webs of older versions: a migration keeps their content and happens completely or not at all.
 
-sqlite_schema_1.sql is what version 1 was. It stays as it is, for it stands for files that exist.
+sqlite_schema_1.sql is the schema of version 1. It never changes, because files of that version exist.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 
 from gossamer.errors import StoreError
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.sqlite.database import Schema, current_schema, migrate
+from gossamer.store.sqlite.opening import Schema, current_schema, migrate
 from helpers.store.crawl_steps import admit_all, digest, recount, seed, start, visit_all
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 FIRST = Schema(Path(__file__).with_name("sqlite_schema_1.sql").read_text("utf-8"), {})
 
-# What a web of each version looks like. Webs of these versions are on disks: where one differs, it is not this number
-# that must change, but the version. A new one takes a migration and a line here.
+# Digest of the schema of each version. Webs of these versions exist on disks: if a digest differs, raise the version
+# instead of changing the digest. A new version needs a migration and a line here.
 SHAPES = {
     1: "ab20299df9d78349",
     2: "2470c7d40f91fd85",
@@ -41,10 +41,10 @@ LATER = [f"http://b.test/{number}" for number in range(20)]
 
 
 def shape(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Everything the schema says, apart from how it is laid out, and the counters there are."""
+    """Return the statements of the schema without comments and white space, and the names of the counters."""
     rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    said = {(kind, name, " ".join(strip_comments(sql).split())) for kind, name, sql in rows}
-    return said | {("counter", name, "") for (name,) in db.execute("SELECT key FROM meta")}
+    statements = {(kind, name, " ".join(strip_comments(sql).split())) for kind, name, sql in rows}
+    return statements | {("counter", name, "") for (name,) in db.execute("SELECT key FROM meta")}
 
 
 def strip_comments(sql: str) -> str:
@@ -55,16 +55,16 @@ def version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def opened(directory: Path) -> closing[sqlite3.Connection]:
+def connect(directory: Path) -> closing[sqlite3.Connection]:
     return closing(sqlite3.connect(directory / "web.db", isolation_level=None))
 
 
-def in_memory() -> closing[sqlite3.Connection]:
+def connect_in_memory() -> closing[sqlite3.Connection]:
     return closing(sqlite3.connect(":memory:", isolation_level=None))
 
 
 def create(directory: Path) -> None:
-    """A web with one page visited and digests in their table, and then some that wait."""
+    """Create a web with one visited page, digests in their table, and pending digests."""
     with closing(SqliteStore.open(directory, create=True)) as store:
         crawler = start(store, A)
         visit_all(store, crawler, {A: [B]})
@@ -72,10 +72,10 @@ def create(directory: Path) -> None:
         store.add([seed(url) for url in LATER], admit_all)
 
 
-def of_version_1(directory: Path) -> None:
-    """The same, as it was in version 1."""
+def create_version_1(directory: Path) -> None:
+    """Create the same web in version 1."""
     create(directory / "now")
-    with opened(directory) as db:
+    with connect(directory) as db:
         db.execute("PRAGMA journal_mode = WAL")
         migrate(db, FIRST)
         tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
@@ -87,20 +87,20 @@ def of_version_1(directory: Path) -> None:
     shutil.rmtree(directory / "now")
 
 
-def of_version_2_that_claims_to_be_1(directory: Path) -> None:
+def create_version_2_marked_as_1(directory: Path) -> None:
     create(directory)
-    with opened(directory) as db:
+    with connect(directory) as db:
         db.execute("PRAGMA user_version = 1")
 
 
-older = pytest.mark.parametrize("make", [of_version_1, of_version_2_that_claims_to_be_1])
+for_each_older_web = pytest.mark.parametrize("make", [create_version_1, create_version_2_marked_as_1])
 
 
-# -- the guard ---------------------------------------------------------------------------------------------------------
+# -- versions ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_schema_is_the_sum_of_the_first_one_and_all_migrations() -> None:
-    with in_memory() as old, in_memory() as new:
+def test_the_schema_is_version_1_plus_all_migrations() -> None:
+    with connect_in_memory() as old, connect_in_memory() as new:
         migrate(old, FIRST)
         migrate(old, current_schema())
         migrate(new, current_schema())
@@ -108,21 +108,21 @@ def test_the_schema_is_the_sum_of_the_first_one_and_all_migrations() -> None:
         assert version(old) == version(new)
 
 
-def test_a_version_stays_what_it_was() -> None:
+def test_a_released_version_never_changes() -> None:
     migrations = current_schema().migrations
-    found = {}
-    with in_memory() as db:
+    digests = {}
+    with connect_in_memory() as db:
         for number in range(1, current_schema().version + 1):
             migrate(db, Schema(FIRST.script, {step: sql for step, sql in migrations.items() if step <= number}))
-            found[number] = hashlib.sha256(repr(sorted(shape(db))).encode()).hexdigest()[:16]
-    assert found == SHAPES
+            digests[number] = hashlib.sha256(repr(sorted(shape(db))).encode()).hexdigest()[:16]
+    assert digests == SHAPES
 
 
-# -- webs that there are -----------------------------------------------------------------------------------------------
+# -- existing webs -----------------------------------------------------------------------------------------------------
 
 
-def is_up_to_date(directory: Path) -> None:
-    with opened(directory) as db, in_memory() as new:
+def assert_up_to_date(directory: Path) -> None:
+    with connect(directory) as db, connect_in_memory() as new:
         migrate(new, current_schema())
         assert shape(db) == shape(new)
         assert version(db) == version(new)
@@ -132,9 +132,9 @@ def is_up_to_date(directory: Path) -> None:
         assert counters["digested"] == counters["last_resource"] == len(by_digest) == len([A, B, *LATER])
 
 
-@older
+@for_each_older_web
 @pytest.mark.parametrize("read_only", [False, True], ids=["writing", "reading"])
-def test_an_older_web_is_brought_up_to_date_when_it_is_opened(
+def test_an_older_web_is_migrated_when_it_is_opened(
     tmp_path: Path, make: Callable[[Path], None], read_only: bool
 ) -> None:
     make(tmp_path)
@@ -144,11 +144,11 @@ def test_an_older_web_is_brought_up_to_date_when_it_is_opened(
             assert row is not None
             assert row.url == url
         assert store.resource(digest(C)) is None
-    is_up_to_date(tmp_path)
+    assert_up_to_date(tmp_path)
 
 
-@older
-def test_work_goes_on_in_a_web_that_was_older(tmp_path: Path, make: Callable[[Path], None]) -> None:
+@for_each_older_web
+def test_a_crawl_continues_in_a_migrated_web(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path)
     with closing(SqliteStore.open(tmp_path, create=False)) as store:
         added = store.add([seed(url) for url in (B, C, LATER[-1])], admit_all)
@@ -164,43 +164,39 @@ def test_work_goes_on_in_a_web_that_was_older(tmp_path: Path, make: Callable[[Pa
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_web_of_before_the_first_version_was_settled_is_refused_and_left_alone(
-    tmp_path: Path, read_only: bool
-) -> None:
-    of_version_1(tmp_path)
-    with opened(tmp_path) as db:
+def test_a_web_older_than_version_1_is_refused_and_left_unchanged(tmp_path: Path, read_only: bool) -> None:
+    create_version_1(tmp_path)
+    with connect(tmp_path) as db:
         db.execute("ALTER TABLE crawlers DROP COLUMN wanted_parsers")
         before = shape(db)
     with pytest.raises(StoreError, match="early version of Gossamer"):
         SqliteStore.open(tmp_path, create=not read_only, read_only=read_only)
-    with opened(tmp_path) as db:
+    with connect(tmp_path) as db:
         assert (shape(db), version(db)) == (before, 1)
 
 
 @pytest.mark.parametrize("read_only", [False, True], ids=["writing", "reading"])
-def test_an_older_web_stays_as_it_is_for_as_long_as_a_crawler_of_its_version_is_at_work(
-    tmp_path: Path, read_only: bool
-) -> None:
+def test_an_older_web_is_not_migrated_while_a_crawler_works_in_it(tmp_path: Path, read_only: bool) -> None:
     with closing(SqliteStore.open(tmp_path, create=True)) as store:
         store.join(platform.node(), os.getpid())
-        with opened(tmp_path) as db:
+        with connect(tmp_path) as db:
             db.execute("PRAGMA user_version = 1")
-        with pytest.raises(StoreError, match="older version of Gossamer, of which Naiad is at work there"):
+        with pytest.raises(StoreError, match=r"a crawler of that version \(Naiad\) is at work there"):
             SqliteStore.open(tmp_path, create=False, read_only=read_only)
-        with opened(tmp_path) as db:
+        with connect(tmp_path) as db:
             assert version(db) == 1
-    SqliteStore.open(tmp_path, create=False, read_only=read_only).close()  # it is dead: nobody holds its lock
-    with opened(tmp_path) as db:
+    SqliteStore.open(tmp_path, create=False, read_only=read_only).close()  # the crawler is gone: its lock is free
+    with connect(tmp_path) as db:
         assert version(db) == current_schema().version
 
 
-# -- one by one, and whole ---------------------------------------------------------------------------------------------
+# -- interrupted and concurrent migrations -----------------------------------------------------------------------------
 
 
-def _migrate_and_die(directory: Path, at: int) -> None:
-    """Migrate, and be killed before a statement."""
+def _migrate_until_killed(directory: Path, statement: int) -> None:
+    """Migrate, and kill this process before the statement with this number."""
     db = sqlite3.connect(directory / "web.db", isolation_level=None)
-    statements = iter(range(at))
+    statements = iter(range(statement))
 
     def count(_: str) -> None:
         if next(statements, None) is None:
@@ -210,56 +206,56 @@ def _migrate_and_die(directory: Path, at: int) -> None:
     migrate(db, current_schema())
 
 
-@older
-def test_a_migration_that_is_killed_is_made_the_next_time(tmp_path: Path, make: Callable[[Path], None]) -> None:
+@for_each_older_web
+def test_a_killed_migration_is_repeated_at_the_next_opening(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "old")
     context = multiprocessing.get_context("fork")
     killed = 0
     while True:
-        place = tmp_path / str(killed)
-        shutil.copytree(tmp_path / "old", place)
-        child = context.Process(target=_migrate_and_die, args=(place, killed))
+        directory = tmp_path / str(killed)
+        shutil.copytree(tmp_path / "old", directory)
+        child = context.Process(target=_migrate_until_killed, args=(directory, killed))
         child.start()
         child.join()
-        with opened(place) as db:
+        with connect(directory) as db:
             assert version(db) == (1 if child.exitcode else current_schema().version)
-        SqliteStore.open(place, create=False).close()
-        is_up_to_date(place)
+        SqliteStore.open(directory, create=False).close()
+        assert_up_to_date(directory)
         if child.exitcode == 0:
             break
         assert child.exitcode == -signal.SIGKILL
         killed += 1
-    assert killed > 5, "it was killed before each of its statements"
+    assert killed > 5, "the migration was killed before each of its statements"
 
 
-def _open_when_told(directory: Path, gate: Barrier, read_only: bool) -> None:
-    gate.wait()
+def _open_at_barrier(directory: Path, barrier: Barrier, read_only: bool) -> None:
+    barrier.wait()
     with closing(SqliteStore.open(directory, create=False, read_only=read_only)) as store:
         assert store.resource(digest(A)) is not None
 
 
-@older
-def test_processes_that_open_an_older_web_at_the_same_moment_all_succeed(
-    tmp_path: Path, make: Callable[[Path], None]
-) -> None:
+@for_each_older_web
+def test_processes_that_open_an_older_web_at_once_all_succeed(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "old")
     context = multiprocessing.get_context("fork")
     for attempt in range(8):
-        place = tmp_path / f"{attempt}"
-        shutil.copytree(tmp_path / "old", place)
-        gate = context.Barrier(6)
-        children = [context.Process(target=_open_when_told, args=(place, gate, number % 2 > 0)) for number in range(6)]
+        directory = tmp_path / f"{attempt}"
+        shutil.copytree(tmp_path / "old", directory)
+        barrier = context.Barrier(6)
+        children = [
+            context.Process(target=_open_at_barrier, args=(directory, barrier, number % 2 > 0)) for number in range(6)
+        ]
         for child in children:
             child.start()
         for child in children:
             child.join()
         assert [child.exitcode for child in children] == [0] * 6
-        is_up_to_date(place)
+        assert_up_to_date(directory)
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
     create(tmp_path)
-    with opened(tmp_path) as db:
+    with connect(tmp_path) as db:
         before = shape(db)
         script = "ALTER TABLE hosts ADD COLUMN colour TEXT; UPDATE nowhere SET colour = 1;"
         with pytest.raises(sqlite3.OperationalError, match="no such table"):

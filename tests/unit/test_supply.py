@@ -1,4 +1,4 @@
-"""What Gossamer brings along: licences that are listed, advisories that are looked at."""
+"""Dependencies of Gossamer: their licences are listed, their advisories are audited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NPM_LOCK = json.dumps(
         }
     }
 )
-NOWHERE = "http://127.0.0.1:9/"  # the discard port: nobody listens
+UNREACHABLE_URL = "http://127.0.0.1:9/"  # the discard port: nobody listens
 
 
 def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -36,21 +36,23 @@ def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def advisories(found: dict[str, list[str]]) -> Iterator[str]:
-    """A server that answers as OSV does, of packages named as in "bad 2.0 (PyPI)"; gives its URL."""
+def advisories(vulnerabilities: dict[str, list[str]]) -> Iterator[str]:
+    """Serve advisories as OSV does, for packages named like "bad 2.0 (PyPI)"; yield the URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
-            names = [f"{it['package']['name']} {it['version']} ({it['package']['ecosystem']})" for it in asked]
-            known = [found.get(name, []) for name in names]
+            queries = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["queries"]
+            names = [
+                f"{query['package']['name']} {query['version']} ({query['package']['ecosystem']})" for query in queries
+            ]
+            known = [vulnerabilities.get(name, []) for name in names]
             body = json.dumps({"results": [{"vulns": [{"id": id_} for id_ in ids]} if ids else {} for ids in known]})
             self.send_response(200)
             self.end_headers()
             self.wfile.write(body.encode())
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -62,14 +64,14 @@ def advisories(found: dict[str, list[str]]) -> Iterator[str]:
             thread.join()
 
 
-def test_the_page_of_licences_is_up_to_date_and_all_are_allowed() -> None:
-    done = run("licences.py", "--check")
-    assert (done.returncode, done.stderr) == (0, "")
+def test_the_licence_page_is_current_and_all_licences_are_allowed() -> None:
+    result = run("licences.py", "--check")
+    assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_a_package_that_is_bundled_is_listed_with_its_licence(tmp_path: Path) -> None:
+def test_a_bundled_package_is_listed_with_its_licence(tmp_path: Path) -> None:
     (tmp_path / "lock.json").write_text(NPM_LOCK)
-    lines, faults = runpy.run_path(str(REQUIREMENTS / "licences.py"))["bundled"](tmp_path / "lock.json")
+    lines, faults = runpy.run_path(str(REQUIREMENTS / "licences.py"))["npm_rows"](tmp_path / "lock.json")
     assert lines == [
         "| bad | 3.0.0 | GPL-3.0-only | https://www.npmjs.com/package/bad |",
         "| @a/part | 4.0.0 | MIT | https://www.npmjs.com/package/@a/part |",
@@ -77,48 +79,48 @@ def test_a_package_that_is_bundled_is_listed_with_its_licence(tmp_path: Path) ->
     assert faults == ["bad comes under 'GPL-3.0-only', which is not on the list in requirements/licences.py"]
 
 
-def test_the_page_of_licences_names_what_the_web_app_is_built_from() -> None:
+def test_the_licence_page_lists_the_dependencies_of_the_web_app() -> None:
     page = (REQUIREMENTS.parent / "docs/reference/licences.md").read_text()
-    wanted = json.loads((REQUIREMENTS.parent / "frontend/package.json").read_text())["dependencies"]
-    assert [name for name, version in wanted.items() if f"| {name} | {version} |" not in page] == []
+    dependencies = json.loads((REQUIREMENTS.parent / "frontend/package.json").read_text())["dependencies"]
+    assert [name for name, version in dependencies.items() if f"| {name} | {version} |" not in page] == []
 
 
 def test_a_vulnerable_package_fails_the_audit(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(LOCK)
     with advisories({"bad 2.0 (PyPI)": ["GHSA-1"]}) as url:
-        done = run("audit.py", "--url", url, tmp_path / "lock")
-    assert (done.returncode, done.stderr) == (1, "bad 2.0 (PyPI): https://osv.dev/vulnerability/GHSA-1\n")
+        result = run("audit.py", "--url", url, tmp_path / "lock")
+    assert (result.returncode, result.stderr) == (1, "bad 2.0 (PyPI): https://osv.dev/vulnerability/GHSA-1\n")
 
 
-def test_packages_of_npm_are_audited_in_the_same_question(tmp_path: Path) -> None:
+def test_npm_packages_are_audited_in_the_same_request(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(LOCK)
     (tmp_path / "lock.json").write_text(NPM_LOCK)
     known = {"bad 3.0.0 (npm)": ["GHSA-2"], "@a/part 4.0.0 (npm)": ["GHSA-3"], "tool 5.0.0 (npm)": ["GHSA-4"]}
     with advisories(known) as url:
-        done = run("audit.py", "--url", url, tmp_path / "lock", tmp_path / "lock.json")
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
+        result = run("audit.py", "--url", url, tmp_path / "lock", tmp_path / "lock.json")
+    assert result.returncode == 1
+    assert result.stderr.splitlines() == [
         "@a/part 4.0.0 (npm): https://osv.dev/vulnerability/GHSA-3",
         "bad 3.0.0 (npm): https://osv.dev/vulnerability/GHSA-2",
     ]
 
 
-def test_an_audit_without_findings_says_what_it_looked_at(tmp_path: Path) -> None:
+def test_an_audit_without_findings_counts_the_packages(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(LOCK)
     with advisories({}) as url:
-        done = run("audit.py", "--url", url, tmp_path / "lock")
-    assert (done.returncode, done.stderr) == (0, "2 locked packages: no known vulnerability.\n")
+        result = run("audit.py", "--url", url, tmp_path / "lock")
+    assert (result.returncode, result.stderr) == (0, "2 locked packages: no known vulnerability.\n")
 
 
-def test_an_audit_looks_at_what_is_shipped_and_what_builds_it() -> None:
+def test_an_audit_covers_shipped_packages_and_build_tools() -> None:
     audit = runpy.run_path(str(REQUIREMENTS / "audit.py"))
-    names = {(package.name, package.ecosystem) for package in audit["locked"](audit["LOCKS"])}
+    names = {(package.name, package.ecosystem) for package in audit["locked_packages"](audit["LOCKS"])}
     assert {("numpy", "PyPI"), ("hatchling", "PyPI"), ("sigma", "npm")} <= names
     assert names.isdisjoint({("pytest", "PyPI"), ("scrapy", "PyPI"), ("vite", "npm")})
 
 
-def test_an_audit_that_cannot_reach_its_data_says_so() -> None:
-    done = run("audit.py", "--url", NOWHERE)
-    assert done.returncode == 0
-    assert done.stderr.startswith(f"Not audited: the advisories at {NOWHERE} cannot be read")
-    assert run("audit.py", "--url", NOWHERE, "--required").returncode == 1
+def test_an_audit_that_cannot_reach_the_advisories_says_so() -> None:
+    result = run("audit.py", "--url", UNREACHABLE_URL)
+    assert result.returncode == 0
+    assert result.stderr.startswith(f"Not audited: the advisories at {UNREACHABLE_URL} cannot be read")
+    assert run("audit.py", "--url", UNREACHABLE_URL, "--required").returncode == 1

@@ -1,4 +1,4 @@
-"""Tables as files: the same rows in every format, exact where the format can be, harmless where it cannot."""
+"""Tables as files: the same rows in every format, exact in JSON lines and Parquet, harmless in CSV."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def table(rows: Iterable[Sequence[Any]] = ROWS) -> Table:
     return Table(columns=COLUMNS, rows=iter(rows))
 
 
-def as_csv(*cells: str) -> list[str]:
+def csv_cells(*cells: str) -> list[str]:
     out = io.BytesIO()
     write_csv(Table(columns=(Column("cell"),), rows=[(cell,) for cell in cells]), out)
     _, *rows = csv.reader(io.StringIO(out.getvalue().decode(), newline=""))
@@ -76,17 +76,23 @@ def test_json_lines_carry_every_column_of_every_row() -> None:
 def test_parquet_has_typed_columns() -> None:
     out = io.BytesIO()
     assert write_parquet(table(), out) == 3
-    read = pq.read_table(io.BytesIO(out.getvalue()))
-    assert [str(field.type) for field in read.schema] == ["string", "int64", "double", "bool", "timestamp[ms, tz=UTC]"]
-    assert read.column("name").to_pylist() == [row[0] for row in ROWS]
-    assert read.column("count").to_pylist() == [1, -2, 2**60]
-    assert read.column("share").to_pylist() == [0.1, -1e-300, 12345.678]
-    assert read.column("good").to_pylist() == [True, False, None]
-    assert read.column("at").to_pylist()[0].timestamp() == 1763190911.25
+    parquet = pq.read_table(io.BytesIO(out.getvalue()))
+    assert [str(field.type) for field in parquet.schema] == [
+        "string",
+        "int64",
+        "double",
+        "bool",
+        "timestamp[ms, tz=UTC]",
+    ]
+    assert parquet.column("name").to_pylist() == [row[0] for row in ROWS]
+    assert parquet.column("count").to_pylist() == [1, -2, 2**60]
+    assert parquet.column("share").to_pylist() == [0.1, -1e-300, 12345.678]
+    assert parquet.column("good").to_pylist() == [True, False, None]
+    assert parquet.column("at").to_pylist()[0].timestamp() == 1763190911.25
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_a_table_without_rows_is_a_table(form: str) -> None:
+def test_a_table_without_rows_is_written(form: str) -> None:
     out = io.BytesIO()
     assert WRITERS[form](table([]), out) == 0
     if form == "parquet":
@@ -96,7 +102,7 @@ def test_a_table_without_rows_is_a_table(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_the_stream_stays_open_and_other_things_can_follow(form: str) -> None:
+def test_the_stream_stays_open_for_more_output(form: str) -> None:
     out = io.BytesIO()
     WRITERS[form](table(), out)
     out.write(b"more")
@@ -104,20 +110,20 @@ def test_the_stream_stays_open_and_other_things_can_follow(form: str) -> None:
 
 
 def test_no_cell_of_a_csv_is_a_formula_or_breaks_its_line() -> None:
-    assert as_csv(*HOSTILE) == [
+    assert csv_cells(*HOSTILE) == [
         "'=1+1", "'+1", "'-1", "'@SUM(A1)", "' =1", "' =1", "'\uff1d1", "a =b", "nul ", " [2J", "gpj.exe", "",
     ]  # fmt: skip
 
 
 @given(st.text())
-def test_a_csv_cell_begins_like_no_formula_whatever_the_text(text: str) -> None:
+def test_no_text_makes_a_csv_cell_begin_like_a_formula(text: str) -> None:
     cell = safe_cell(text)
     assert cell.strip()[:1] not in set("=+-@\uff1d\uff0b\uff0d\uff20")
     assert not set(cell) & set(map(chr, [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F)]))
 
 
 @given(st.text(st.characters(exclude_categories=["C"])).filter(lambda text: text.strip()[:1].isalnum()))
-def test_an_ordinary_text_is_the_same_in_a_csv(text: str) -> None:
+def test_ordinary_text_is_unchanged_in_a_csv(text: str) -> None:
     cell = safe_cell(text)
     assert cell == text.replace("\u2028", " ").replace("\u2029", " ")
 
@@ -128,14 +134,14 @@ def test_json_lines_and_parquet_are_exact(texts: list[str]) -> None:
     columns, rows = (Column("cell"),), [(text,) for text in texts]
     write_jsonl(Table(columns=columns, rows=rows), lines)
     write_parquet(Table(columns=columns, rows=rows), parquet)
-    # split at \n only: \u2028 and others are no line ends in JSON lines
+    # Split at \n only, because \u2028 and the like end no line in JSON lines.
     assert [json.loads(line)["cell"] for line in lines.getvalue().split(b"\n")[:-1]] == texts
     assert pq.read_table(io.BytesIO(parquet.getvalue())).column("cell").to_pylist() == texts
 
 
 @pytest.mark.parametrize("form", WRITERS)
 def test_memory_does_not_grow_with_the_rows(form: str) -> None:
-    class Nowhere(io.RawIOBase):
+    class NullStream(io.RawIOBase):
         def writable(self) -> bool:
             return True
 
@@ -143,19 +149,19 @@ def test_memory_does_not_grow_with_the_rows(form: str) -> None:
             return len(memoryview(data))  # type: ignore[arg-type]
 
     def peak(rows: int) -> int:
-        made = ((f"https://example.org/{n}", n, n / 7, True, n) for n in range(rows))
+        generated = ((f"https://example.org/{n}", n, n / 7, True, n) for n in range(rows))
         tracemalloc.start()
-        WRITERS[form](Table(columns=COLUMNS, rows=made), io.BufferedWriter(Nowhere()))
-        found = tracemalloc.get_traced_memory()[1]
+        WRITERS[form](Table(columns=COLUMNS, rows=generated), io.BufferedWriter(NullStream()))
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return peak_bytes
 
-    peak(10)  # what is imported on first use
-    many = CHUNK_ROWS * 2 * (CHUNKS_IN_GROUP if form == "parquet" else 1)
-    assert peak(3 * many) < 1.2 * peak(many) + 500_000
+    peak(10)  # imports on first use
+    row_count = CHUNK_ROWS * 2 * (CHUNKS_IN_GROUP if form == "parquet" else 1)
+    assert peak(3 * row_count) < 1.2 * peak(row_count) + 500_000
 
 
-def test_without_pyarrow_one_sentence_says_what_to_install() -> None:
+def test_without_pyarrow_the_error_says_what_to_install() -> None:
     code = (
         "import sys, io; sys.modules['pyarrow'] = None\n"
         "from gossamer.errors import UsageError\n"
@@ -163,5 +169,5 @@ def test_without_pyarrow_one_sentence_says_what_to_install() -> None:
         "try: write_parquet(Table(columns=[Column('a')], rows=[]), io.BytesIO())\n"
         "except UsageError as error: print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "Parquet needs pyarrow: pip install 'gossamer[parquet]'.\n"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "Parquet needs pyarrow: pip install 'gossamer[parquet]'.\n"

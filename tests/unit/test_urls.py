@@ -1,4 +1,4 @@
-"""What a URL is: canonical form, key, digest, and what people type."""
+"""URLs: canonical form, key, digest, and typed input."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gossamer.urls.canonical import (
     url_key,
     urls_from_input,
 )
-from helpers.examples import usually
+from helpers.examples import scaled_examples
 
 BASE = "https://example.org/docs/guide/index.html?page=2"
 
@@ -66,11 +66,11 @@ def test_hrefs_resolve_as_in_a_browser_without_their_fragment(href: str, url: st
         "http://[::1",
     ],
 )
-def test_what_is_not_to_be_visited_is_none(href: str) -> None:
+def test_hrefs_that_cannot_be_crawled_give_none(href: str) -> None:
     assert canonicalize(href, BASE) is None
 
 
-def test_a_relative_href_without_a_base_is_none() -> None:
+def test_a_relative_href_without_a_base_gives_none() -> None:
     assert canonicalize("intro.html") is None
 
 
@@ -92,7 +92,7 @@ def test_credentials_never_get_into_the_canonical_form(href: str, url: str) -> N
     "base",
     ["https://example.org/a/b?c=/d/", "https://example.org/", "https://example.org/a/?x", "http://h/a//b/", "http://h"],
 )
-@settings(max_examples=usually(500))
+@settings(max_examples=scaled_examples(500))
 @given(href=st.text(alphabet="ab./?#:\\%@ \t&=hHtTpPsS", max_size=20))
 @example(href="http:")
 @example(href="http:?x")
@@ -122,23 +122,23 @@ RULES = st.builds(
 )
 
 
-@settings(max_examples=usually(500))
+@settings(max_examples=scaled_examples(500))
 @given(URLS)
 @example("http://h/%%341%4%31")
-def test_the_canonical_form_is_its_own_canonical_form(text: str) -> None:
+def test_canonicalizing_twice_changes_nothing(text: str) -> None:
     url = canonicalize(text)
     assert url is None or canonicalize(url) == url
 
 
-@settings(max_examples=usually(500))
+@settings(max_examples=scaled_examples(500))
 @given(URLS, RULES)
 @example("http://h/%%341%4%31", DEFAULT_RULES)
-def test_a_key_is_its_own_key(text: str, rules: UrlRules) -> None:
+def test_the_key_of_a_key_is_the_same_key(text: str, rules: UrlRules) -> None:
     url = canonicalize(text)
     assert url is None or url_key(url_key(url, rules), rules) == url_key(url, rules)
 
 
-@settings(max_examples=usually(500))
+@settings(max_examples=scaled_examples(500))
 @given(URLS)
 def test_a_key_is_a_canonical_url(text: str) -> None:
     url = canonicalize(text)
@@ -230,7 +230,7 @@ def test_a_url_has_a_scheme_an_authority_and_an_origin(url: str, parts: tuple[st
         ("bücher.example", ("https://xn--bcher-kva.example/", "http://xn--bcher-kva.example/")),
     ],
 )
-def test_what_people_type_becomes_the_urls_to_try(typed: str, urls: tuple[str, ...]) -> None:
+def test_typed_text_becomes_the_urls_to_try(typed: str, urls: tuple[str, ...]) -> None:
     assert urls_from_input(typed) == urls
 
 
@@ -256,17 +256,17 @@ def test_what_people_type_becomes_the_urls_to_try(typed: str, urls: tuple[str, .
         "a\udcff b",
     ],
 )
-def test_nonsense_is_told_in_one_printable_sentence_with_a_next_step(typed: str) -> None:
-    with pytest.raises(UsageError) as told:
+def test_invalid_input_gives_one_printable_sentence_with_a_next_step(typed: str) -> None:
+    with pytest.raises(UsageError) as error:
         urls_from_input(typed)
-    sentence = str(told.value)
+    sentence = str(error.value)
     assert sentence.isprintable()
     assert sentence.endswith(".")
-    assert ";" in sentence  # what is wrong; what to do
+    assert ";" in sentence  # the fault; the next step
 
 
 @pytest.mark.parametrize("typed", ["https://me:secret@example.org/", "me:secret@example.org", "secret@example.org"])
 def test_credentials_typed_in_a_url_are_refused_and_not_repeated(typed: str) -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as error:
         urls_from_input(typed)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(error.value)

@@ -1,4 +1,4 @@
-"""A web as a WARC archive: headers made of what is stored, and of nothing else."""
+"""A web as a WARC archive: its headers consist of stored values only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer.files.export_files import ExportedPage
 from gossamer.files.export_warc import export_warc
 from gossamer.model import Outcome, State
 from gossamer.store.sqlite import SqliteStore
-from helpers.store.crawl_steps import admit_none, ended, fetched, lease_all, leases, start
+from helpers.store.crawl_steps import admit_none, ended_visit, fetched_visit, lease_all, leases, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +38,10 @@ def archive(store: Store) -> str:
     return gzip.decompress(out.getvalue()).decode("latin-1")
 
 
-def test_the_header_holds_what_is_stored(store: Store) -> None:
+def test_the_header_holds_the_stored_values(store: Store) -> None:
     crawler = start(store, URL)
     (lease,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [fetched(lease, body="words", at=1582977600.25)], admit_none, now=time.time())
+    store.submit(crawler, [fetched_visit(lease, body="words", at=1582977600.25)], admit_none, now=time.time())
     _, _, response = archive(store).partition("WARC-Type: response\r\n")
     assert "WARC-Date: 2020-02-29T12:00:00.250000Z\r\n" in response
     assert f"WARC-Target-URI: {URL}\r\n" in response
@@ -55,31 +55,31 @@ def test_no_stored_value_can_add_a_line_to_a_header(store: Store) -> None:
     crawler = start(store, URL)
     (lease,) = leases(lease_all(store, crawler)).values()
     visit = msgspec.structs.replace(
-        fetched(lease), etag='"a"\r\nSet-Cookie: evil\r\n\r\n<script>', last_modified="\x00\n"
+        fetched_visit(lease), etag='"a"\r\nSet-Cookie: evil\r\n\r\n<script>', last_modified="\x00\n"
     )
     store.submit(crawler, [visit], admit_none, now=time.time())
-    made = archive(store)
-    assert 'ETag: "a" Set-Cookie: evil <script>\r\n' in made
-    assert "\r\nSet-Cookie" not in made
+    archive_text = archive(store)
+    assert 'ETag: "a" Set-Cookie: evil <script>\r\n' in archive_text
+    assert "\r\nSet-Cookie" not in archive_text
 
 
 def test_the_archive_says_that_headers_are_reconstructed(store: Store) -> None:
     crawler = start(store, URL)
     (lease,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [fetched(lease)], admit_none, now=time.time())
-    made = archive(store)
-    assert made.startswith("WARC/1.1\r\nWARC-Type: warcinfo\r\n")
-    assert "software: gossamer/test\r\nformat: WARC File Format 1.1\r\n" in made
-    assert "HTTP headers are reconstructed" in made
+    store.submit(crawler, [fetched_visit(lease)], admit_none, now=time.time())
+    archive_text = archive(store)
+    assert archive_text.startswith("WARC/1.1\r\nWARC-Type: warcinfo\r\n")
+    assert "software: gossamer/test\r\nformat: WARC File Format 1.1\r\n" in archive_text
+    assert "HTTP headers are reconstructed" in archive_text
 
 
-def test_a_page_that_failed_later_has_the_status_it_came_with(store: Store) -> None:
+def test_a_page_that_failed_later_keeps_the_status_of_its_source(store: Store) -> None:
     crawler = start(store, URL)
     (lease,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [fetched(lease)], admit_none, now=time.time())
+    store.submit(crawler, [fetched_visit(lease)], admit_none, now=time.time())
     store.requeue(time.time())
     (lease,) = leases(lease_all(store, crawler)).values()
-    failed = ended(lease, Outcome.HTTP_ERROR, State.FAILED, status=500)
+    failed = ended_visit(lease, Outcome.HTTP_ERROR, State.FAILED, status=500)
     store.submit(crawler, [failed], admit_none, now=time.time())
     assert "HTTP/1.1 200 OK\r\n" in archive(store)
 
@@ -87,15 +87,15 @@ def test_a_page_that_failed_later_has_the_status_it_came_with(store: Store) -> N
 def test_the_same_web_makes_the_same_responses(store: Store) -> None:
     crawler = start(store, URL)
     (lease,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [fetched(lease)], admit_none, now=time.time())
+    store.submit(crawler, [fetched_visit(lease)], admit_none, now=time.time())
     one, two = (archive(store).partition("WARC-Type: response\r\n")[2] for _ in range(2))
     assert one == two
 
 
-def test_pages_without_a_source_are_told(store: Store) -> None:
+def test_pages_without_a_source_are_reported(store: Store) -> None:
     crawler = start(store, URL)
     (lease,) = leases(lease_all(store, crawler)).values()
-    visit = fetched(lease)
+    visit = fetched_visit(lease)
     assert visit.page is not None
     page = msgspec.structs.replace(visit.page, source=b"")
     store.submit(crawler, [msgspec.structs.replace(visit, page=page)], admit_none, now=time.time())

@@ -1,4 +1,4 @@
-"""The rules of the web app that need no server: names, rates, encodings, tags, what is shown of hostile text."""
+"""Rules of the web app that need no server: host names, rates, encodings, tags, hostile text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.answers import rate_history
+from gossamer.web.crawl.answers import rate_history
 from gossamer.web.http.compression import best_encoding, has_matching_tag
 from gossamer.web.http.security import BURST_SECONDS, AccessRules, RateLimiter, access_rules, is_own_name
 from gossamer.web.http.templates import FrontendAssets, breadcrumb, href, link, snippet_html
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("host", "listening", "answered"),
+    ("host", "listening", "accepted"),
     [
         ("127.0.0.1:8080", "127.0.0.1", True),
         ("localhost", "127.0.0.1", True),
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
         ("search.example", "0.0.0.0", True),
     ],
 )
-def test_only_names_of_ours_are_answered_to(host: str, listening: str, answered: bool) -> None:
-    assert is_own_name(host, AccessRules(host=listening, names=frozenset({"search.example"}))) is answered
+def test_only_our_own_host_names_are_accepted(host: str, listening: str, accepted: bool) -> None:
+    assert is_own_name(host, AccessRules(host=listening, names=frozenset({"search.example"}))) is accepted
 
 
-def test_a_token_is_made_up_on_loopback_only() -> None:
-    made = [access_rules(host, None, frozenset(), 0).token for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0")]
-    assert [len(token) > 20 for token in made] == [True, True, True, False]
-    assert made[0] != made[1]
+def test_a_token_is_generated_on_loopback_only() -> None:
+    tokens = [access_rules(host, None, frozenset(), 0).token for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0")]
+    assert [len(token) > 20 for token in tokens] == [True, True, True, False]
+    assert tokens[0] != tokens[1]
     assert access_rules("0.0.0.0", "chosen", frozenset(), 0).token == "chosen"
 
 
-def test_an_address_beyond_loopback_has_a_rate_that_refills() -> None:
+def test_the_rate_limit_of_a_remote_address_refills() -> None:
     rates = RateLimiter(10)
     burst = int(10 * BURST_SECONDS)
     assert [rates.allow("192.0.2.1", 0.0) for _ in range(burst + 1)] == [True] * burst + [False]
@@ -62,7 +62,7 @@ def test_an_address_beyond_loopback_has_a_rate_that_refills() -> None:
     ("accepted", "chosen"),
     [("gzip, deflate, br, zstd", "zstd"), ("gzip", "gzip"), ("zstd;q=0, gzip", "gzip"), ("br", None), ("", None)],
 )
-def test_the_quickest_encoding_that_is_accepted_is_taken(accepted: str, chosen: str | None) -> None:
+def test_the_fastest_accepted_encoding_is_chosen(accepted: str, chosen: str | None) -> None:
     assert best_encoding(accepted) == chosen
 
 
@@ -74,19 +74,19 @@ def test_tags_are_compared_weakly() -> None:
 
 
 @given(st.text())
-def test_a_snippet_lets_nothing_but_marks_through(text: str) -> None:
+def test_a_snippet_allows_only_mark_tags(text: str) -> None:
     shown = str(snippet_html(text))
     assert "<" not in shown.replace("<mark>", "").replace("</mark>", "")
     assert shown == str(snippet_html(shown.replace("&#39;", "'").replace("&#34;", '"')))
 
 
 @given(st.text(), st.text())
-def test_marked_text_is_escaped_and_whole(text: str, question: str) -> None:
+def test_marked_text_is_escaped(text: str, question: str) -> None:
     [(_, shown)] = mark_runs([("text", text)], question_terms(question, {"english": 1}))
     assert "<" not in str(shown).replace("<mark>", "").replace("</mark>", "")
 
 
-def test_words_of_a_question_are_marked_in_all_their_forms() -> None:
+def test_words_of_a_query_are_marked_in_all_their_forms() -> None:
     [(field, shown)] = mark_runs([("h1", "Spiders & a <b>spider's</b> web")], question_terms("spider", {"english": 1}))
     assert field == "h1"
     assert str(shown) == ("<mark>Spiders</mark> &amp; a &lt;b&gt;<mark>spider&#39;s</mark>&lt;/b&gt; web")
@@ -98,7 +98,7 @@ def test_hrefs_lead_to_http_only() -> None:
     ]  # fmt: skip
 
 
-def test_places_and_links_are_escaped() -> None:
+def test_breadcrumbs_and_links_are_escaped() -> None:
     assert "<b>" not in str(breadcrumb("https://example.org/<b>/\u202ex"))
     assert link("/search", q="a&b", page=2, host="", explain=False) == "/search?q=a%26b&page=2"
 
@@ -121,14 +121,14 @@ def test_scripts_come_from_the_manifest_with_their_styles(tmp_path: Path) -> Non
     assert FrontendAssets(tmp_path / "none.json").missing_hint
 
 
-class Visited:
-    """A store that was visited in two seconds."""
+class StoreOfTwoSeconds:
+    """A store with visits in two seconds."""
 
     def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
         return [row for row in ((103, 7, 700), (105, 2, 50)) if row[0] >= since]
 
 
-def test_the_pace_has_every_second_also_those_without_visits() -> None:
-    store: Store = Visited()  # type: ignore[assignment]
-    told = rate_history(store, 4, 106.5)
-    assert (told.seconds, told.pages, told.bytes) == ([102, 103, 104, 105], [0, 7, 0, 2], [0, 700, 0, 50])
+def test_the_rate_history_has_every_second_even_without_visits() -> None:
+    store: Store = StoreOfTwoSeconds()  # type: ignore[assignment]
+    history = rate_history(store, 4, 106.5)
+    assert (history.seconds, history.pages, history.bytes) == ([102, 103, 104, 105], [0, 7, 0, 2], [0, 700, 0, 50])

@@ -1,4 +1,4 @@
-"""The webs that other tests rely on, and the walk they are judged by."""
+"""The test webs, and the walk that other tests compare a crawl with."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 BASE = "http://127.0.0.1:8000/dir/page.html"
 
 
-def ask(url: str, method: str = "GET") -> tuple[HTTPResponse, str]:
+def request(url: str, method: str = "GET") -> tuple[HTTPResponse, str]:
     parts = urlsplit(url)
     with closing(HTTPConnection(parts.netloc, timeout=10)) as connection:
         connection.request(method, parts.path)
-        answer = connection.getresponse()
-        return answer, answer.read().decode()
+        response = connection.getresponse()
+        return response, response.read().decode()
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -34,17 +34,17 @@ def write(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-def test_nginx_serves_each_site_on_its_own_port_and_remembers_who_asked(nginx_binary: Path, tmp_path: Path) -> None:
+def test_nginx_serves_each_site_on_its_own_port_and_logs_requests(nginx_binary: Path, tmp_path: Path) -> None:
     one = write(tmp_path / "one", {"index.html": "first", "sub/index.html": "deep"})
     two = write(tmp_path / "two", {"a.txt": "second"})
     with Nginx(nginx_binary, {"one": Site(one), "two": Site(two)}) as nginx:
-        assert ask(nginx.url("one"))[1] == "first"
-        answer, body = ask(nginx.url("two", "/a.txt"))
-        assert (answer.headers["Content-Type"], body) == ("text/plain", "second")
-        assert ask(nginx.url("one", "/sub"))[0].headers["Location"] == nginx.url("one", "/sub/")
-        assert ask(nginx.url("two"))[0].status == 403  # no listing
-        asked = [(entry.site, entry.method, entry.path, entry.status) for entry in nginx.asked()]
-    assert asked == [
+        assert request(nginx.url("one"))[1] == "first"
+        response, body = request(nginx.url("two", "/a.txt"))
+        assert (response.headers["Content-Type"], body) == ("text/plain", "second")
+        assert request(nginx.url("one", "/sub"))[0].headers["Location"] == nginx.url("one", "/sub/")
+        assert request(nginx.url("two"))[0].status == 403  # no listing
+        log = [(entry.site, entry.method, entry.path, entry.status) for entry in nginx.requests()]
+    assert log == [
         ("one", "GET", "/", 200),
         ("two", "GET", "/a.txt", 200),
         ("one", "GET", "/sub", 301),
@@ -52,7 +52,7 @@ def test_nginx_serves_each_site_on_its_own_port_and_remembers_who_asked(nginx_bi
     ]
 
 
-def test_walk_follows_what_leads_on_and_nothing_else(nginx_binary: Path, tmp_path: Path) -> None:
+def test_walk_follows_links_frames_and_redirects_and_nothing_else(nginx_binary: Path, tmp_path: Path) -> None:
     root = write(
         tmp_path,
         {
@@ -68,7 +68,7 @@ def test_walk_follows_what_leads_on_and_nothing_else(nginx_binary: Path, tmp_pat
         },
     )
     with Nginx(nginx_binary, {"site": Site(root)}) as nginx:
-        found = {urlsplit(url).path: entry.status for url, entry in walk(nginx.url("site")).items()}
+        statuses = {urlsplit(url).path: entry.status for url, entry in walk(nginx.url("site")).items()}
     followed = {
         "/",
         "/sub/",
@@ -79,7 +79,7 @@ def test_walk_follows_what_leads_on_and_nothing_else(nginx_binary: Path, tmp_pat
         "/area.html",
         "/frame.html",
     }
-    assert found == {**dict.fromkeys(followed, 200), "/sub": 301, "/gone.html": 404}
+    assert statuses == {**dict.fromkeys(followed, 200), "/sub": 301, "/gone.html": 404}
 
 
 def test_walk_counts_links_by_target_and_anchor() -> None:
@@ -115,7 +115,7 @@ def test_walk_resolves_references(reference: str, url: str | None) -> None:
     assert resolve(BASE, reference) == url
 
 
-def test_generated_web_makes_a_million_known_by_a_hundred_thousand_visits() -> None:
+def test_generated_web_links_a_million_urls_from_a_hundred_thousand_pages() -> None:
     pages = Pages(Shape())
     known = {0}
     for number in range(100_000):
@@ -123,33 +123,33 @@ def test_generated_web_makes_a_million_known_by_a_hundred_thousand_visits() -> N
     assert len(known) == 1_000_001
 
 
-def test_generated_web_fails_for_the_share_asked_for_and_for_the_same_pages_always() -> None:
+def test_generated_web_fails_the_given_share_and_always_the_same_pages() -> None:
     shape = Shape(errors=0.05)
     failing, again = ([number for number in range(20_000) if web.fails(number)] for web in (Pages(shape), Pages(shape)))
     assert failing == again
     assert 800 < len(failing) < 1_200
 
 
-def test_generated_web_is_as_deep_as_asked_for_and_whole() -> None:
+def test_generated_web_has_the_given_depth_and_is_connected() -> None:
     pages = Pages(Shape(pages=1_000, links=10, depth=40))
-    depths, ahead = {0: 0}, [0]
-    for number in ahead:
+    depths, queue = {0: 0}, [0]
+    for number in queue:
         for target in pages.targets(number):
             if target not in depths:
                 depths[target] = depths[number] + 1
-                ahead.append(target)
+                queue.append(target)
     assert len(depths) == 1_000
     assert max(depths.values()) == 40
 
 
-def test_generated_web_answers_by_number_alone() -> None:
+def test_generated_web_responses_depend_on_the_page_number_only() -> None:
     shape = Shape(pages=50, links=3, size=200)
     with GeneratedWeb(shape) as web, GeneratedWeb(shape) as again:
-        page = ask(web.url)[1]
-        assert page == ask(again.url)[1]
+        page = request(web.url)[1]
+        assert page == request(again.url)[1]
         assert '<a href="/3">page 3</a>' in page
         base = web.url.removesuffix("/0")
-        assert ask(f"{base}/49")[0].status == 200
-        assert ask(f"{base}/50")[0].status == 404
-        assert ask(f"{base}/robots.txt")[0].status == 404
-        assert ask(web.url, "HEAD")[1] == ""
+        assert request(f"{base}/49")[0].status == 200
+        assert request(f"{base}/50")[0].status == 404
+        assert request(f"{base}/robots.txt")[0].status == 404
+        assert request(web.url, "HEAD")[1] == ""

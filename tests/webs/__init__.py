@@ -1,9 +1,11 @@
 """Real webs to crawl in tests, and an independent walk to compare with.
 
-debian     where Debian's documentation packages and nginx are, and how to get them
-nginx      serve folders as sites, as the wide world does
+debian     find and get Debian's documentation packages and nginx
+nginx      serve folders as sites with a real nginx
 heritrix   the Heritrix self-test sites of ../shared/suites
-served     pages written in the test itself
-generated  a web of any size, made up by number
-walk       what is reachable, by another parser and another client than Gossamer's
+served     serve pages that a test defines
+changing   a documentation tree that changes
+delayed    many small sites with a Crawl-delay
+generated  a web of any size, generated from page numbers
+walk       what is reachable, with another parser and another client than Gossamer's
 """

@@ -1,8 +1,8 @@
-"""Debian's documentation as test webs, and nginx to serve it: from the system, or unpacked into `.cache/debian`.
+"""Debian's documentation as test webs, and nginx to serve it: installed, or unpacked into `.cache/debian`.
 
-As a script (`make test-packages`) it gets what is missing. Packages are unpacked and not installed: that needs no root,
-changes nothing on the machine, and works in container images whose dpkg leaves out /usr/share/doc. Only what needs many
-other packages (Chromium, Maven, a JDK) is installed, and only by root.
+As a script (`make test-packages`) it gets missing packages. It unpacks them instead of installing them. That needs no
+root, changes nothing on the machine, and works in container images whose dpkg omits /usr/share/doc. Root also installs
+Chromium, Maven and a JDK, because they need many other packages.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 SYSTEM = Path("/")
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "debian"
 
-# Package -> the folder (or program) of it that is used.
+# Package -> the folder or program that tests use.
 DOCUMENTATION = {
     "python3.11-doc": "usr/share/doc/python3.11/html",
     "postgresql-doc-15": "usr/share/doc/postgresql-doc-15/html",
     "openjdk-17-doc": "usr/share/doc/openjdk-17-jre-headless/api",
 }
-# For measuring only: `make test-packages` does not get it.
+# Only benchmarks use it; `make test-packages` does not get it.
 MORE = {"cppreference-doc-en-html": "usr/share/cppreference/doc/html/en"}
 PROGRAMS = {
     "nginx": "usr/sbin/nginx",
@@ -36,25 +36,25 @@ PACKAGES = DOCUMENTATION | PROGRAMS
 
 
 def find(package: str) -> Path | None:
-    """Where the package's folder or program is; None when it is nowhere."""
+    """Return the package's folder or program; None if it is missing."""
     wanted = (PACKAGES | MORE)[package]
     proof = wanted if package in PROGRAMS else f"{wanted}/index.html"
     return next((root / wanted for root in (SYSTEM, CACHE / package) if (root / proof).exists()), None)
 
 
 def missing() -> list[str]:
-    """The packages that are nowhere."""
+    """Return the missing packages."""
     return [package for package in PACKAGES if find(package) is None]
 
 
 def unpack(package: str, options: list[str]) -> bool:
-    """Download a package and unpack it, whole or not at all; False when apt-get does not know where to get it."""
+    """Download and unpack a package completely; return False if apt-get cannot find it."""
     with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
         command = ["apt-get", "-qq", *options, "download", package]
-        said = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
         archives = list(Path(scratch).glob("*.deb"))
         if not archives:
-            print(said.stderr.strip(), file=sys.stderr)
+            print(result.stderr.strip(), file=sys.stderr)
             return False
         subprocess.run(["dpkg-deb", "-x", archives[0], f"{scratch}/root"], check=True)
         Path(scratch, "root").rename(CACHE / package)
@@ -62,7 +62,7 @@ def unpack(package: str, options: list[str]) -> bool:
 
 
 def fresh_lists() -> list[str]:
-    """Options that let apt-get use package lists of our own, fetched now: that needs no root."""
+    """Fetch our own package lists, which needs no root; return the apt-get options that use them."""
     folder = CACHE / "apt"
     for name in ("lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def fresh_lists() -> list[str]:
 
 
 def install(packages: list[str]) -> None:
-    """Install packages, with fresh package lists when the system's do not know them."""
+    """Install packages; update the package lists first if apt-get does not know them."""
     if not packages or os.geteuid() != 0:
         return
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -83,7 +83,7 @@ def install(packages: list[str]) -> None:
 
 
 def get(packages: list[str]) -> None:
-    """Unpack packages with the system's package lists and, when those are missing or stale, with fresh ones."""
+    """Unpack packages with the system's package lists, or with fresh ones if those are missing or stale."""
     CACHE.mkdir(parents=True, exist_ok=True)
     left = [package for package in packages if not unpack(package, [])]
     if left:
@@ -93,7 +93,7 @@ def get(packages: list[str]) -> None:
 
 
 def main() -> int:
-    """Get what is missing; say what could not be had."""
+    """Get missing packages and report those that are unavailable."""
     packages = missing()
     if packages and shutil.which("apt-get") and shutil.which("dpkg-deb"):
         print(f"Getting Debian's {', '.join(packages)} for the tests (into {CACHE}) ...", file=sys.stderr)
@@ -102,7 +102,7 @@ def main() -> int:
     left = missing()
     if left:
         print(
-            f"Not found, and not to be had with apt-get: {', '.join(left)}. Tests that need them skip.", file=sys.stderr
+            f"Not found, and not available from apt-get: {', '.join(left)}. Tests that need them skip.", file=sys.stderr
         )
     return 1 if left and os.environ.get("GOSSAMER_REQUIRE_ALL") == "1" else 0
 

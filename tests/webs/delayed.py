@@ -1,6 +1,6 @@
-"""Forty small sites on addresses of this machine, each with a Crawl-delay, served by processes of their own.
+"""Forty small sites on loopback addresses, each with a Crawl-delay, served by separate processes.
 
-Every request is written down with the time at which it came, so that a test can see what the sites saw.
+The servers log every request with its time, so that a test can check the delays.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ HOSTS_IN_A_PROCESS = 10
 PORT = 8099
 
 
-class Seen(NamedTuple):
-    """A request as a site saw it."""
+class SeenRequest(NamedTuple):
+    """A request that a site received."""
 
     at: float
     host: str
@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 
 class DelayedSites:
-    """Sites at 127.0.1.1, 127.0.1.2 ..., `pages` pages each, all of them linked from the first."""
+    """Sites at 127.0.1.1, 127.0.1.2 ..., with `pages` pages each, all linked from the first."""
 
     def __init__(self, directory: Path, *, hosts: int, pages: int, delay: float) -> None:
         self.addresses = [f"127.0.1.{number + 1}" for number in range(hosts)]
@@ -38,7 +38,7 @@ class DelayedSites:
 
     @property
     def seeds(self) -> list[str]:
-        """The first page of every site."""
+        """Return the first page of every site."""
         return [f"http://{address}:{PORT}/" for address in self.addresses]
 
     def __enter__(self) -> Self:
@@ -57,21 +57,21 @@ class DelayedSites:
             process.kill()
             process.communicate()
 
-    def seen(self) -> list[Seen]:
-        """The requests so far, by time."""
+    def requests(self) -> list[SeenRequest]:
+        """Return the requests so far, by time."""
         files = self._directory.glob("seen-*")
-        return sorted(Seen(*json.loads(line)) for file in files for line in file.read_text().splitlines())
+        return sorted(SeenRequest(*json.loads(line)) for file in files for line in file.read_text().splitlines())
 
-    def by_host(self) -> dict[str, list[Seen]]:
-        """The requests of each site."""
-        found: dict[str, list[Seen]] = defaultdict(list)
-        for one in self.seen():
-            found[one.host].append(one)
-        return found
+    def by_host(self) -> dict[str, list[SeenRequest]]:
+        """Return the requests of each site."""
+        requests: dict[str, list[SeenRequest]] = defaultdict(list)
+        for request in self.requests():
+            requests[request.host].append(request)
+        return requests
 
 
 class _Site:
-    """What one process serves."""
+    """The pages that one process serves."""
 
     def __init__(self, log: Path, pages: int, delay: float) -> None:
         self._log = log.open("a", buffering=1)
@@ -80,11 +80,11 @@ class _Site:
         self._robots = f"User-agent: *\nCrawl-delay: {delay}\n"
 
     async def serve(self, addresses: list[str]) -> None:
-        servers = [await asyncio.start_server(self._answer, address, PORT) for address in addresses]
+        servers = [await asyncio.start_server(self._serve_connection, address, PORT) for address in addresses]
         print("ready", flush=True)
         await asyncio.gather(*(server.serve_forever() for server in servers))
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host = writer.get_extra_info("sockname")[0]
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):

@@ -1,11 +1,11 @@
-"""A web of any size, made up by number: page n is the same in every run, and the server keeps nothing.
+"""A web of any size, generated from page numbers: page n is the same in every run.
 
-Page n leads to `links` new pages (n·links+1 ... n·links+links, so breadth first numbers them in order of discovery) and
-to `back` earlier ones. With 10 new links a page, 100,000 visits make 1,000,000 URLs known. The last `depth` pages are a
-chain that hangs on page 0, so that the web is that many clicks deep.
+Page n links to `links` new pages (n·links+1 ... n·links+links, so breadth-first order is the order of discovery) and to
+`back` earlier ones. With 10 new links per page, 100,000 visits make 1,000,000 URLs known. The last `depth` pages form a
+chain that starts at page 0, so the web is that many clicks deep.
 
-As a script it is the server: `GeneratedWeb` starts it as a process of its own. A bare asyncio protocol answered
-30,000 pages (1.5 kB, 12 links) in a second of CPU, which keeps it out of what it measures.
+As a script it is the server: `GeneratedWeb` starts it as a process. The bare asyncio protocol serves 30,000 pages (1.5
+kB, 12 links) per CPU second, so it barely disturbs a measurement.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ WORDS = (
     "amber basin cedar delta ember field grove haven inlet jetty knoll ledge marsh north orbit plain quarry ridge stone"
     " tidal upland vale water xenial yonder zephyr anchor beacon canal drift eddy fjord glade heath island jungle"
 )
-BLOCKS = 64  # different texts; page n has the text n mod BLOCKS
+BLOCKS = 64  # number of different texts; page n has text n mod BLOCKS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What the web looks like."""
+    """The shape of the web."""
 
     pages: int = 1_000_001
     links: int = 10  # to new pages
     back: int = 2  # to earlier pages
-    depth: int = 0  # pages in a chain, each leading to the next alone
+    depth: int = 0  # pages in a chain, each linking only to the next
     size: int = 1_000  # characters of text on a page
-    latency: float = 0.0  # seconds before an answer
-    errors: float = 0.0  # share of the pages that answer 500
+    latency: float = 0.0  # seconds before a response
+    errors: float = 0.0  # share of the pages that respond with 500
 
 
 class GeneratedWeb:
-    """The generated web, served by a process of its own as long as the context lasts."""
+    """The generated web, served by its own process, as a context manager."""
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self.url = ""  # of page 0, known once entered
+        self.url = ""  # URL of page 0, set by __enter__
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -76,8 +76,8 @@ class Pages:
         self._blocks = [_text(chance, shape.size) for _ in range(BLOCKS)]
 
     def targets(self, number: int) -> list[int]:
-        """The pages that page `number` leads to."""
-        back = [_mixed(number, step) % max(number, 1) for step in range(self._shape.back)]
+        """Return the pages that page `number` links to."""
+        back = [_mix(number, step) % max(number, 1) for step in range(self._shape.back)]
         chain = self._shape.pages - self._shape.depth  # its first page
         if number >= chain:
             return [*range(number + 1, min(number + 2, self._shape.pages)), *back]
@@ -86,11 +86,11 @@ class Pages:
         return [*new, *([chain] if self._shape.depth and not number else []), *back]
 
     def fails(self, number: int) -> bool:
-        """Whether page `number` is one of those that answer 500; the first never is."""
-        return number > 0 and _mixed(number, 1_000) % 10_000 < self._shape.errors * 10_000
+        """Return whether page `number` responds with 500; page 0 never does."""
+        return number > 0 and _mix(number, 1_000) % 10_000 < self._shape.errors * 10_000
 
-    def answer(self, path: str) -> bytes:
-        """The whole HTTP answer for a path."""
+    def respond(self, path: str) -> bytes:
+        """Return the whole HTTP response for a path."""
         number = _number(path)
         if number is None or number >= self._shape.pages:
             return _http("404 Not Found", b"not found")
@@ -109,8 +109,8 @@ def _text(chance: random.Random, size: int) -> str:
     return " ".join(words)[:size]
 
 
-def _mixed(number: int, step: int) -> int:
-    """A number that looks random and is the same in every run (Knuth's multiplicative hash)."""
+def _mix(number: int, step: int) -> int:
+    """Return a pseudo-random number that is the same in every run (Knuth's multiplicative hash)."""
     return (number * 2_654_435_761 + step * 40_503) % 2**32 >> 8
 
 
@@ -125,7 +125,7 @@ def _http(status: str, body: bytes) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """One kept-alive connection; requests have no body."""
+    """One keep-alive connection; requests have no body."""
 
     def __init__(self, pages: Pages, latency: float) -> None:
         self._pages = pages
@@ -141,20 +141,20 @@ class Connection(asyncio.Protocol):
         while b"\r\n\r\n" in self._received:
             request, _, self._received = self._received.partition(b"\r\n\r\n")
             method, path, *_ = request.split(b" ", 2)
-            answer = self._pages.answer(path.decode("latin-1"))
+            response = self._pages.respond(path.decode("latin-1"))
             if method == b"HEAD":
-                answer = answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
-            self._answer(answer)
+                response = response.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+            self._send(response)
 
-    def _answer(self, answer: bytes) -> None:
+    def _send(self, response: bytes) -> None:
         if self._latency:
-            asyncio.get_running_loop().call_later(self._latency, self._transport.write, answer)
+            asyncio.get_running_loop().call_later(self._latency, self._transport.write, response)
         else:
-            self._transport.write(answer)
+            self._transport.write(response)
 
 
 async def serve(shape: Shape) -> None:
-    """Serve on a free loopback port, told on standard output, until standard input ends."""
+    """Serve on a free loopback port until standard input ends; print the URL on standard output."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(partial(Connection, Pages(shape), shape.latency), "127.0.0.1", 0, backlog=512)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/0", flush=True)

@@ -1,4 +1,4 @@
-"""The Heritrix self-test sites of ../shared/suites/crawl-sites, each as its own site with its expected pages."""
+"""The Heritrix self-test sites of ../shared/suites/crawl-sites, each with its expected pages."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from webs.nginx import Nginx, Site
 if TYPE_CHECKING:
     from pathlib import Path
 
-USER, PASSWORD = "reader", "open sesame"  # the suite names none; any will do
+USER, PASSWORD = "reader", "open sesame"  # the suite defines none, so any will do
 
-# The Precedence pages name 127.0.0.1:7777, where Heritrix serves them; here they name the port they are served on.
+# The Precedence pages name 127.0.0.1:7777, where Heritrix serves them. Replace it with the port used here.
 OWN_PORT = "sub_filter '127.0.0.1:7777' '$http_host'; sub_filter_once off;"
 
 
 class Case(NamedTuple):
-    """A site, where to start, and the paths that must be asked for."""
+    """A site, its seed, and the paths that the crawl must request."""
 
-    name: str  # of the site, for Nginx.url
+    name: str  # name of the site, for Nginx.url
     seed: str
     expected: frozenset[str]  # paths, without the leading slash
-    order: tuple[str, ...]  # in which they must be asked for; empty: in any
+    order: tuple[str, ...]  # the order in which the crawl must request them; empty: any
     forbidden: frozenset[str]
     max_depth: int | None
     what: str
 
 
 def cases(folder: Path) -> list[Case]:
-    """The cases of `expected.json`, in its order."""
+    """Return the cases of `expected.json`, in its order."""
     return [
         Case(
             name=_name(site),
@@ -45,7 +45,7 @@ def cases(folder: Path) -> list[Case]:
 
 
 def serve(binary: Path, folder: Path, scratch: Path) -> Nginx:
-    """All sites on one nginx, with HTTP Basic on /basic/ of the site that tests it; `scratch` holds its passwords."""
+    """Serve all sites with one nginx; /basic/ of the login site needs a password, which lies in `scratch`."""
     passwords = scratch / "passwords"
     passwords.write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n")
     directives = {
@@ -64,6 +64,6 @@ def _sites(folder: Path) -> list[dict[str, Any]]:
 
 
 def _name(site: dict[str, Any]) -> str:
-    """The folder that sets the site apart: that of its seed, or else the one above its `htdocs`."""
+    """Return the folder that identifies the site: that of its seed, or the one above its `htdocs`."""
     folder, _, _ = site["seed"].strip("/").rpartition("/")
     return str(folder) or str(site["root"].split("/")[-2])

@@ -21,61 +21,61 @@ TYPES = """
     application/gzip gz; image/png png; image/jpeg jpg jpeg; image/gif gif; image/svg+xml svg; image/x-icon ico;
 """
 
-BELL = "bell"  # a site that only answers
+PROBE = "bell"  # a site that only responds
 
 
 class Site(NamedTuple):
     """A folder to serve."""
 
     root: Path
-    directives: str = ""  # more of nginx's, for its server block
+    directives: str = ""  # extra nginx directives for its server block
 
 
-class Asked(NamedTuple):
+class LoggedRequest(NamedTuple):
     """One line of the access log."""
 
-    time: float  # when it was answered (Unix time)
+    time: float  # of the response (Unix time)
     site: str
     method: str
-    path: str  # as asked for, with the query
+    path: str  # as requested, with the query
     status: int
     agent: str
 
 
 class Nginx:
-    """nginx serving each site on a port of its own, as long as the context lasts."""
+    """nginx with one port per site, as a context manager."""
 
     def __init__(
         self, binary: Path, sites: Mapping[str, Site], *, gzip: bool = False, log: bool = True, more: str = ""
     ) -> None:
         self._binary = binary
         self._more = more  # directives for all sites
-        self._sites = {**sites, BELL: Site(Path("/nowhere"), "access_log off; return 204;")}
+        self._sites = {**sites, PROBE: Site(Path("/nowhere"), "access_log off; return 204;")}
         self._gzip = gzip
         self._log = log
         self._ports: dict[str, int] = {}
 
     def url(self, site: str, path: str = "/") -> str:
-        """The URL of a path of a site."""
+        """Return the URL of a path of a site."""
         return f"http://127.0.0.1:{self._ports[site]}{path}"
 
-    def asked(self) -> list[Asked]:
-        """Every request answered so far, in order."""
-        # An answer is sent before it is logged. There is one worker: when it answers again, it has logged the last one.
-        with closing(HTTPConnection("127.0.0.1", self._ports[BELL])) as connection:
+    def requests(self) -> list[LoggedRequest]:
+        """Return every answered request so far, in order."""
+        # nginx sends a response before it logs it. Its one worker has logged all earlier ones when it responds to this.
+        with closing(HTTPConnection("127.0.0.1", self._ports[PROBE])) as connection:
             connection.request("GET", "/")
             connection.getresponse()
         by_port = {port: name for name, port in self._ports.items()}
         with (self._folder / "access.log").open() as lines:
             rows = (json.loads(line) for line in lines)
-            return [Asked(row["t"], by_port[row["p"]], row["m"], row["u"], row["s"], row["a"]) for row in rows]
+            return [LoggedRequest(row["t"], by_port[row["p"]], row["m"], row["u"], row["s"], row["a"]) for row in rows]
 
     def __enter__(self) -> Self:
         self._temporary = tempfile.TemporaryDirectory(prefix="gossamer-nginx-")
         self._folder = Path(self._temporary.name)
-        # nginx takes over listening sockets named in NGINX (its way of upgrading itself). So no port can be lost to
-        # somebody else between choosing and opening it, and a client can connect at once.
-        sockets = [_listening() for _ in self._sites]
+        # nginx inherits listening sockets named in NGINX (its upgrade mechanism). So no other process can take a port,
+        # and clients can connect at once.
+        sockets = [_listening_socket() for _ in self._sites]
         self._ports = {name: opened.getsockname()[1] for name, opened in zip(self._sites, sockets, strict=True)}
         configuration = self._folder / "nginx.conf"
         configuration.write_text(self._configuration())
@@ -126,9 +126,9 @@ class Nginx:
         """
 
 
-def _listening() -> socket.socket:
+def _listening_socket() -> socket.socket:
     opened = socket.socket()
     opened.bind(("127.0.0.1", 0))
     opened.listen(511)
-    opened.setblocking(False)  # nginx expects that of a socket it inherits
+    opened.setblocking(False)  # nginx expects that of an inherited socket
     return opened

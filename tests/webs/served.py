@@ -1,4 +1,4 @@
-"""A handful of pages written in the test itself, served for real on loopback, with every request remembered."""
+"""Serve pages that a test defines on loopback, and record every request."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-class Answer(NamedTuple):
-    """What a path answers with; a page may also be given as its HTML alone."""
+class SiteResponse(NamedTuple):
+    """The response of a path; a page can also be given as its HTML alone."""
 
     body: str | bytes = ""
     status: int = 200
     headers: Mapping[str, str] = {"Content-Type": "text/html; charset=utf-8"}
-    seconds: float = 0.0  # before it comes
+    seconds: float = 0.0  # delay before the response
 
 
 class Request(NamedTuple):
-    """A request that came."""
+    """A received request."""
 
     at: float  # time.monotonic()
     method: str
@@ -31,19 +31,19 @@ class Request(NamedTuple):
     headers: dict[str, str]  # lower-case names
 
 
-class Served:
-    """The pages, as long as the context lasts. `pages` may be changed while it runs."""
+class SiteServer:
+    """A server for the pages, as a context manager. Tests may change `pages` while it runs."""
 
-    def __init__(self, pages: Mapping[str, str | Answer], host: str = "127.0.0.1") -> None:
+    def __init__(self, pages: Mapping[str, str | SiteResponse], host: str = "127.0.0.1") -> None:
         self.pages = dict(pages)
         self.requests: list[Request] = []
         handler = type("Handler", (_Handler,), {"site": self})
         self._server = ThreadingHTTPServer((host, 0), handler)
-        self._thread = self._serving()
-        self.place = f"{host}:{self._server.server_address[1]}"
-        self.url = f"http://{self.place}/"
+        self._thread = self._server_thread()
+        self.authority = f"{host}:{self._server.server_address[1]}"
+        self.url = f"http://{self.authority}/"
 
-    def _serving(self) -> threading.Thread:
+    def _server_thread(self) -> threading.Thread:
         return threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -56,8 +56,8 @@ class Served:
         self._thread.join()
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """Nobody can connect for as long as the context lasts: a new connection waits for room."""
+    def unreachable(self) -> Iterator[None]:
+        """Accept no connection while the context lasts; the listen queue is full."""
         self._server.shutdown()
         self._thread.join()
         with ExitStack() as waiting:
@@ -65,35 +65,35 @@ class Served:
                 while True:
                     waiting.enter_context(socket.create_connection(self._server.socket.getsockname(), timeout=0.2))
             yield
-        self._thread = self._serving()
+        self._thread = self._server_thread()
         self._thread.start()
 
     def paths(self) -> list[str]:
-        """The paths asked for, robots.txt aside, in order."""
+        """Return the requested paths in order, without robots.txt."""
         return [request.path for request in self.requests if request.path != "/robots.txt"]
 
 
 class _Handler(BaseHTTPRequestHandler):
-    site: Served
+    site: SiteServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.site.requests.append(Request(time.monotonic(), self.command, self.path, headers))
-        page = self.site.pages.get(self.path, Answer("<title>Not here</title>", 404))
-        answer = Answer(page) if isinstance(page, str) else page
-        time.sleep(answer.seconds)
-        body = answer.body.encode() if isinstance(answer.body, str) else answer.body
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
+        page = self.site.pages.get(self.path, SiteResponse("<title>Not here</title>", 404))
+        response = SiteResponse(page) if isinstance(page, str) else page
+        time.sleep(response.seconds)
+        body = response.body.encode() if isinstance(response.body, str) else response.body
+        self.send_response(response.status)
+        for name, value in response.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    do_HEAD = do_GET  # noqa: N815 - http.server's own naming
+    do_HEAD = do_GET  # noqa: N815 - the naming of http.server
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Log nothing."""

@@ -1,5 +1,6 @@
-"""What is reachable from a page, and which links stand where: by another client (http.client) and another parser
-(libxml2) than Gossamer's, and with no line of its code. Tests compare the two.
+"""Find what is reachable from a page, and the links of each page, without Gossamer's code.
+
+It uses another client (http.client) and another parser (libxml2). Tests compare the two.
 """
 
 from __future__ import annotations
@@ -23,53 +24,53 @@ DOCUMENT_RELS = frozenset(
     | {"index", "last", "license", "next", "prev", "previous", "search", "section", "start", "toc", "up"}
 )
 PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
-# WHATWG URL, percent-encode sets: what stays as it is ("%" too: what is encoded already stays so).
-PATH_KEPT = "".join(set(PRINTABLE) - set('"#<>?^`{}'))
-QUERY_KEPT = "".join(set(PRINTABLE) - set("\"#<>'"))
+# WHATWG URL, percent-encode sets: characters that stay as they are ("%" too, so encoded ones stay encoded).
+PATH_UNENCODED = "".join(set(PRINTABLE) - set('"#<>?^`{}'))
+QUERY_UNENCODED = "".join(set(PRINTABLE) - set("\"#<>'"))
 
 
-class Found(NamedTuple):
-    """One URL that was asked for."""
+class WalkedPage(NamedTuple):
+    """The result for one requested URL."""
 
     status: int
     media_type: str
     links: Counter[tuple[str, str]]  # hyperlinks (a, area): (target, anchor text) -> times
-    onward: frozenset[str]  # URLs of any host to visit from here
+    onward: frozenset[str]  # URLs of any host to visit next
 
 
-def walk(seed: str, processes: int = 2) -> dict[str, Found]:
-    """Visit everything reachable from the seed on its host (and port)."""
-    found: dict[str, Found] = {}
+def walk(seed: str, processes: int = 2) -> dict[str, WalkedPage]:
+    """Visit everything reachable from the seed on its host and port."""
+    visited: dict[str, WalkedPage] = {}
     wave = [seed]
     with ProcessPoolExecutor(processes) as pool:
         while wave:
-            found.update(zip(wave, pool.map(visit, wave, chunksize=16), strict=True))
-            onward = frozenset[str]().union(*(found[url].onward for url in wave))
-            wave = sorted(url for url in onward if url not in found and urlsplit(url).netloc == urlsplit(seed).netloc)
-    return found
+            visited.update(zip(wave, pool.map(visit, wave, chunksize=16), strict=True))
+            onward = frozenset[str]().union(*(visited[url].onward for url in wave))
+            wave = sorted(url for url in onward if url not in visited and urlsplit(url).netloc == urlsplit(seed).netloc)
+    return visited
 
 
-def visit(url: str) -> Found:
-    """Ask for one URL."""
+def visit(url: str) -> WalkedPage:
+    """Request one URL."""
     parts = urlsplit(url)
     connection = connection_to(parts.netloc)
     connection.request("GET", urlunsplit(("", "", parts.path, parts.query, "")))
-    answer = connection.getresponse()
-    body = answer.read()
-    media_type, _, parameters = (answer.getheader("Content-Type") or "").partition(";")
+    response = connection.getresponse()
+    body = response.read()
+    media_type, _, parameters = (response.getheader("Content-Type") or "").partition(";")
     links: Counter[tuple[str, str]] = Counter()
     onward: set[str | None] = set()
-    if answer.status in {301, 302, 303, 307, 308}:
-        onward.add(resolve(url, answer.getheader("Location") or ""))
-    elif answer.status == 200 and media_type in HTML:
+    if response.status in {301, 302, 303, 307, 308}:
+        onward.add(resolve(url, response.getheader("Location") or ""))
+    elif response.status == 200 and media_type in HTML:
         page = Page(url, body, parameters)
         links, onward = page.hyperlinks(), page.onward()
-    return Found(answer.status, media_type, links, frozenset(filter(None, onward)))
+    return WalkedPage(response.status, media_type, links, frozenset(filter(None, onward)))
 
 
 @cache
 def connection_to(netloc: str) -> http.client.HTTPConnection:
-    """One connection a process and host, kept alive."""
+    """Return the kept-alive connection of this process to a host."""
     return http.client.HTTPConnection(netloc)
 
 
@@ -89,17 +90,17 @@ class Page:
         self._base = url if base is None else resolve(url, base.get("href") or "") or url
 
     def hyperlinks(self) -> Counter[tuple[str, str]]:
-        """What `a` and `area` lead to, with their text."""
+        """Return the targets of `a` and `area`, with their text."""
         targets = ((self._target(element, "href"), anchor_text(element)) for element in self._root.iter("a", "area"))
         return Counter((target, anchor) for target, anchor in targets if target)
 
     def onward(self) -> set[str | None]:
-        """Every document this page leads to and lets robots follow."""
+        """Return every document that this page links to and lets robots follow."""
         if any("nofollow" in content or "none" in content for content in self._robots()):
             return set()
-        targets = {self._target(element, "href") for element in self._root.iter("a", "area") if followed(element)}
+        targets = {self._target(element, "href") for element in self._root.iter("a", "area") if is_followed(element)}
         targets |= {self._target(element, "src") for element in self._root.iter("frame", "iframe")}
-        targets |= {self._target(element, "href") for element in self._root.iter("link") if leads_on(element)}
+        targets |= {self._target(element, "href") for element in self._root.iter("link") if points_at_document(element)}
         return targets | set(self._refreshes())
 
     def _target(self, element: etree._Element, attribute: str) -> str | None:
@@ -119,30 +120,33 @@ class Page:
                     yield resolve(self._base, target[1])
 
 
-def followed(element: etree._Element) -> bool:
-    """Whether robots may follow the link."""
+def is_followed(element: etree._Element) -> bool:
+    """Return whether robots may follow the link."""
     return "nofollow" not in (element.get("rel") or "").lower().split()
 
 
-def leads_on(link: etree._Element) -> bool:
-    """Whether a `link` element points at a document, and not at a style sheet, an icon or the like."""
+def points_at_document(link: etree._Element) -> bool:
+    """Return whether a `link` element points at a document, not at a style sheet, an icon or the like."""
     rels = set((link.get("rel") or "").lower().split())
-    return bool(rels & DOCUMENT_RELS) and "stylesheet" not in rels and followed(link)
+    return bool(rels & DOCUMENT_RELS) and "stylesheet" not in rels and is_followed(link)
 
 
 def anchor_text(element: etree._Element) -> str:
-    """The text of a link; without any, what stands for its images."""
+    """Return the text of a link, or the alternative texts of its images."""
     inner = next((nested for nested in element.iter("a") if nested is not element), None)
-    text = collapsed("".join(map(str, element.itertext())) if inner is None else text_before(element, inner))
+    text = collapse_space("".join(map(str, element.itertext())) if inner is None else text_before(element, inner))
     if text:
         return text
     alternatives = [element] if element.tag == "area" else element.iter("img")
-    return collapsed(" ".join(image.get("alt") or "" for image in alternatives))
+    return collapse_space(" ".join(image.get("alt") or "" for image in alternatives))
 
 
 def text_before(element: etree._Element, inner: etree._Element) -> str:
-    """The text of an element up to one within it: a link ends where another begins (WHATWG HTML §13.2.6.4.7, which
-    libxml2 does not know; PostgreSQL's glossary has such links)."""
+    """Return the text of an element up to a link nested in it.
+
+    A link ends where another begins (WHATWG HTML §13.2.6.4.7). libxml2 does not know this, and PostgreSQL's glossary
+    has such links.
+    """
     parts = []
     for event, node in etree.iterwalk(element, events=("start", "end")):
         if node is inner:
@@ -151,20 +155,20 @@ def text_before(element: etree._Element, inner: etree._Element) -> str:
     return "".join(map(str, parts))
 
 
-def collapsed(text: str) -> str:
-    """ASCII white space stripped and collapsed (WHATWG Infra §4.7): a no-break space stays what it is."""
+def collapse_space(text: str) -> str:
+    """Strip and collapse ASCII white space (WHATWG Infra §4.7); a no-break space stays."""
     return re.sub(r"[\t\n\f\r ]+", " ", text).strip(" ")
 
 
 def resolve(base: str, reference: str) -> str | None:
-    """The absolute http(s) URL without fragment, or None."""
+    """Return the absolute http(s) URL without fragment, or None."""
     bare = re.sub(r"[\t\n\r]", "", reference).strip("".join(map(chr, range(0x21))))
     return resolve_bare(base, bare.partition("#")[0])
 
 
-@lru_cache(maxsize=4096)  # most links of a page differ in their fragments only
+@lru_cache(maxsize=4096)  # most links of a page differ only in their fragments
 def resolve_bare(base: str, reference: str) -> str | None:
-    """The absolute http(s) URL of a reference that has no fragment."""
+    """Return the absolute http(s) URL of a reference without fragment, or None."""
     try:
         parts = urlsplit(urljoin(base, reference))
         host, port = parts.hostname, parts.port
@@ -174,5 +178,5 @@ def resolve_bare(base: str, reference: str) -> str | None:
         return None
     default = {"http": 80, "https": 443}[parts.scheme]
     netloc = host if port in {None, default} else f"{host}:{port}"
-    path = urlsplit(urljoin("http://host/", quote(parts.path or "/", safe=PATH_KEPT))).path  # dots removed
-    return urlunsplit((parts.scheme, netloc, path or "/", quote(parts.query, safe=QUERY_KEPT), ""))
+    path = urlsplit(urljoin("http://host/", quote(parts.path or "/", safe=PATH_UNENCODED))).path  # without dot segments
+    return urlunsplit((parts.scheme, netloc, path or "/", quote(parts.query, safe=QUERY_UNENCODED), ""))

@@ -1,51 +1,51 @@
-/** A line over the last minutes: one value a second, drawn by uPlot in the page's colours. */
+/** A chart of the last minutes with one value per second, drawn by uPlot in the colours of the page. */
 
 import uPlot from "uplot";
-import { make, onTheme, property } from "../page.ts";
-import { clock } from "../shown.ts";
+import { formatClock } from "../display.ts";
+import { createElement, cssVariable, onThemeChange } from "../dom.ts";
 
 const WINDOW = 300; // seconds
-const SHORTEST = 30; // seconds shown when a crawl has just begun
-const BEFORE = 5; // seconds shown before anything happened
+const MIN_SPAN = 30; // seconds shown when a crawl has just started
+const LEAD = 5; // seconds shown before the first visit
 const HEIGHT = 170; // pixels
 
 export interface Measure {
   title: string;
-  say: (value: number) => string; // a value with its unit
-  least: number; // what the scale reaches at least
+  format: (value: number) => string; // a value with its unit
+  minTop: number; // the smallest upper end of the scale
 }
 
 export class Chart {
   private seconds: number[] = [];
   private values: number[] = [];
   private plot: uPlot | null = null;
-  private readonly told = make("span", { class: "chart-value" });
-  private readonly target = make("div", { class: "chart-box" });
+  private readonly valueText = createElement("span", { class: "chart-value" });
+  private readonly target = createElement("div", { class: "chart-box" });
 
   constructor(
     private readonly box: HTMLElement,
     private readonly measure: Measure,
   ) {
     box.setAttribute("role", "img");
-    box.replaceChildren(make("p", { class: "chart-title" }, measure.title, this.told), this.target);
+    box.replaceChildren(createElement("p", { class: "chart-title" }, measure.title, this.valueText), this.target);
     this.draw();
-    onTheme(() => this.draw());
+    onThemeChange(() => this.draw());
     new ResizeObserver(() => this.plot?.setSize({ width: this.width, height: HEIGHT })).observe(box);
   }
 
-  /** The seconds before now. */
+  /** Sets the history. */
   start(seconds: number[], values: number[]): void {
     this.seconds = seconds.slice(-WINDOW);
     this.values = values.slice(-WINDOW);
     this.update();
   }
 
-  /** One more second; those in between were idle. A second that is here already is counted anew. */
+  /** Adds a second; skipped seconds get 0. A second that exists keeps the larger value. */
   add(second: number, value: number): void {
     const last = this.seconds.at(-1);
     if (last !== undefined && second <= last) {
-      const place = this.seconds.lastIndexOf(second);
-      if (place >= 0) this.values[place] = Math.max(value, this.values[place] ?? 0);
+      const index = this.seconds.lastIndexOf(second);
+      if (index >= 0) this.values[index] = Math.max(value, this.values[index] ?? 0);
     } else {
       for (let idle = Math.max((last ?? second) + 1, second - WINDOW); idle < second; idle++) this.push(idle, 0);
       this.push(second, value);
@@ -66,53 +66,54 @@ export class Chart {
     this.plot?.setData([this.seconds, this.values]);
     this.box.dataset.points = String(this.seconds.length);
     this.box.dataset.most = String(Math.max(0, ...this.values));
-    this.tell();
+    this.describe();
   }
 
-  /** What the line says in words: where one points, else now. */
-  private tell(pointed: number | null = null): void {
-    const value = this.values[pointed ?? this.values.length - 1] ?? 0;
-    const second = pointed === null ? undefined : this.seconds[pointed];
-    this.told.textContent = this.measure.say(value) + (second === undefined ? "" : ` at ${clock(second)}`);
-    const most = this.measure.say(Math.max(0, ...this.values));
-    this.box.setAttribute("aria-label", `${this.measure.title}: ${this.measure.say(value)} now, at most ${most}`);
+  /** Writes the value at the cursor, or the latest one, and describes the chart for screen readers. */
+  private describe(cursor: number | null = null): void {
+    const value = this.values[cursor ?? this.values.length - 1] ?? 0;
+    const second = cursor === null ? undefined : this.seconds[cursor];
+    this.valueText.textContent =
+      this.measure.format(value) + (second === undefined ? "" : ` at ${formatClock(second)}`);
+    const most = this.measure.format(Math.max(0, ...this.values));
+    this.box.setAttribute("aria-label", `${this.measure.title}: ${this.measure.format(value)} now, at most ${most}`);
   }
 
   private get width(): number {
     return Math.max(200, Math.floor(this.target.clientWidth));
   }
 
-  /** From when something happened, within the window. */
+  /** Returns the time range: from shortly before the first value above 0, within the window. */
   private span(): [number, number] {
     const last = this.seconds.at(-1) ?? WINDOW;
     const first = this.seconds[this.values.findIndex((value) => value > 0)] ?? last;
-    return [Math.max(last - WINDOW, Math.min(first - BEFORE, last - SHORTEST)), last];
+    return [Math.max(last - WINDOW, Math.min(first - LEAD, last - MIN_SPAN)), last];
   }
 
   private draw(): void {
     this.plot?.destroy();
-    const line = property("--accent") || "#2255aa";
+    const line = cssVariable("--accent") || "#2255aa";
     const axis = {
-      stroke: property("--ink-2") || "#666666",
-      font: `12px ${property("--sans") || "sans-serif"}`,
+      stroke: cssVariable("--ink-2") || "#666666",
+      font: `12px ${cssVariable("--sans") || "sans-serif"}`,
       ticks: { show: false },
     };
-    const grid = { stroke: property("--line") || "#dddddd", width: 1 };
-    const { least, say, title } = this.measure;
+    const grid = { stroke: cssVariable("--line") || "#dddddd", width: 1 };
+    const { minTop, format, title } = this.measure;
     this.plot = new uPlot(
       {
         width: this.width,
         height: HEIGHT,
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-        hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx ?? null)] },
+        hooks: { setCursor: [(plot) => this.describe(plot.cursor.idx ?? null)] },
         scales: {
           x: { range: () => this.span() },
-          y: { range: (_, __, most) => [0, Math.max(least, most * 1.1)] },
+          y: { range: (_, __, most) => [0, Math.max(minTop, most * 1.1)] },
         },
         axes: [
-          { ...axis, grid: { show: false }, space: 90, size: 26, values: (_, moments) => moments.map(clock) },
-          { ...axis, grid, space: 34, size: 62, values: (_, values) => values.map(say) },
+          { ...axis, grid: { show: false }, space: 90, size: 26, values: (_, seconds) => seconds.map(formatClock) },
+          { ...axis, grid, space: 34, size: 62, values: (_, values) => values.map(format) },
         ],
         series: [
           {},

@@ -1,15 +1,15 @@
-/** Numbers, charts and tables that move as the store does. */
+/** The live dashboard: counts, charts and tables that follow the events of the server. */
 
-import { ask } from "../api.ts";
-import { byId } from "../page.ts";
-import { ago, bytes, clock, counted, duration, tenth } from "../shown.ts";
+import { getJson } from "../api.ts";
+import { formatAge, formatBytes, formatClock, formatCount, formatDecimal, formatDuration } from "../display.ts";
+import { byId } from "../dom.ts";
 import { Chart, type Measure } from "./chart.ts";
-import { type Crawler, type Live, listen, type Pace, type Visited, type Waiting } from "./live.ts";
+import { type Crawler, type LiveStatus, type RateHistory, subscribe, type Visit, type WaitingHost } from "./live.ts";
 import { type Row, Rows } from "./rows.ts";
 
 const SECOND = 1000; // ms
-const PAGES: Measure = { title: "Pages a second", say: counted, least: 4 };
-const BYTES: Measure = { title: "Bytes a second", say: bytes, least: 1000 };
+const PAGES: Measure = { title: "Pages a second", format: formatCount, minTop: 4 };
+const BYTES: Measure = { title: "Bytes a second", format: formatBytes, minTop: 1000 };
 
 export class Dashboard {
   private readonly charts = byId("charts", HTMLElement);
@@ -20,41 +20,41 @@ export class Dashboard {
   private readonly latest = new Rows(byId("latest", HTMLElement), "latest-row", visitRow);
   private readonly errors = new Rows(byId("latest-errors", HTMLElement), "error-row", visitRow);
   private readonly status = byId("live-status", HTMLElement);
-  private told: { live: Live; at: number } | null = null; // the last event, and when it came
+  private lastEvent: { live: LiveStatus; at: number } | null = null; // `at`: when it came
 
   async start(): Promise<void> {
     const { live = "/api/live", pace = "/api/pace" } = this.charts.dataset;
-    const before = await ask<Pace>(pace, { seconds: 300 });
-    this.pages.start(before.seconds, before.pages);
-    this.bytes.start(before.seconds, before.bytes);
-    listen(live, {
+    const history = await getJson<RateHistory>(pace, { seconds: 300 });
+    this.pages.start(history.seconds, history.pages);
+    this.bytes.start(history.seconds, history.bytes);
+    subscribe(live, {
       live: (now) => this.show(now),
-      open: () => this.mark("live"),
-      lost: () => this.say("The server is away; trying again …", "lost"),
-      problem: (sentence) => this.say(sentence, "lost"),
+      open: () => this.markState("live"),
+      disconnected: () => this.setStatus("No connection to the server; trying again …", "lost"),
+      problem: (message) => this.setStatus(message, "lost"),
     });
     setInterval(() => this.idle(), SECOND);
   }
 
-  private show(live: Live): void {
-    this.told = { live, at: performance.now() };
+  private show(live: LiveStatus): void {
+    this.lastEvent = { live, at: performance.now() };
     this.tick(live.tick.second, live.tick.pages, live.tick.bytes);
-    this.count(live);
+    this.showCounts(live);
     this.crawlers.show(live.crawlers, live.now);
     this.waiting.show(live.waiting, live.now);
     this.latest.show(live.pages, live.now);
     this.errors.show(live.errors, live.now);
     document.getElementById("no-errors")?.toggleAttribute("hidden", live.errors.length > 0);
-    this.say(summary(live), "live");
+    this.setStatus(summary(live), "live");
   }
 
-  /** Nothing was told for a while, so nothing happened: the charts move on, and times run. */
+  /** Advances charts and times while no events come, because the server sends none without changes. */
   private idle(): void {
-    if (!this.told || this.charts.dataset.state !== "live") return;
-    const silent = (performance.now() - this.told.at) / SECOND;
-    if (silent < 2) return;
-    const { live } = this.told;
-    const now = live.now + silent;
+    if (!this.lastEvent || this.charts.dataset.state !== "live") return;
+    const silence = (performance.now() - this.lastEvent.at) / SECOND;
+    if (silence < 2) return;
+    const { live } = this.lastEvent;
+    const now = live.now + silence;
     this.tick(Math.floor(now) - 1, 0, 0);
     this.crawlers.show(live.crawlers, now);
     this.waiting.show(live.waiting, now);
@@ -66,37 +66,37 @@ export class Dashboard {
     this.charts.dataset.second = String(second);
   }
 
-  private count(live: Live): void {
+  private showCounts(live: LiveStatus): void {
     const texts: Record<string, string> = {
-      ...Object.fromEntries(Object.entries(live.resources).map(([state, count]) => [state, counted(count)])),
-      hosts: counted(live.hosts),
-      links: counted(live.links),
-      documents: counted(live.documents),
-      rate: tenth(live.rate),
-      bytes_rate: bytes(live.bytes_rate),
+      ...Object.fromEntries(Object.entries(live.resources).map(([state, count]) => [state, formatCount(count)])),
+      hosts: formatCount(live.hosts),
+      links: formatCount(live.links),
+      documents: formatCount(live.documents),
+      rate: formatDecimal(live.rate),
+      bytes_rate: formatBytes(live.bytes_rate),
     };
-    for (const place of document.querySelectorAll<HTMLElement>("[data-count]")) {
-      const text = texts[place.dataset.count ?? ""] ?? "0";
-      if (place.textContent !== text) place.textContent = text;
+    for (const element of document.querySelectorAll<HTMLElement>("[data-count]")) {
+      const text = texts[element.dataset.count ?? ""] ?? "0";
+      if (element.textContent !== text) element.textContent = text;
     }
   }
 
-  /** Written only when it changes: a screen reader reads it out. */
-  private say(text: string, condition: "live" | "lost"): void {
+  /** Writes the status only when it changes, because screen readers read it out. */
+  private setStatus(text: string, condition: "live" | "lost"): void {
     if (this.status.textContent !== text) this.status.textContent = text;
-    this.mark(condition);
+    this.markState(condition);
   }
 
-  private mark(condition: "live" | "lost"): void {
+  private markState(condition: "live" | "lost"): void {
     this.charts.dataset.state = condition;
   }
 }
 
-/** Without numbers that change each second: they stand beside it. */
-function summary({ crawlers, limit }: Live): string {
+/** Summarises the crawl without numbers that change every second. */
+function summary({ crawlers, limit }: LiveStatus): string {
   const names = crawlers.filter((crawler) => crawler.at_work).map(({ name }) => name);
   if (names.length === 0) return "No crawler is at work.";
-  const who = names.length > 5 ? `${counted(names.length)} crawlers are at work` : `${names.join(", ")} at work`;
+  const who = names.length > 5 ? `${formatCount(names.length)} crawlers are at work` : `${names.join(", ")} at work`;
   return `${who}${limit ? `, limited by ${limit}` : ""}.`;
 }
 
@@ -106,20 +106,20 @@ function crawlerRow(crawler: Crawler, now: number): Row {
     texts: {
       name: crawler.name,
       state: stateOf(crawler),
-      pages: counted(crawler.pages),
-      rate: tenth(crawler.pages_per_second),
-      bytes: bytes(crawler.bytes_per_second),
+      pages: formatCount(crawler.pages),
+      rate: formatDecimal(crawler.pages_per_second),
+      bytes: formatBytes(crawler.bytes_per_second),
       parsers: parsersOf(crawler),
       limit: crawler.limit,
       waiting: crawler.waiting_for,
-      seen: ago(now - crawler.heartbeat_at),
+      seen: formatAge(now - crawler.heartbeat_at),
     },
   };
 }
 
 function stateOf({ state, wanted, at_work }: Crawler): string {
-  const asked = at_work && wanted !== "run" && state !== "paused" && state !== "stopped";
-  return asked ? `${state}, shall ${wanted}` : state;
+  const pending = at_work && wanted !== "run" && state !== "paused" && state !== "stopped";
+  return pending ? `${state}, shall ${wanted}` : state;
 }
 
 function parsersOf({ parsers, wanted_parsers, at_work }: Crawler): string {
@@ -127,7 +127,7 @@ function parsersOf({ parsers, wanted_parsers, at_work }: Crawler): string {
   return wanted_parsers && wanted_parsers !== parsers ? `${parsers}, shall be ${wanted_parsers}` : String(parsers);
 }
 
-/** What can be done with a crawler; the forms of a new row are made to be about it. */
+/** Points the control forms of a row at its crawler and hides those that do not apply. */
 function setForms(row: HTMLElement, crawler: Crawler): void {
   const { name, wanted, at_work, most_parsers } = crawler;
   const shown: Record<string, boolean> = {
@@ -147,7 +147,7 @@ function setForms(row: HTMLElement, crawler: Crawler): void {
   setSteps(row, crawler);
 }
 
-/** One parser fewer or more than is wanted now, within the crawler's limit. */
+/** Sets the buttons to one parser fewer and one more, within the limit of the crawler. */
 function setSteps(row: HTMLElement, { parsers, wanted_parsers, most_parsers }: Crawler): void {
   for (const button of row.querySelectorAll<HTMLButtonElement>("button[data-step]")) {
     const number = (wanted_parsers ?? parsers) + Number(button.dataset.step);
@@ -156,20 +156,20 @@ function setSteps(row: HTMLElement, { parsers, wanted_parsers, most_parsers }: C
   }
 }
 
-function waitingRow({ host, queued, ready_at, holder, reason }: Waiting, now: number): Row {
-  const ready = ready_at > now ? duration(ready_at - now) : "now";
-  return { key: host, texts: { host, queued: counted(queued), ready, holder: holder ?? "", reason } };
+function waitingRow({ host, queued, ready_at, holder, reason }: WaitingHost, now: number): Row {
+  const ready = ready_at > now ? formatDuration(ready_at - now) : "now";
+  return { key: host, texts: { host, queued: formatCount(queued), ready, holder: holder ?? "", reason } };
 }
 
-function visitRow(visit: Visited): Row {
+function visitRow(visit: Visit): Row {
   return {
     key: visit.url,
     texts: {
       url: visit.url,
-      time: clock(visit.visited_at),
+      time: formatClock(visit.visited_at),
       status: visit.status ? String(visit.status) : "no answer",
-      bytes: bytes(visit.bytes),
-      ms: `${counted(visit.milliseconds)} ms`,
+      bytes: formatBytes(visit.bytes),
+      ms: `${formatCount(visit.milliseconds)} ms`,
       crawler: visit.crawler,
       outcome: visit.outcome,
       reason: visit.reason,

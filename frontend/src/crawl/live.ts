@@ -1,4 +1,4 @@
-/** What the server tells about once a second, when something changed: `event: live` of `/api/live`. */
+/** Server-sent events of a running crawl: `event: live` of `/api/live`, about once per second while it changes. */
 
 export interface Crawler {
   name: string;
@@ -11,12 +11,12 @@ export interface Crawler {
   limit: string;
   waiting_for: string;
   parsers: number;
-  most_parsers: number; // 0: they cannot be changed
+  most_parsers: number; // 0: the number is fixed
   wanted_parsers: number | null;
   at_work: boolean;
 }
 
-export interface Waiting {
+export interface WaitingHost {
   host: string;
   queued: number;
   ready_at: number;
@@ -24,7 +24,7 @@ export interface Waiting {
   reason: string;
 }
 
-export interface Visited {
+export interface Visit {
   url: string;
   visited_at: number;
   crawler: string;
@@ -35,7 +35,7 @@ export interface Visited {
   milliseconds: number;
 }
 
-export interface Live {
+export interface LiveStatus {
   now: number;
   resources: Record<string, number>;
   hosts: number;
@@ -45,43 +45,43 @@ export interface Live {
   bytes_rate: number;
   limit: string;
   crawlers: Crawler[];
-  waiting: Waiting[];
-  pages: Visited[];
-  errors: Visited[];
+  waiting: WaitingHost[];
+  pages: Visit[];
+  errors: Visit[];
   tick: { second: number; pages: number; bytes: number };
 }
 
-/** `/api/pace`: the minutes before. */
-export interface Pace {
+/** `/api/pace`: visits and bytes of the last minutes. */
+export interface RateHistory {
   seconds: number[];
   pages: number[];
   bytes: number[];
 }
 
-export interface Ears {
-  live: (live: Live) => void;
+export interface LiveHandlers {
+  live: (live: LiveStatus) => void;
   open: () => void;
-  lost: () => void;
-  problem: (sentence: string) => void;
+  disconnected: () => void;
+  problem: (message: string) => void;
 }
 
-const AGAIN = 2000; // ms until we ask again: a browser by itself gives up when it was refused
+const RETRY_MS = 2000; // a browser gives up by itself after a refused request
 
-/** Listens for as long as the page is there. */
-export function listen(path: string, ears: Ears): void {
+/** Subscribes to events until the page closes; connects again after errors. */
+export function subscribe(path: string, handlers: LiveHandlers): void {
   const source = new EventSource(path);
-  const leave = (): void => source.close();
-  addEventListener("pagehide", leave, { once: true });
-  source.addEventListener("open", ears.open);
-  source.addEventListener("live", (event: MessageEvent<string>) => ears.live(JSON.parse(event.data) as Live));
+  const close = (): void => source.close();
+  addEventListener("pagehide", close, { once: true });
+  source.addEventListener("open", handlers.open);
+  source.addEventListener("live", (event: MessageEvent<string>) => handlers.live(JSON.parse(event.data) as LiveStatus));
   source.addEventListener("problem", (event: MessageEvent<string>) => {
     const { title, detail } = JSON.parse(event.data) as { title: string; detail?: string };
-    ears.problem(detail || title);
+    handlers.problem(detail || title);
   });
   source.addEventListener("error", () => {
-    ears.lost();
+    handlers.disconnected();
     source.close();
-    removeEventListener("pagehide", leave);
-    setTimeout(() => listen(path, ears), AGAIN);
+    removeEventListener("pagehide", close);
+    setTimeout(() => subscribe(path, handlers), RETRY_MS);
   });
 }

@@ -1,26 +1,26 @@
 /**
- * Rows that change in place. The server's template says what a row looks like; a row is made once, found again by its
- * key, and only texts that differ are written: nothing flickers, and what has the focus keeps it.
+ * Rows that change in place. The server renders a template of a row. Each row is created once and found by its key. Only
+ * texts that differ are written, so that nothing flickers and focus stays where it is.
  */
 
-import { byId } from "../page.ts";
-import { seen } from "../shown.ts";
+import { escapeHidden } from "../display.ts";
+import { byId } from "../dom.ts";
 
 export interface Row {
   key: string;
-  texts: Record<string, string>; // by the data-f of their elements
-  link?: string; // where its a[data-f=url] leads
+  texts: Record<string, string>; // data-f of an element -> its text
+  link?: string; // the href of its a[data-f=url]
 }
 
-export class Rows<Thing> {
+export class Rows<Item> {
   private readonly template: HTMLTemplateElement;
   private readonly elements = new Map<string, HTMLElement>();
 
   constructor(
     private readonly body: HTMLElement,
     template: string,
-    private readonly rowOf: (thing: Thing, now: number) => Row,
-    private readonly finish: (element: HTMLElement, thing: Thing) => void = () => {},
+    private readonly rowOf: (item: Item, now: number) => Row,
+    private readonly finish: (element: HTMLElement, item: Item) => void = () => {},
   ) {
     this.template = byId(template, HTMLTemplateElement);
     for (const element of body.querySelectorAll<HTMLElement>(":scope > [data-key]")) {
@@ -28,21 +28,21 @@ export class Rows<Thing> {
     }
   }
 
-  /** Shows these things, in this order, and no others. */
-  show(things: Thing[], now: number): void {
-    const rows = new Map(things.map((thing) => [this.rowOf(thing, now).key, thing]));
+  /** Shows exactly these items, in this order. */
+  show(items: Item[], now: number): void {
+    const rows = new Map(items.map((item) => [this.rowOf(item, now).key, item]));
     for (const [key, element] of this.elements) {
       if (rows.has(key)) continue;
       element.remove();
       this.elements.delete(key);
     }
-    let place = this.body.firstElementChild;
-    for (const [key, thing] of rows) {
+    let next = this.body.firstElementChild;
+    for (const [key, item] of rows) {
       const element = this.element(key);
-      write(element, this.rowOf(thing, now));
-      this.finish(element, thing);
-      if (element === place) place = place.nextElementSibling;
-      else this.body.insertBefore(element, place);
+      write(element, this.rowOf(item, now));
+      this.finish(element, item);
+      if (element === next) next = next.nextElementSibling;
+      else this.body.insertBefore(element, next);
     }
   }
 
@@ -59,7 +59,7 @@ export class Rows<Thing> {
 
 function write(element: HTMLElement, { texts, link }: Row): void {
   for (const cell of element.querySelectorAll<HTMLElement>("[data-f]")) {
-    const text = seen(texts[cell.dataset.f ?? ""] ?? "");
+    const text = escapeHidden(texts[cell.dataset.f ?? ""] ?? "");
     if (cell.textContent !== text) cell.textContent = text;
     if (link && cell instanceof HTMLAnchorElement && cell.getAttribute("href") !== link) cell.href = link;
   }

@@ -1,30 +1,30 @@
 /** Classes of nodes: the entries of the legend, and their colours. */
 
-import { mixed } from "./colours.ts";
+import { mixColours } from "./colours.ts";
 import type { Colouring } from "./state.ts";
 import type { GraphNode, View } from "./view.ts";
 
-export interface Class {
-  id: string; // stands in the page's URL when it is switched off
+export interface NodeClass {
+  id: string; // in the URL of the page while the class is hidden
   name: string;
   colour: string;
   count: number;
 }
 
-// Paul Tol's "bright" and "muted" schemes, told apart by people who see colours differently; as in `graph/pictures/palette.py`.
+// Paul Tol's "bright" and "muted" schemes, safe for colour-blind people; the same as in `graph/pictures/palette.py`.
 // biome-ignore format: twelve in two rows
 const ON_LIGHT = [
   "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377",
   "#332288", "#999933", "#cc6677", "#44aa99", "#882255", "#117733",
 ];
-// The dark ones of them are lighter on a dark page.
+// The same with lighter dark tones, for dark pages.
 // biome-ignore format: twelve in two rows
 const ON_DARK = [
   "#6ea3dc", "#ff7f8f", "#4fbf63", "#e0d05a", "#7adcf5", "#dd6ab0",
   "#9a8cf0", "#bdbd55", "#e39aa6", "#5fd0bd", "#c9648f", "#63b57c",
 ];
 const OTHERS = { light: "#9a9a9a", dark: "#80858f" };
-// By depth: near the start is strongest. Five steps of a scale, mixed in between.
+// Colours by depth, strongest near the start; depths between two steps get mixtures.
 const DEPTH = {
   light: ["#3b1f6b", "#3f5fa8", "#2a9d8f", "#8ab84a", "#d9a520"],
   dark: ["#ffe680", "#8fd175", "#41b6c4", "#7a8fe0", "#a67bd6"],
@@ -39,52 +39,53 @@ const DEEPEST = 8; // "8 and more"
 const OTHER = "other";
 const NONE = "none";
 
-/** The class of every node of a view, and the classes, the biggest first (depth and status in their order). */
+/** Assigns every node of a view to a class. The largest class comes first; depths and statuses stay in order. */
 export class Classes {
-  readonly list: Class[];
-  private readonly of = new Map<string, Class>();
+  readonly list: NodeClass[];
+  private readonly of = new Map<string, NodeClass>();
 
   constructor(view: View, colouring: Colouring, dark: boolean) {
-    const ids = new Map(view.mapNodes((key, node) => [key, rawClass(node, colouring)]));
+    const ids = new Map(view.mapNodes((key, node) => [key, classId(node, colouring)]));
     const counts = new Map<string, number>();
     for (const id of ids.values()) counts.set(id, (counts.get(id) ?? 0) + 1);
-    const told = ordered(counts, colouring);
-    this.list = withColours(told, counts, colouring, dark);
+    this.list = withColours(sortIds(counts, colouring), counts, colouring, dark);
     const byId = new Map(this.list.map((one) => [one.id, one]));
     const other = byId.get(OTHER);
     for (const [key, id] of ids) {
-      const found = byId.get(id) ?? other;
-      if (found) this.of.set(key, found);
+      const nodeClass = byId.get(id) ?? other;
+      if (nodeClass) this.of.set(key, nodeClass);
     }
   }
 
-  /** The class of a node. */
-  get(key: string): Class | undefined {
+  /** Returns the class of a node. */
+  get(key: string): NodeClass | undefined {
     return this.of.get(key);
   }
 }
 
-function rawClass(node: GraphNode, colouring: Colouring): string {
+function classId(node: GraphNode, colouring: Colouring): string {
   if (colouring === "host") return node.host || NONE;
   if (colouring === "community") return node.community === null ? NONE : String(node.community);
   if (colouring === "depth") return node.depth === null ? NONE : String(Math.min(node.depth, DEEPEST));
   return node.status ? `${Math.floor(node.status / 100)}xx` : NONE;
 }
 
-function ordered(counts: Map<string, number>, colouring: Colouring): string[] {
+function sortIds(counts: Map<string, number>, colouring: Colouring): string[] {
   const ids = [...counts.keys()].filter((id) => id !== NONE);
   if (colouring === "depth") return ids.sort((one, other) => Number(one) - Number(other));
   if (colouring === "status") return ids.sort();
   return ids.sort((one, other) => (counts.get(other) ?? 0) - (counts.get(one) ?? 0) || (one < other ? -1 : 1));
 }
 
-function withColours(ids: string[], counts: Map<string, number>, colouring: Colouring, dark: boolean): Class[] {
+function withColours(ids: string[], counts: Map<string, number>, colouring: Colouring, dark: boolean): NodeClass[] {
   const colours = dark ? ON_DARK : ON_LIGHT;
   const grey = dark ? OTHERS.dark : OTHERS.light;
   const limited = colouring === "host" || colouring === "community";
   const own = limited ? ids.slice(0, colours.length) : ids;
   const list = own.map((id, turn) => {
-    const colour = limited ? (colours[turn] ?? grey) : (scaled(id, turn / Math.max(3, own.length - 1), dark) ?? grey);
+    const colour = limited
+      ? (colours[turn] ?? grey)
+      : (scaleColour(id, turn / Math.max(3, own.length - 1), dark) ?? grey);
     return { id, name: nameOf(id, colouring), colour, count: counts.get(id) ?? 0 };
   });
   const rest = ids.slice(own.length).reduce((sum, id) => sum + (counts.get(id) ?? 0), 0);
@@ -93,21 +94,21 @@ function withColours(ids: string[], counts: Map<string, number>, colouring: Colo
   if (none)
     list.push({
       id: NONE,
-      name: missing(colouring),
-      colour: mixed(grey, dark ? "#000000" : "#ffffff", 0.35),
+      name: missingName(colouring),
+      colour: mixColours(grey, dark ? "#000000" : "#ffffff", 0.35),
       count: none,
     });
   return list;
 }
 
-/** The colour of a status, or of a depth so far (0 to 1) down. */
-function scaled(id: string, share: number, dark: boolean): string | undefined {
+/** Returns the colour of a status, or of a depth at a share (0 to 1) of the scale. */
+function scaleColour(id: string, share: number, dark: boolean): string | undefined {
   const status = STATUS[id];
   if (status) return status[dark ? 2 : 1];
   const steps = dark ? DEPTH.dark : DEPTH.light;
   const step = Math.min(Math.floor(share * (steps.length - 1)), steps.length - 2);
   const [from, to] = [steps[step], steps[step + 1]];
-  return from && to && mixed(from, to, share * (steps.length - 1) - step);
+  return from && to && mixColours(from, to, share * (steps.length - 1) - step);
 }
 
 function nameOf(id: string, colouring: Colouring): string {
@@ -122,6 +123,6 @@ function depthName(depth: number): string {
   return depth === 1 ? "1 click away" : `${depth}${depth === DEEPEST ? " or more" : ""} clicks away`;
 }
 
-function missing(colouring: Colouring): string {
+function missingName(colouring: Colouring): string {
   return { host: "No host", community: "No community", depth: "Not reached", status: "Not visited" }[colouring];
 }

@@ -1,23 +1,23 @@
-/** The form above the picture: it shows the state, and what is changed in it changes the state. */
+/** The form above the picture. It shows the state, and its fields change the state. */
 
 import { combobox } from "../../../src/gossamer/web/static/combobox.js";
-import { ask } from "../api.ts";
-import { byId, make } from "../page.ts";
-import { seen } from "../shown.ts";
-import { anew, COLOURINGS, DIRECTIONS, SIZINGS, type State } from "./state.ts";
+import { getJson } from "../api.ts";
+import { escapeHidden } from "../display.ts";
+import { byId, createElement } from "../dom.ts";
+import { COLOURINGS, DIRECTIONS, SIZINGS, type State, withNewBase } from "./state.ts";
 import type { Level } from "./view.ts";
 
-interface Found {
+interface NodeMatch {
   key: string;
   label: string;
 }
 
-export interface Steering {
+export interface ControlHandlers {
   state: () => State;
   level: () => Level;
-  go: (next: State) => void;
-  find: (key: string) => void; // a node was looked up
-  say: (text: string) => void;
+  navigate: (next: State) => void;
+  find: (key: string) => void; // selects or focuses a node
+  report: (text: string) => void;
 }
 
 export class Controls {
@@ -31,24 +31,32 @@ export class Controls {
   private readonly nodes = byId("nodes", HTMLInputElement);
 
   constructor(
-    private readonly steering: Steering,
+    private readonly handlers: ControlHandlers,
     private readonly path: string,
   ) {
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.submit().catch((error: Error) => steering.say(error.message));
+      this.submit().catch((error: Error) => handlers.report(error.message));
     });
-    this.form.addEventListener("change", (event) => this.changed(event.target));
-    const list = make("ul", { id: "focus-options", class: "completions", hidden: true, "aria-label": "Nodes" });
+    this.form.addEventListener("change", (event) => this.onChange(event.target));
+    const list = createElement("ul", {
+      id: "focus-options",
+      class: "completions",
+      hidden: true,
+      "aria-label": "Nodes",
+    });
     this.focus.after(list);
-    combobox<Found>({
+    combobox<NodeMatch>({
       input: this.focus,
       list,
       find: (text, signal) => this.lookUp(text, signal),
-      show: ({ key, label }) => [make("bdi", {}, seen(label)), make("small", {}, label === key ? "" : seen(key))],
+      show: ({ key, label }) => [
+        createElement("bdi", {}, escapeHidden(label)),
+        createElement("small", {}, label === key ? "" : escapeHidden(key)),
+      ],
       choose: ({ key }) => {
         this.focus.value = key;
-        steering.find(key);
+        handlers.find(key);
       },
     });
   }
@@ -65,42 +73,43 @@ export class Controls {
     this.hops.disabled = this.direction.disabled = state.focus === null;
   }
 
-  private async lookUp(text: string, signal?: AbortSignal): Promise<Found[]> {
-    const question = { q: text, level: this.steering.level(), limit: 10 };
-    return (await ask<{ nodes: Found[] }>(this.path, question, signal)).nodes;
+  private async lookUp(text: string, signal?: AbortSignal): Promise<NodeMatch[]> {
+    const query = { q: text, level: this.handlers.level(), limit: 10 };
+    return (await getJson<{ nodes: NodeMatch[] }>(this.path, query, signal)).nodes;
   }
 
-  /** What was typed and sent off as it is: the best that is found for it; nothing: everything again. */
+  /** Goes to the best match for the typed text; empty text removes the focus. */
   private async submit(): Promise<void> {
     const text = this.focus.value.trim();
-    const state = this.steering.state();
+    const state = this.handlers.state();
     if (text && text !== state.focus) {
       const [best] = await this.lookUp(text);
-      if (best) this.steering.find(best.key);
-      else this.steering.say(`Nothing here is called “${seen(text)}”.`);
+      if (best) this.handlers.find(best.key);
+      else this.handlers.report(`No node matches “${escapeHidden(text)}”.`);
     } else if (!text && state.focus) {
-      this.steering.go(anew(state, { focus: null }));
+      this.handlers.navigate(withNewBase(state, { focus: null }));
     }
   }
 
-  private changed(target: EventTarget | null): void {
-    const state = this.steering.state();
+  private onChange(target: EventTarget | null): void {
+    const state = this.handlers.state();
     const level = this.level.value === "hosts" ? "hosts" : "pages";
-    const { go } = this.steering;
-    if (target === this.level) go(anew(state, { level, host: null, focus: null, colour: null }));
-    else if (target === this.nodes) go(anew(state, { nodes: this.wanted() }));
-    else if (target === this.hops) go(anew(state, { hops: Number(this.hops.value) }));
-    else if (target === this.direction) go(anew(state, { direction: chosen(DIRECTIONS, this.direction) }));
-    else if (target === this.colour) go({ ...state, colour: chosen(COLOURINGS, this.colour), off: [] });
-    else if (target === this.size) go({ ...state, size: chosen(SIZINGS, this.size) });
+    const { navigate } = this.handlers;
+    if (target === this.level) navigate(withNewBase(state, { level, host: null, focus: null, colour: null }));
+    else if (target === this.nodes) navigate(withNewBase(state, { nodes: this.nodeCount() }));
+    else if (target === this.hops) navigate(withNewBase(state, { hops: Number(this.hops.value) }));
+    else if (target === this.direction)
+      navigate(withNewBase(state, { direction: selectedOption(DIRECTIONS, this.direction) }));
+    else if (target === this.colour) navigate({ ...state, colour: selectedOption(COLOURINGS, this.colour), off: [] });
+    else if (target === this.size) navigate({ ...state, size: selectedOption(SIZINGS, this.size) });
   }
 
-  private wanted(): number {
+  private nodeCount(): number {
     const number = Math.round(Number(this.nodes.value)) || 300;
     return Math.min(2000, Math.max(1, number));
   }
 }
 
-function chosen<Word extends string>(words: readonly [Word, ...Word[]], select: HTMLSelectElement): Word {
+function selectedOption<Word extends string>(words: readonly [Word, ...Word[]], select: HTMLSelectElement): Word {
   return words.find((word) => word === select.value) ?? words[0];
 }

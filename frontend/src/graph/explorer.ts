@@ -1,34 +1,34 @@
 /**
- * The explorer: one state, kept in the page's URL, decides what is shown. Whatever people do makes a new state (`go`);
- * the back button brings an old one; `show` makes the page look like it, asking the server for what is not here yet.
+ * The explorer. One state, kept in the URL, decides what the page shows. Every action makes a new state (`navigate`); the
+ * back button restores an old one. `show` updates the page and fetches missing nodes from the server.
  */
 
-import { ask, tell } from "../api.ts";
-import { onTheme } from "../page.ts";
-import { counted } from "../shown.ts";
+import { getJson, postJson } from "../api.ts";
+import { formatCount } from "../display.ts";
+import { onThemeChange } from "../dom.ts";
 import { Controls } from "./controls.ts";
-import { gexf, png, save, svg } from "./files.ts";
+import { download, toGexf, toPng, toSvg } from "./export.ts";
 import { fillLegend } from "./legend.ts";
-import { fillList, markInList } from "./list.ts";
 import { fillPanel } from "./panel.ts";
-import { Stage } from "./stage.ts";
-import { anew, baseOf, type Camera, type Colouring, formatState, parseState, type State } from "./state.ts";
+import { GraphRenderer } from "./renderer.ts";
+import { baseQuery, type Camera, type Colouring, formatState, parseState, type State, withNewBase } from "./state.ts";
+import { fillTable, markTableRow } from "./table.ts";
 import {
-  byRank,
   emptyView,
-  fill,
+  fillView,
   type GraphAnswer,
+  keysByRank,
   type Level,
-  MOST_NODES,
+  MAX_NODES,
   type NeighboursAnswer,
-  shownIds,
+  nodeIds,
 } from "./view.ts";
 
-const NEIGHBOURS = 40; // brought in at once
-const REMEMBERED = 30; // answers
-const SETTLED = 400; // ms after the last move of the camera
+const NEIGHBOURS = 40; // added by one expansion
+const MAX_CACHED = 30; // answers of the server
+const CAMERA_PAUSE = 400; // ms after the last camera move until the URL changes
 
-/** The parts of the page that the explorer fills. */
+/** The elements that the explorer fills. */
 export interface Parts {
   box: HTMLElement;
   canvas: HTMLElement;
@@ -48,56 +48,56 @@ export interface Paths {
 export class Explorer {
   private state: State;
   private base: GraphAnswer | null = null;
-  private shown = ""; // which nodes are in the view
-  private listed = ""; // ... and in the list
+  private loaded = ""; // key of the nodes in the view
+  private listed = ""; // key of the nodes in the table
   private readonly view = emptyView();
-  private readonly stage: Stage;
+  private readonly renderer: GraphRenderer;
   private readonly controls: Controls;
   private readonly answers = new Map<string, Promise<unknown>>();
   private turn = 0;
   private settling = 0;
-  private steady = true; // the camera stands where the state says
+  private tracksCamera = true; // false while the state itself moves the camera
 
   constructor(
     private readonly parts: Parts,
     private readonly paths: Paths,
   ) {
     this.state = parseState(location.search);
-    this.stage = new Stage(this.view, parts.canvas, {
+    this.renderer = new GraphRenderer(this.view, parts.canvas, {
       click: (key) => this.click(key),
-      leave: () => this.select(null),
-      moved: (camera) => this.moved(camera),
-      tip: (edge) => this.tip(edge),
+      clickBackground: () => this.select(null),
+      moved: (camera) => this.cameraMoved(camera),
+      describeEdge: (edge) => this.describeEdge(edge),
     });
     this.controls = new Controls(
       {
         state: () => this.state,
         level: () => this.level,
-        go: (next) => this.go(next),
+        navigate: (next) => this.navigate(next),
         find: (key) => this.find(key),
-        say: (text) => this.say(text),
+        report: (text) => this.setStatus(text),
       },
       paths.find,
     );
     addEventListener("popstate", () => this.show(parseState(location.search), true));
-    new ResizeObserver(() => this.stage.resize()).observe(parts.canvas);
-    onTheme(() => {
-      this.stage.redress();
+    new ResizeObserver(() => this.renderer.resize()).observe(parts.canvas);
+    onThemeChange(() => {
+      this.renderer.refreshStyle();
       this.fillLegend();
     });
     this.show(this.state, true);
   }
 
-  // -- what people do ------------------------------------------------------------------------------------------------
+  // -- actions -------------------------------------------------------------------------------------------------------
 
-  /** Goes to another state: one step for the back button. */
-  private go(next: State): Promise<void> {
+  /** Changes the state, as one step for the back button. */
+  private navigate(next: State): Promise<void> {
     history.pushState(null, "", address(next));
     return this.show(next, false);
   }
 
   private async select(key: string | null): Promise<void> {
-    if (key !== this.state.selected) await this.go({ ...this.state, selected: key });
+    if (key !== this.state.selected) await this.navigate({ ...this.state, selected: key });
   }
 
   private click(key: string): void {
@@ -107,20 +107,22 @@ export class Explorer {
 
   expand(key: string): void {
     if (this.state.expanded.includes(key)) return;
-    if (this.view.order >= MOST_NODES) {
-      this.say(`There is room for ${counted(MOST_NODES)} nodes. Show fewer, or only the surroundings of one.`);
+    if (this.view.order >= MAX_NODES) {
+      this.setStatus(
+        `The picture holds ${formatCount(MAX_NODES)} nodes at most. Show fewer, or only the surroundings of one.`,
+      );
       return;
     }
-    this.go({ ...this.state, expanded: [...this.state.expanded, key], selected: key });
+    this.navigate({ ...this.state, expanded: [...this.state.expanded, key], selected: key });
   }
 
-  /** Looks at what is around a node only. */
+  /** Shows only the surroundings of a node. */
   private focus(key: string): void {
     const host = this.level === "pages" ? this.state.host : null;
-    this.go(anew(this.state, { level: this.level, host, focus: key, selected: key }));
+    this.navigate(withNewBase(this.state, { level: this.level, host, focus: key, selected: key }));
   }
 
-  /** A node was looked up: it is selected if it is here, else its surroundings are shown. */
+  /** Selects a node if it is in the view, else shows its surroundings. */
   private find(key: string): void {
     if (!this.view.hasNode(key)) this.focus(key);
     else this.showNode(key);
@@ -129,19 +131,19 @@ export class Explorer {
   private async showNode(key: string): Promise<void> {
     this.parts.box.scrollIntoView({ block: "nearest" });
     await this.select(key);
-    await this.stage.goTo(key);
+    await this.renderer.centreOn(key);
   }
 
-  /** What a key does while the picture has the focus; whether it does anything. */
+  /** Runs the action of a key; returns whether the key has one. */
   press(key: string): boolean {
-    const deeds: Record<string, () => unknown> = {
-      ArrowLeft: () => this.stage.shift(-1, 0),
-      ArrowRight: () => this.stage.shift(1, 0),
-      ArrowUp: () => this.stage.shift(0, 1),
-      ArrowDown: () => this.stage.shift(0, -1),
-      "+": () => this.stage.zoom(1 / 1.5),
-      "=": () => this.stage.zoom(1 / 1.5),
-      "-": () => this.stage.zoom(1.5),
+    const actions: Record<string, () => unknown> = {
+      ArrowLeft: () => this.renderer.pan(-1, 0),
+      ArrowRight: () => this.renderer.pan(1, 0),
+      ArrowUp: () => this.renderer.pan(0, 1),
+      ArrowDown: () => this.renderer.pan(0, -1),
+      "+": () => this.renderer.zoom(1 / 1.5),
+      "=": () => this.renderer.zoom(1 / 1.5),
+      "-": () => this.renderer.zoom(1.5),
       f: () => this.fit(),
       "0": () => this.fit(),
       n: () => this.step(1),
@@ -149,51 +151,51 @@ export class Explorer {
       Enter: () => this.state.selected && this.expand(this.state.selected),
       Escape: () => this.select(null),
     };
-    deeds[key]?.();
-    return key in deeds;
+    actions[key]?.();
+    return key in actions;
   }
 
   fit(): void {
-    this.stage.move(null);
+    this.renderer.move(null);
   }
 
   zoom(factor: number): void {
-    this.stage.zoom(factor);
+    this.renderer.zoom(factor);
   }
 
-  /** Selects the next or the previous node, by rank. */
+  /** Selects the next or the previous node by rank. */
   private step(way: 1 | -1): void {
-    const keys = byRank(this.view).filter((key) => !this.stage.hidden(key));
-    const place = this.state.selected ? keys.indexOf(this.state.selected) : way > 0 ? -1 : 0;
-    const next = keys[(place + way + keys.length) % keys.length];
+    const keys = keysByRank(this.view).filter((key) => !this.renderer.isHidden(key));
+    const index = this.state.selected ? keys.indexOf(this.state.selected) : way > 0 ? -1 : 0;
+    const next = keys[(index + way + keys.length) % keys.length];
     if (next !== undefined) this.showNode(next);
   }
 
   /** Saves the view as a file. */
   async save(form: "png" | "svg" | "gexf"): Promise<void> {
-    const picture = this.stage.picture(this.title());
+    const picture = this.renderer.picture(this.title());
     const name = `gossamer-${this.level}.${form}`;
-    if (form === "png") save(await png(picture, 2), name);
-    else if (form === "svg") save(new Blob([svg(picture)], { type: "image/svg+xml" }), name);
+    if (form === "png") download(await toPng(picture, 2), name);
+    else if (form === "svg") download(new Blob([toSvg(picture)], { type: "image/svg+xml" }), name);
     else {
-      const text = gexf(this.view, (key) => this.stage.looks(key), this.title());
-      save(new Blob([text], { type: "application/gexf+xml" }), name);
+      const text = toGexf(this.view, (key) => this.renderer.appearance(key), this.title());
+      download(new Blob([text], { type: "application/gexf+xml" }), name);
     }
-    this.say(`Saved as ${name}.`);
+    this.setStatus(`Saved as ${name}.`);
   }
 
-  /** The camera came to rest: the URL says where, without a step for the back button. */
-  private moved(camera: Camera): void {
+  /** Writes the camera to the URL when it rests, without a step for the back button. */
+  private cameraMoved(camera: Camera): void {
     clearTimeout(this.settling);
-    if (!this.steady) return;
+    if (!this.tracksCamera) return;
     this.settling = window.setTimeout(() => {
-      const still = camera.x === 0.5 && camera.y === 0.5 && camera.ratio === 1;
-      this.state = { ...this.state, camera: still ? null : camera };
+      const isDefault = camera.x === 0.5 && camera.y === 0.5 && camera.ratio === 1;
+      this.state = { ...this.state, camera: isDefault ? null : camera };
       history.replaceState(null, "", address(this.state));
-    }, SETTLED);
+    }, CAMERA_PAUSE);
   }
 
-  // -- what is shown -------------------------------------------------------------------------------------------------
+  // -- the page ------------------------------------------------------------------------------------------------------
 
   private get level(): Level {
     return this.base?.level ?? this.state.level ?? "hosts";
@@ -205,90 +207,92 @@ export class Explorer {
     return this.level === "pages" && hosts.size > 1 ? "host" : "community";
   }
 
-  /** Makes the page look like a state. `restore`: with the camera where it says, even when the nodes are the same. */
+  /** Updates the page to a state. `restore`: moves the camera even if the nodes stay the same. */
   private async show(next: State, restore: boolean): Promise<void> {
     const turn = ++this.turn;
     clearTimeout(this.settling);
     this.state = next;
-    this.mark("loading");
+    this.publishState("loading");
     try {
-      const fresh = await this.gather(next, () => turn === this.turn);
+      const fresh = await this.loadView(next, () => turn === this.turn);
       if (turn !== this.turn) return;
       this.fillPage();
-      if (fresh || restore) await this.place(next.camera, fresh);
-      if (turn === this.turn) this.mark("ready");
+      if (fresh || restore) await this.restoreCamera(next.camera, fresh);
+      if (turn === this.turn) this.publishState("ready");
     } catch (error) {
       if (turn !== this.turn) return;
-      this.mark("error");
+      this.publishState("error");
       const text = error instanceof Error ? error.message : String(error);
-      this.say(text);
-      this.announce(text);
+      this.setStatus(text);
+      this.showNotice(text);
     }
   }
 
-  /** Fills the view with the nodes of a state; whether it has another base than before. */
-  private async gather(state: State, wanted: () => boolean): Promise<boolean> {
-    const question = JSON.stringify(baseOf(state));
-    const wish = JSON.stringify([question, state.expanded]);
-    if (wish === this.shown) return false;
-    const base = await this.remembered(question, () => ask<GraphAnswer>(this.paths.graph, baseOf(state)));
+  /** Fills the view with the nodes of a state; returns whether its base changed. */
+  private async loadView(state: State, wanted: () => boolean): Promise<boolean> {
+    const baseKey = JSON.stringify(baseQuery(state));
+    const viewKey = JSON.stringify([baseKey, state.expanded]);
+    if (viewKey === this.loaded) return false;
+    const base = await this.cached(baseKey, () => getJson<GraphAnswer>(this.paths.graph, baseQuery(state)));
     const expansions: [string, NeighboursAnswer][] = [];
     for (const key of state.expanded) {
       if (!wanted()) return false;
-      fill(this.view, base, expansions);
-      expansions.push([key, await this.neighbours(question, base.level, key)]);
+      fillView(this.view, base, expansions);
+      expansions.push([key, await this.neighbours(baseKey, base.level, key)]);
     }
     if (!wanted()) return false;
     const fresh = this.base !== base;
     this.base = base;
-    fill(this.view, base, []);
-    if (fresh) this.stage.frame();
-    fill(this.view, base, expansions);
-    this.shown = wish;
+    fillView(this.view, base, []);
+    if (fresh) this.renderer.fitFrame();
+    fillView(this.view, base, expansions);
+    this.loaded = viewKey;
     return fresh;
   }
 
-  private neighbours(question: string, level: Level, key: string): Promise<NeighboursAnswer> {
-    const shown = shownIds(this.view);
-    const wish = { level, key, shown, limit: NEIGHBOURS, direction: "both" };
-    return this.remembered(`${question} ${key} ${shown}`, () => tell<NeighboursAnswer>(this.paths.neighbours, wish));
+  private neighbours(baseKey: string, level: Level, key: string): Promise<NeighboursAnswer> {
+    const shown = nodeIds(this.view);
+    const body = { level, key, shown, limit: NEIGHBOURS, direction: "both" };
+    return this.cached(`${baseKey} ${key} ${shown}`, () => postJson<NeighboursAnswer>(this.paths.neighbours, body));
   }
 
-  /** An answer of the server, asked for once. */
-  private remembered<Answer>(question: string, find: () => Promise<Answer>): Promise<Answer> {
-    const known = this.answers.get(question) as Promise<Answer> | undefined;
+  /** Returns a cached answer of the server, or fetches it. */
+  private cached<Answer>(key: string, fetchAnswer: () => Promise<Answer>): Promise<Answer> {
+    const known = this.answers.get(key) as Promise<Answer> | undefined;
     if (known) return known;
-    const asked = find();
-    this.answers.set(question, asked);
-    asked.catch(() => this.answers.delete(question));
-    for (const old of [...this.answers.keys()].slice(0, -REMEMBERED)) this.answers.delete(old);
-    return asked;
+    const answer = fetchAnswer();
+    this.answers.set(key, answer);
+    answer.catch(() => this.answers.delete(key));
+    for (const old of [...this.answers.keys()].slice(0, -MAX_CACHED)) this.answers.delete(old);
+    return answer;
   }
 
-  /** Moves the camera where a state says: no news for the URL. */
-  private async place(camera: Camera | null, fresh: boolean): Promise<void> {
-    this.steady = false;
-    await this.stage.move(camera, fresh);
-    this.steady = true;
+  /** Moves the camera to a state without writing the URL. */
+  private async restoreCamera(camera: Camera | null, fresh: boolean): Promise<void> {
+    this.tracksCamera = false;
+    await this.renderer.move(camera, fresh);
+    this.tracksCamera = true;
   }
 
   private fillPage(): void {
     const { state, parts } = this;
     const selected = state.selected && this.view.hasNode(state.selected) ? state.selected : null;
-    this.stage.dress(this.colouring, state.size, state.off);
-    this.stage.select(selected);
+    this.renderer.setStyle(this.colouring, state.size, state.off);
+    this.renderer.select(selected);
     this.controls.show(state, this.level, this.colouring);
     this.fillLegend();
     this.fillPanel(selected);
-    if (this.listed !== this.shown) fillList(parts.rows, this.view, this.level, (key) => this.showNode(key));
-    this.listed = this.shown;
-    markInList(parts.rows, selected);
-    this.say(this.summary(selected));
-    this.announce(this.view.order ? "" : this.summary(null));
+    if (this.listed !== this.loaded) fillTable(parts.rows, this.view, this.level, (key) => this.showNode(key));
+    this.listed = this.loaded;
+    markTableRow(parts.rows, selected);
+    this.setStatus(this.summary(selected));
+    this.showNotice(this.view.order ? "" : this.summary(null));
   }
 
   private fillLegend(): void {
-    fillLegend(this.parts.legend, this.stage.classes.list, this.state.off, (off) => this.go({ ...this.state, off }));
+    fillLegend(this.parts.legend, this.renderer.classes.list, this.state.off, (off) =>
+      this.navigate({ ...this.state, off }),
+    );
   }
 
   private fillPanel(selected: string | null): void {
@@ -312,30 +316,30 @@ export class Explorer {
   private summary(selected: string | null): string {
     if (this.view.order === 0)
       return `No links between ${this.level} are known here${this.level === "hosts" ? "; look at pages." : "."}`;
-    const known = this.base ? ` of ${counted(this.base.known.nodes)}` : "";
-    const what = `${this.title()}: ${counted(this.view.order)}${known} shown, with ${counted(this.view.size)} links.`;
+    const known = this.base ? ` of ${formatCount(this.base.known.nodes)}` : "";
+    const what = `${this.title()}: ${formatCount(this.view.order)}${known} shown, with ${formatCount(this.view.size)} links.`;
     const unranked = this.base?.unranked ? " Not ranked yet: run gossamer rank for communities and better ranks." : "";
     return selected ? `${what} Selected: ${this.view.getNodeAttribute(selected, "label")}.` : `${what}${unranked}`;
   }
 
-  private tip(edge: string): string {
+  private describeEdge(edge: string): string {
     const [source, target] = this.view.extremities(edge).map((key) => this.view.getNodeAttribute(key, "label"));
     const weight = this.view.getEdgeAttribute(edge, "weight");
-    return `${source} → ${target}: ${counted(weight)} ${weight === 1 ? "link" : "links"}`;
+    return `${source} → ${target}: ${formatCount(weight)} ${weight === 1 ? "link" : "links"}`;
   }
 
-  private say(text: string): void {
+  private setStatus(text: string): void {
     this.parts.status.textContent = text;
   }
 
-  /** Says in the middle of the picture why there is none. */
-  private announce(text: string): void {
+  /** Shows a message in the middle of the picture. */
+  private showNotice(text: string): void {
     this.parts.notice.textContent = text;
     this.parts.notice.hidden = text === "";
   }
 
-  /** What tests and style sheets may know of the state. */
-  private mark(state: "loading" | "ready" | "error"): void {
+  /** Publishes the state to style sheets and tests as data attributes. */
+  private publishState(state: "loading" | "ready" | "error"): void {
     const { box } = this.parts;
     box.dataset.state = state;
     if (state !== "ready") return;
@@ -345,7 +349,7 @@ export class Explorer {
     box.dataset.focus = this.state.focus ?? "";
     box.dataset.selected = this.state.selected ?? "";
     box.dataset.colour = this.colouring;
-    box.dataset.hidden = String(this.view.filterNodes((key) => this.stage.hidden(key)).length);
+    box.dataset.hidden = String(this.view.filterNodes((key) => this.renderer.isHidden(key)).length);
   }
 }
 

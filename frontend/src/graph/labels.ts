@@ -1,24 +1,24 @@
 /**
- * Labels that can be read. The renderer offers every node's label; this draws the important ones first and leaves out
- * those that would overlap another, with a halo in the page's colour so that links do not cross letters.
+ * Placement of labels. The renderer collects the labels of all visible nodes. `placeLabels` takes the most important
+ * ones first and skips labels that would overlap. A halo in the colour of the page keeps edges from crossing letters.
  */
 
 export interface Label {
   key: string;
   text: string;
-  x: number; // of the node's middle, in pixels
+  x: number; // centre of the node, in pixels
   y: number;
   size: number; // radius of the node
-  strong: boolean; // looked at: goes first
+  strong: boolean; // selected or hovered: always drawn
 }
 
-export interface Placed extends Label {
+export interface PlacedLabel extends Label {
   left: number;
   baseline: number;
-  letters: number; // height, in pixels
+  fontSize: number; // pixels
 }
 
-export interface Ink {
+export interface LabelColours {
   text: string;
   halo: string;
   font: string;
@@ -31,39 +31,39 @@ interface Box {
   bottom: number;
 }
 
-const MOST = 140; // on a screen; more are grey noise
-const LONGEST = 34; // characters
+const MAX_LABELS = 140; // on a screen; more are unreadable
+const MAX_CHARACTERS = 34;
 const MARGIN = 3; // pixels between two labels
 
-/** Chooses labels that do not overlap, the bigger nodes' first. `width` measures a text of a height in pixels. */
-export function place(offered: Label[], width: (text: string, letters: number) => number): Placed[] {
+/** Chooses labels that do not overlap, those of larger nodes first. `width` measures a text at a font size. */
+export function placeLabels(offered: Label[], width: (text: string, fontSize: number) => number): PlacedLabel[] {
   const order = [...offered].sort((one, other) => Number(other.strong) - Number(one.strong) || other.size - one.size);
   const taken: Box[] = [];
-  const placed: Placed[] = [];
+  const placed: PlacedLabel[] = [];
   for (const label of order) {
-    if (placed.length >= MOST) break;
-    const text = shortened(label.text);
-    const letters = lettersFor(label);
-    const left = label.x + label.size + (label.strong ? 8 : 4); // a ring stands around what is looked at
+    if (placed.length >= MAX_LABELS) break;
+    const text = truncate(label.text);
+    const fontSize = fontSizeOf(label);
+    const left = label.x + label.size + (label.strong ? 8 : 4); // leaves room for the ring
     const box = {
       left: left - MARGIN,
-      right: left + width(text, letters) + MARGIN,
-      top: label.y - letters / 2 - MARGIN,
-      bottom: label.y + letters / 2 + MARGIN,
+      right: left + width(text, fontSize) + MARGIN,
+      top: label.y - fontSize / 2 - MARGIN,
+      bottom: label.y + fontSize / 2 + MARGIN,
     };
     if (!label.strong && taken.some((other) => overlap(box, other))) continue;
     taken.push(box);
-    placed.push({ ...label, text, left, letters, baseline: label.y + letters * 0.35 });
+    placed.push({ ...label, text, left, fontSize, baseline: label.y + fontSize * 0.35 });
   }
   return placed;
 }
 
 /** Draws placed labels. */
-export function draw(context: CanvasRenderingContext2D, labels: Placed[], ink: Ink): void {
+export function drawLabels(context: CanvasRenderingContext2D, labels: PlacedLabel[], ink: LabelColours): void {
   context.lineJoin = "round";
-  for (const { text, left, baseline, letters, strong } of labels) {
-    context.font = `${strong ? 600 : 400} ${letters}px ${ink.font}`;
-    context.lineWidth = letters / 3;
+  for (const { text, left, baseline, fontSize, strong } of labels) {
+    context.font = `${strong ? 600 : 400} ${fontSize}px ${ink.font}`;
+    context.lineWidth = fontSize / 3;
     context.strokeStyle = ink.halo;
     context.strokeText(text, left, baseline);
     context.fillStyle = ink.text;
@@ -71,18 +71,18 @@ export function draw(context: CanvasRenderingContext2D, labels: Placed[], ink: I
   }
 }
 
-/** A text that is not too long. */
-export function shortened(text: string): string {
-  const letters = [...text]; // by code points: half a letter is none
-  return letters.length <= LONGEST
+/** Cuts a text to `MAX_CHARACTERS`. */
+export function truncate(text: string): string {
+  const characters = [...text]; // code points: never cuts a surrogate pair
+  return characters.length <= MAX_CHARACTERS
     ? text
-    : `${letters
-        .slice(0, LONGEST - 1)
+    : `${characters
+        .slice(0, MAX_CHARACTERS - 1)
         .join("")
         .trimEnd()}…`;
 }
 
-function lettersFor({ size, strong }: Label): number {
+function fontSizeOf({ size, strong }: Label): number {
   return Math.round(Math.min(16, Math.max(11, 9 + size / 3)) + (strong ? 1 : 0));
 }
 

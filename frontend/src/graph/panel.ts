@@ -1,13 +1,13 @@
-/** What is known of the selected node, where it leads, and what can be done with it. */
+/** The panel of the selected node: its attributes, its neighbours and its actions. */
 
-import { button, make } from "../page.ts";
-import { counted, seen, tenth } from "../shown.ts";
+import { escapeHidden, formatCount, formatDecimal } from "../display.ts";
+import { createButton, createElement } from "../dom.ts";
 import type { Level, Neighbour, View } from "./view.ts";
 import { neighbours } from "./view.ts";
 
-const LISTED = 8;
+const MAX_LISTED = 8; // neighbours in each neighbourList
 
-export interface Deeds {
+export interface PanelActions {
   expand: (key: string) => void;
   focus: (key: string) => void;
   select: (key: string | null) => void;
@@ -19,54 +19,70 @@ export interface Selection {
   expanded: boolean;
 }
 
-export function fillPanel(box: HTMLElement, view: View, selection: Selection, deeds: Deeds): void {
+export function fillPanel(box: HTMLElement, view: View, selection: Selection, actions: PanelActions): void {
   const { key, level, expanded } = selection;
   const node = view.getNodeAttributes(key);
   const facts: [string, string | null][] = [
-    ["Rank", `${tenth(node.score)} of 100`],
-    ["Linked from", counted(node.in)],
-    ["Links to", counted(node.out)],
-    ["Pages", node.pages === null ? null : counted(node.pages)],
+    ["Rank", `${formatDecimal(node.score)} of 100`],
+    ["Linked from", formatCount(node.in)],
+    ["Links to", formatCount(node.out)],
+    ["Pages", node.pages === null ? null : formatCount(node.pages)],
     ["Clicks away", node.depth === null ? null : String(node.depth)],
     ["Status", node.status ? String(node.status) : null],
     ["Community", node.community === null ? null : String(node.community + 1)],
   ];
   box.replaceChildren(
-    make("h2", { class: "graph-name" }, node.label),
+    createElement("h2", { class: "graph-name" }, node.label),
     address(key, level),
-    make("dl", { class: "graph-facts" }, ...facts.flatMap(([name, value]) => fact(name, value))),
-    make(
+    createElement("dl", { class: "graph-facts" }, ...facts.flatMap(([name, value]) => fact(name, value))),
+    createElement(
       "p",
-      { class: "graph-deeds" },
-      button("Expand", () => deeds.expand(key), { disabled: expanded, id: "expand" }),
-      button("Only its surroundings", () => deeds.focus(key), { id: "surroundings", class: "plain" }),
-      button("Close", () => deeds.select(null), { "aria-label": "Close the details", class: "plain" }),
+      { class: "graph-actions" },
+      createButton("Expand", () => actions.expand(key), { disabled: expanded, id: "expand" }),
+      createButton("Only its surroundings", () => actions.focus(key), { id: "surroundings", class: "plain" }),
+      createButton("Close", () => actions.select(null), { "aria-label": "Close the details", class: "plain" }),
     ),
-    ...list("Linked from", neighbours(view, key, "in"), view, deeds),
-    ...list("Links to", neighbours(view, key, "out"), view, deeds),
+    ...neighbourList("Linked from", neighbours(view, key, "in"), view, actions),
+    ...neighbourList("Links to", neighbours(view, key, "out"), view, actions),
   );
 }
 
 function address(key: string, level: Level): HTMLElement {
   if (level === "pages")
-    return make("p", {}, make("a", { href: `/page?${new URLSearchParams({ url: key })}`, dir: "auto" }, seen(key)));
+    return createElement(
+      "p",
+      {},
+      createElement("a", { href: `/page?${new URLSearchParams({ url: key })}`, dir: "auto" }, escapeHidden(key)),
+    );
   const query = new URLSearchParams({ level: "pages", host: key });
-  return make("p", {}, make("a", { href: `/graph?${query}` }, `Graph of the pages of ${seen(key)}`));
+  return createElement(
+    "p",
+    {},
+    createElement("a", { href: `/graph?${query}` }, `Graph of the pages of ${escapeHidden(key)}`),
+  );
 }
 
 function fact(name: string, value: string | null): HTMLElement[] {
-  return value === null ? [] : [make("dt", {}, name), make("dd", {}, value)];
+  return value === null ? [] : [createElement("dt", {}, name), createElement("dd", {}, value)];
 }
 
-function list(title: string, found: Neighbour[], view: View, deeds: Deeds): HTMLElement[] {
-  if (found.length === 0) return [];
-  const items = found.slice(0, LISTED).map(({ key, weight }) => {
-    const name = button(view.getNodeAttribute(key, "label"), () => deeds.select(key), {
+function neighbourList(title: string, linked: Neighbour[], view: View, actions: PanelActions): HTMLElement[] {
+  if (linked.length === 0) return [];
+  const items = linked.slice(0, MAX_LISTED).map(({ key, weight }) => {
+    const name = createButton(view.getNodeAttribute(key, "label"), () => actions.select(key), {
       class: "graph-link",
       title: key,
     });
-    return make("li", {}, name, make("span", { class: "graph-count" }, weight > 1 ? `×${counted(weight)}` : ""));
+    return createElement(
+      "li",
+      {},
+      name,
+      createElement("span", { class: "graph-count" }, weight > 1 ? `×${formatCount(weight)}` : ""),
+    );
   });
-  const more = found.length > LISTED ? ` (${LISTED} of ${counted(found.length)} here)` : " (here)";
-  return [make("h3", {}, title, make("small", {}, more)), make("ul", { class: "graph-neighbours" }, ...items)];
+  const more = linked.length > MAX_LISTED ? ` (${MAX_LISTED} of ${formatCount(linked.length)} here)` : " (here)";
+  return [
+    createElement("h3", {}, title, createElement("small", {}, more)),
+    createElement("ul", { class: "graph-neighbours" }, ...items),
+  ];
 }

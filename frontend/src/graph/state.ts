@@ -1,7 +1,7 @@
-/** What is looked at, as the page's URL says it: a link to a view shows that view, and the back button goes back to it. */
+/** The state of the explorer, kept in the URL: a link restores the view, and the back button returns to it. */
 
 import type { Level } from "./view.ts";
-import { MOST_NODES } from "./view.ts";
+import { MAX_NODES } from "./view.ts";
 
 export const COLOURINGS = ["host", "community", "depth", "status"] as const;
 export const SIZINGS = ["score", "in", "out"] as const;
@@ -17,21 +17,21 @@ export interface Camera {
 }
 
 export interface State {
-  level: Level | null; // null: what the server thinks best
+  level: Level | null; // null: the server decides
   host: string | null; // only its pages
-  focus: string | null; // only what is near this node
+  focus: string | null; // only the neighbourhood of this node
   hops: number;
   direction: Direction;
   nodes: number;
-  colour: Colouring | null; // null: what suits the view
+  colour: Colouring | null; // null: depends on the view
   size: Sizing;
-  off: string[]; // classes of the legend that are hidden
-  expanded: string[]; // keys of nodes, in the order of their expansion
+  off: string[]; // hidden classes of the legend
+  expanded: string[]; // keys of nodes, in the order of expansion
   selected: string | null;
-  camera: Camera | null; // null: everything in sight
+  camera: Camera | null; // null: shows everything
 }
 
-export const NODES = 300;
+export const DEFAULT_NODES = 300;
 
 export function parseState(query: string): State {
   const given = new URLSearchParams(query);
@@ -39,9 +39,9 @@ export function parseState(query: string): State {
     level: oneOf(["hosts", "pages"] as const, given.get("level")),
     host: given.get("host") || null,
     focus: given.get("focus") || null,
-    hops: whole(given.get("hops"), 1, 3) ?? 1,
+    hops: parseInteger(given.get("hops"), 1, 3) ?? 1,
     direction: oneOf(DIRECTIONS, given.get("direction")) ?? "both",
-    nodes: whole(given.get("nodes"), 1, MOST_NODES) ?? NODES,
+    nodes: parseInteger(given.get("nodes"), 1, MAX_NODES) ?? DEFAULT_NODES,
     colour: oneOf(COLOURINGS, given.get("colour")),
     size: oneOf(SIZINGS, given.get("size")) ?? "score",
     off: given.getAll("off"),
@@ -61,26 +61,26 @@ export function formatState(state: State): string {
   put("focus", state.focus);
   put("hops", state.hops, 1);
   put("direction", state.direction, "both");
-  put("nodes", state.nodes, NODES);
+  put("nodes", state.nodes, DEFAULT_NODES);
   put("colour", state.colour);
   put("size", state.size, "score");
   for (const key of state.off) query.append("off", key);
   for (const key of state.expanded) query.append("expanded", key);
   put("selected", state.selected);
-  put("x", rounded(state.camera?.x));
-  put("y", rounded(state.camera?.y));
-  put("z", rounded(state.camera?.ratio));
+  put("x", roundCoordinate(state.camera?.x));
+  put("y", roundCoordinate(state.camera?.y));
+  put("z", roundCoordinate(state.camera?.ratio));
   return query.toString();
 }
 
-/** The part of a state that decides which nodes the server sends first. */
-export function baseOf(state: State): Record<string, string | number | null> {
+/** Returns the parameters of the first request, which decide the base of the view. */
+export function baseQuery(state: State): Record<string, string | number | null> {
   const { level, host, focus, nodes } = state;
   return { level, host, focus, nodes, hops: focus ? state.hops : null, direction: focus ? state.direction : null };
 }
 
-/** The same place seen afresh: another base keeps neither expansions nor the camera. */
-export function anew(state: State, change: Partial<State>): State {
+/** Returns a changed state with another base; expansions, selection and camera do not carry over. */
+export function withNewBase(state: State, change: Partial<State>): State {
   return { ...state, off: [], expanded: [], selected: null, camera: null, ...change };
 }
 
@@ -97,11 +97,11 @@ function oneOf<Word extends string>(words: readonly Word[], given: string | null
   return words.find((word) => word === given) ?? null;
 }
 
-function whole(given: string | null, least: number, most: number): number | null {
+function parseInteger(given: string | null, least: number, most: number): number | null {
   const number = given && /^\d{1,6}$/.test(given) ? Number(given) : Number.NaN;
   return Number.isNaN(number) ? null : Math.min(most, Math.max(least, number));
 }
 
-function rounded(value: number | undefined): number | null {
+function roundCoordinate(value: number | undefined): number | null {
   return value === undefined ? null : Number(value.toFixed(4));
 }

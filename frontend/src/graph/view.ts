@@ -1,13 +1,13 @@
-/** The part of the link graph that is shown, and how the server's answers become it. */
+/** The visible part of the link graph, built from the answers of the server. */
 
 import { DirectedGraph } from "graphology";
-import { seen } from "../shown.ts";
-import { radii } from "./looks.ts";
-import { places, untangle } from "./places.ts";
+import { escapeHidden } from "../display.ts";
+import { removeOverlaps, spiralPositions } from "./layout.ts";
+import { nodeRadii } from "./style.ts";
 
 export type Level = "hosts" | "pages";
 
-/** Nodes as columns: what the server sends. */
+/** Nodes as parallel columns, as the server sends them. */
 export interface NodeColumns {
   id: number[];
   key: string[]; // URL, or name of a host
@@ -41,7 +41,7 @@ export interface GraphAnswer {
   edges: EdgeColumns;
 }
 
-/** `/api/graph/neighbours`: edges name nodes by their id, for some of them are shown already. */
+/** `/api/graph/neighbours`: edges name nodes by their id, because some of them are in the view already. */
 export interface NeighboursAnswer {
   nodes: NodeColumns;
   edges: EdgeColumns;
@@ -69,40 +69,40 @@ export interface GraphEdge {
 
 export type View = DirectedGraph<GraphNode, GraphEdge>;
 
-/** What one view may hold: more cannot be told apart, nor be moved smoothly. */
-export const MOST_NODES = 2000;
+/** Limit of nodes in a view: more are hard to distinguish and slow to draw. */
+export const MAX_NODES = 2000;
 
 export function emptyView(): View {
   return new DirectedGraph<GraphNode, GraphEdge>();
 }
 
-/** Fills a view with a base answer and the neighbourhoods that were expanded in it, in order. */
-export function fill(view: View, base: GraphAnswer, expansions: [string, NeighboursAnswer][]): void {
+/** Fills a view with the base answer and its expanded neighbourhoods, in order. */
+export function fillView(view: View, base: GraphAnswer, expansions: [string, NeighboursAnswer][]): void {
   view.clear();
   const keys = base.nodes.key;
   keys.forEach((key, row) => {
     view.mergeNode(key, nodeOf(base.nodes, row));
   });
-  untangle(view, radii(view, "score"));
+  removeOverlaps(view, nodeRadii(view, "score"));
   addEdges(view, base.edges, (index) => keys[index]);
-  for (const [key, answer] of expansions) expand(view, key, answer);
+  for (const [key, answer] of expansions) expandNode(view, key, answer);
 }
 
-/** Adds a node's neighbourhood, with places around it. */
-export function expand(view: View, key: string, answer: NeighboursAnswer): void {
+/** Adds the neighbours of a node, with positions around it. */
+export function expandNode(view: View, key: string, answer: NeighboursAnswer): void {
   const fresh = answer.nodes.key.map((_, row) => row).filter((row) => !view.hasNode(answer.nodes.key[row] ?? ""));
-  const room = Math.max(0, MOST_NODES - view.order);
-  const spots = places(view, key, Math.min(fresh.length, room));
-  spots.forEach((spot, turn) => {
+  const free = Math.max(0, MAX_NODES - view.order);
+  const positions = spiralPositions(view, key, Math.min(fresh.length, free));
+  positions.forEach((position, turn) => {
     const row = fresh[turn] ?? 0;
-    view.addNode(answer.nodes.key[row] ?? "", { ...nodeOf(answer.nodes, row), ...spot });
+    view.addNode(answer.nodes.key[row] ?? "", { ...nodeOf(answer.nodes, row), ...position });
   });
   const keys = new Map(view.mapNodes((name, node) => [node.id, name]));
   addEdges(view, answer.edges, (id) => keys.get(id));
 }
 
-/** The ids of all nodes that are shown. */
-export function shownIds(view: View): number[] {
+/** Returns the ids of all nodes. */
+export function nodeIds(view: View): number[] {
   return view.mapNodes((_, node) => node.id);
 }
 
@@ -120,7 +120,7 @@ function addEdges(view: View, edges: EdgeColumns, key: (end: number) => string |
 function nodeOf(columns: NodeColumns, row: number): GraphNode {
   return {
     id: columns.id[row] ?? -1,
-    label: seen(columns.label[row] || columns.key[row] || ""),
+    label: escapeHidden(columns.label[row] || columns.key[row] || ""),
     x: columns.x[row] ?? 0,
     y: columns.y[row] ?? 0,
     score: columns.score[row] ?? 0,
@@ -134,8 +134,8 @@ function nodeOf(columns: NodeColumns, row: number): GraphNode {
   };
 }
 
-/** The keys of the nodes, the most important first. */
-export function byRank(view: View): string[] {
+/** Returns the keys of the nodes, highest rank first. */
+export function keysByRank(view: View): string[] {
   const score = (key: string): number => view.getNodeAttribute(key, "score");
   return view.nodes().sort((one, other) => score(other) - score(one) || (one < other ? -1 : 1));
 }
@@ -145,14 +145,14 @@ export interface Neighbour {
   weight: number;
 }
 
-/** What links to a node in this view (`in`), or is linked from it (`out`), the strongest bonds first. */
+/** Returns the nodes of the view that link to a node (`in`) or that it links to (`out`), largest weight first. */
 export function neighbours(view: View, key: string, direction: "in" | "out"): Neighbour[] {
-  const found: Neighbour[] = [];
-  const take = (_: string, edge: GraphEdge, source: string, target: string): void => {
-    found.push({ key: direction === "in" ? source : target, weight: edge.weight });
+  const linked: Neighbour[] = [];
+  const add = (_: string, edge: GraphEdge, source: string, target: string): void => {
+    linked.push({ key: direction === "in" ? source : target, weight: edge.weight });
   };
-  if (direction === "in") view.forEachInEdge(key, take);
-  else view.forEachOutEdge(key, take);
+  if (direction === "in") view.forEachInEdge(key, add);
+  else view.forEachOutEdge(key, add);
   const score = (one: Neighbour): number => view.getNodeAttribute(one.key, "score");
-  return found.sort((one, other) => other.weight - one.weight || score(other) - score(one));
+  return linked.sort((one, other) => other.weight - one.weight || score(other) - score(one));
 }

@@ -1,7 +1,7 @@
-"""What terminals (`cli`) and web pages (`web`) show alike: text from the web made harmless, amounts and times.
+"""Values as terminals (`cli`) and web pages (`web`) show them: foreign text made safe, amounts, times.
 
-A title may hold escape sequences that rewrite a terminal, or direction marks that make a URL read as another one. Such
-characters are shown by their numbers.
+A title may hold escape sequences that rewrite a terminal, or direction marks that make a URL read as another one. These
+functions show such characters by their numbers.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from __future__ import annotations
 import re
 import time
 
-# What is not seen and acts on what is seen: controls (C0, DEL, C1), line and paragraph separators, format characters
-# (Unicode category Cf: direction marks, zero-width ones, tags), surrogates, blank letters, selectors. Arabic
-# and Kaithi number signs are of category Cf too, but visible. A test holds this against the Unicode tables.
+# Invisible characters that change visible text: controls (C0, DEL, C1), line and paragraph separators, format
+# characters (Unicode category Cf: direction marks, zero-width ones, tags), surrogates, blank letters, selectors. Arabic
+# and Kaithi number signs are of category Cf too, but visible. A test compares these ranges with the Unicode tables.
 CONTROLS = r"\x00-\x1f"
 INVISIBLE = (
     r"\x7f-\x9f\xad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     r"\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb"
     r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-# Joiners between two letters beyond ASCII are part of how Persian, Indic scripts and emoji are written; they stay.
+# Joiners between two letters beyond ASCII stay: Persian, Indic scripts and emoji need them.
 JOINER = r"(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])"
 HIDDEN = re.compile(f"{JOINER}|([{CONTROLS}{INVISIBLE}])")
-HIDDEN_IN_JSON = re.compile(f"[{INVISIBLE}]")  # json itself escapes the other controls
+HIDDEN_IN_JSON = re.compile(f"[{INVISIBLE}]")  # the json module escapes the other controls
 SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escape_hidden(text: str) -> str:
-    """A text from outside as one line in which everything is seen and nothing acts."""
+    """Return foreign text as one line, with all invisible characters escaped."""
     return HIDDEN.sub(_escape, text)
 
 
 def escape_hidden_lines(text: str) -> str:
-    """The same for a text of several lines: line ends and tabs stay."""
+    """Return foreign text of several lines with invisible characters escaped; line ends and tabs stay."""
     return HIDDEN.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
 
 
@@ -47,12 +47,12 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def pluralize(number: int, noun: str) -> str:
-    """`1 page`, `2,000 pages`."""
+    """Return a number and its noun: `1 page`, `2,000 pages`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def format_bytes(amount: float) -> str:
-    """`12.3 MB`: decimal units, as networks and disks count."""
+    """Return a size such as `12.3 MB`, in decimal units, as for networks and disks."""
     for unit in ("B", "kB", "MB", "GB"):
         if amount < 999.5:
             return f"{amount:.0f} {unit}" if unit == "B" or amount >= 99.95 else f"{amount:.1f} {unit}"
@@ -61,7 +61,7 @@ def format_bytes(amount: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """`850 ms`, `12 s`, `3 min 20 s`, `2 h 05 min`, `4 d 3 h`: two units say enough."""
+    """Return a duration in at most two units: `850 ms`, `12 s`, `3 min 20 s`, `2 h 05 min`, `4 d 3 h`."""
     if seconds < 0.9995:
         return f"{max(seconds, 0) * 1000:.0f} ms"
     if seconds < 9.95:
@@ -78,7 +78,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_age(moment: float | None, now: float | None = None) -> str:
-    """How long ago a moment (Unix time) was."""
+    """Return how long ago a moment (Unix time) was: `3 min 20 s ago`."""
     if not moment:
         return "never"
     seconds = round((time.time() if now is None else now) - moment)
@@ -88,5 +88,5 @@ def format_age(moment: float | None, now: float | None = None) -> str:
 
 
 def format_time(moment: float | None) -> str:
-    """A moment (Unix time) in local time."""
+    """Return a moment (Unix time) as local date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment)) if moment else "never"

@@ -1,7 +1,6 @@
-"""Places of webs, as people name them: a directory, or the URL of a database that machines share.
+"""Locations of webs, as people write them: a directory, or the URL of a database that machines share.
 
-What is derived from a shared web (index, link graph) and what is told of the work on it (logs) stands on each machine
-in a directory of its own.
+Each machine keeps the index, link graph and logs of a shared web in a local directory.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-DEFAULT_SCHEMA = "gossamer"  # of a web in a database whose URL names none
+DEFAULT_SCHEMA = "gossamer"  # of the database, when the URL names none
 PASSWORD_PARAMETER = "password"  # noqa: S105 - the name of a parameter
-DIGEST_BYTES = 4  # tell apart webs whose names look alike as the name of a directory
+DIGEST_BYTES = 4  # distinguish webs whose names give the same directory name
 UNREADABLE_URL = (
-    "The URL of the web cannot be taken apart, and is not repeated here, for it may hold a password: in names and"
+    "The URL of the web cannot be parsed; it is not shown here, because it may hold a password. In names and"
     " passwords, write `@`, `/`, `?` and `#` as %40, %2F, %3F and %23."
 )
-# An @ or # further on could be one in a password with a slash, which then would be taken for an address and shown.
+# No @ or # behind the address: it could belong to a password with a slash, part of which would be shown as the address.
 _URL_PATTERN = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?:(?P<user>[^/?#]*)@)?(?P<address>[^/?#@]*)(?P<path>(?:/[^?#@]*)?)"
     r"(?:\?(?P<query>[^#@]*))?",
@@ -33,7 +32,7 @@ _ADDRESS_PATTERN = re.compile(r"(.*?)(?::(\d*))?")
 
 
 class DatabaseUrl(NamedTuple):
-    """The URL of a shared web, in parts; all but `password` and `parameters` as they were written."""
+    """The parts of the URL of a shared web, as written, except that `password` and `parameters` are decoded."""
 
     scheme: str
     user: str | None
@@ -44,28 +43,29 @@ class DatabaseUrl(NamedTuple):
 
     @property
     def without_password(self) -> str:
-        """The URL without a password."""
+        """The URL without its password."""
         user = "" if self.user is None else f"{self.user}@"
         return with_parameters(f"{self.scheme}://{user}{self.address}{self.path}", self.parameters)
 
 
 def is_shared(location: str) -> bool:
-    """Whether a place is in a database that several machines may use."""
+    """Return whether a location is in a database that several machines may use."""
     return "://" in location
 
 
 def display_location(location: str) -> str:
-    """A place as it is told to people."""
+    """Return a location as shown to people."""
     return location if is_shared(location) else f"{location.rstrip('/')}/"
 
 
 def parse_location(location: str) -> DatabaseUrl | None:
-    """The parts of a shared web's URL; None when it is not certain which of it is the password."""
+    """Return the parts of a shared web's URL; None when it is uncertain which part is the password."""
     match = _URL_PATTERN.fullmatch(location)
     if match is None or not location.isprintable() or "%00" in location:
         return None
     user, _, secret = (match["user"] or "").partition(":")
-    parameters = parse_qsl((match["query"] or "").replace("+", "%2B"), keep_blank_values=True)  # + is no space to libpq
+    query = (match["query"] or "").replace("+", "%2B")  # libpq does not read + as a space
+    parameters = parse_qsl(query, keep_blank_values=True)
     password = dict(parameters).get(PASSWORD_PARAMETER, unquote(secret)) or None
     harmless = [(key, value) for key, value in parameters if PASSWORD_PARAMETER not in key]
     name = None if match["user"] is None else user
@@ -73,14 +73,14 @@ def parse_location(location: str) -> DatabaseUrl | None:
 
 
 def with_parameters(url: str, parameters: Sequence[tuple[str, str]]) -> str:
-    """A URL with parameters after it."""
+    """Return a URL with query parameters."""
     return f"{url}?{urlencode(parameters, quote_via=quote, safe='/')}" if parameters else url
 
 
 def local_directory(location: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Where this machine keeps what belongs to a web: the web's own directory, or one for each shared web.
+    """Return the directory for the local files of a web: the web itself, or one directory per shared web.
 
-    Those are in GOSSAMER_LOCAL, or in gossamer/ in the user's cache.
+    The directories of shared webs are in GOSSAMER_LOCAL, or in gossamer/ in the user's cache.
     """
     if not is_shared(location):
         return Path(location)
@@ -92,16 +92,16 @@ def local_directory(location: str, environ: Mapping[str, str] = os.environ) -> P
 
 
 def _identity(location: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What tells a shared web from others: server, database, schema, and what else libpq finds them by.
+    """Return what identifies a shared web: server, database, schema, and what else libpq uses to find them.
 
-    Who asks counts only where the database is called after them.
+    The user counts only as the default name of the database.
     """
     url = parse_location(location)
     if url is None:
-        return ()  # nobody opens it
+        return ()  # such a web cannot be opened
     parameters = dict(url.parameters)
     address = _ADDRESS_PATTERN.fullmatch(url.address)
-    assert address is not None, "it matches everything"
+    assert address is not None, "the pattern matches everything"
 
     def first_given(name: str, written: str | None, *variables: str) -> str:
         return parameters.get(name) or written or next(filter(None, map(environ.get, variables)), "")

@@ -1,7 +1,18 @@
-"""The command line: words and flags come in, calls to the other rooms go out; answers on stdout, messages on stderr.
+"""The command line: arguments come in, calls to the other packages go out.
 
-`main` holds the index of the commands; one module per group of commands follows it. A command is a `click.command` with
-`store_option` (and `json_option` when it reads) from `options`; what it prints goes through `output`; a fault is raised
-as a `GossamerError`, which `main.run` turns into one sentence and exit code 2. What is heavy is imported inside the
-command. `live` shows a crawl at work.
+Answers go to stdout; messages and progress go to stderr. A `GossamerError` becomes one sentence and exit code 2.
+Commands import heavy modules inside their functions, so that the first output comes within 0.2 s.
+
+Central names:
+    main           -> `COMMANDS` lists every command with its module; `run` is the `gossamer` program
+    options        -> options that commands share, `open_web`, `load_settings`
+    output         -> tables, JSON, messages, `ProgressLine`
+    crawl, go      -> `crawl`, `watch`; `go` adds the web app. `live` draws a running crawl
+    import_pages   -> `import`
+    status, page, word, search, report -> the commands that read a web; `freshness` adds ages and due visits
+    rank           -> `rank`, `shape`, `related`
+    export, export_graph -> `export ...`; `export_output` opens `--out` and prints the summary
+    crawlers       -> `crawlers`, `pause`, `resume`, `stop`, `parsers`
+    serve, index, copy, forget, config -> one command each
+    reference      -> writes docs/reference from the help texts
 """

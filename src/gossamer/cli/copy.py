@@ -1,4 +1,4 @@
-"""The command `copy`: a web from one place to another, between directories and databases."""
+"""The command `copy`: a web to another directory or database."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.basics.display import format_duration, pluralize
 from gossamer.cli.options import check_location, json_option
-from gossamer.cli.output import format_duration, json_text, pluralize, print_line, print_message
-from gossamer.cli.progress import ProgressLine
+from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
 
 if TYPE_CHECKING:
     from gossamer.store.copy import CopyResult
 
 
+# `check_location` keeps the passwords in the URLs: FROM and TO may have different ones.
 @click.command()
-@click.argument("from_", metavar="FROM", callback=check_location)  # passwords stay in: there may be two
+@click.argument("from_", metavar="FROM", callback=check_location)
 @click.argument("to", metavar="TO", callback=check_location)
 @json_option
 def copy(from_: str, to: str, as_json: bool) -> None:
-    """Copy a web to another place, where there is none yet.
+    """Copy a web to a directory or database that holds none yet.
 
-    FROM and TO are directories or PostgreSQL URLs (postgresql://host/database?schema=NAME). All that the store knows
-    comes along, with the same DocIDs and WordIDs; index and graph are made anew there (`gossamer index`, `gossamer
-    rank`).
+    FROM and TO are directories or PostgreSQL URLs (postgresql://host/database?schema=NAME). The copy has all rows of
+    the store, with the same DocIDs and WordIDs, but neither index nor graph: run `gossamer index` and `gossamer rank`
+    there.
 
-    Crawlers may be at work on FROM: it is copied as it is at the moment of the start. A copy that was ended in the
-    middle goes on when the same command is given again, or begins anew if FROM has changed. In the end all of TO is
-    read again and compared by counts and digests; before that, there is no web at TO.
+    Crawlers may be at work on FROM; the copy has the state at its start. To resume an interrupted copy, run the same
+    command again; if FROM has changed, the copy starts over. At the end, the command reads all of TO again and compares
+    counts and digests. Only then TO is a web that opens.
 
     \b
     JSON: {"from", "to", "resumed", "rows", "tables": {NAME: {"rows", "digest"}}, "seconds"}
@@ -44,12 +45,13 @@ def copy(from_: str, to: str, as_json: bool) -> None:
         print_line(
             json_text({"from": done.origin, "to": done.destination, **_json_fields(done), "seconds": round(seconds, 3)})
         )
-    resumed_note = ", going on with a copy that was begun before" if done.resumed else ""
+    resumed_note = ", resuming an earlier copy" if done.resumed else ""
     print_message(f"Copied {done.origin} to {done.destination} in {format_duration(seconds)}{resumed_note}.")
     print_message(
-        f"Read again and compared: {pluralize(done.rows, 'row')} of {len(done.tables)} tables; counts and digests agree."
+        f"Read again and compared: {pluralize(done.rows, 'row')} of {len(done.tables)} tables; "
+        "counts and digests agree."
     )
-    print_message(f"The index is not copied; make it with: gossamer index --store {shlex.quote(done.destination)}")
+    print_message(f"The copy has no index; build it with: gossamer index --store {shlex.quote(done.destination)}")
 
 
 def _json_fields(done: CopyResult) -> dict[str, object]:

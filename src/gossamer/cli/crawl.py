@@ -1,4 +1,4 @@
-"""`crawl` and `watch`: the commands that make a web and keep it fresh."""
+"""The commands `crawl` and `watch`, which make a web and keep it fresh."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.basics.display import escape_hidden, format_bytes, format_duration, pluralize
 from gossamer.basics.locations import display_location
 from gossamer.cli.index import indexing_alongside
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
-from gossamer.cli.output import escape_hidden, format_bytes, format_duration, pluralize
 from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from gossamer.start import AlreadyComplete, CrawlRequest
     from gossamer.store.values import WaitingHost
 
-HARD_STOP = 2  # the second Ctrl-C
-STOPPED = "stopped"  # `CrawlLoop.ending` after Ctrl-C
-DISPLAY_SECONDS = 0.1
-GC_THRESHOLD = 10_000  # between looks for cycles: a page is a hundred values, and none of them is in a cycle
-SEEDS_SHOWN = 3  # at the start
-MAX_UNVISITED_SHOWN = 20  # of those that could not be visited, at the end
+HARD_STOP = 2  # signals; the second Ctrl-C stops at once
+STOPPED = "stopped"  # `CrawlLoop.end_reason` after Ctrl-C
+DISPLAY_SECONDS = 0.1  # between two updates of the display
+GC_THRESHOLD = 10_000  # objects between collections; a page makes a hundred objects, none of them in a cycle
+SEEDS_SHOWN = 3  # seeds named in the first message
+MAX_UNVISITED_SHOWN = 20  # unvisited seeds listed at the end
 
 
 def read_seeds(path: str | None) -> tuple[str, ...]:
-    """The URLs of a list, as they are written there: one a line, without blank lines and those that begin with #."""
+    """Return the URLs of a file, one a line, unchanged; skip blank lines and lines that start with #."""
     if path is None:
         return ()
     from gossamer.urls.canonical import urls_from_input
@@ -53,29 +53,29 @@ def read_seeds(path: str | None) -> tuple[str, ...]:
                 urls_from_input(text)
                 urls.append(text)
         except UnicodeDecodeError as error:
-            raise UsageError(f"{name}, line {number}: this is not UTF-8.") from error
+            raise UsageError(f"{name}, line {number}: this is not UTF-8; save the list as UTF-8.") from error
         except UsageError as error:
             raise UsageError(f"{name}, line {number}: {error}") from error
     if not urls:
-        raise UsageError(f"{name} holds no URL.")
+        raise UsageError(f"{name} holds no URL; write one URL a line.")
     return tuple(urls)
 
 
 START_OPTIONS = (
     click.argument("urls", nargs=-1, metavar="[URL]..."),
     click.option("--seeds", metavar="FILE",
-                 help="Start from the URLs in a file too, one a line; - is stdin. Lines with # in front are left out."),
-    click.option("--query", "words", metavar="WORDS", help="Start from what a search service finds."),
-    click.option("--revisit", is_flag=True, help="Visit again what is due."),
-    click.option("--all", "everything", is_flag=True, help="With --revisit: visit everything again."),
+                 help="Also start from the URLs in a file, one a line; - is stdin. # starts a comment line."),
+    click.option("--query", "words", metavar="WORDS", help="Start from the results of a search service."),
+    click.option("--revisit", is_flag=True, help="Visit due pages again."),
+    click.option("--all", "everything", is_flag=True, help="With --revisit: visit every page again."),
 )  # fmt: skip
 RUN_OPTIONS = (
     store_option,
     config_option,
     json_option,
     click.option("--log-file", envvar="GOSSAMER_LOG_FILE", type=click.Path(path_type=Path), metavar="FILE",
-                 help="The JSON log; default: DIR/logs/NAME.jsonl."),
-    click.option("--quiet", is_flag=True, help="No progress, only messages."),
+                 help="File for the JSON log; default: DIR/logs/NAME.jsonl."),
+    click.option("--quiet", is_flag=True, help="Print messages only, no progress."),
     settings_flags,
 )  # fmt: skip
 
@@ -83,7 +83,7 @@ RUN_OPTIONS = (
 def with_options(
     *options: Callable[[Callable[..., Any]], Callable[..., Any]],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Options that several commands share, in the order in which they are shown."""
+    """Return a decorator that adds options to a command, in the order of the help."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
@@ -96,10 +96,10 @@ def with_options(
 @click.command()
 @with_options(*START_OPTIONS, *RUN_OPTIONS)
 def crawl(urls: tuple[str, ...], seeds: str | None, **options: Any) -> None:
-    """Crawl from URLs, or go on where the last crawl stopped.
+    """Crawl from URLs, or continue the last crawl.
 
-    Without a URL the crawl of this web goes on. With a new URL the web is extended. Several `crawl` commands on one web
-    share the work.
+    Without a URL, the command continues the crawl of this web. A new URL extends the web. Several `crawl` commands on
+    one web share the work.
     """
     run_crawl((*urls, *read_seeds(seeds)), **options)
 
@@ -107,15 +107,15 @@ def crawl(urls: tuple[str, ...], seeds: str | None, **options: Any) -> None:
 @click.command()
 @with_options(*RUN_OPTIONS)
 def watch(**options: Any) -> None:
-    """Keep the web fresh: visit what is due, for ever, until it is told to stop.
+    """Keep the web fresh: visit due pages until stopped.
 
-    The visits that bring most come first, as many as --pages-per-hour allow. New pages are visited too, and count.
+    The most useful visits come first, up to --pages-per-hour. The command visits new pages too; they count.
     """
     run_crawl((), words=None, revisit=False, everything=False, watch=True, resume_command="watch", **options)
 
 
 def _first_few(urls: tuple[str, ...]) -> list[str]:
-    """Of many seeds, the first and how many more there are."""
+    """Return the first seeds, and how many more there are."""
     more = len(urls) - SEEDS_SHOWN
     return [*urls[:SEEDS_SHOWN], f"and {more} more"] if more > 1 else [*urls]
 
@@ -125,15 +125,18 @@ def run_crawl(
     everything: bool, log_file: Path | None, quiet: bool, flags: Mapping[str, object], resume_command: str = "crawl",
     watch: bool = False, on_ready: Callable[[], None] = lambda: None,
 ) -> bool:  # fmt: skip
-    """Crawl and say how it went; `begin` is called when the web is there. Returns whether somebody stopped it."""
+    """Crawl and print a summary; return whether a signal stopped the crawl.
+
+    `on_ready` is called when the web exists, before the first visit.
+    """
     if everything and not revisit:
-        raise UsageError("--all goes with --revisit.")
-    again = "Visiting again all that is" if everything else "Visiting again what is due" if revisit else (
-        "Keeping fresh what is" if watch else "Going on where the last crawl stopped"
+        raise UsageError("--all works only with --revisit; give both.")
+    activity = "Visiting every page again" if everything else "Visiting due pages again" if revisit else (
+        "Keeping pages fresh" if watch else "Continuing the last crawl"
     )  # fmt: skip
-    starts = [*_first_few(urls), *([f"what is found for {words}"] if words else [])]
+    starts = [*_first_few(urls), *([f"the results for {words}"] if words else [])]
     location = display_location(store)
-    _print_message(f"Crawling {', '.join(starts)} into {location} ..." if starts else f"{again} in {location} ...")
+    _print_message(f"Crawling {', '.join(starts)} into {location} ..." if starts else f"{activity} in {location} ...")
     from gossamer.start import AlreadyComplete, CrawlRequest, prepare_crawl
 
     request = CrawlRequest(
@@ -155,7 +158,7 @@ def run_crawl(
             raise SeedUnreachable(loop.failure_message)
         _print_summary(loop, seconds, f"gossamer {resume_command} --store {quote(store)}", as_json=as_json)
         if loop.progress().failed or loop.progress().refused:
-            _print_message(f"What went wrong and why: gossamer errors --store {quote(store)}")
+            _print_message(f"See what failed and why: gossamer errors --store {quote(store)}")
         if loop.failure_message:
             raise SeedUnreachable(loop.failure_message)
         _print_unvisited_seeds(loop.unvisited_seeds)
@@ -168,7 +171,7 @@ def _run(loop: CrawlLoop, *, quiet: bool) -> None:
     from gossamer.cli.live import display
 
     screen = display(quiet=quiet)
-    messages: list[str] = []  # by signals, which may come in the middle of drawing, or of importing what draws
+    messages: list[str] = []  # from signal handlers, which may interrupt drawing or the import of rich
 
     def print_pending() -> None:
         while messages:
@@ -178,19 +181,19 @@ def _run(loop: CrawlLoop, *, quiet: bool) -> None:
         print_pending()
         screen.update(loop.progress())
 
-    gc.freeze()  # what is loaded by now stays
+    gc.freeze()  # modules and settings live until the end; collections need not visit them
     gc.set_threshold(GC_THRESHOLD)
     with _stop_on_signals(loop, messages.append):
         try:
             for _ in loop.run(on_wait=_limit_rate(refresh)):
                 pass
         finally:
-            print_pending()  # a crawl may end before its next look
+            print_pending()  # the crawl may end before the next refresh
             screen.close()
 
 
 def _limit_rate(callback: Callable[[], None]) -> Callable[[], None]:
-    """The loop turns thousands of times a second; nobody can look that often, and each look costs."""
+    """Return a callback that runs at most every `DISPLAY_SECONDS`; the loop turns thousands of times a second."""
     last = float("-inf")
 
     def call_if_due() -> None:
@@ -205,7 +208,10 @@ def _limit_rate(callback: Callable[[], None]) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def _stop_on_signals(loop: CrawlLoop, on_message: Callable[[str], None]) -> Iterator[None]:
-    """Ctrl-C once: finish what is in flight; twice: stop now. What is committed is kept either way."""
+    """Stop the loop on Ctrl-C: the first finishes transfers in flight, the second stops at once.
+
+    The store keeps everything committed in both cases.
+    """
     signals_received = 0
 
     def stop(_signal: int, _frame: object) -> None:
@@ -213,13 +219,13 @@ def _stop_on_signals(loop: CrawlLoop, on_message: Callable[[str], None]) -> Iter
         signals_received += 1
         loop.stop(at_once=signals_received >= HARD_STOP)
         if signals_received == 1:
-            on_message("Stopping: finishing what is in flight. Once more to stop at once.")
+            on_message("Stopping: finishing the transfers in flight. Press Ctrl-C again to stop at once.")
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous_handlers = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
@@ -244,15 +250,15 @@ def _print_summary(loop: CrawlLoop, seconds: float, resume_command: str, *, as_j
     )
     if progress.queued:
         limit = " --max-pages N (or none)" if loop.end_reason == PAGE_LIMIT else ""
-        _print_message(f"Go on with: {resume_command}{limit}")
+        _print_message(f"Continue with: {resume_command}{limit}")
     _print_leftovers(loop.leftover_hosts)
 
 
 def _print_leftovers(waiting: Iterable[WaitingHost]) -> None:
     for each in waiting:
-        later = each.ready_at - time.time()
-        again = f"; it will be tried again in {format_duration(later)} at the earliest" if later > 1 else ""
-        _print_message(f"{each.host}: {pluralize(each.queued, 'URL')} left: {each.reason}{again}.")
+        wait = each.ready_at - time.time()
+        next_try = f"; it will be tried again in {format_duration(wait)} at the earliest" if wait > 1 else ""
+        _print_message(f"{each.host}: {pluralize(each.queued, 'URL')} left: {each.reason}{next_try}.")
 
 
 def _print_unvisited_seeds(seeds: Mapping[str, str]) -> None:
@@ -267,17 +273,18 @@ def _print_complete(complete: AlreadyComplete, request: CrawlRequest, *, as_json
         _print_json(
             pages=0, bytes=0, failed=0, refused=0, known=complete.known, queued=0, seconds=0.0, pages_per_second=0.0
         )
+    store = quote(request.store)
     if request.revisit:
-        _print_message(f"Nothing is due{_next_visit_text(complete.next_at)}. Visit everything: --revisit --all.")
+        _print_message(f"Nothing is due{_next_visit_text(complete.next_at)}.")
+        _print_message(f"Visit every page: gossamer crawl --revisit --all --store {store}")
         return
     _print_message(f"This web is complete: {pluralize(complete.pages, 'page')} visited, nothing queued.")
-    _print_message(
-        f"Visit it again: gossamer crawl --revisit --all --store {quote(request.store)}. Extend it: give another URL."
-    )
+    _print_message(f"Visit it again: gossamer crawl --revisit --all --store {store}")
+    _print_message(f"Extend it: gossamer crawl URL --store {store}")
 
 
 def _next_visit_text(next_at: float | None) -> str:
-    return f"; the next visit is, in {format_duration(max(0.0, next_at - time.time()))}" if next_at else ""
+    return f"; the next visit is due in {format_duration(max(0.0, next_at - time.time()))}" if next_at else ""
 
 
 def _print_json(**values: float) -> None:

@@ -1,6 +1,6 @@
-"""Commands about the crawlers at work on a web: `crawlers`, `pause`, `resume`, `stop`, `parsers`.
+"""The commands `crawlers`, `pause`, `resume`, `stop` and `parsers`, which list and control crawlers.
 
-They talk to a crawler through the store, so they work from any machine that reaches it.
+They reach a crawler through the store, so they work from any machine that can open the web.
 """
 
 from __future__ import annotations
@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.open_web import is_at_work, open_web
-from gossamer.cli.options import json_option, store_option
-from gossamer.cli.output import (
-    TerminalColumn,
-    format_age,
-    format_bytes,
-    print_line,
-    print_message,
-    write_json_rows,
-    write_table,
-)
+from gossamer.basics.display import format_age, format_bytes
+from gossamer.cli.options import json_option, open_web, store_option
+from gossamer.cli.output import TerminalColumn, print_line, print_message, write_json_rows, write_table
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,15 +20,20 @@ if TYPE_CHECKING:
     from gossamer.store.values import CrawlerRow
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-all_option = click.option("--all", "everybody", is_flag=True, help="All crawlers at work.")
+all_option = click.option("--all", "everybody", is_flag=True, help="Ask all crawlers at work.")
 REPLIES = {"pause": "will pause", "run": "will go on", "stop": "will stop"}
+
+
+def is_at_work(crawler: CrawlerRow) -> bool:
+    """Return whether a crawler works on the web now; the store keeps those that ended too."""
+    return crawler.state not in {"stopped", "lost"}
 
 
 @click.command()
 @store_option
 @json_option
 def crawlers(store: str, as_json: bool) -> None:
-    """Who is at work here, and who was last under each name.
+    """List the crawlers of a web, at work or ended; each name once.
 
     \b
     JSON: {"crawlers": [{"name", "state", "wanted", "machine", "pid", "pages",
@@ -50,13 +47,14 @@ def crawlers(store: str, as_json: bool) -> None:
     elif known_crawlers:
         _print_crawlers(known_crawlers)
     else:
-        print_line("No crawler was ever at work here.")
+        print_line("No crawler has worked on this web yet. Start one: gossamer crawl URL")
 
 
 def _print_crawlers(known_crawlers: list[CrawlerRow]) -> None:
     columns = [
-        TerminalColumn("name"), TerminalColumn("state"), TerminalColumn("pages", align="right"), TerminalColumn("pages/s", align="right"),
-        TerminalColumn("bytes/s", align="right"), TerminalColumn("parsers", align="right"), TerminalColumn("limit"), TerminalColumn("seen"),
+        TerminalColumn("name"), TerminalColumn("state"), TerminalColumn("pages", align="right"),
+        TerminalColumn("pages/s", align="right"), TerminalColumn("bytes/s", align="right"),
+        TerminalColumn("parsers", align="right"), TerminalColumn("limit"), TerminalColumn("seen"),
         TerminalColumn("where", cut="end"), TerminalColumn("waits for", cut="end"),
     ]  # fmt: skip
     rows = (
@@ -70,15 +68,15 @@ def _print_crawlers(known_crawlers: list[CrawlerRow]) -> None:
 
 
 def _state(one: CrawlerRow) -> str:
-    """The state, and the one asked for where it is on its way."""
+    """Return the state, and the requested one until the crawler has reached it."""
     if not is_at_work(one):
         return one.state
-    on_the_way = {"pause": "paused", "stop": "stopped"}.get(one.wanted, one.state)
-    return one.state if on_the_way == one.state else f"{one.state}, shall {one.wanted}"
+    requested = {"pause": "paused", "stop": "stopped"}.get(one.wanted, one.state)
+    return one.state if requested == one.state else f"{one.state}, shall {one.wanted}"
 
 
 def _parsers(one: CrawlerRow) -> str:
-    """How many it has, and shall have where that is on its way."""
+    """Return the number of parsers, and the requested number until the crawler has reached it."""
     if not is_at_work(one) or not one.parsers:
         return ""
     changing = one.wanted_parsers is not None and one.wanted_parsers != one.parsers
@@ -91,7 +89,7 @@ def _parsers(one: CrawlerRow) -> str:
 @store_option
 @json_option
 def pause(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
-    """Ask crawlers to pause: they finish what is in flight and start nothing new.
+    """Ask crawlers to pause: they finish their transfers and start no new ones.
 
     \b
     JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
@@ -105,7 +103,7 @@ def pause(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) ->
 @store_option
 @json_option
 def resume(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
-    """Ask paused crawlers to go on.
+    """Ask paused crawlers to resume.
 
     \b
     JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
@@ -119,7 +117,7 @@ def resume(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -
 @store_option
 @json_option
 def stop(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
-    """Ask crawlers to finish what is in flight and end. A start is local: `gossamer crawl`.
+    """Ask crawlers to finish their transfers and end. To start one, run `gossamer crawl` on its machine.
 
     \b
     JSON: {"asked": [{"name", "wanted", "at_work"}]}; not at work: it ended meanwhile
@@ -134,9 +132,9 @@ def stop(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> 
 @store_option
 @json_option
 def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> None:
-    """Ask crawlers to work with NUMBER parser processes from now on: two for each core of their machine at most.
+    """Ask crawlers to use NUMBER parser processes, at most two for each core of their machine.
 
-    Those that are too many finish what they were given.
+    Surplus parsers finish their pages and end.
 
     \b
     JSON: {"asked": [{"name", "wanted_parsers", "at_work"}]}; not at work: it ended meanwhile
@@ -146,9 +144,9 @@ def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str, as
         targets = _choose_crawlers(web, names)
         for one in targets:
             if not one.most_parsers:
-                raise UsageError(f"The parsers of {one.name} cannot be changed.")
+                raise UsageError(f"{one.name} cannot change its number of parsers; leave it out.")
             if number > one.most_parsers:
-                raise UsageError(f"{one.name} may have {one.most_parsers} parsers at most.")
+                raise UsageError(f"{one.name} may have at most {one.most_parsers} parsers; give a smaller number.")
         results = {one.name: web.set_wanted_parsers(one.name, number) for one in targets}
     _report_requests(
         results, f"will have {number} parser{'s'[: number > 1]}", {"wanted_parsers": number}, as_json=as_json
@@ -163,13 +161,13 @@ def _request_state(store: str, names: tuple[str, ...], *, everybody: bool, wante
 
 
 def _report_requests(results: dict[str, bool], promise: str, wanted: dict[str, object], *, as_json: bool) -> None:
-    """Who was asked, and whether they were at work to hear it."""
+    """Print each crawler asked, and whether it was still at work."""
     if as_json:
         write_json_rows(
-            "asked", ({"name": name, **wanted, "at_work": heard} for name, heard in results.items()), sys.stdout
+            "asked", ({"name": name, **wanted, "at_work": at_work} for name, at_work in results.items()), sys.stdout
         )
-    for name, was_at_work in results.items():
-        print_message(f"{name} {promise} within a few seconds." if was_at_work else f"{name} has ended meanwhile.")
+    for name, at_work in results.items():
+        print_message(f"{name} {promise} within a few seconds." if at_work else f"{name} has ended meanwhile.")
 
 
 def _check_names(names: tuple[str, ...], *, everybody: bool) -> None:
@@ -178,7 +176,7 @@ def _check_names(names: tuple[str, ...], *, everybody: bool) -> None:
 
 
 def _choose_crawlers(web: Store, names: tuple[str, ...]) -> list[CrawlerRow]:
-    """The crawlers at work that were named, or all of them."""
+    """Return the named crawlers, or all of them; refuse names that are not at work."""
     at_work = {one.name.casefold(): one for one in web.crawlers() if is_at_work(one)}
     if not at_work:
         raise UsageError("No crawler is at work.")

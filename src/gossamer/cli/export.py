@@ -1,4 +1,4 @@
-"""`gossamer export`: the web in other forms. `TABLES` lists those that are rows and columns."""
+"""The command `export`: tables (`TABLES` lists them), the link graph, pictures, files and archives."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.destination import STDOUT, ExportSummary, choose_format, open_output, out_option
+from gossamer.basics.display import format_bytes, format_duration, pluralize
 from gossamer.cli.export_graph import graph, picture
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import json_option, store_option
-from gossamer.cli.output import format_bytes, format_duration, json_text, pluralize, print_line, print_message
-from gossamer.cli.progress import ProgressLine
+from gossamer.cli.export_output import STDOUT, ExportSummary, choose_format, open_output, out_option
+from gossamer.cli.options import json_option, open_web, store_option
+from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
 from gossamer.files.tables import WRITERS
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ FORMATS = tuple(WRITERS)
 @click.group(invoke_without_command=True)
 @click.pass_context
 def export(ctx: click.Context) -> None:
-    """Write the web out in other forms."""
+    """Export tables, the link graph, pictures, files or archives."""
     if ctx.invoked_subcommand is None:
         print_line(ctx.get_help())
 
@@ -68,32 +67,35 @@ def _words_table(web: Store, location: str) -> Table:
     return Table(columns=columns, rows=read_rows())
 
 
-# name -> (what it is, how it is made of an open web and its place)
+# name -> (help text, function that builds the table from an open web and its location)
 TABLES: dict[str, tuple[str, TableMaker]] = {
     "links": (
-        """Every link with its source, destination, anchor and status.
+        """Export every link with its source, destination, anchor and status.
 
-The 15 columns are those of Screaming Frog's all_inlinks. Target, Path Type and Link Path stay empty: they are not kept.
+The 15 columns are those of Screaming Frog's all_inlinks. Target, Path Type and Link Path are empty: Gossamer does not
+store them.
 """,
         _table_maker("links"),
     ),
-    "resources": ("Every URL known, with all that is known of it.", _table_maker("resources")),
-    "hosts": ("Every host, and how far it is.", _table_maker("hosts")),
-    "visits": ("Every visit: when, by whom, how it ended, how long it took.", _table_maker("visits")),
+    "resources": ("Export every known URL with all its columns.", _table_maker("resources")),
+    "hosts": ("Export every host with its progress.", _table_maker("hosts")),
+    "visits": ("Export every visit: time, crawler, outcome and duration.", _table_maker("visits")),
     "words": (
-        """The whole dictionary: every word with every document that holds it, and where.
+        """Export the whole dictionary: every word with its documents and positions.
 
-Positions count the words of a document from 0, the title first; fields says of each position what it stands in (title,
-h1 to h6, text). Both are lists with blanks between.
+Positions count the words of a document from 0, the title first. Fields names the field of each position (title,
+h1 to h6, text). Both are lists separated by blanks.
 """,
         _words_table,
     ),
-    "ranks": ("Every page with its ranks, as the last `gossamer rank` found them.", _table_maker("ranks")),
+    "ranks": ("Export every page with the ranks of the last `gossamer rank`.", _table_maker("ranks")),
 }
 
 
 def _table_command(name: str, text: str, make: TableMaker) -> click.Command:
-    @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: as FILE ends, else csv.")
+    @click.option(
+        "--format", "form", type=click.Choice(FORMATS), help="Format; default: by the suffix of FILE, else csv."
+    )
     @out_option
     @store_option
     @json_option
@@ -133,14 +135,16 @@ export.add_command(picture)
 
 
 @export.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="An empty or new directory.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="New or empty directory to write to."
+)
 @store_option
 @json_option
 def files(out: Path, store: str, as_json: bool) -> None:
-    """Write the pages as files, under names that lead back to their URLs, with a manifest.
+    """Export the pages as files under names made from their URLs, with a manifest.
 
-    The files hold the stored sources byte for byte; manifest.jsonl tells the URL of each and what its header said:
-    type, charset, status, language, canonical, noindex and more. `gossamer import DIR` takes such a folder back in.
+    The files hold the stored sources byte for byte. manifest.jsonl has the URL of each file and the facts of its
+    headers: type, charset, status, language, canonical, noindex and more. `gossamer import DIR` imports such a folder.
 
     \b
     JSON: {"pages", "bytes", "skipped": {reason: count}, "seconds"}
@@ -163,18 +167,20 @@ def files(out: Path, store: str, as_json: bool) -> None:
         print_line(json_text({"pages": pages, "bytes": size, "skipped": skipped, "seconds": round(seconds, 3)}))
     print_message(f"Wrote {pluralize(pages, 'page')} ({format_bytes(size)}) to {out} in {format_duration(seconds)}.")
     for reason, count in skipped.items():
-        print_message(f"{count:,} visited resources are not there: {reason}.")
+        print_message(f"{count:,} visited resources were left out: {reason}.")
 
 
 @export.command()
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Such as web.warc.gz.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write, such as web.warc.gz."
+)
 @store_option
 @json_option
 def warc(out: Path, store: str, as_json: bool) -> None:
-    """Write the stored pages as a WARC 1.1 archive, gzipped record by record.
+    """Export the stored pages as a WARC 1.1 archive, gzipped record by record.
 
-    The HTTP headers in it are reconstructed from what is stored; the bodies are as they were after decoding.
-    `gossamer import FILE` takes such an archive back in, as do pywb, warcio and others.
+    Gossamer reconstructs the HTTP headers from the stored columns; the bodies are the decoded ones.
+    `gossamer import FILE` imports such an archive; pywb, warcio and others read it too.
 
     \b
     JSON: {"out", "pages", "skipped": {reason: count}, "bytes", "seconds"}
@@ -195,4 +201,4 @@ def warc(out: Path, store: str, as_json: bool) -> None:
     progress_line.close()
     summary.report(pluralize(pages, "page"), pages=pages, skipped=skipped)
     for reason, count in skipped.items():
-        print_message(f"{count:,} visited resources are not there: {reason}.")
+        print_message(f"{count:,} visited resources were left out: {reason}.")

@@ -1,4 +1,4 @@
-"""`gossamer export graph` and `gossamer export picture`: the link graph for other programs, and for people."""
+"""The commands `export graph` and `export picture`: the link graph for other programs, and for people."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from gossamer.cli.destination import STDOUT, ExportSummary, choose_format, open_output, out_option
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import json_option, store_option
-from gossamer.cli.output import pluralize, print_message
-from gossamer.cli.progress import ProgressLine
+from gossamer.basics.display import pluralize
+from gossamer.cli.export_output import STDOUT, ExportSummary, choose_format, open_output, out_option
+from gossamer.cli.options import json_option, open_web, store_option
+from gossamer.cli.output import ProgressLine, print_message
 from gossamer.errors import UsageError
 from gossamer.files.tables import WRITERS, Column, Table
 
@@ -23,27 +22,29 @@ if TYPE_CHECKING:
 
 GRAPH_FORMATS = ("gexf", "graphml", "commoncrawl", "csv", "jsonl", "parquet")
 level_option = click.option(
-    "--level", type=click.Choice(("pages", "hosts")), default="pages", show_default=True, help="What the nodes are."
+    "--level", type=click.Choice(("pages", "hosts")), default="pages", show_default=True, help="Kind of the nodes."
 )
 unvisited_option = click.option(
-    "--include-unvisited", is_flag=True, help="Also what is only linked to; by default exactly the ranked graph."
+    "--include-unvisited", is_flag=True, help="Include URLs that are linked but not visited."
 )
 
 
 @click.command()
-@click.option("--format", "form", type=click.Choice(GRAPH_FORMATS), help="Default: as FILE ends, else gexf.")
+@click.option(
+    "--format", "form", type=click.Choice(GRAPH_FORMATS), help="Format; default: by the suffix of FILE, else gexf."
+)
 @level_option
 @unvisited_option
 @out_option
 @store_option
 @json_option
 def graph(form: str | None, level: str, include_unvisited: bool, out: Path, store: str, as_json: bool) -> None:
-    """Write the link graph, with ranks and communities as attributes.
+    """Export the link graph, with ranks and communities as attributes.
 
-    Its nodes are the visited pages, its edges the followed hyperlinks between them; weights say how many. GEXF is for
+    Nodes are the visited pages, edges the followed hyperlinks between them, weights the number of links. GEXF is for
     Gephi, GraphML for yEd, igraph, networkx and others; csv, jsonl and parquet are lists of edges. With commoncrawl,
-    FILE is a new directory for the files of Common Crawl's web graphs (vertices, edges, ranks). Ranks are those of the
-    last `gossamer rank`.
+    FILE is a new directory for the files of Common Crawl's web graphs (vertices, edges, ranks). The ranks are those of
+    the last `gossamer rank`.
 
     \b
     JSON: {"out", "format", "level", "nodes", "edges", "ranked", "bytes", "seconds"}
@@ -75,9 +76,9 @@ def graph(form: str | None, level: str, include_unvisited: bool, out: Path, stor
 
 def _print_rank_hints(ranking: Ranking | None, *, ranked: bool, version: int) -> None:
     if not ranked:
-        print_message("There are no ranks in it: `gossamer rank` computes them.")
+        print_message("The export has no ranks; `gossamer rank` computes them.")
     elif ranking is not None and ranking.version != version:
-        print_message("The web changed after it was ranked: `gossamer rank` brings the ranks up to date.")
+        print_message("The web changed after the last ranking; `gossamer rank` updates the ranks.")
 
 
 def _write_graph(level: ExportGraph, form: str, stream: IO[bytes]) -> None:
@@ -99,7 +100,7 @@ def _write_common_crawl(web: Store, link_graph: Graph, out: Path, *, hosts: bool
     from gossamer.graph.export.common_crawl import write_common_crawl
 
     if out == STDOUT or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-        raise UsageError("The files of Common Crawl's layout need a new or empty directory: --out DIR.")
+        raise UsageError("Common Crawl's layout needs a new or empty directory; give --out DIR.")
     out.mkdir(parents=True, exist_ok=True)
     return write_common_crawl(web, link_graph, out, hosts=hosts)
 
@@ -111,14 +112,18 @@ PICTURE_FORMATS = ("svg", "png")
 
 @click.command()
 @click.option("--show", "what", type=click.Choice(("graph", "degrees", "depths")), default="graph", show_default=True,
-              help="The graph laid out, how links are spread, or how far pages are from the seeds.")  # fmt: skip
+              help="Draw the graph, the distribution of links, or the clicks from the seeds.")  # fmt: skip
 @click.option(
-    "--level", type=click.Choice(("pages", "hosts")), help="What the nodes are; default: hosts if there are many."
+    "--level", type=click.Choice(("pages", "hosts")), help="Kind of the nodes; default: hosts if the web has many."
 )
-@click.option("--nodes", type=click.IntRange(2, 2000), default=300, show_default=True, help="How many, the best first.")
+@click.option(
+    "--nodes", type=click.IntRange(2, 2000), default=300, show_default=True, help="Number of nodes, the best first."
+)
 @unvisited_option
-@click.option("--title", metavar="TEXT", help="What to write on top; default: the host, or how many there are.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A .svg or .png file.")
+@click.option("--title", metavar="TEXT", help="Title of the picture; default: the hosts, or their number.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write, .svg or .png."
+)
 @store_option
 @json_option
 def picture(
@@ -127,8 +132,8 @@ def picture(
 ) -> None:  # fmt: skip
     """Draw the link graph: coloured by community, sized by PageRank, labelled.
 
-    The best pages or hosts are chosen, and the most telling links between them; the caption says of how many. The same
-    web makes the same picture. SVG stays sharp at every size.
+    The picture shows the best pages or hosts and the most significant links between them; the caption says of how many.
+    The same web gives the same picture. SVG stays sharp at every size.
 
     \b
     JSON: {"out", "show", "bytes", "seconds"}
@@ -138,7 +143,7 @@ def picture(
 
     form = choose_format(out, PICTURE_FORMATS)
     if out.suffix.lower() not in {".svg", ".png"}:
-        raise UsageError(f"{out} is neither .svg nor .png; those can be drawn.")
+        raise UsageError(f"{out} is neither .svg nor .png; give --out FILE with one of these.")
     summary, progress_line = ExportSummary(out, as_json=as_json), ProgressLine()
     with open_web(store) as web, graph_directory(store) as directory:
         link_graph = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=progress_line.update)

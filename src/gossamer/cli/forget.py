@@ -1,4 +1,4 @@
-"""The command `forget`: pages or a whole host go, with everything that hangs on them."""
+"""The command `forget`: removes a page or a host with everything stored about it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.open_web import is_at_work, open_web
-from gossamer.cli.options import index_option, json_option, store_option
-from gossamer.cli.output import escape_hidden, json_text, print_line, print_message
+from gossamer.cli.crawlers import is_at_work
+from gossamer.cli.options import index_option, json_option, open_web, store_option
+from gossamer.cli.output import json_text, print_line, print_message
 from gossamer.errors import IndexBusy, UsageError
 from gossamer.lookup import find_resource, stored_url_rules
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="URL-OR-HOST")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @store_option
 @index_option
 @json_option
 def forget(what: str, yes: bool, store: str, as_json: bool) -> None:
-    """Remove a page or a host with all that hangs on it: text, source, links, visits, and its place in the index.
+    """Remove a page or a host with everything stored about it: text, source, links, visits, index entries.
 
     A URL (https://example.org/page) is one resource; a bare name (example.org, localhost:8080) is a host with all its
-    resources. What pages that stay link to is still known, as forgotten; it is visited again only when you give its URL
-    to `gossamer crawl`.
+    resources. If remaining pages link to a removed URL, the web keeps that URL as forgotten. Gossamer visits it again
+    only when you give it to `gossamer crawl`.
 
     \b
     JSON: {"forgotten": URL-OR-HOST, "resources"}
@@ -51,7 +51,7 @@ def _remove_from_index(web: Store, location: str) -> None:
     try:
         update_index(web, lambda: open_index_writer(location))
     except IndexBusy:
-        print_message("The index is being written just now, and will drop it too.")
+        print_message("Another process is writing the index now; it will remove the documents too.")
 
 
 def _forget_page(web: Store, text: str, *, yes: bool) -> tuple[str, int]:
@@ -68,7 +68,7 @@ def _forget_host(web: Store, name: str, *, yes: bool) -> tuple[str, int]:
     host = _find_host(web, name)
     at_work = {crawler.name for crawler in web.crawlers() if is_at_work(crawler)}
     if host.holder in at_work:
-        raise UsageError(f"{host.name} is being visited by {host.holder}; first: gossamer stop {host.holder}")
+        raise UsageError(f"{host.holder} is visiting {host.name}; first run: gossamer stop {host.holder}")
     _confirm(f"{host.name} will be removed with {host.known:,} resources, {host.pages:,} of them visited.", yes=yes)
     count = web.forget(host=host.name)
     print_message(f"Forgot {host.name} and {count:,} resources.")
@@ -78,11 +78,11 @@ def _forget_host(web: Store, name: str, *, yes: bool) -> tuple[str, int]:
 def _find_host(web: Store, name: str) -> HostRow:
     from gossamer.urls.canonical import authority, urls_from_input
 
-    wanted = {authority(url) for url in urls_from_input(name)}
-    found = next((host for host in web.hosts() if host.name in wanted), None)
-    if found is None:
+    authorities = {authority(url) for url in urls_from_input(name)}
+    match = next((host for host in web.hosts() if host.name in authorities), None)
+    if match is None:
         raise UsageError(f"{name} is no host of this web; `gossamer hosts` lists them.")
-    return found
+    return match
 
 
 def _confirm(sentence: str, *, yes: bool) -> None:
@@ -91,5 +91,5 @@ def _confirm(sentence: str, *, yes: bool) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{sentence} Give --yes to do it.")
     print_message(sentence)
-    if not click.confirm(escape_hidden("Go on?"), err=True):
+    if not click.confirm("Continue?", err=True):
         raise click.Abort

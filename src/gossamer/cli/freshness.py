@@ -1,20 +1,13 @@
-"""What `status` and `page` tell about freshness: how old, what is due, what changed."""
+"""Freshness for the commands `status` and `page`: ages, due visits, changes."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
+from gossamer.basics.display import format_duration, format_time, pluralize
 from gossamer.cli.options import load_settings
-from gossamer.cli.output import (
-    TerminalColumn,
-    format_duration,
-    format_time,
-    pluralize,
-    print_heading,
-    print_line,
-    write_table,
-)
+from gossamer.cli.output import TerminalColumn, print_heading, print_line, write_table
 from gossamer.revisit.pace import schedule_from_settings
 
 if TYPE_CHECKING:
@@ -23,7 +16,7 @@ if TYPE_CHECKING:
     from gossamer.store.values import ChangeRow, Freshness, ResourceRow
 
 
-MINUTE_SECONDS = 60.0  # ages are known to the minute
+MINUTE_SECONDS = 60.0  # ages are exact to the minute only
 
 
 def _schedule(web: Store, location: str) -> Schedule:
@@ -31,12 +24,12 @@ def _schedule(web: Store, location: str) -> Schedule:
 
 
 def freshness(web: Store, location: str) -> Freshness:
-    """How fresh a web is, by its own settings."""
+    """Return how fresh a web is by its own settings."""
     return web.freshness(_schedule(web, location), time.time())
 
 
 def next_visit(web: Store, location: str, row: ResourceRow) -> float | None:
-    """When a resource is due; None when it is not to be visited, or waits for its visit just now."""
+    """Return when a resource is due (Unix time); None if it is queued, leased or not to be visited."""
     pace = web.pace(row.id)
     if pace is None or row.visited_at is None or row.state in {"queued", "leased"}:
         return None
@@ -44,7 +37,7 @@ def next_visit(web: Store, location: str, row: ResourceRow) -> float | None:
 
 
 def next_visit_text(next_at: float | None) -> str:
-    """The same for people."""
+    """Return a due time as text for people."""
     if next_at is None:
         return ""
     wait = next_at - time.time()
@@ -52,7 +45,7 @@ def next_visit_text(next_at: float | None) -> str:
 
 
 def print_freshness(fresh: Freshness) -> None:
-    """Two lines for `status`."""
+    """Print the two lines of `status` about freshness."""
     if not fresh.pages:
         return
     ages = ", ".join(
@@ -65,7 +58,7 @@ def print_freshness(fresh: Freshness) -> None:
 
 
 def print_history(web: Store, row: ResourceRow) -> None:
-    """What changed, and how it was before."""
+    """Print the changes of a page, each with the title before it."""
     changes = web.history(row.id)
     if not changes:
         return

@@ -1,7 +1,7 @@
-"""The command `go`: crawl and serve at once, so that results are seen as they arrive.
+"""The command `go`: crawls and serves at once, so that people see results as they arrive.
 
-The web app runs in a process of its own, for a crawl leaves no time for it. The socket is opened here, before that
-process is ready: whoever opens the page at once waits a moment instead of meeting a closed door.
+The web app runs in its own process, because the crawl leaves no time for it. This process opens the socket before the
+web app is ready. A browser that connects at once waits a moment instead of being refused.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.basics.display import pluralize
 from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, read_seeds, run_crawl, with_options
-from gossamer.cli.output import pluralize, print_message
+from gossamer.cli.output import print_message
 from gossamer.cli.serve import DEFAULT_PORT, MISSING_EXTRA, server_url
 
 if TYPE_CHECKING:
@@ -26,22 +27,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOST = "127.0.0.1"
-END_SECONDS = 10.0  # for the web app to end
+END_SECONDS = 10.0  # for the web app to end by itself before it is killed
 
 
 @click.command()
 @with_options(
     *START_OPTIONS,
-    click.option("--serve/--no-serve", "serving", default=True, show_default=True, help="Serve the web app meanwhile."),
     click.option(
-        "--port", type=click.IntRange(0, 65535), metavar="N", help=f"Of the web app; {DEFAULT_PORT} if it is free."
+        "--serve/--no-serve",
+        "serving",
+        default=True,
+        show_default=True,
+        help="Serve the web app during and after the crawl.",
+    ),
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="N",
+        help=f"Port of the web app; default: {DEFAULT_PORT}, or any if it is taken.",
     ),
     *RUN_OPTIONS,
 )
 def go(urls: tuple[str, ...], seeds: str | None, serving: bool, port: int | None, **options: Any) -> None:
-    """Crawl, rank and serve at once; without a URL, a demo web: Python's own documentation, served on this machine.
+    """Crawl, rank and serve at once; without a URL, crawl a demo web.
 
-    The web app shows results as they arrive, and goes on until Ctrl-C when the crawl is done.
+    The demo web is Python's own documentation, served on this machine. The web app shows results as they arrive; after
+    the crawl it runs until Ctrl-C.
     """
     urls = (*urls, *read_seeds(seeds))
     store, index_url = options["store"], options["flags"]["index.url"]
@@ -89,14 +100,14 @@ def _rank(store: str) -> None:
 def _start_web_app(
     store: str, index_url: str | None, port: int | None
 ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]] | None:
-    """The web app in a process of its own, if it can be; says where it is, or what is missing."""
+    """Return the web app as a process to enter, and print its URL; None if a package is missing."""
     if not all(map(find_spec, ("fastapi", "jinja2", "uvicorn"))):
         print_message(MISSING_EXTRA)
         return None
     listener = _listen(port)
     url = server_url(HOST, listener.getsockname()[1])
     token = os.environ.get("GOSSAMER_TOKEN") or secrets.token_urlsafe(18)
-    print_message(f"See what is found: {url}")
+    print_message(f"See the results: {url}")
     if "GOSSAMER_TOKEN" not in os.environ:
         print_message(f"With control of the crawl: {url}control?token={token}")
     return _web_app_process(["--store", store, *(["--index-url", index_url] if index_url else [])], listener, token)
@@ -119,11 +130,11 @@ def _web_app_process(arguments: list[str], listener: socket.socket, token: str) 
     with listener:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
             [sys.executable, "-P", "-m", "gossamer", "serve", *arguments, "--socket", str(listener.fileno())],
-            stdin=subprocess.PIPE,  # closed when we end, however we end: then it ends too
+            stdin=subprocess.PIPE,  # closes when this process exits for any reason; then the web app exits too
             stdout=subprocess.DEVNULL,
             pass_fds=(listener.fileno(),),
             env={**os.environ, "GOSSAMER_TOKEN": token},
-            process_group=0,  # Ctrl-C first of all ends the crawl
+            process_group=0,  # Ctrl-C must reach the crawl only
         )
     try:
         yield process
@@ -138,30 +149,30 @@ def _web_app_process(arguments: list[str], listener: socket.socket, token: str) 
 
 
 def _wait_for_end(app: subprocess.Popen[bytes]) -> None:
-    """Until Ctrl-C, or until somebody asks this process to end."""
+    """Wait until Ctrl-C or SIGTERM, then end the web app."""
 
     def end(_signal: int, _frame: object) -> None:
         assert app.stdin is not None
         app.stdin.close()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous_handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         print_message("Ctrl-C ends the web app; `gossamer serve` starts it again.")
         app.wait()
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
 def _print_next_steps(store: str) -> None:
     commands = (
         ("search WORDS", "find pages by their words"),
-        ("serve", "search, look and watch in a browser"),
-        ("status", "what is there"),
-        ("errors", "broken links and other failures, with the page that points at them"),
-        ("page URL", "all that is known of a page: text, links in and out"),
-        ("report --list", "what is wrong with a site, or worth knowing"),
+        ("serve", "search and browse the web in a browser"),
+        ("status", "show counts, the round and the crawlers"),
+        ("errors", "list broken links and other failures, each with a page that links to it"),
+        ("page URL", "show everything known about a page: text, links in and out"),
+        ("report --list", "list the reports on problems and facts of a site"),
     )
     width = max(len(command) for command, _ in commands)
-    for command, what in commands:
-        print_message(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {what}")
+    for command, text in commands:
+        print_message(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {text}")

@@ -1,4 +1,4 @@
-"""The command `index`: bring the index up to date with the store, or make it anew."""
+"""The command `index`, and the indexer that runs beside `crawl` and `import`."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import index_option, json_option, store_option
-from gossamer.cli.output import format_duration, json_text, pluralize, print_line, print_message
-from gossamer.cli.progress import ProgressLine
+from gossamer.basics.display import format_duration, pluralize
+from gossamer.cli.options import index_option, json_option, open_web, store_option
+from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gossamer.config import IndexSettings
-    from gossamer.index.progress import IndexProgress
+    from gossamer.index.protocol import IndexProgress
     from gossamer.store.protocol import Store
 
-MAX_REFUSED_SHOWN = 10  # documents set aside that are told one by one
+MAX_REFUSED_SHOWN = 10  # documents that could not be indexed, listed one by one
 
 
 @click.command()
 @click.option(
-    "--rebuild", is_flag=True, help="Make the index anew from the store; the old one is used until it is done."
+    "--rebuild", is_flag=True, help="Rebuild the index from the store; searches use the old one until it is done."
 )
-@click.option("--follow", is_flag=True, help="Stay, and take what crawlers write meanwhile, until Ctrl-C or SIGTERM.")
+@click.option("--follow", is_flag=True, help="Keep indexing new changes of the store, until Ctrl-C or SIGTERM.")
 @store_option
 @index_option
 @json_option
 def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
     """Bring the index up to date with the store.
 
-    A crawl does this by itself unless told --no-index. Pages that changed are put in again, those that are gone or say
-    noindex leave. Of a web in PostgreSQL every machine has an index of its own: with --follow it is kept up to date for
-    searches there.
+    `gossamer crawl` does this itself, except with --no-index. The command writes changed pages again and removes pages
+    that are gone or say noindex. Each machine has its own index of a web in PostgreSQL; with --follow the command keeps
+    it up to date for searches on that machine.
 
     \b
     JSON: {"documents", "version", "put", "removed", "unchanged", "anchors", "seconds",
@@ -69,32 +68,35 @@ def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
     if as_json:
         numbers = {name: getattr(done, name) for name in ("version", "put", "removed", "unchanged", "anchors")}
         print_line(json_text({"documents": documents, **numbers, "seconds": round(seconds, 3), "set_aside": refused}))
-    print_message(f"{pluralize(documents, 'document')} in the index; {done.put:,} put in, {done.removed:,} left out or taken out, "
-        f"in {format_duration(seconds)}.")  # fmt: skip
+    print_message(
+        f"{pluralize(documents, 'document')} in the index; {done.put:,} written, {done.removed:,} removed or left out, "
+        f"in {format_duration(seconds)}."
+    )
     if refused:
-        print_message(f"{pluralize(len(refused), 'document')} could not be taken:")
+        print_message(f"{pluralize(len(refused), 'document')} could not be indexed:")
         for one in refused[:MAX_REFUSED_SHOWN]:
             print_message(f"  {one['url']}: {one['reason']}")
 
 
 def _follow_store(web: Store, location: str, progress_line: ProgressLine) -> IndexProgress:
-    """Take what comes until somebody says that it is enough; what is committed by then stays."""
+    """Index changes of the store until SIGINT or SIGTERM, then index the rest and return the progress."""
     from gossamer.index.build import IndexBuilder
     from gossamer.indexing import follow_changes
     from gossamer.wiring import open_index_writer
 
     stop_event = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop_event.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    signals = (signal.SIGINT, signal.SIGTERM)
+    previous_handlers = {number: signal.signal(number, lambda *_: stop_event.set()) for number in signals}
     builder = IndexBuilder(
         web, lambda: open_index_writer(location), lambda now: progress_line.update(_describe_progress(now))
     )
     try:
-        print_message(f"The index follows {location}. Ctrl-C ends that.")
+        print_message(f"Indexing changes of {location} until Ctrl-C ...")
         follow_changes(builder, stop_event.wait)
         builder.catch_up()
     finally:
         builder.close()
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
     return builder.progress
 
@@ -103,13 +105,14 @@ def _follow_store(web: Store, location: str, progress_line: ProgressLine) -> Ind
 def indexing_alongside(
     store: str, settings: IndexSettings | None, *, is_hurried: Callable[[], bool] = bool
 ) -> Iterator[None]:
-    """While the store is filled, the index follows, where it is; at the end people see how far it is."""
+    """Run the indexer beside a crawl or import, and report its lag at exit; without settings do nothing.
+
+    `is_hurried` says at the end whether to exit without indexing the rest.
+    """
     from gossamer.indexing import index_alongside
 
-    progress_line, behind_message = (
-        ProgressLine(),
-        f"The index is behind; catch up with: gossamer index --store {quote(store)}",
-    )
+    progress_line = ProgressLine()
+    behind_message = f"The index is behind; catch up with: gossamer index --store {quote(store)}"
     with index_alongside(
         store,
         settings,

@@ -1,7 +1,7 @@
-"""A crawl at work, shown to people: a few lines that change in place on a terminal, plain lines elsewhere.
+"""The live display of a crawl: a few lines that change in place on a terminal, plain lines elsewhere.
 
-All of it goes to stderr; stdout is for data. Both displays take `Progress` values as often as they come and draw as
-often as is good to read. rich is imported when the first frame is drawn.
+The display writes to stderr; stdout is for data. Callers may pass `CrawlProgress` values as often as they like; the
+display draws them at a readable rate. It imports rich when it draws the first frame.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ import textwrap
 import time
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from gossamer.cli.output import escape_hidden, format_bytes, format_duration, is_terminal, pluralize, shorten
+from gossamer.basics.display import escape_hidden, format_bytes, format_duration, pluralize
+from gossamer.cli.output import is_terminal, shorten
+from gossamer.model import SUCCESSFUL_OUTCOMES
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
-    from gossamer.crawl.progress import CrawlProgress
+    from gossamer.crawl.statistics import CrawlProgress
 
-FRAME_SECONDS = 0.25  # between two frames: faster cannot be read, and each one costs a few milliseconds
+FRAME_SECONDS = 0.25  # between two frames; people cannot read faster, and a frame costs a few milliseconds
 LABEL_WIDTH = 9  # cells of the labels on the left
-MIN_WIDTH = 60  # no use drawing for less (cells)
-HOSTS_SHOWN = 3
+MIN_WIDTH = 60  # cells; the layout needs these, and cuts its lines on a narrower terminal
+HOSTS_SHOWN = 3  # waiting hosts
 
-SUCCESSFUL_OUTCOMES = frozenset({"fetched", "not modified", "redirected", "checked"})
 STATE_STYLE = {"running": "green", "waiting": "yellow", "paused": "yellow", "stopping": "yellow"}
 LIMIT_TEXTS = {
     "politeness": "politeness (pauses between requests to a host)",
@@ -37,30 +38,30 @@ LIMIT_TEXTS = {
 
 
 class Display(Protocol):
-    """Shows a crawl."""
+    """Shows the progress and messages of a crawl."""
 
     def update(self, progress: CrawlProgress) -> None:
-        """Take the newest state; call as often as you like."""
+        """Take the newest state; callers may call this as often as they like."""
         ...
 
     def message(self, text: str) -> None:
-        """Tell something once."""
+        """Show a message."""
         ...
 
     def close(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         ...
 
 
 def display(*, quiet: bool = False) -> Display:
-    """The display that suits stderr; a quiet one shows messages only."""
+    """Return the display that suits stderr; a quiet one shows messages only."""
     if quiet:
         return PlainDisplay(sys.stderr, lines=False)
     return LiveDisplay() if is_terminal(sys.stderr) else PlainDisplay(sys.stderr)
 
 
 class PlainDisplay:
-    """A line at once, then now and then: every 5 seconds at first, every minute in a long crawl."""
+    """Writes a line at once, then every 5 seconds, and every minute in a long crawl."""
 
     def __init__(self, stream: TextIO, *, lines: bool = True) -> None:
         self._stream = stream
@@ -69,7 +70,7 @@ class PlainDisplay:
         self._note = ""
 
     def update(self, progress: CrawlProgress) -> None:
-        """Write a line when it is time for one, or when the crawl has something to say."""
+        """Write a line if one is due, and the note of the crawl if it is new."""
         if progress.note != self._note:
             self._note = progress.note
             if progress.note:
@@ -79,16 +80,16 @@ class PlainDisplay:
             self.message(plain_line(progress))
 
     def message(self, text: str) -> None:
-        """Write a line."""
+        """Write a message as a line."""
         self._stream.write(escape_hidden(text) + "\n")
         self._stream.flush()
 
     def close(self) -> None:
-        """Nothing to put right."""
+        """Do nothing: lines need no clean-up."""
 
 
 def plain_line(progress: CrawlProgress) -> str:
-    """A crawl's state in one line."""
+    """Return the state of a crawl in one line."""
     parts = [
         f"{pluralize(progress.pages, 'page')} ({progress.pages_per_second:,.1f}/s)",
         f"{format_bytes(progress.bytes)} ({format_bytes(progress.bytes_per_second)}/s)",
@@ -104,7 +105,7 @@ def plain_line(progress: CrawlProgress) -> str:
 
 
 class LiveDisplay:
-    """Lines that change in place."""
+    """Draws the state of a crawl as lines that change in place."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console
@@ -112,7 +113,7 @@ class LiveDisplay:
         self._drawn_at = float("-inf")
 
     def update(self, progress: CrawlProgress) -> None:
-        """Draw a frame, unless the last one is too young."""
+        """Draw a frame, unless the last one is younger than `FRAME_SECONDS`."""
         now = time.monotonic()
         if now - self._drawn_at < FRAME_SECONDS:
             return
@@ -121,13 +122,13 @@ class LiveDisplay:
         live.update(frame(progress, live.console.width), refresh=True)
 
     def message(self, text: str) -> None:
-        """Tell something above the frame."""
+        """Print a message above the frame."""
         from rich.text import Text
 
         self._start_live().console.print(Text(escape_hidden(text)))
 
     def close(self) -> None:
-        """Take the frame away and show the cursor again."""
+        """Remove the frame and show the cursor again."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -138,7 +139,7 @@ class LiveDisplay:
             from rich.live import Live
 
             console = self._console or Console(stderr=True, highlight=False, markup=False, emoji=False)
-            # stdout is ours for data: rich must not draw what goes there.
+            # stdout is for data, so rich must not redirect it into the frame.
             self._live = Live(
                 console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
             )
@@ -147,15 +148,15 @@ class LiveDisplay:
 
 
 def frame(progress: CrawlProgress, width: int) -> Text:
-    """A crawl's state as a few lines of at most `width` cells."""
+    """Return the state of a crawl as a few lines of at most `width` cells."""
     from rich.text import Text
 
     lines = [_title(progress), *_note_lines(progress, width), *_number_rows(progress), *_waiting_rows(progress)]
     for url, outcome in progress.latest:
         mark, style = ("  ", "") if outcome in SUCCESSFUL_OUTCOMES else ("! ", "red")
         prefix = "" if outcome in SUCCESSFUL_OUTCOMES else f"{escape_hidden(outcome)}: "
-        room = max(width, MIN_WIDTH) - len(mark) - len(prefix)
-        lines.append(Text(f"{mark}{prefix}{shorten(escape_hidden(url), room, 'middle')}", style=style))
+        url_width = max(width, MIN_WIDTH) - len(mark) - len(prefix)
+        lines.append(Text(f"{mark}{prefix}{shorten(escape_hidden(url), url_width, 'middle')}", style=style))
     for line in lines:
         line.truncate(max(width, 1), overflow="ellipsis")
     return Text("\n").join(lines)
@@ -174,7 +175,7 @@ def _title(progress: CrawlProgress) -> Text:
 
 
 def _note_lines(progress: CrawlProgress, width: int) -> list[Text]:
-    """Why it is not running, as many lines as that takes: it asks people to do something."""
+    """Return why the crawl is not running, never cut: the note asks people to do something."""
     from rich.text import Text
 
     lines = textwrap.wrap(escape_hidden(progress.note), max(width, MIN_WIDTH) - 2)
@@ -196,7 +197,7 @@ def _number_rows(progress: CrawlProgress) -> list[Text]:
 
 
 def _waiting_rows(progress: CrawlProgress) -> list[Text]:
-    """The hosts waiting, one a line: which, how long, why."""
+    """Return a line for each waiting host: its name, how long, and why."""
     shown = progress.waiting[:HOSTS_SHOWN]
     rows = []
     for i, (host, seconds, why) in enumerate(shown):

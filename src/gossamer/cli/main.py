@@ -1,7 +1,7 @@
-"""The command line: `INDEX` lists the commands, `run` turns faults into one sentence and an exit code.
+"""The `gossamer` program: `COMMANDS` lists the commands, `run` turns errors into one sentence and an exit code.
 
-A command's module is imported when the command is called, and what is heavy (the store, rich, the parsers) inside the
-command: the first output must come within 0.2 s, of which Python, click and msgspec take 0.13.
+The first output must come within 0.2 s, of which Python, click and msgspec take 0.13 s. The program therefore imports
+a command's module when the command is called. The command imports the store, rich and the parsers when it needs them.
 """
 
 from __future__ import annotations
@@ -20,70 +20,74 @@ from gossamer.errors import GossamerError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Faults that are of the machine, not of the program: no file handles, processes or memory left.
+# Errors of the machine, not of the program: no file handles, processes or memory are left.
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 
-# What the commands are, where each of them stands, and what it does.
+# Section of the help -> its commands, each with its module and what it does.
 COMMANDS = {
     "Make a web": (
-        ("crawl", "gossamer.cli.crawl", "Crawl from URLs, or go on where the last crawl stopped."),
-        ("go", "gossamer.cli.go", "Crawl, rank and serve at once; without a URL, a demo web."),
-        ("watch", "gossamer.cli.crawl", "Keep the web fresh: visit what is due, for ever."),
-        ("import", "gossamer.cli.files", "Take pages from archives or a folder of files instead of the network."),
+        ("crawl", "gossamer.cli.crawl", "Crawl from URLs, or continue the last crawl."),
+        ("go", "gossamer.cli.go", "Crawl, rank and serve at once; without a URL, crawl a demo web."),
+        ("watch", "gossamer.cli.crawl", "Keep the web fresh: visit due pages until stopped."),
+        (
+            "import",
+            "gossamer.cli.import_pages",
+            "Import pages from archives or folders instead of the network.",
+        ),
     ),
-    "Read it": (
+    "Read a web": (
         ("search", "gossamer.cli.search", "Find pages by their words."),
-        ("status", "gossamer.cli.read", "What is there, and what is going on now."),
-        ("word", "gossamer.cli.word", "Where a word stands: documents and positions."),
-        ("page", "gossamer.cli.page", "All that is known of one URL, with its links in and out."),
-        ("hosts", "gossamer.cli.read", "The hosts, how far each of them is, and what it waits for."),
-        ("errors", "gossamer.cli.read", "What was not visited as it should have been, and why."),
-        ("report", "gossamer.cli.report", "What is wrong with a site, or worth knowing: --list lists the reports."),
-        ("rank", "gossamer.cli.rank", "Compute how important pages are by their links."),
-        ("shape", "gossamer.cli.rank", "What hangs together, how deep it is; a site and its neighbours."),
-        ("related", "gossamer.cli.rank", "Pages that are linked from the same pages as one."),
-        ("serve", "gossamer.cli.serve", "The web app and API: search, pages, the graph, the crawl, reports."),
-        ("export", "gossamer.cli.export", "Write the web out in other forms."),
+        ("status", "gossamer.cli.status", "Show counts, the current round and the crawlers at work."),
+        ("word", "gossamer.cli.word", "Show the documents and positions of a word."),
+        ("page", "gossamer.cli.page", "Show everything known about one URL, with its links in and out."),
+        ("hosts", "gossamer.cli.status", "List the hosts, with their progress and what they wait for."),
+        ("errors", "gossamer.cli.status", "List failed and refused URLs, each with its reason."),
+        ("report", "gossamer.cli.report", "Report problems and facts of a site; --list lists the reports."),
+        ("rank", "gossamer.cli.rank", "Compute the importance of pages and hosts from their links."),
+        ("shape", "gossamer.cli.rank", "Show components, depth and communities, or one site and its neighbours."),
+        ("related", "gossamer.cli.rank", "List pages that are linked from the same pages as another."),
+        ("serve", "gossamer.cli.serve", "Serve the web app and API: search, pages, graph, crawl, reports."),
+        ("export", "gossamer.cli.export", "Export tables, the link graph, pictures, files or archives."),
     ),
-    "Steer crawlers": (
-        ("crawlers", "gossamer.cli.crawlers", "Who is at work here, and who was."),
+    "Control crawlers": (
+        ("crawlers", "gossamer.cli.crawlers", "List the crawlers of a web, at work or ended."),
         ("pause", "gossamer.cli.crawlers", "Ask crawlers to pause."),
-        ("resume", "gossamer.cli.crawlers", "Ask paused crawlers to go on."),
-        ("stop", "gossamer.cli.crawlers", "Ask crawlers to finish what is in flight and end."),
-        ("parsers", "gossamer.cli.crawlers", "Ask crawlers to work with more or fewer parser processes."),
+        ("resume", "gossamer.cli.crawlers", "Ask paused crawlers to resume."),
+        ("stop", "gossamer.cli.crawlers", "Ask crawlers to finish their transfers and end."),
+        ("parsers", "gossamer.cli.crawlers", "Ask crawlers to use more or fewer parser processes."),
     ),
-    "Look after it": (
-        ("index", "gossamer.cli.index", "Bring the index up to date with the store, or make it anew."),
+    "Maintain a web": (
+        ("index", "gossamer.cli.index", "Bring the index up to date with the store, or rebuild it."),
         ("copy", "gossamer.cli.copy", "Copy a web to another directory or database."),
-        ("forget", "gossamer.cli.forget", "Remove a page or a host with all that hangs on it."),
-        ("config", "gossamer.cli.settings", "The settings: a file with all of them, and which hold."),
+        ("forget", "gossamer.cli.forget", "Remove a page or a host with everything stored about it."),
+        ("config", "gossamer.cli.config", "Write a settings file, or show the settings in effect."),
     ),
 }
 
-EXIT_FAULT = 2  # wrong usage or a fault; 1 is for reports that found something
-EXIT_INTERRUPTED = 128 + signal.SIGINT  # as shells count a process ended by Ctrl-C
-EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE  # ... and one whose reader went away, as in `gossamer errors | head`
+EXIT_FAULT = 2  # wrong usage or an error; 1 means that a report has findings
+EXIT_INTERRUPTED = 128 + signal.SIGINT  # as shells report a process that Ctrl-C ended
+EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE  # the reader closed the pipe, as in `gossamer errors | head`
 
 
 class CommandGroup(click.Group):
-    """The commands of `INDEX`, each imported when it is needed."""
+    """The commands of `COMMANDS`, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Their names, in order."""
+        """Return the names of the commands, in the order of the help."""
         return [name for commands in COMMANDS.values() for name, _, _ in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of that name."""
+        """Import and return a command; None if there is none of that name."""
         modules = {name: module for commands in COMMANDS.values() for name, module, _ in commands}
         if cmd_name not in modules:
             return None
-        # `import` is a reserved word, so the function may be called import_
+        # `import` is a reserved word, so its function is called import_
         module = importlib.import_module(modules[cmd_name])
         command: click.Command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The index itself, without importing what it lists."""
+        """Write the list of commands without importing their modules."""
         for title, commands in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, text) for name, _, text in commands], col_max=12)
@@ -105,7 +109,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 def app(ctx: click.Context) -> None:
     """Crawl a piece of the web, keep its structure, and make it searchable.
 
-    A web lives in one directory: --store DIR (default: ./web). Start with `gossamer go`, or with
+    A web is one directory: --store DIR (default: ./web). Start with `gossamer go`, or with
     `gossamer crawl https://example.org`.
     """
     if ctx.invoked_subcommand is None:
@@ -113,7 +117,7 @@ def app(ctx: click.Context) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
-    """The `gossamer` command."""
+    """Run the `gossamer` program and exit."""
     sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -131,7 +135,7 @@ def _run(arguments: list[str]) -> int:
     except GossamerError as fault:
         return _print_fault(str(fault))
     except BrokenPipeError:
-        # Nothing can be written any more, not even what Python flushes at its end.
+        # Python flushes stdout at exit, and the closed pipe would raise again: point stdout at /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     except OSError as fault:
@@ -140,7 +144,7 @@ def _run(arguments: list[str]) -> int:
         if fault.errno not in EXHAUSTED:
             raise
         return _print_fault(
-            f"{fault.strerror}: this machine, or a limit set on it, allows no more (ulimit -a shows them)."
+            f"{fault.strerror}: this machine or process has reached a limit; `ulimit -a` shows the limits."
         )
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
@@ -154,7 +158,8 @@ def _usage_sentence(fault: click.ClickException) -> str:
 
 
 def _print_fault(sentence: str) -> int:
-    from gossamer.cli.output import RED, escape_hidden, with_style
+    from gossamer.basics.display import escape_hidden
+    from gossamer.cli.output import RED, with_style
 
     sys.stderr.write(f"{with_style('gossamer:', RED, sys.stderr)} {escape_hidden(sentence)}\n")
     return EXIT_FAULT

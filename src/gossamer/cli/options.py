@@ -1,9 +1,13 @@
-"""Options that many commands share, so that they are called the same and behave the same everywhere."""
+"""Options that commands share, and the web and settings that these options name.
+
+A shared option has the same name and behaviour in every command.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +17,19 @@ from gossamer.basics.locations import UNREADABLE_URL, is_shared, local_directory
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gossamer.basics.locations import DatabaseUrl
     from gossamer.config import LoadedSettings
     from gossamer.config.describe import Setting
+    from gossamer.store.protocol import Store
 
 
 def _parse_url(location: str) -> DatabaseUrl | None:
-    """The parts of a URL, None of a directory; refused if nobody can say which of them is the password."""
+    """Return the parts of a database URL, None for a directory.
+
+    Raises `UsageError` if the password cannot be separated from the rest: no message may show it.
+    """
     if not is_shared(location):
         return None
     if (url := parse_location(location)) is None:
@@ -29,22 +37,23 @@ def _parse_url(location: str) -> DatabaseUrl | None:
     return url
 
 
-def check_location(_context: click.Context, _option: click.Parameter, place: str) -> str:
-    """Refuse what cannot be taken apart before anything is said of it."""
-    _parse_url(place)
-    return place
+def check_location(_context: click.Context, _option: click.Parameter, location: str) -> str:
+    """Return a location unchanged; refuse a URL that cannot be parsed, before a message shows it."""
+    _parse_url(location)
+    return location
 
 
-def _without_password(_context: click.Context, _option: click.Parameter, place: str) -> str:
-    """A password goes where PostgreSQL's own programs look for it, so that no message or log has it.
+def _without_password(_context: click.Context, _option: click.Parameter, location: str) -> str:
+    """Return a location without its password, and put the password into PGPASSWORD.
 
-    If it was given as an argument, the list of processes has it all the same: that cannot be undone from here.
+    PostgreSQL's client library reads it there, and no message or log shows it. A password given as an argument stays
+    visible in the list of processes; this process cannot change that.
     """
-    if (url := _parse_url(place)) is None:
-        return place
+    if (url := _parse_url(location)) is None:
+        return location
     if url.password is not None:
         os.environ["PGPASSWORD"] = url.password
-        if os.environ.get("GOSSAMER_STORE") == place:
+        if os.environ.get("GOSSAMER_STORE") == location:
             os.environ["GOSSAMER_STORE"] = url.without_password
     return url.without_password
 
@@ -63,12 +72,12 @@ config_option = click.option(
     envvar="GOSSAMER_CONFIG",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The settings file, instead of the web's own. Also GOSSAMER_CONFIG.",
+    help="Settings file to use instead of the web's own. Also GOSSAMER_CONFIG.",
 )
 
 
 def _set_index_url(_context: click.Context, _option: click.Parameter, url: str | None) -> None:
-    """A flag that is the variable, for this process and those it starts: so whoever opens the index knows."""
+    """Set GOSSAMER_INDEX_URL from the flag, so that this process and its children open the same index."""
     if url is not None:
         os.environ["GOSSAMER_INDEX_URL"] = url
 
@@ -78,16 +87,16 @@ index_option = click.option(
     expose_value=False,
     callback=_set_index_url,
     metavar="URL",
-    help="The index: an OpenSearch cluster, with the name it has there. Also GOSSAMER_INDEX_URL, index.url.",
+    help="OpenSearch cluster and name of the index there. Also GOSSAMER_INDEX_URL, index.url.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most N rows; 0: all of them.")
+limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N rows; 0: all.")
 
 
 def settings_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command a flag for every setting that has one; it gets them as `flags`, ready for `load_settings`.
+    """Add a flag for every setting that has one; the command gets them as `flags`, ready for `load_settings`.
 
-    Values go through as texts: `gossamer.config` knows the types, and its errors name the flag.
+    Values stay texts: `gossamer.config` knows the types, and its errors name the flag.
     """
     from gossamer.config.describe import all_settings
 
@@ -111,15 +120,27 @@ def _option(name: str, setting: Setting) -> Callable[[Callable[..., Any]], Calla
 
 
 def _help_text(setting: Setting) -> str:
-    more = " Can be given again; none: empty." if setting.is_list else ""
+    repeat = " Can be given again; none: empty." if setting.is_list else ""
     default = "" if setting.is_list or setting.default in {None, ""} else f"  [default: {setting.default}]"
-    return setting.text + more + default
+    return setting.text + repeat + default
 
 
 def load_settings(
     store: str, config: Path | None, flags: Mapping[str, object], stored: Mapping[str, object] | None = None
 ) -> LoadedSettings:
-    """The settings that hold for a command on this web."""
+    """Load the settings in effect for a command on this web."""
     from gossamer.config import load
 
     return load(file=config, store_dir=local_directory(store), environ=os.environ, flags=flags, stored=stored)
+
+
+@contextmanager
+def open_web(location: str, *, write: bool = False) -> Iterator[Store]:
+    """Open the web that `--store` names, and close it at the end."""
+    from gossamer.wiring import open_store
+
+    store = open_store(location, read_only=not write)
+    try:
+        yield store
+    finally:
+        store.close()

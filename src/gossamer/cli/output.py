@@ -1,9 +1,9 @@
-"""What the commands print: text from the web made harmless, tables, JSON, amounts and times.
+"""Output of the commands: tables, JSON, messages, and the progress line of long commands.
 
-Everything that comes from the web goes through `printable` (for people) or `json_text` (for programs): a title may hold
-escape sequences that rewrite the terminal, or direction marks that make a URL read as another one.
+A title from the web may hold escape sequences that rewrite the terminal, or direction marks that disguise a URL.
+Every text from the web therefore goes through `escape_hidden` (for people) or `json_text` (for programs).
 
-Tables are laid out here and not by rich, whose import takes 0.13 s: too much for commands that shall answer in 0.2 s.
+This module lays out tables itself: importing rich takes 0.13 s, and the first output must come within 0.2 s.
 """
 
 from __future__ import annotations
@@ -13,27 +13,19 @@ import json
 import os
 import shutil
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import msgspec
 
-from gossamer.basics import display
+from gossamer.basics.display import HIDDEN_IN_JSON, escape_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-escape_hidden, escape_hidden_lines = display.escape_hidden, display.escape_hidden_lines
-pluralize, format_bytes, format_duration, format_age, format_time = (
-    display.pluralize,
-    display.format_bytes,
-    display.format_duration,
-    display.format_age,
-    display.format_time,
-)
-
 ELLIPSIS = "…"
 COLUMN_GAP = "  "
-MIN_COLUMN_WIDTH = 12  # a column is not made narrower than this (cells)
+MIN_COLUMN_WIDTH = 12  # cells; a narrower column shows too little of a URL or title
 
 BOLD = "1"
 DIM = "2"
@@ -42,9 +34,9 @@ YELLOW = "33"
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """A value as JSON that can be shown on a terminal as it is."""
+    """Return a value as JSON in which hidden characters are escaped, safe to show on a terminal."""
     text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=indent, allow_nan=False)
-    return display.HIDDEN_IN_JSON.sub(lambda match: _json_escape(match[0]), text)
+    return HIDDEN_IN_JSON.sub(lambda match: _json_escape(match[0]), text)
 
 
 def _json_escape(character: str) -> str:
@@ -66,36 +58,58 @@ def write_json_rows(head: str, rows: Iterable[object], out: TextIO) -> None:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether people look at this stream, on something that can move its cursor."""
+    """Return whether a stream is a terminal that can move its cursor."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def with_style(text: str, code: str, stream: TextIO) -> str:
-    """A text in bold, dim or a colour where the stream shows that (https://no-color.org)."""
+    """Return a text in bold, dim or a colour if the stream shows styles and NO_COLOR is unset (no-color.org)."""
     return f"\x1b[{code}m{text}\x1b[0m" if is_terminal(stream) and not os.environ.get("NO_COLOR") else text
 
 
 def print_message(text: str) -> None:
-    """A message for people: one line on stderr."""
+    """Print a message for people: one line on stderr."""
     sys.stderr.write(escape_hidden(text) + "\n")
     sys.stderr.flush()
 
 
 def print_line(text: str = "") -> None:
-    """A line of an answer, on stdout; the caller made it printable."""
+    """Print a line of the answer on stdout; the caller has escaped it."""
     sys.stdout.write(text + "\n")
 
 
 def print_heading(text: str) -> None:
-    """A line above a part of an answer."""
+    """Print a line above a part of the answer, in bold."""
     print_line(with_style(text, BOLD, sys.stdout))
+
+
+class ProgressLine:
+    """Show how far a long command is, on stderr: a line in place on a terminal, a line every 5 seconds elsewhere."""
+
+    def __init__(self) -> None:
+        self._live = is_terminal(sys.stderr)
+        self._interval = 0.1 if self._live else 5.0  # seconds
+        self._next_at = time.monotonic() + self._interval
+
+    def update(self, text: str) -> None:
+        """Show a text if the last one was long enough ago; call as often as you like."""
+        if time.monotonic() < self._next_at:
+            return
+        self._next_at = time.monotonic() + self._interval
+        sys.stderr.write(f"\r{shorten(escape_hidden(text), 79)}\x1b[K" if self._live else f"{escape_hidden(text)}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Remove the line from the terminal."""
+        if self._live:
+            sys.stderr.write("\r\x1b[K")
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
 class TerminalColumn(msgspec.Struct, frozen=True):
-    """A column of a table. `cut`: where a value loses characters when the terminal is too narrow."""
+    """A column of a table; `cut` says where a value loses characters on a narrow terminal."""
 
     title: str
     align: Literal["left", "right"] = "left"
@@ -103,23 +117,22 @@ class TerminalColumn(msgspec.Struct, frozen=True):
 
 
 def row_limit(limit: int | None, terminal_limit: int) -> int | None:
-    """How many rows to show; None: all."""
+    """Return how many rows to show, None for all: by default `terminal_limit` on a terminal, all in a pipe."""
     if limit is None:
         return terminal_limit if is_terminal(sys.stdout) else None
     return limit or None
 
 
 def write_table(columns: Sequence[TerminalColumn], rows: Iterable[Sequence[object]]) -> None:
-    """A table on stdout: aligned on a terminal; elsewhere whole values between tabs, for other programs."""
+    """Write a table to stdout: aligned on a terminal, elsewhere whole values separated by tabs."""
     cells = ([escape_hidden(str(value)) for value in row] for row in rows)
     titles = [column.title for column in columns]
     if not is_terminal(sys.stdout):
         sys.stdout.writelines("\t".join(row) + "\n" for row in (titles, *cells))
         return
     body_rows = list(cells)
-    shown_columns = [
-        i for i in range(len(columns)) if not body_rows or any(row[i] for row in body_rows)
-    ]  # an empty column tells nothing
+    # Leave out columns without a value.
+    shown_columns = [i for i in range(len(columns)) if not body_rows or any(row[i] for row in body_rows)]
     table = [[row[i] for i in shown_columns] for row in (titles, *body_rows)]
     head, *body = align_rows([columns[i] for i in shown_columns], table, shutil.get_terminal_size().columns)
     print_line(with_style(head, BOLD, sys.stdout))
@@ -127,11 +140,11 @@ def write_table(columns: Sequence[TerminalColumn], rows: Iterable[Sequence[objec
 
 
 def align_rows(columns: Sequence[TerminalColumn], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """The rows as lines of at most `width` cells, if the columns that may be cut allow it."""
+    """Return the rows as lines of at most `width` cells, as far as the columns may be cut."""
     widths = [max(cell_width(row[i]) for row in rows) for i in range(len(columns))]
-    room = width - len(COLUMN_GAP) * (len(columns) - 1)
+    available = width - len(COLUMN_GAP) * (len(columns) - 1)
     cuttable = [i for i, column in enumerate(columns) if column.cut != "never"]
-    share = room - sum(size for i, size in enumerate(widths) if i not in cuttable)
+    share = available - sum(size for i, size in enumerate(widths) if i not in cuttable)
     for i, size in zip(cuttable, fair_widths([widths[i] for i in cuttable], share), strict=True):
         widths[i] = size
     return [
@@ -142,12 +155,12 @@ def align_rows(columns: Sequence[TerminalColumn], rows: Sequence[Sequence[str]],
     ]
 
 
-def fair_widths(wanted: Sequence[int], room: int) -> list[int]:
-    """Widths for columns that want more than the room: narrow ones get what they want, the others share the rest."""
+def fair_widths(wanted: Sequence[int], available: int) -> list[int]:
+    """Return column widths that fit: narrow columns get their full width, the others share the rest."""
     widths = list(wanted)
     for rank, i in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
-        widths[i] = min(wanted[i], max(room // (len(wanted) - rank), MIN_COLUMN_WIDTH))
-        room -= widths[i]
+        widths[i] = min(wanted[i], max(available // (len(wanted) - rank), MIN_COLUMN_WIDTH))
+        available -= widths[i]
     return widths
 
 
@@ -158,7 +171,7 @@ def _cell(column: TerminalColumn, text: str, width: int) -> str:
 
 
 def shorten(text: str, width: int, where: Literal["end", "middle"] = "end") -> str:
-    """A text of at most `width` cells. URLs lose their middle: host and file name tell most."""
+    """Cut a text to at most `width` cells. Cut URLs in the middle: host and file name matter most."""
     if cell_width(text) <= width:
         return text
     tail_width = (width - 1) // 2 if where == "middle" else 0
@@ -176,12 +189,12 @@ def _take_cells(text: str, width: int) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Cells a text takes on a terminal: two for a wide character, none for a combining one."""
+    """Return the cells of a text on a terminal: two for a wide character, none for a combining one."""
     return len(text) if text.isascii() else _cell_len()(text)
 
 
 @functools.cache
 def _cell_len() -> Any:
-    from rich.cells import cell_len  # only where there is something beyond ASCII
+    from rich.cells import cell_len  # imported only for text beyond ASCII
 
     return cell_len

@@ -1,4 +1,4 @@
-"""The command `page`: all that is known of one URL."""
+"""The command `page`: everything known about one URL."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from gossamer.basics.display import escape_hidden, escape_hidden_lines, format_bytes, format_time, pluralize
 from gossamer.cli.freshness import next_visit, next_visit_text, print_history
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import json_option, limit_option, store_option
+from gossamer.cli.options import json_option, limit_option, open_web, store_option
 from gossamer.cli.output import (
     DIM,
     TerminalColumn,
-    escape_hidden,
-    escape_hidden_lines,
-    format_bytes,
-    format_time,
     is_terminal,
     json_text,
-    pluralize,
     print_heading,
     print_line,
     row_limit,
@@ -37,21 +32,20 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import Store
     from gossamer.store.values import LinkRow, ResourceRow
 
-TERMINAL_LINKS = 20  # each way, when --limit is not given
+TERMINAL_LINKS = 20  # links in and links out, each, without --limit
 
 
 @click.command()
 @click.argument("url")
-@click.option("--text", "what", flag_value="text", help="Print its text, each run after the field it stands in.")
+@click.option("--text", "what", flag_value="text", help="Print its text, each run after the name of its field.")
 @click.option("--source", "what", flag_value="source", help="Write its source to stdout, byte for byte.")
 @limit_option
 @store_option
 @json_option
 def page(url: str, what: str | None, limit: int | None, store: str, as_json: bool) -> None:
-    """All that is known of one URL, with its links in and out.
+    """Show everything known about one URL, with its links in and out.
 
-    A URL without a scheme is looked up as https, then as http. On a terminal the first 20 links each way are shown;
-    --limit says how many.
+    A URL without a scheme means https, then http. A terminal shows the first 20 links in and out; --limit changes that.
 
     \b
     JSON: the resource's columns and {"inlinks": [{"url", "anchor", "weight", ...}],
@@ -87,8 +81,8 @@ def _print_source(web: Store, row: ResourceRow) -> None:
 
     source = web.source(row.id)
     if source is None:
-        raise UsageError(f"The source of {row.url} was not kept.")
-    if is_terminal(sys.stdout):  # the page must not talk to the terminal
+        raise UsageError(f"The source of {row.url} is not stored.")
+    if is_terminal(sys.stdout):  # the page must not control the terminal
         charset = charset_by_label(row.charset) or UTF8
         print_line(escape_hidden_lines(source.decode(charset.codec, "replace")))
     else:
@@ -121,7 +115,7 @@ def _print_page(web: Store, row: ResourceRow, limit: int | None, next_at: float 
 
 
 def _facts(row: ResourceRow) -> list[tuple[str, str]]:
-    """What is worth telling; an empty value is left out."""
+    """Return names and values of the facts of a page; the caller leaves out empty values."""
     status = " ".join(filter(None, [str(row.status or ""), row.outcome]))
     visited = f"{format_time(row.visited_at)} by {row.visited_by}" if row.visited_at else ""
     return [
@@ -161,8 +155,9 @@ def _print_visits(web: Store, row: ResourceRow) -> None:
         return
     print_heading(f"\nVisits ({len(visits):,})")
     columns = [
-        TerminalColumn("when"), TerminalColumn("outcome"), TerminalColumn("status", align="right"), TerminalColumn("size", align="right"),
-        TerminalColumn("took", align="right"), TerminalColumn("crawler"), TerminalColumn("round", align="right"),
+        TerminalColumn("when"), TerminalColumn("outcome"), TerminalColumn("status", align="right"),
+        TerminalColumn("size", align="right"), TerminalColumn("took", align="right"), TerminalColumn("crawler"),
+        TerminalColumn("round", align="right"),
     ]  # fmt: skip
     rows = (
         (
@@ -186,8 +181,8 @@ def _print_links(title: str, links: Sequence[LinkRow], limit: int | None, page_u
     if not shown:
         return
     columns = [
-        TerminalColumn("url", cut="middle"), TerminalColumn("anchor", cut="end"), TerminalColumn("kind"), TerminalColumn("times", align="right"),
-        TerminalColumn("state"),
+        TerminalColumn("url", cut="middle"), TerminalColumn("anchor", cut="end"), TerminalColumn("kind"),
+        TerminalColumn("times", align="right"), TerminalColumn("state"),
     ]  # fmt: skip
     rows = (
         (
@@ -203,7 +198,7 @@ def _print_links(title: str, links: Sequence[LinkRow], limit: int | None, page_u
 
 
 def _relative_url(url: str, page_url: str) -> str:
-    """A URL on the page's own site without the site, where people read it in a narrow column."""
+    """Return a URL without the page's own origin on a terminal, where columns are narrow."""
     from gossamer.urls.canonical import origin
 
     site = origin(page_url)
@@ -215,5 +210,5 @@ def _nofollow_mark(link: LinkRow) -> str:
 
 
 def _target_state(link: LinkRow) -> str:
-    expected_statuses = {0, 200, 304}  # 304: there is nothing new since the visit before
+    expected_statuses = {0, 200, 304}  # 304: not modified since the previous visit
     return link.state if link.status in expected_statuses else f"{link.state} {link.status}"

@@ -1,4 +1,4 @@
-"""Commands about the link graph: `rank`, `shape`, `related`."""
+"""The commands `rank`, `shape` and `related`, which analyse the link graph."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import json_option, limit_option, store_option
+from gossamer.basics.display import escape_hidden, pluralize
+from gossamer.cli.options import json_option, limit_option, open_web, store_option
 from gossamer.cli.output import (
     DIM,
     TerminalColumn,
-    escape_hidden,
     json_text,
-    pluralize,
     print_heading,
     print_line,
     print_message,
@@ -34,15 +32,15 @@ if TYPE_CHECKING:
     from gossamer.store.follow.graph import RankedHost, RankedPage, Ranking
     from gossamer.store.protocol import Store
 
-DEFAULT_ROWS = 20  # pages, when --limit is not given
+DEFAULT_ROWS = 20  # without --limit
 MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")
-REQUIRED_MEASURES = {"authority": "hits", "hub": "hits", "core": "cores"}  # what is ordered by -> what computes it
+REQUIRED_MEASURES = {"authority": "hits", "hub": "hits", "core": "cores"}  # order -> the measure that computes it
 ORDERS = ("pagerank", "authority", "hub", "harmonic", "indegree", "outdegree", "in_weight", "core")
 
 
 @contextmanager
 def _show_progress() -> Iterator[Callable[[str], None]]:
-    from gossamer.cli.progress import ProgressLine
+    from gossamer.cli.output import ProgressLine
 
     progress_line = ProgressLine()
     try:
@@ -56,16 +54,16 @@ def _show_progress() -> Iterator[Callable[[str], None]]:
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice([*MEASURES, "pagerank"]), metavar="MEASURE",
-              help=f"Compute beside PageRank and degrees only this: {', '.join(MEASURES)}.")  # fmt: skip
+              help=f"Beside PageRank and degrees, compute only this: {', '.join(MEASURES)}.")  # fmt: skip
 @click.option("--by", type=click.Choice(ORDERS), default="pagerank", show_default=True, metavar="MEASURE",
-              help=f"Show the first pages by this: {', '.join(ORDERS)}.")  # fmt: skip
+              help=f"Order the pages by this: {', '.join(ORDERS)}.")  # fmt: skip
 @click.option("--hosts", "by_host", is_flag=True, help="Show hosts instead of pages.")
 @click.option("--near", multiple=True, metavar="URL",
-              help="Show what is important as seen from this page; changes nothing. Can be given again.")  # fmt: skip
-@click.option("--weighted", is_flag=True, help="A link that stands on a page three times counts three times.")
+              help="Show importance as seen from this page; stores nothing. Can be given again.")  # fmt: skip
+@click.option("--weighted", is_flag=True, help="Count a link as often as it occurs on a page.")
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.85, show_default=True,
-              help="How often the random reader follows a link rather than starting anew.")  # fmt: skip
-@click.option("--include-unvisited", is_flag=True, help="Rank what is linked to and was not visited as well.")
+              help="Share of steps in which the random reader follows a link instead of jumping.")  # fmt: skip
+@click.option("--include-unvisited", is_flag=True, help="Also rank URLs that are linked but not visited.")
 @limit_option
 @store_option
 @json_option
@@ -73,11 +71,11 @@ def rank(
     only: tuple[str, ...], by: str, by_host: bool, near: tuple[str, ...], weighted: bool, alpha: float,
     include_unvisited: bool, limit: int | None, store: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """Compute how important pages and hosts are by their links, and what hangs together.
+    """Compute the importance of pages and hosts from their links, and the structure of the graph.
 
-    PageRank, hubs and authorities, degrees, harmonic centrality, click depth, components, communities and cores go to
-    the store, where search, exports and `gossamer page` find them. Only what changed since the last time is read. With
-    a web that is not visited to its end, ranks are estimates; the share that was visited is told.
+    The command stores PageRank, hubs and authorities, degrees, harmonic centrality, click depth, components,
+    communities and cores. Search, exports and `gossamer page` use them. It reads only changes since the last run. In a
+    web that is not completely visited, ranks are estimates; the command prints the visited share.
 
     \b
     JSON: {"ranking": {"pages", "links", "hosts", "visited", "known", "visited_share", ...},
@@ -94,15 +92,15 @@ def rank(
     )  # fmt: skip
     if REQUIRED_MEASURES.get(by, by) in {*MEASURES} - {*options.measures}:
         raise UsageError(f"--by {by} needs --only {REQUIRED_MEASURES.get(by, by)} as well.")
-    most = DEFAULT_ROWS if limit is None else limit or sys.maxsize
+    max_rows = DEFAULT_ROWS if limit is None else limit or sys.maxsize
     if near:
-        _rank_near(store, near, options, most, as_json=as_json)
+        _rank_near(store, near, options, max_rows, as_json=as_json)
         return
     with open_web(store, write=True) as web, graph_directory(store) as directory:
         with _show_progress() as on_progress:
             ranking = rank_web(web, directory, options, on_progress)
-        pages = [] if by_host else web.ranked_pages(by, most)
-        hosts = web.ranked_hosts(most) if by_host or as_json else []
+        pages = [] if by_host else web.ranked_pages(by, max_rows)
+        hosts = web.ranked_hosts(max_rows) if by_host or as_json else []
     if as_json:
         print_line(json_text(_json_fields(ranking, pages, hosts), indent=2))
         return
@@ -144,8 +142,9 @@ def _print_nearness(pages: Sequence[Nearness]) -> None:
 
 def _print_pages(pages: Sequence[RankedPage], by: str) -> None:
     columns = [
-        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"), TerminalColumn("in", align="right"),
-        TerminalColumn("out", align="right"), TerminalColumn("depth", align="right"), *_extra_columns(by), TerminalColumn("url", cut="middle"),
+        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"),
+        TerminalColumn("in", align="right"), TerminalColumn("out", align="right"),
+        TerminalColumn("depth", align="right"), *_extra_columns(by), TerminalColumn("url", cut="middle"),
         TerminalColumn("title", cut="end"),
     ]  # fmt: skip
     rows = []
@@ -161,7 +160,7 @@ def _print_pages(pages: Sequence[RankedPage], by: str) -> None:
 
 
 def _extra_columns(by: str) -> list[TerminalColumn]:
-    """A column for what the rows are ordered by, if it is not shown in any case."""
+    """Return a column for the order, unless the table has it anyway."""
     return [] if by in {"pagerank", "indegree", "outdegree"} else [TerminalColumn(by, align="right")]
 
 
@@ -173,8 +172,9 @@ def _format_number(value: float | None) -> str:
 
 def _print_hosts(hosts: Sequence[RankedHost]) -> None:
     columns = [
-        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"), TerminalColumn("pages", align="right"),
-        TerminalColumn("in", align="right"), TerminalColumn("out", align="right"), TerminalColumn("links in", align="right"),
+        TerminalColumn("score", align="right"), TerminalColumn("pagerank", align="right"),
+        TerminalColumn("pages", align="right"), TerminalColumn("in", align="right"),
+        TerminalColumn("out", align="right"), TerminalColumn("links in", align="right"),
         TerminalColumn("links out", align="right"), TerminalColumn("host", cut="middle"),
     ]  # fmt: skip
     rows = (
@@ -185,10 +185,10 @@ def _print_hosts(hosts: Sequence[RankedHost]) -> None:
 
 
 def _print_ranking(ranking: Ranking) -> None:
-    what = (
+    amounts = (
         f"{pluralize(ranking.pages, 'page')} on {pluralize(ranking.hosts, 'host')}, {pluralize(ranking.links, 'link')}"
     )
-    print_message(f"Ranked {what}; PageRank took {pluralize(ranking.iterations, 'round')}.")
+    print_message(f"Ranked {amounts}; PageRank took {pluralize(ranking.iterations, 'round')}.")
     if ranking.harmonic not in {"", "exact"}:
         print_message(f"Harmonic centrality is {ranking.harmonic}.")
     if ranking.visited < ranking.known:
@@ -207,10 +207,11 @@ def _print_ranking(ranking: Ranking) -> None:
 @store_option
 @json_option
 def shape(host: str | None, limit: int | None, store: str, as_json: bool) -> None:
-    """What hangs together in a web, how deep it is; with a HOST, that site and its neighbours.
+    """Show components, depth and communities of a web; with a HOST, that site and its neighbours.
 
-    The links between visited pages: strong components, the bow-tie around the biggest one, clicks from the seeds,
-    communities, cores. With a HOST: the hosts it links to and those that link to it, visited or not.
+    The figures describe the links between visited pages: strong components, the bow-tie around the biggest one, clicks
+    from the seeds, communities and cores. With a HOST, the command lists the hosts that it links to or that link to it,
+    visited or not.
 
     \b
     JSON: {"pages", "links", "hosts", "components", "biggest_component",
@@ -259,7 +260,7 @@ def _print_shape(shape: Shape) -> None:
         ("components", f"{shape.components:,}, the biggest of {pluralize(shape.biggest_component, 'page')}"),
         ("bow-tie", parts),
         ("clicks", ", ".join(f"{clicks}: {pages:,}" for clicks, pages in shape.depths.items())),
-        ("unreached", f"{pluralize(shape.unreached, 'page')} without a way from the seeds" if shape.unreached else ""),
+        ("unreached", f"{pluralize(shape.unreached, 'page')} without a path from the seeds" if shape.unreached else ""),
         ("deepest core", f"{shape.deepest_core}, of {pluralize(shape.deepest_core_pages, 'page')}"),
         ("communities", f"modularity {shape.modularity:.3f}"),
     ]
@@ -280,8 +281,9 @@ def _print_site(site: Site, limit: int | None) -> None:
         escape_hidden(f"{site.host}: {pluralize(site.pages, 'page')} visited, {pluralize(site.links, 'link')} within")
     )
     columns = [
-        TerminalColumn("links out", align="right"), TerminalColumn("times", align="right"), TerminalColumn("links in", align="right"),
-        TerminalColumn("times", align="right"), TerminalColumn("host", cut="middle"),
+        TerminalColumn("links out", align="right"), TerminalColumn("times", align="right"),
+        TerminalColumn("links in", align="right"), TerminalColumn("times", align="right"),
+        TerminalColumn("host", cut="middle"),
     ]  # fmt: skip
     rows = ((n.links_out, n.weight_out, n.links_in, n.weight_in, n.host) for n in site.neighbours[:limit])
     write_table(columns, rows)
@@ -298,7 +300,7 @@ def _print_site(site: Site, limit: int | None) -> None:
 @store_option
 @json_option
 def related(url: str, limit: int | None, store: str, as_json: bool) -> None:
-    """Pages that are linked from the same pages as this one.
+    """List pages that are linked from the same pages as URL.
 
     \b
     JSON: {"url", "related": [{"url", "together", "similarity"}]}
@@ -313,7 +315,7 @@ def related(url: str, limit: int | None, store: str, as_json: bool) -> None:
             graph = open_graph(web, directory, on_progress=on_progress)
         pages = graph.pages_of([row.id])
         if not len(pages):
-            raise UsageError(f"{row.url} was not visited, so it is not in the graph.")
+            raise UsageError(f"{row.url} is not in the graph because it was not visited; first crawl it.")
         related_nodes = related_pages(
             graph.pages, int(pages[0]), DEFAULT_ROWS if limit is None else limit or sys.maxsize
         )

@@ -1,6 +1,6 @@
-"""The reference pages of the documentation, made of what they describe: the commands, the settings, the reports.
+"""Writes the reference pages of commands, settings and reports from the code that defines them.
 
-`python -m gossamer.cli.reference docs/reference` writes them; a test fails when they are out of date.
+Run `python -m gossamer.cli.reference docs/reference`; a test fails when the pages are out of date.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ COMMANDS_HEAD = """\
 
 <!-- Written by `python -m gossamer.cli.reference docs/reference`; do not edit. -->
 
-`gossamer COMMAND` or `python -m gossamer COMMAND`. `gossamer COMMAND --help` tells the same as this page.
+Run `gossamer COMMAND` or `python -m gossamer COMMAND`. `gossamer COMMAND --help` prints the text of this page.
 
-- `--store DIR` (or `GOSSAMER_STORE`) names the web everywhere; without it, it is `./web`.
-- Answers go to stdout, messages and progress to stderr. On a terminal tables are aligned and cut to its width;
-  elsewhere they are whole values between tabs. `--json` is for programs: its shapes are given below and stay so.
-- Whatever comes from the web is shown so that it cannot act on the terminal: control and direction characters appear as
-  `\\x1b` or `«U+202E»`, in JSON as `\\u202e`. Colours are left out where `NO_COLOR` is set.
-- Exit codes: 0 fine; 1 a report found something; 2 wrong usage or a fault, told in one sentence on stderr; 130 ended by
+- `--store DIR` (or `GOSSAMER_STORE`) names the web for every command; the default is `./web`.
+- Answers go to stdout, messages and progress to stderr. A terminal shows tables aligned and cut to its width; a pipe
+  gets whole values separated by tabs. `--json` is for programs: this page gives its keys, and they are stable.
+- Text from the web cannot control the terminal: control and direction characters appear as `\\x1b` or `«U+202E»`, in
+  JSON as `\\u202e`. `NO_COLOR` switches colours off.
+- Exit codes: 0 success; 1 a report has findings; 2 wrong usage or an error, with one sentence on stderr; 130 ended by
   Ctrl-C.
 - Completion: put `eval "$(_GOSSAMER_COMPLETE=bash_source gossamer)"` into `~/.bashrc` (`zsh_source`, `fish_source` for
   those shells).
@@ -39,7 +39,7 @@ COMMANDS_HEAD = """\
 
 
 def commands_text() -> str:
-    """The page of all commands, in Markdown."""
+    """Return the page of all commands, in Markdown."""
     parts = [COMMANDS_HEAD]
     context = click.Context(app, info_name="gossamer")
     for title, commands in COMMANDS.items():
@@ -71,7 +71,7 @@ def _escape_cell(text: str) -> str:
 
 
 def _help_markdown(text: str) -> str:
-    """A command's help as Markdown. What click is told (by a backspace) not to wrap becomes a block of code."""
+    """Return a command's help as Markdown; paragraphs that click must not wrap (backspace) become code blocks."""
     paragraphs = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join(
         textwrap.indent(paragraph.removeprefix("\b\n"), "    ") if paragraph.startswith("\b\n") else paragraph
@@ -86,23 +86,22 @@ REPORTS_HEAD = """\
 
 <!-- Written by `python -m gossamer.cli.reference docs/reference`; do not edit. -->
 
-`gossamer report NAME` takes a report's name, its code (which stays the same for ever), the group it stands under here,
-or `all`. [How to use them](../how-to/audit-a-site.md).
+`gossamer report NAME` takes the name of a report, its code (codes never change), a group (the headings of this page) or
+`all`. [How to use reports](../how-to/audit-a-site.md).
 
-- *Severity*: an `error` is met by readers or search engines, a `warning` costs visitors or rank, a `notice` is worth a
-  look. An `info` is an overview, no finding: `--fail-on` never fails on it.
-- *Could be listed* means: fetched, not marked `noindex`, and not giving up its place to a canonical page that was
+- *Severity*: readers or search engines meet an `error`; a `warning` costs visitors or rank; a `notice` is worth a look.
+  An `info` is an overview, not a finding: `--fail-on` never fails on it.
+- *Could be listed* means: the page was fetched, is not marked `noindex`, and names no other canonical page that was
   visited and could be listed itself.
-- What a crawl did not store cannot be reported: without links (`--no-links`) or sources (`--no-source`) the reports
-  that need them say so.
-- Links in HTTP headers and sitemaps can say `hreflang` too; the `hreflang` reports read it from the head of pages only.
-- `near-duplicates` compares the whole text of pages, the menu included, and estimates: 0.9 may be 0.87 or 0.93.
-- `html` tells what the parser of the HTML standard stumbles over. `line` is where it first noticed.
+- Reports need stored data: without links (`--no-links`) or sources (`--no-source`), the reports that need them say so.
+- HTTP headers and sitemaps can carry `hreflang` too; the `hreflang` reports read it from the head of pages only.
+- `near-duplicates` compares the whole text of pages, menus included, and estimates: 0.9 may be 0.87 or 0.93.
+- `html` lists the errors that the parser of the HTML standard reports. `line` is where the parser first noticed one.
 """
 
 
 def reports_text() -> str:
-    """The page of all reports, in Markdown."""
+    """Return the page of all reports, in Markdown."""
     from gossamer.graph.reports.registry import THEMES
 
     parts = [REPORTS_HEAD]
@@ -119,12 +118,12 @@ def reports_text() -> str:
 
 
 def _escape_markup(text: str) -> str:
-    """Markup that is talked about, not used."""
+    """Escape angle brackets, so that Markdown shows tags instead of using them."""
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def main() -> None:
-    """Write the pages into the directory that is given."""
+    """Write the pages into the directory given as argument."""
     directory = Path(sys.argv[1])
     (directory / "commands.md").write_text(commands_text())
     (directory / "settings.md").write_text(settings_text())

@@ -1,4 +1,4 @@
-"""The command `report`: what is wrong with a site, or worth knowing, and what to do about it."""
+"""The command `report`: the list of reports, and the findings of some with what to do about them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import limit_option, store_option
+from gossamer.basics.display import format_time
+from gossamer.cli.options import limit_option, open_web, store_option
 from gossamer.cli.output import (
+    ProgressLine,
     TerminalColumn,
-    format_time,
     is_terminal,
     json_text,
     print_heading,
@@ -25,7 +25,6 @@ from gossamer.cli.output import (
     row_limit,
     write_table,
 )
-from gossamer.cli.progress import ProgressLine
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,28 +33,28 @@ if TYPE_CHECKING:
     from gossamer.graph.reports.base import MissingData, Report, ReportOptions, ReportRow
     from gossamer.store.protocol import Store
 
-TERMINAL_ROWS = 50  # of each report, when --limit is not given; a pipe gets all of them
-FINDINGS = ("error", "warning", "notice")  # severities to fail on; overviews are no findings
+TERMINAL_ROWS = 50  # of each report on a terminal without --limit; a pipe gets all rows
+FINDINGS = ("error", "warning", "notice")  # severities for --fail-on; an info is an overview, no finding
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 MIDDLE_CUT_COLUMNS = frozenset({"url", "source", "target", "final", "canonical", "next", "sitemap", "same_as", "other"})
 
 
-def _complete_name(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+def _complete_name(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
     from gossamer.graph.reports.registry import REPORTS, THEMES
 
-    return [name for name in (*(each.name for each in REPORTS), *THEMES, "all") if name.startswith(begun)]
+    return [name for name in (*(each.name for each in REPORTS), *THEMES, "all") if name.startswith(prefix)]
 
 
 @click.command()
 @click.argument("names", metavar="NAME...", nargs=-1, shell_complete=_complete_name)
 @click.option("--list", "listing", is_flag=True, help="List all reports.")
-@click.option("--explain", metavar="CODE", multiple=True, help="Tell why a finding matters and how to mend it.")
-@click.option("--url", metavar="URL", help="The URL that inlinks and outlinks are about.")
+@click.option("--explain", metavar="CODE", multiple=True, help="Explain why a finding matters and how to fix it.")
+@click.option("--url", metavar="URL", help="URL for the reports inlinks and outlinks.")
 @click.option(
-    "--since", metavar="WHEN", help="What changes are told from: 7d, 12h, 2026-11-01 ...  [default: the last round]"
+    "--since", metavar="WHEN", help="Report changes since then: 7d, 12h, 2026-11-01 ...  [default: the last round]"
 )
 @click.option(
-    "--fail-on", type=click.Choice(FINDINGS), help="End with exit code 1 when such a finding, or a worse one, is there."
+    "--fail-on", type=click.Choice(FINDINGS), help="Exit with code 1 if there is such a finding or a worse one."
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV (of one report).")
@@ -75,10 +74,10 @@ def report(
     limit: int | None,
     store: str,
 ) -> None:
-    """Report what is wrong with a site, or worth knowing.
+    """Report problems and facts of a site; --list lists the reports.
 
-    NAME is a report (`broken`), its code (`LNK001`), a group of them (`links`) or `all`; several can be given.
-    On a terminal the first 50 rows of each are shown; --limit says how many.
+    NAME is a report (`broken`), its code (`LNK001`), a group of reports (`links`) or `all`; you can give several.
+    A terminal shows the first 50 rows of each report; --limit changes that.
 
     \b
     JSON: {"report", "code", "severity", "rows": [{...}]}
@@ -102,7 +101,7 @@ def report(
             raise UsageError(f"The report {reports[0].name} cannot be made: {lack.reason}.")
         progress_line = ProgressLine()
         options = _options(web, reports, url, since)
-        if form == "table" or not is_terminal(sys.stdout):  # else it would stand between the rows
+        if form == "table" or not is_terminal(sys.stdout):  # else the progress line would mix with the rows
             options = replace(options, on_progress=progress_line.update)
         with_findings = _ReportPrinter(web, options, form, limit, progress_line).print_reports(reports, lacking)
         progress_line.close()
@@ -115,12 +114,12 @@ def report(
 def _exit_by_findings(
     ctx: click.Context, relevant: Sequence[Report], with_findings: Sequence[Report], lacking: Mapping[str, MissingData]
 ) -> None:
-    """End with 1 when there is something to fail on, and with 2 when nobody can tell."""
+    """Exit with 1 if a relevant report has findings, and with 2 if one of them could not run."""
     if any(each in with_findings for each in relevant):
         ctx.exit(1)
     for each in relevant:
         if (lack := lacking.get(each.code)) and lack.is_total:
-            raise UsageError(f"Nothing was found, but {each.name} could not be looked for: {lack.reason}.")
+            raise UsageError(f"There are no findings, but the report {each.name} could not run: {lack.reason}.")
 
 
 def _options(web: Store, reports: Iterable[Report], url: str | None, since: str | None) -> ReportOptions:
@@ -136,17 +135,17 @@ def _options(web: Store, reports: Iterable[Report], url: str | None, since: str 
 
 
 def _parse_moment(text: str, now: float) -> float:
-    """A moment that a person wrote: so long ago, or a date, perhaps with a time (UTC where nothing else is said)."""
+    """Parse a span (7d: that long ago) or an ISO date with an optional time, UTC by default; return Unix time."""
     if span := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text):
         return now - float(span[1]) * UNIT_SECONDS[span[2]]
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise UsageError(f'"{text}" is no moment: give 7d, 12h, 2026-11-01 or 2026-11-01T08:30.') from error
+        raise UsageError(f'"{text}" is no time: give 7d, 12h, 2026-11-01 or 2026-11-01T08:30.') from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-# -- what there is -----------------------------------------------------------------------------------------------------
+# -- the list of reports -----------------------------------------------------------------------------------------------
 
 
 def _print_list(form: str) -> None:
@@ -186,11 +185,11 @@ def _report_fields(each: Report) -> dict[str, object]:
     }  # fmt: skip
 
 
-# -- what was found ----------------------------------------------------------------------------------------------------
+# -- findings ----------------------------------------------------------------------------------------------------------
 
 
 class _ReportPrinter:
-    """Prints reports in one form, and remembers which of them found something."""
+    """Prints reports in one form, and collects those with findings."""
 
     def __init__(
         self, web: Store, options: ReportOptions, form: str, limit: int | None, progress_line: ProgressLine
@@ -203,7 +202,7 @@ class _ReportPrinter:
         self._with_findings: list[Report] = []
 
     def print_reports(self, reports: Sequence[Report], lacking: Mapping[str, MissingData]) -> list[Report]:
-        """Print them all; gives those that have rows."""
+        """Print all reports and return those that have rows."""
         for each in reports:
             if lack := lacking.get(each.code):
                 problem = "cannot be made" if lack.is_total else "is not complete"
@@ -221,7 +220,7 @@ class _ReportPrinter:
         return self._with_findings
 
     def _rows(self, each: Report) -> Iterator[ReportRow]:
-        """Its rows; the first one marks the report."""
+        """Yield the rows of a report; the first one records that it has findings."""
         for row in each.rows(self._web, self._options):
             if not self._with_findings or self._with_findings[-1] is not each:
                 self._with_findings.append(each)
@@ -261,7 +260,7 @@ class _ReportPrinter:
         for each in reports:
             rows = self._rows(each)
             first = list(islice(rows, row_count))
-            # How many there are in all takes a long report as long as all of it: not when some were asked for.
+            # The total costs a full run of the report, so with --limit only look whether there is one more row.
             more = sum(1 for _ in (islice(rows, 1) if self._limit else rows))
             self._progress_line.close()
             total = f"more than {len(first):,}" if more and self._limit else f"{len(first) + more:,}"

@@ -1,4 +1,4 @@
-"""The command `search`."""
+"""The command `search`: prints hits with their snippets."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import index_option, json_option, store_option
+from gossamer.basics.display import escape_hidden, pluralize
+from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import (
     BOLD,
     DIM,
     YELLOW,
     TerminalColumn,
     cell_width,
-    escape_hidden,
     is_terminal,
     json_text,
-    pluralize,
     print_line,
     print_message,
     shorten,
@@ -37,23 +35,23 @@ if TYPE_CHECKING:
 
     from gossamer.search.service import Answer, Hit
 
-DEFAULT_HITS = 10  # when --limit is not given
-INDENT = 4  # cells, below a title
-MAX_LINE_CELLS = 100  # cells: longer lines are hard to read
+DEFAULT_HITS = 10  # without --limit
+INDENT = 4  # cells, for the lines below a title
+MAX_LINE_CELLS = 100  # longer lines are hard to read
 UNTITLED = "(without a title)"
 MARK_PATTERN = re.compile(r"<mark>(.*?)</mark>|([^<]+)", re.DOTALL)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="WORDS...")
-@click.option("--page", type=click.IntRange(min=1), default=1, metavar="N", help="The page of the answer, from 1 on.")
+@click.option("--page", type=click.IntRange(min=1), default=1, metavar="N", help="Page of the answer, from 1 on.")
 @click.option(
     "--limit",
     type=click.IntRange(1, 1000),
     default=DEFAULT_HITS,
     show_default=True,
     metavar="N",
-    help="Hits on a page.",
+    help="Hits per page.",
 )
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @store_option
@@ -62,12 +60,12 @@ MARK_PATTERN = re.compile(r"<mark>(.*?)</mark>|([^<]+)", re.DOTALL)
 def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: str, as_json: bool) -> None:
     """Find pages by their words.
 
-    Pages with any of the words are found, those with all of them come first. "Words in double quotes" stand one behind
-    the other; put single quotes around them for the shell.
+    The answer has pages with any of the words; pages with all of them come first. "Words in double quotes" must follow
+    each other; put single quotes around them for the shell.
 
     \b
-    -word              not that word (or phrase, or any of what follows)
-    one OR other       one of the two at least
+    -word              without this word (or phrase, or any of the filters below)
+    one OR other       with at least one of the two
     site:HOST[/PATH]   on this host or below it
     intitle:WORD       in the title; also intitle:"some words"
     inurl:WORD         in the URL
@@ -153,7 +151,7 @@ def _explanation_text(hit: Hit) -> str:
 
 
 def wrap_snippet(snippet: str, width: int) -> Iterator[str]:
-    """A snippet as lines of at most `width` cells, its marked words in colour."""
+    """Yield a snippet as lines of at most `width` cells, with its marked words in colour."""
     line, used = "", 0
     for word, shown in _styled_words(snippet):
         size = cell_width(word)
@@ -167,7 +165,7 @@ def wrap_snippet(snippet: str, width: int) -> Iterator[str]:
 
 
 def _styled_words(snippet: str) -> Iterator[tuple[str, str]]:
-    """What stands between blanks, bare and as it is shown: a marked part may be but a piece of it."""
+    """Yield the words of a snippet, bare and styled; a mark may cover only a part of a word."""
     word, shown = "", ""
     for marked, plain in MARK_PATTERN.findall(snippet):
         text = escape_hidden(unescape(marked or plain))

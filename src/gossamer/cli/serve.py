@@ -1,4 +1,4 @@
-"""The command `serve`: the web app and its API."""
+"""The command `serve`: runs the web app and its API."""
 
 from __future__ import annotations
 
@@ -9,59 +9,64 @@ import sys
 import click
 
 from gossamer.basics.locations import display_location
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import index_option, json_option, store_option
+from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import json_text, print_line, print_message
 from gossamer.errors import UsageError
 
 DEFAULT_PORT = 8080
-BACKLOG = 512  # connections that may wait
+BACKLOG = 512  # connections that may wait until the server accepts them
 MISSING_EXTRA = "The web app needs the extra `web`: pip install 'gossamer[web]'."
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=DEFAULT_PORT,
     show_default=True,
     metavar="N",
-    help="0: any that is free.",
+    help="Port to listen on; 0: any free one.",
 )
-@click.option("--name", "names", multiple=True, metavar="NAME", help="A host name to answer to. Can be given again.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Host name to answer to. Can be given again.")
 @click.option(
     "--rate", type=click.FloatRange(min=0), default=20.0, show_default=True, metavar="N",
-    help="Requests a second from one address beyond this machine; 0: any number.",
+    help="Most requests a second from one address outside this machine; 0: no limit.",
 )  # fmt: skip
-@click.option("--socket", "inherited", type=int, hidden=True, help="A listening socket, from `go`; ends with stdin.")
+@click.option(
+    "--socket",
+    "inherited",
+    type=int,
+    hidden=True,
+    help="Listening socket from `go`; the server ends when stdin closes.",
+)
 @store_option
 @index_option
 @json_option
 def serve(
     host: str, port: int, names: tuple[str, ...], rate: float, inherited: int | None, store: str, as_json: bool
 ) -> None:
-    """Serve the web app: search, pages, the link graph, the crawl, reports; and the API at /api.
+    """Serve the web app and API: search, pages, graph, crawl, reports; the API is at /api.
 
-    Everybody who reaches the address may read. To change something (stop crawlers, add seeds, forget pages) the token
-    is needed that is printed at the start, or the one in GOSSAMER_TOKEN. On other addresses than those of this machine
-    nothing can be changed unless GOSSAMER_TOKEN is set.
+    Anybody who reaches the address may read. Changes (stop crawlers, add seeds, forget pages) need a token: the one in
+    GOSSAMER_TOKEN, or the one that the command prints at its start. If --host is not an address of this machine,
+    changes are possible only with GOSSAMER_TOKEN.
 
     \b
-    JSON, a line when it is ready: {"url", "control"}; control: whether something can be changed
+    JSON, a line when it is ready: {"url", "control"}; control: whether changes are possible
     """
     if inherited is None:
         print_message(f"Serving {display_location(store)} ...")
-    with open_web(store):  # says what is wrong, if anything is
+    with open_web(store):  # reports a missing or broken web before the server starts
         pass
     listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)
-    # Requests are answered in several threads already; more for one layout only get in each other's way.
+    # The server answers requests in several threads already; more threads for one layout would only compete.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from gossamer.web.http.security import access_rules
         from gossamer.web.server import serve as run
     except ModuleNotFoundError as error:
-        raise UsageError(f"{MISSING_EXTRA} ({error.name} is not there.)") from error
+        raise UsageError(f"{MISSING_EXTRA} ({error.name} is not installed.)") from error
     token = os.environ.get("GOSSAMER_TOKEN")
     rules = access_rules(host, token, frozenset(name.lower() for name in names), rate)
 
@@ -78,16 +83,16 @@ def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes any that is free."""
+    """Return a listening socket; port 0 takes any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise UsageError(f"Cannot listen on {host} port {port}: {error.strerror}. `--port` chooses another.") from error
+        raise UsageError(f"Cannot listen on {host} port {port}: {error.strerror}. Give another --port.") from error
 
 
 def server_url(host: str, port: int) -> str:
-    """The URL to open."""
+    """Return the URL of a server."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 

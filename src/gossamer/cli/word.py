@@ -1,4 +1,4 @@
-"""The command `word`: the word table's entry, documents and positions."""
+"""The command `word`: documents and positions of a word, from the word table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gossamer.cli.open_web import open_web
-from gossamer.cli.options import index_option, json_option, store_option
+from gossamer.basics.display import escape_hidden, pluralize
+from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import (
     DIM,
     TerminalColumn,
-    escape_hidden,
     json_text,
-    pluralize,
     print_heading,
     print_line,
     print_message,
@@ -35,13 +33,18 @@ POSITIONS_SHOWN = 12  # positions of one document on a terminal
     type=click.Choice(["frequency", "document"]),
     default="frequency",
     show_default=True,
-    help="Documents that hold it most often first, or by their number.",
+    help="Order of the documents: by how often they hold the word, or by number.",
 )
 @click.option(
-    "--page", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Which page of documents."
+    "--page",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Page of the list of documents.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="Documents a page."
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="Documents per page."
 )
 @store_option
 @index_option
@@ -49,10 +52,10 @@ POSITIONS_SHOWN = 12  # positions of one document on a terminal
 def word(
     word: str, order: Literal["frequency", "document"], page: int, limit: int, store: str, as_json: bool
 ) -> None:  # fmt: skip
-    """The word table's entry: where a word stands, document by document, position by position.
+    """Show the documents and positions of a word.
 
     Case, accents and endings do not matter: eggs finds egg. Positions count the words of a document from 0, the title
-    first, then the text in reading order; each is in a field: title, h1 to h6, text. Stop words have the number 0.
+    first, then the text in reading order. Each position is in a field: title, h1 to h6, text. Stop words have number 0.
 
     \b
     JSON: {"word", "word_id", "df", "idf", "forms",
@@ -94,7 +97,7 @@ def _print_entry(entry: WordEntry, page: int) -> None:
 
 
 def _positions_text(positions: list[int], fields: list[str]) -> str:
-    """Positions with the field they stand in where that is not the text."""
+    """Return positions as text, each followed by its field unless that is `text`."""
     shown = [f"{at}" if field == "text" else f"{at} {field}" for at, field in zip(positions, fields, strict=True)]
     more = len(shown) - POSITIONS_SHOWN
     return ", ".join(shown[:POSITIONS_SHOWN]) + (f" and {more:,} more" if more > 0 and sys.stdout.isatty() else

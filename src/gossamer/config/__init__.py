@@ -1,10 +1,14 @@
-"""Typed settings: flags > GOSSAMER_* variables > gossamer.toml > what the web was crawled with > defaults.
+"""Typed settings: flags > GOSSAMER_* variables > gossamer.toml > the web's last crawl > defaults.
 
-In come a settings file, the environment and flags; out comes one frozen `Settings`, and where each value came from.
-`structs` holds the settings themselves, `describe` tells people what they are, `layers` reads and merges them, `checks`
-knows what their types do not.
-An unknown key is an error. Secrets are never written in the file: a host's settings name the environment variables
-that hold them.
+In: a settings file, the environment, flags, and the settings stored with the web. Out: one frozen `Settings`, and the
+origin of each value. An unknown key is an error. The file never holds secrets: a host's settings name the environment
+variables that hold them.
+
+- `structs`: `Settings` and its sections, each field with its default and description
+- `layers`: `load`, which reads the layers and merges them
+- `checks`: `find_problem`, checks of values beyond their type
+- `describe`: lists the settings for `gossamer config`, the command line and the reference page
+- `named`: `NamedSettings`, the keyword arguments of `gossamer.Crawler`
 """
 
 from gossamer.config.describe import init_text

@@ -1,5 +1,6 @@
-"""What a value of the right type can still have wrong: a pattern that is none, an address range that is none, a secret
-in the wrong place. Each check answers with the problem as a sentence without its full stop, or nothing.
+"""Checks of values beyond their type: invalid patterns, invalid address ranges, secrets in the wrong place.
+
+Each check returns the problem as a sentence without its full stop, or "" if there is none.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def find_problem(key: str, value: object, *, in_file: bool) -> str:
-    """What is wrong with the value of a setting; "" when nothing is. `file`: it stands in a file."""
+    """Return what is wrong with the value of a setting, or "". `in_file`: the value stands in the settings file."""
     for text in _iterate_texts(value):
-        if CONTROL_CHARACTER.search(text):  # it would end up in a request header, a command or a terminal
-            return f"{text!r} holds a control character"
+        if CONTROL_CHARACTER.search(text):  # it would reach a request header, a command or a terminal
+            return f"{text!r} contains a control character"
     check = CHECKS.get(key)
     message = check(value) if check and value else ""
     if key == "fetch.proxy" and in_file and not message and urlsplit(str(value)).password is not None:
-        return "a password does not belong into a file: set the variable GOSSAMER_FETCH_PROXY instead"
+        return "a password does not belong in a file: set the variable GOSSAMER_FETCH_PROXY instead"
     return message
 
 
 def mask_credentials(text: str) -> str:
-    """A text without the user name and password of a URL in it."""
+    """Return a text with the user names and passwords of its URLs masked."""
     return re.sub(r"//[^/?#]*@", "//***@", text)
 
 
@@ -52,46 +53,47 @@ def _check_patterns(patterns: Iterable[str]) -> str:
         try:
             re.compile(pattern)
         except re.error as error:
-            return f'"{pattern}" is no regular expression: {error}'
+            return f'"{pattern}" is not a regular expression: {error}'
     return ""
 
 
 def _check_networks(ranges: Iterable[str]) -> str:
-    import ipaddress  # noqa: PLC0415 - 4 ms, and hardly ever needed
+    import ipaddress  # noqa: PLC0415 - takes 4 ms, and few commands need it
 
     for text in ranges:
         try:
             ipaddress.ip_network(text, strict=False)
         except ValueError:
-            return f'"{text}" is no address range such as 10.0.0.0/8 or fd00::/8'
+            return f'"{text}" is not an address range such as 10.0.0.0/8 or fd00::/8'
     return ""
 
 
 def _check_domains(domains: Iterable[str]) -> str:
     wrong = next((text for text in domains if not text or re.search(r"[/:@*\s]", text)), None)
-    return f'"{wrong}" is no domain such as example.org' if wrong is not None else ""
+    return f'"{wrong}" is not a domain such as example.org' if wrong is not None else ""
 
 
 def _check_media_types(types: Iterable[str]) -> str:
     wrong = next((text for text in types if not re.fullmatch(r"[\w.+-]+/[\w.+-]+", text)), None)
-    return f'"{wrong}" is no media type such as text/html' if wrong is not None else ""
+    return f'"{wrong}" is not a media type such as text/html' if wrong is not None else ""
 
 
 def _check_product(name: str) -> str:
-    # RFC 9309 §2.2.1: letters, hyphen and underscore; digits are seen in the wild.
-    return "" if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}" is no product name such as Gossamer'
+    # RFC 9309 §2.2.1 allows letters, hyphen and underscore; real product names have digits too.
+    return "" if re.fullmatch(r"[A-Za-z0-9_-]+", name) else f'"{name}" is not a product name such as Gossamer'
 
 
 def _check_proxy(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in PROXY_SCHEMES or not parts.hostname:
-        return f'"{mask_credentials(url)}" is no proxy such as http://proxy.example:3128; schemes: {", ".join(PROXY_SCHEMES)}'
+        schemes = ", ".join(PROXY_SCHEMES)
+        return f'"{mask_credentials(url)}" is not a proxy such as http://proxy.example:3128; schemes: {schemes}'
     return ""
 
 
 def _check_url_template(url: str) -> str:
     if urlsplit(url).scheme not in {"http", "https"} or "{query}" not in url:
-        return f'"{mask_credentials(url)}" is no URL template such as https://search.example/?q={{query}}'
+        return f'"{mask_credentials(url)}" is not a URL template such as https://search.example/?q={{query}}'
     return ""
 
 
@@ -99,7 +101,7 @@ def _check_index_url(urls: str) -> str:
     if "@" in urls:
         return "a user name and a password do not belong here: set GOSSAMER_INDEX_USER and GOSSAMER_INDEX_PASSWORD"
     wrong = next((url for url in urls.split(",") if urlsplit(url).scheme not in {"http", "https"}), None)
-    return f'"{wrong}" is no URL such as https://search.example:9200/name' if wrong is not None else ""
+    return f'"{wrong}" is not a URL such as https://search.example:9200/name' if wrong is not None else ""
 
 
 def _check_ca_file(path: str) -> str:
@@ -110,13 +112,13 @@ def _check_headers(headers: Mapping[str, str]) -> str:
     for name in headers:
         if name.lower() in SECRET_HEADERS:
             proper_setting = SECRET_HEADERS[name.lower()]
-            return f"{name} is a secret: it belongs into {proper_setting}, which names the environment variable that holds it"
+            return f"{name} is a secret: use {proper_setting}, which names the environment variable that holds it"
     return _check_names(headers)
 
 
 def _check_names(table: Mapping[str, str]) -> str:
     wrong = next((name for name in table if not HTTP_TOKEN.fullmatch(name)), None)
-    return f'"{wrong}" is no name of a header or a cookie' if wrong is not None else ""
+    return f'"{wrong}" is not a name of a header or a cookie' if wrong is not None else ""
 
 
 def _check_variables(table: Mapping[str, str]) -> str:
@@ -124,7 +126,7 @@ def _check_variables(table: Mapping[str, str]) -> str:
 
 
 def _check_variable(name: str) -> str:
-    """A secret put where its variable's name belongs must not be repeated in the message."""
+    """Check the name of an environment variable. The message never repeats the value, which may be a secret."""
     return "" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "this is not the name of an environment variable"
 
 

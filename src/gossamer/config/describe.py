@@ -1,4 +1,4 @@
-"""What the settings are, for people: the list of them, a commented gossamer.toml, and the reference page."""
+"""Descriptions of the settings for people: the list, a commented gossamer.toml, and the reference page."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from msgspec import inspect as shapes
 
 from gossamer.config.structs import HostSettings, Section, Settings
 
-UNSET = "none"  # the word for "no value" where a setting may have none: TOML has no null, nor has a command line
+UNSET = "none"  # the word for "no value", because neither TOML nor a command line has a null
 
 INIT_HEAD = """\
-# Settings of one web, read by every gossamer command that is given this web.
+# Settings of one web. Every gossamer command that opens this web reads them.
 #
-# Each line that is commented out shows the default: remove the "#" to change it. What is set here gives way to
-# GOSSAMER_* variables (GOSSAMER_CRAWL_MAX_DEPTH=3) and to flags (--max-depth 3). The word "none" means: no value.
-# `gossamer config show` tells which value holds and where it came from.
+# Each commented line shows a default: remove the "#" to change it. GOSSAMER_* variables (GOSSAMER_CRAWL_MAX_DEPTH=3)
+# and flags (--max-depth 3) override this file. The word "none" means: no value.
+# `gossamer config show` shows the value in effect and its origin.
 """
 
-MAX_INLINE_LENGTH = 80  # a list longer than this is written with one item a line (characters)
+MAX_INLINE_LENGTH = 80  # characters; a longer list has one item a line
 
 HOST_EXAMPLE = {
     "delay": 1.0,
@@ -36,15 +36,15 @@ HOST_EXAMPLE = {
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting, described."""
+    """The description of one setting."""
 
-    section: str  # "crawl"; "hosts" for those of one host
+    section: str  # "crawl"; "hosts" for a setting of one host
     name: str
     type: object  # the annotation
     default: object
     text: str
-    flag: str  # "--max-depth"; "" when there is none
-    metavar: str  # what stands for its value in help: "N"
+    flag: str  # "--max-depth"; "" if the setting has no flag
+    metavar: str  # placeholder of its value in help: "N"
 
     @property
     def key(self) -> str:
@@ -58,7 +58,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flags(self) -> str:
-        """The flag as it is told: a switch has its opposite with it."""
+        """The flag as help shows it; a switch includes its opposite."""
         return f"{self.flag}/--no-{self.flag[2:]}" if self.flag and isinstance(self.default, bool) else self.flag
 
     @property
@@ -68,34 +68,34 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_optional(self) -> bool:
-        """Whether there may be no value."""
+        """Whether the value may be `none`."""
         return isinstance(type_shape(self.type), shapes.UnionType)
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words it may be, when only some are allowed."""
+        """The words that a `Literal` setting allows; empty for other types."""
         return literal_choices(self.type)
 
 
 def type_shape(annotation: object) -> shapes.Type:
-    """A type's shape, without the metadata around it."""
+    """Return msgspec's view of a type, without metadata."""
     shape = shapes.type_info(annotation)
     return shape.type if isinstance(shape, shapes.Metadata) else shape
 
 
 @functools.cache
 def sections() -> dict[str, type[Section]]:
-    """The sections that are fixed: all but the hosts."""
+    """Return the sections with fixed names: all except `hosts`."""
     return {name: kind for name, kind in typing.get_type_hints(Settings).items() if name != "hosts"}
 
 
 @functools.cache
 def section_settings(section: str, kind: type[Section]) -> tuple[Setting, ...]:
-    """The settings of one section, in order."""
+    """Return the settings of one section, in order."""
     defaults = kind()
     settings = []
     for field in msgspec.structs.fields(kind):
-        *_, meta = field.type.__metadata__  # the bounds come first, says() last
+        *_, meta = field.type.__metadata__  # bounds come first, `doc(...)` last
         flag, _, metavar = meta.extra["flag"].partition(" ")
         settings.append(
             Setting(
@@ -113,23 +113,23 @@ def section_settings(section: str, kind: type[Section]) -> tuple[Setting, ...]:
 
 @functools.cache
 def all_settings() -> tuple[Setting, ...]:
-    """Every setting but those of single hosts."""
+    """Return every setting except the settings of single hosts."""
     return tuple(setting for name, kind in sections().items() for setting in section_settings(name, kind))
 
 
 def host_settings() -> tuple[Setting, ...]:
-    """The settings one host may have."""
+    """Return the settings of one host."""
     return section_settings("hosts", HostSettings)
 
 
 def literal_choices(annotation: object) -> tuple[str, ...]:
-    """The words a `Literal` allows, in the order they are written in (msgspec sorts them)."""
+    """Return the words a `Literal` allows in source order, which msgspec does not keep."""
     plain = typing.get_args(annotation)[0] if typing.get_origin(annotation) is typing.Annotated else annotation
     return typing.get_args(plain) if typing.get_origin(plain) is typing.Literal else ()
 
 
 def describe_type(annotation: object) -> str:
-    """What a value must be, as the end of "it must be ..."."""
+    """Return what a value must be, as the end of "it must be ..."."""
     words = literal_choices(annotation)
     return "one of " + ", ".join(f'"{word}"' for word in words) if words else _describe_shape(type_shape(annotation))
 
@@ -156,7 +156,7 @@ def _describe_shape(shape: shapes.Type) -> str:
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it. JSON's strings, numbers, booleans and lists are TOML's as well."""
+    """Return a value as TOML. JSON strings, numbers, booleans and lists are valid TOML too."""
     if value is None:
         return json.dumps(UNSET)
     if isinstance(value, dict):
@@ -166,7 +166,7 @@ def toml_value(value: object) -> str:
 
 
 def init_text() -> str:
-    """A gossamer.toml with every setting, its description, and its default commented out."""
+    """Return a gossamer.toml with every setting, its description, and its default commented out."""
     parts = [INIT_HEAD]
     for name, kind in sections().items():
         parts.append(f"\n# {inspect.getdoc(kind)}\n[{name}]\n")
@@ -178,15 +178,13 @@ def init_text() -> str:
 
 def _comment_out(setting: Setting, value: object) -> str:
     written = toml_value(value)
-    if len(written) > MAX_INLINE_LENGTH and isinstance(
-        value, tuple
-    ):  # one item a line; TOML allows the comma after the last
-        written = "[\n" + "".join(f"#{toml_value(item)},\n" for item in value) + "#]"
+    if len(written) > MAX_INLINE_LENGTH and isinstance(value, tuple):
+        written = "[\n" + "".join(f"#{toml_value(item)},\n" for item in value) + "#]"  # TOML allows a last comma
     return f"\n# {_describe_setting(setting)}\n#{setting.name} = {written}\n"
 
 
 def _describe_setting(setting: Setting) -> str:
-    """The description, with what a value must be where the default does not show it."""
+    """Return the description, with the allowed words if there are only some."""
     return f"{setting.text} {describe_type(setting.type).capitalize()}." if setting.choices else setting.text
 
 
@@ -195,35 +193,36 @@ REFERENCE_HEAD = """\
 
 <!-- Written by `python -m gossamer.cli.reference docs/reference`; do not edit. -->
 
-Every setting can stand in `gossamer.toml` (`gossamer config init` writes one with all of them, described), in an
-environment variable, and some as a flag of `gossamer crawl`. A flag wins over a variable, a variable over the file, the
-file over what the web was crawled with before (`[crawl]` only), and that over the default. `gossamer config show` tells
-which value holds and where it came from.
+You can set every setting in `gossamer.toml` or in an environment variable, and some as a flag of `gossamer crawl`.
+`gossamer config init` writes a `gossamer.toml` that describes all of them. A flag overrides a variable, a variable
+overrides the file, the file overrides the settings of the web's last crawl (`[crawl]` only), and these override the
+default. `gossamer config show` shows the value in effect and its origin.
 
-The file is the one named with `--config` (or `GOSSAMER_CONFIG`), else `gossamer.toml` in the web's directory, else
-`gossamer.toml` in the current directory. A variable is named `GOSSAMER_`, the section, the setting:
-`GOSSAMER_CRAWL_MAX_DEPTH=3`; a list is written with commas: `GOSSAMER_CRAWL_DOMAINS=example.org,example.net`. The word
-`none` takes a value away. An unknown key, a variable that is nearly one of these, or a wrong value is an error.
+Gossamer reads the file named with `--config` (or `GOSSAMER_CONFIG`), else `gossamer.toml` in the web's directory, else
+`gossamer.toml` in the current directory. The name of a variable is `GOSSAMER_`, the section, the setting:
+`GOSSAMER_CRAWL_MAX_DEPTH=3`. Commas separate the items of a list: `GOSSAMER_CRAWL_DOMAINS=example.org,example.net`. The
+word `none` removes a value. An unknown key, a misspelt variable or a wrong value is an error.
 
-`GOSSAMER_STORE` (the web), `GOSSAMER_CONFIG` (the settings file) and `GOSSAMER_LOG_FILE` (the log) stand for
-`--store`, `--config` and `--log-file`. `GOSSAMER_INDEX_USER` and `GOSSAMER_INDEX_PASSWORD` let us into an index on
-OpenSearch; they are no settings, and never shown. `GOSSAMER_LOCAL` is the directory in which this machine keeps what it
-derives from webs in PostgreSQL (index, link graph, logs), instead of `~/.cache/gossamer`.
+`GOSSAMER_STORE` (the web), `GOSSAMER_CONFIG` (the settings file) and `GOSSAMER_LOG_FILE` (the log) replace the flags
+`--store`, `--config` and `--log-file`. `GOSSAMER_INDEX_USER` and `GOSSAMER_INDEX_PASSWORD` are the credentials of an
+index on OpenSearch; they are not settings, and no command shows them. `GOSSAMER_LOCAL` is the directory in which this
+machine keeps data derived from webs in PostgreSQL (index, link graph, logs). Its default is `~/.cache/gossamer`.
 """
 
 REFERENCE_HOSTS = """\
 
 {doc}
 
-The section is named after the host: `[hosts."example.org"]`, `[hosts."localhost:8080"]`. Secrets are sent over https
-only, and over plain http to this machine or where the section says so: `[hosts."http://example.org"]`. Credentials,
-headers and cookies are sent to that host only, never to another one that it redirects to. The headers `Authorization`,
-`Cookie` and `Proxy-Authorization` are refused in `headers`: they belong into `headers_env` and `cookies_env`.
+The section has the name of the host: `[hosts."example.org"]`, `[hosts."localhost:8080"]`. Gossamer sends secrets over
+https only. It sends them over plain http to this machine, and to hosts whose section says so:
+`[hosts."http://example.org"]`. It sends credentials, headers and cookies to that host only, never to a host that it
+redirects to. `headers` refuses `Authorization`, `Cookie` and `Proxy-Authorization`: use `headers_env` and
+`cookies_env`.
 """
 
 
 def reference_text() -> str:
-    """The reference page of all settings, in Markdown."""
+    """Return the reference page of all settings, in Markdown."""
     parts = [REFERENCE_HEAD]
     for name, kind in sections().items():
         parts.append(f"\n## [{name}]\n\n{inspect.getdoc(kind)}\n\n")

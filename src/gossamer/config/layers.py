@@ -1,6 +1,6 @@
-"""Reading the settings: each layer gives some values, a later one wins, and every value remembers where it came from.
+"""Loading of the settings: each layer gives some values, a later layer overrides, and each value has an origin.
 
-defaults < the web (what it was crawled with, [crawl] only) < gossamer.toml < GOSSAMER_* variables < flags
+defaults < the web (settings of its last crawl, [crawl] only) < gossamer.toml < GOSSAMER_* variables < flags
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FILE_NAME = "gossamer.toml"
 DEFAULT = "default"
 THE_WEB = "the web"
 THE_PROGRAM = "the program"
-TOPIC_ORDER = "best"  # the order that heeds a topic
+TOPIC_ORDER = "best"  # the only order that uses a topic
 PREFIX = "GOSSAMER_"
 RESERVED_VARIABLES = frozenset(
     {
         *("GOSSAMER_STORE", "GOSSAMER_CONFIG", "GOSSAMER_LOG_FILE"),  # flags of the command line
-        "GOSSAMER_LOCAL",  # `places`: what this machine keeps of a shared web
-        *("GOSSAMER_INDEX_USER", "GOSSAMER_INDEX_PASSWORD"),  # secrets: `wiring` alone looks at them
+        "GOSSAMER_LOCAL",  # directory for local data of shared webs, read by `basics.locations`
+        *("GOSSAMER_INDEX_USER", "GOSSAMER_INDEX_PASSWORD"),  # secrets, read only through `wiring`
     }
 )
 BOOLEAN_WORDS = {
@@ -47,7 +47,7 @@ BOOLEAN_WORDS = {
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that hold."""
+    """The settings in effect, with their origins."""
 
     settings: Settings
     origins: dict[str, str]  # dotted key -> "default", "the web", "the program", the file's path, the variable or flag
@@ -76,7 +76,7 @@ def load(
     flags: Mapping[str, object],
     stored: Mapping[str, object] | None = None,
 ) -> LoadedSettings:
-    """Read every layer. `flags` and `stored` map keys to values; a flag that is None was not given."""
+    """Read and merge all layers. `flags` maps dotted keys to values, `stored` names of [crawl]; None: not given."""
     path = _find_file(file, store_dir)
     layer_values = [
         *_web_values(stored or {}),
@@ -100,22 +100,22 @@ def load(
 
 
 def decode_crawl_settings(stored: str) -> CrawlSettings:
-    """The settings that a web is crawled with, from what is stored with its round."""
+    """Return the [crawl] settings stored with a round as JSON."""
     values = _web_values(msgspec.json.decode(stored, type=dict[str, object]))
     return CrawlSettings(**{item.setting.name: item.value for item in values})  # type: ignore[arg-type]
 
 
 def _apply_topic(crawl: dict[str, object], origins: dict[str, str]) -> None:
-    """A topic sets the order that heeds it, unless somebody chose another one: then one of the two does nothing.
+    """Set the order that uses a topic, or refuse another order that somebody chose together with a topic.
 
-    A web that has both was crawled before this was so.
+    A web can have stored both, written by a version without this rule; then the topic decides.
     """
     if not crawl.get("topic") or crawl.get("order") == TOPIC_ORDER:
         return
     both = {origins["crawl.topic"], origins["crawl.order"]}
     if origins["crawl.order"] != DEFAULT and both != {THE_WEB}:
         raise SettingsError(
-            f'A topic ({origins["crawl.topic"]}) is heeded by the order "{TOPIC_ORDER}" alone, and crawl.order is '
+            f'A topic ({origins["crawl.topic"]}) only works with the order "{TOPIC_ORDER}", and crawl.order is '
             f'"{crawl["order"]}" ({origins["crawl.order"]}): set it to "{TOPIC_ORDER}", or the topic to "".'
         )
     crawl["order"] = TOPIC_ORDER
@@ -132,7 +132,7 @@ def _find_file(file: Path | None, store_dir: Path | None) -> Path | None:
 
 
 def _web_values(stored: Mapping[str, object]) -> Iterable[SettingValue]:
-    """What the web was crawled with. A setting that this version no longer has does nothing, so it may stand there."""
+    """Yield the settings stored with the web. Unknown names are ignored: another version may have written them."""
     for setting in all_settings():
         if setting.section == "crawl" and setting.name in stored:
             value = _check_value(setting, stored[setting.name], f"The web's setting {setting.key}")
@@ -194,15 +194,15 @@ def _environment_values(environ: Mapping[str, str]) -> Iterable[SettingValue]:
                 setting, _check_value(setting, _parse_text(setting, environ[variable]), variable), variable
             )
         elif nearest := _intended_variable(variable, known):
-            raise SettingsError(f"{variable} is no setting. Did you mean {nearest}?")
+            raise SettingsError(f"{variable} is not a setting. Did you mean {nearest}?")
 
 
 def _intended_variable(variable: str, known: Mapping[str, Setting]) -> str | None:
-    """The variable that was meant, when this one was meant for us.
+    """Return the setting's variable that an unknown variable probably means, or None if it is not for Gossamer.
 
-    Others may start with our name: the secrets that a host's settings name, or what Kubernetes sets for a service
-    called gossamer (GOSSAMER_SERVICE_HOST, GOSSAMER_PORT). So only what starts like a section, is a setting's name
-    without its section, or is very near to a known variable counts as a mistake.
+    Other variables may start with GOSSAMER_ too: secrets that a host's settings name, or variables that Kubernetes
+    sets for a service called gossamer (GOSSAMER_SERVICE_HOST, GOSSAMER_PORT). So a variable counts as a mistake only
+    if it starts with a section, is a setting's name without its section, or resembles a known variable closely.
     """
     ours = any(variable.startswith(f"{PREFIX}{section.upper()}_") for section in sections())
     bare = next((name for name, setting in known.items() if variable == PREFIX + setting.name.upper()), None)
@@ -228,7 +228,7 @@ def _flag_values(flags: Mapping[str, object]) -> Iterable[SettingValue]:
 
 
 def _parse_text(setting: Setting, text: str) -> object:
-    """What a text from a variable or a flag stands for; the text itself when it stands for nothing, to be refused."""
+    """Convert a text from a variable or a flag; return an invalid text unchanged, so that the check refuses it."""
     text = text.strip()
     if setting.is_list:
         return [item.strip() for item in text.split(",") if item.strip()]
@@ -241,11 +241,11 @@ def _parse_text(setting: Setting, text: str) -> object:
 
 
 def _check_value(setting: Setting, value: object, where: str, *, in_file: bool = False) -> object:
-    """The value as its type, or an error that says what is wrong with it. `where` names the setting and its place."""
+    """Return the value converted to its type, or raise an error. `where` names the setting and its origin."""
     if value == UNSET and setting.is_optional:
         return None
     if isinstance(value, str) and setting.is_list:
-        value = (value,)  # one is a list of one
+        value = (value,)
     if setting.is_list and value in ((UNSET,), [UNSET]):
         value = ()
     try:
@@ -263,7 +263,7 @@ def _format_value(value: object) -> str:
 
 
 def _unknown_setting(origin: str, key: str, known: Iterable[str]) -> SettingsError:
-    """The error for an unknown key, with the nearest one: a misspelt name, or the right name in the wrong section."""
+    """Return the error for an unknown key; it suggests the same name in another section, or a similar name."""
     keys = list(known)
     name = key.rpartition(".")[2]
     same = [candidate for candidate in keys if candidate.rpartition(".")[2] == name]

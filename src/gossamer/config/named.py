@@ -1,7 +1,7 @@
-"""The settings as programs name them: `Crawler(max_pages=100, index_url="https://search.example:9200/name")`.
+"""The settings as keyword arguments: `Crawler(max_pages=100, index_url="https://search.example:9200/name")`.
 
-A setting has its bare name, which no other one has. Two sections lend theirs to it, for "url" alone would say nothing:
-`index_url`, `search_service_url`. `NamedSettings` tells type checkers; a test holds it to the structs.
+A keyword is the bare name of a setting, which is unique. Two sections prefix their names, because "url" alone is not
+clear: `index_url`, `search_service_url`. `NamedSettings` serves type checkers; a test compares it with the structs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from gossamer.config.describe import Setting
 
 PREFIXED_SECTIONS = frozenset({"index", "search_service"})
-SPECIAL_KEYWORDS = {"crawl.query": "url_query"}  # like its flag: `query` are words to start from
+SPECIAL_KEYWORDS = {"crawl.query": "url_query"}  # like its flag, because `query` gives words to start from
 
 
 class NamedSettings(TypedDict, total=False):
-    """Every setting by its name; docs/reference/settings.md tells what they are. "none" takes a value away."""
+    """Every setting by its name; docs/reference/settings.md describes them. "none" removes a value."""
 
     scope: Literal["host", "domain", "prefix", "any"]
     domains: Sequence[str]
@@ -92,7 +92,7 @@ class NamedSettings(TypedDict, total=False):
 
 
 def keywords_to_keys(keywords: Mapping[str, object]) -> dict[str, object]:
-    """Settings by their names in code -> by dotted key, as `load` takes them for flags."""
+    """Return settings given by keyword as settings by dotted key, which `load` takes as flags."""
     keys = {**_keys_by_keyword(), "hosts": "hosts"}
     unknown = sorted(set(keywords) - set(keys))
     if unknown:
@@ -106,6 +106,6 @@ def _keys_by_keyword() -> dict[str, str]:
 
 
 def setting_keyword(setting: Setting) -> str:
-    """What a setting is called in code."""
+    """Return the keyword of a setting."""
     bare = f"{setting.section}_{setting.name}" if setting.section in PREFIXED_SECTIONS else setting.name
     return SPECIAL_KEYWORDS.get(setting.key, bare)

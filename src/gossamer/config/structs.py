@@ -1,7 +1,7 @@
-"""The settings as typed structs: one per room, each field with its default and the sentence that describes it.
+"""The settings as typed structs: one per section, each field with its default and its description.
 
-`gossamer config init`, the command line's help and `docs/reference/settings.md` are all made from these fields, so a
-setting is described here and nowhere else.
+`gossamer config init`, the command line's help and `docs/reference/settings.md` are generated from these fields. Only
+this module describes a setting.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-# The upper bounds keep infinity and numbers no counter can hold out of the code that works with them.
+# The upper bounds exclude infinity and numbers that no counter can hold.
 Seconds = Annotated[float, Meta(ge=0, le=31_536_000)]  # a year
 Count = Annotated[int, Meta(ge=0, le=10**12)]
 Positive = Annotated[int, Meta(ge=1, le=10**12)]
 
 
 def doc(text: str, flag: str = "") -> Meta:
-    """The sentence that describes a setting, and the flag of `gossamer crawl` that sets it: "--max-depth N"."""
+    """Attach a description to a setting, and the flag of `gossamer crawl` that sets it: "--max-depth N"."""
     return Meta(description=text, extra={"flag": flag})
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the settings structs: immutable, unknown keys refused."""
+    """Base of the settings structs: immutable, without unknown keys."""
 
 
 DEFAULT_ACCEPT = (
@@ -39,7 +39,7 @@ DEFAULT_ACCEPT = (
 )
 
 
-# What the common servers add to URLs for visitors without cookies: without end, were each one another page.
+# Common servers add these parameters to URLs for visitors without cookies. Each visit would make another set of URLs.
 SESSION_PARAMETERS = (
     "PHPSESSID",
     "phpsessid",
@@ -53,128 +53,132 @@ SESSION_PARAMETERS = (
 
 
 class CrawlSettings(Section, frozen=True, kw_only=True):
-    """What to visit and in which order. Kept with the web: a later `crawl` without flags goes on with these."""
+    """What to visit and in which order. The web keeps these: a later `crawl` without flags uses them again."""
 
     scope: Annotated[
         Literal["host", "domain", "prefix", "any"],
         doc(
-            "How far to go from the seeds: their hosts, their registrable domains, their URL prefixes, or anywhere.",
+            "How far the crawl goes from the seeds: their hosts, their registrable domains, their URL prefixes, or "
+            "anywhere.",
             "--scope",
         ),
     ] = "host"
-    domains: Annotated[
-        tuple[str, ...], doc("More domains that are in scope, with all their hosts.", "--domain NAME")
-    ] = ()
+    domains: Annotated[tuple[str, ...], doc("Further domains in scope, with all their hosts.", "--domain NAME")] = ()
     include: Annotated[
         tuple[str, ...],
-        doc("Visit only URLs in which one of these regular expressions is found.", "--include PATTERN"),
+        doc("Visit only URLs that contain a match of one of these regular expressions.", "--include PATTERN"),
     ] = ()
     exclude: Annotated[
-        tuple[str, ...], doc("Visit no URL in which one of these regular expressions is found.", "--exclude PATTERN")
+        tuple[str, ...],
+        doc("Visit no URL that contains a match of one of these regular expressions.", "--exclude PATTERN"),
     ] = ()
     accept: Annotated[tuple[str, ...], doc("Media types to fetch and parse.", "--accept TYPE")] = DEFAULT_ACCEPT
-    max_depth: Annotated[Count | None, doc("Links to follow from a seed, at most.", "--max-depth N")] = None
-    max_pages: Annotated[
-        Positive | None, doc("Pages to visit at most, over all crawlers together.", "--max-pages N")
-    ] = None
+    max_depth: Annotated[Count | None, doc("Greatest distance from a seed, in links.", "--max-depth N")] = None
+    max_pages: Annotated[Positive | None, doc("Most pages to visit, over all crawlers together.", "--max-pages N")] = (
+        None
+    )
     max_pages_per_host: Annotated[
-        Positive | None, doc("Pages to visit on one host, at most.", "--max-pages-per-host N")
+        Positive | None, doc("Most pages to visit on one host.", "--max-pages-per-host N")
     ] = None
     order: Annotated[
         Literal["breadth", "depth", "best"],
-        doc("Which queued URL comes first: nearest to the seeds, farthest, or of best expected importance.", "--order"),
+        doc(
+            "Which queued URL comes first: the nearest to the seeds, the farthest, or the one expected to matter most.",
+            "--order",
+        ),
     ] = "breadth"
-    topic: Annotated[str, doc("URLs near to these words come first: the order is best then.", "--topic WORDS")] = ""
+    topic: Annotated[str, doc("Visit URLs near to these words first; sets the order to best.", "--topic WORDS")] = ""
     check: Annotated[
         Literal["none", "embeds", "external", "all"],
         doc(
-            "Also ask for the status of images, scripts and styles (embeds), of URLs out of scope (external), or both.",
+            "Also check the status of images, scripts and styles (embeds), of URLs out of scope (external), or of "
+            "both (all).",
             "--check",
         ),
     ] = "none"
     query: Annotated[
         Literal["keep", "sort", "strip"],
         doc(
-            "The query of a URL tells pages apart as it is (keep), in any order (sort), or not at all (strip); "
-            "of URLs that are the same then, the first one found is visited.",
+            "How the query of a URL distinguishes pages: as it is (keep), in any order (sort), or not at all (strip). "
+            "The crawl visits the first one found of URLs that count as the same.",
             "--url-query",
         ),
     ] = "keep"
     drop_parameters: Annotated[
         tuple[str, ...],
-        doc("Parameters that do not tell pages apart, such as session ids.", "--drop-parameter NAME"),
+        doc("Query parameters that do not distinguish pages, such as session ids.", "--drop-parameter NAME"),
     ] = SESSION_PARAMETERS
-    max_url_length: Annotated[Positive, doc("Longer URLs are recorded and not visited (characters).")] = 2000
+    max_url_length: Annotated[Positive, doc("Record longer URLs without visiting them (characters).")] = 2000
     max_path_repeats: Annotated[
-        Positive, doc("A URL whose path holds one segment more often than this is taken for a trap.")
+        Positive, doc("Treat a URL as a trap if its path repeats one segment more often than this.")
     ] = 3
     robots: Annotated[bool, doc("Obey robots.txt, X-Robots-Tag, meta robots and rel=nofollow.", "--robots")] = True
     max_copies: Annotated[
         Positive,
-        doc("From pages with the very same content, no links are followed beyond this many on one host: a trap."),
+        doc("Follow no more links from pages of identical content after this many on one host: they may be a trap."),
     ] = 50
     sitemaps: Annotated[bool, doc("Read the sitemaps named in robots.txt.", "--sitemaps")] = True
-    links: Annotated[bool, doc("Store the links (off: they are followed only).", "--links")] = True
-    index: Annotated[bool, doc("Index the pages while they come.", "--index")] = True
+    links: Annotated[bool, doc("Store the links; without it the crawl only follows them.", "--links")] = True
+    index: Annotated[bool, doc("Index the pages during the crawl.", "--index")] = True
     source: Annotated[bool, doc("Store the source of every page, compressed.", "--source")] = True
 
 
 class PolitenessSettings(Section, frozen=True, kw_only=True):
-    """How gently to treat hosts."""
+    """Limits that protect the hosts."""
 
     delay: Annotated[
         Seconds | None,
-        doc("Seconds between two requests to a host; none: as long as the last answer took.", "--delay SECONDS"),
+        doc("Seconds between two requests to a host; none: as long as the last response took.", "--delay SECONDS"),
     ] = None
-    min_delay: Annotated[
-        Seconds, doc("The least pause when delay is none; hosts on loopback need no pause (seconds).")
-    ] = 0.25
+    min_delay: Annotated[Seconds, doc("Shortest pause if delay is none; hosts on loopback get no pause (seconds).")] = (
+        0.25
+    )
     connections: Annotated[Positive, doc("Connections to one host at a time.", "--connections N")] = 1
     connections_per_address: Annotated[
-        Positive, doc("Connections to one IP address at a time, for hosts that share a server.")
+        Positive, doc("Connections to one IP address at a time; matters for hosts that share a server.")
     ] = 64
-    transfers: Annotated[Positive, doc("Transfers at a time, in all.", "--transfers N")] = 128
+    transfers: Annotated[Positive, doc("Transfers at a time, over all hosts.", "--transfers N")] = 128
     max_crawl_delay: Annotated[
         Seconds,
-        doc("A Crawl-delay in robots.txt is obeyed up to this; a longer one is cut, and that is shown (seconds)."),
+        doc("Longest Crawl-delay of a robots.txt that the crawl obeys; it cuts longer ones and says so (seconds)."),
     ] = 30.0
-    max_delay: Annotated[Seconds, doc("Longest pause that failures can lead to, Retry-After aside (seconds).")] = 300.0
-    retries: Annotated[Positive, doc("Tries before a URL is given up for the round.")] = 3
+    max_delay: Annotated[Seconds, doc("Longest pause after failures; Retry-After may ask for more (seconds).")] = 300.0
+    retries: Annotated[Positive, doc("Tries per URL and round before the crawl gives it up.")] = 3
     patience: Annotated[
-        Seconds, doc("The crawl ends when nothing can become ready within this time (seconds).", "--patience SECONDS")
+        Seconds, doc("End the crawl if no host can become ready within this time (seconds).", "--patience SECONDS")
     ] = 60.0
-    max_hosts: Annotated[Positive, doc("Hosts one crawler holds at a time.", "--max-hosts N")] = 512
+    max_hosts: Annotated[Positive, doc("Most hosts that one crawler holds at a time.", "--max-hosts N")] = 512
 
 
 class FetchSettings(Section, frozen=True, kw_only=True):
-    """Limits of one transfer, and the way to the network."""
+    """Limits of one transfer, identity of the crawler, and access to the network."""
 
-    product: Annotated[str, doc("The name sent as User-Agent, and looked for in robots.txt.", "--product NAME")] = (
+    product: Annotated[str, doc("Name sent as User-Agent and matched against robots.txt.", "--product NAME")] = (
         "Gossamer"
     )
     contact: Annotated[
-        str, doc("A URL or address put into the User-Agent so that site owners can reach you.", "--contact TEXT")
+        str, doc("URL or mail address in the User-Agent, so that site owners can reach you.", "--contact TEXT")
     ] = ""
-    connect_timeout: Annotated[Seconds, doc("Longest time to connect (seconds).")] = 10.0
+    connect_timeout: Annotated[Seconds, doc("Longest time to open a connection (seconds).")] = 10.0
     timeout: Annotated[Seconds, doc("Longest time for one transfer (seconds).", "--timeout SECONDS")] = 60.0
     min_rate: Annotated[
-        Count, doc("A transfer slower than this for min_rate_seconds is given up (bytes per second).")
+        Count, doc("Give up a transfer that stays slower than this for min_rate_seconds (bytes per second).")
     ] = 100
     min_rate_seconds: Annotated[Positive, doc("How long a transfer may be slower than min_rate (seconds).")] = 15
     max_bytes: Annotated[
         Positive, doc("Largest body, on the wire and after decompression (bytes).", "--max-bytes N")
     ] = 32 << 20
-    max_header_bytes: Annotated[Positive, doc("Largest answer header (bytes).")] = 256 << 10
-    max_redirects: Annotated[Count, doc("Redirects in a row before giving up.")] = 10
+    max_header_bytes: Annotated[Positive, doc("Largest response header (bytes).")] = 256 << 10
+    max_redirects: Annotated[Count, doc("Redirects in a row before the crawl gives up.")] = 10
     allow_private: Annotated[
         tuple[str, ...],
-        doc("Address ranges (CIDR) that may be visited though they are not public.", "--allow-private CIDR"),
+        doc("Address ranges (CIDR) that the crawl may visit although they are not public.", "--allow-private CIDR"),
     ] = ()
     proxy: Annotated[
-        str, doc("Proxy URL (http, https, socks5, socks5h). The usual proxy variables are not used.", "--proxy URL")
+        str, doc("Proxy URL (http, https, socks5, socks5h). Variables such as HTTPS_PROXY are ignored.", "--proxy URL")
     ] = ""
     trust_proxy: Annotated[bool, doc("Leave name resolution and address checks to the proxy.", "--trust-proxy")] = False
-    ca_file: Annotated[str, doc("Certificate authorities to trust instead of the system's (a PEM file).")] = ""
+    ca_file: Annotated[str, doc("PEM file of certificate authorities to trust instead of the system's.")] = ""
 
 
 class ParseSettings(Section, frozen=True, kw_only=True):
@@ -183,87 +187,87 @@ class ParseSettings(Section, frozen=True, kw_only=True):
     processes: Annotated[Count, doc("Parser processes; 0: one per core.", "--parsers N")] = 0
     memory: Annotated[Positive, doc("Most memory of one parser process (MiB).")] = 1024
     seconds: Annotated[Seconds, doc("Most time for one page (seconds).")] = 20.0
-    max_links: Annotated[Positive, doc("Most links kept of one page; more are counted in its reason.")] = 50_000
+    max_links: Annotated[Positive, doc("Most links kept per page; its reason says how many are left out.")] = 50_000
 
 
 class StoreSettings(Section, frozen=True, kw_only=True):
-    """How the store is written."""
+    """How the store writes, and how much disk space it uses."""
 
-    batch_visits: Annotated[Positive, doc("Visits in a transaction, at most.")] = 256
+    batch_visits: Annotated[Positive, doc("Most visits in one transaction.")] = 256
     batch_seconds: Annotated[Seconds, doc("Longest time a finished visit waits for its transaction (seconds).")] = 0.5
-    min_free: Annotated[Count, doc("Pause the crawl when less disk space is free (MiB).")] = 256
+    min_free: Annotated[Count, doc("Pause the crawl if less disk space is free (MiB).")] = 256
     cache: Annotated[Positive, doc("Page cache of the database (MiB).")] = 64
     old_sources: Annotated[
-        Count, doc("Room for the sources of pages as they were before they changed (MiB); the oldest go first.")
+        Count, doc("Space for earlier sources of changed pages; the store deletes the oldest first (MiB).")
     ] = 0
 
 
 class IndexSettings(Section, frozen=True, kw_only=True):
-    """Where the index is. User name and password are in GOSSAMER_INDEX_USER and GOSSAMER_INDEX_PASSWORD."""
+    """Where the index is. GOSSAMER_INDEX_USER and GOSSAMER_INDEX_PASSWORD hold its user name and password."""
 
     url: Annotated[
         str,
         doc(
-            "An OpenSearch cluster that holds the index, with the name it has there: https://search.example:9200/name. "
-            "Several nodes with commas between. Empty: the index is with the web, on this machine.",
+            "OpenSearch cluster and name of the index there: https://search.example:9200/name. Separate several nodes "
+            "with commas. Empty: the index is on this machine, with the web.",
             "--index-url URL",
         ),
     ] = ""
-    shards: Annotated[Positive, doc("Parts that a new index of pages is divided into, over the nodes.")] = 1
-    replicas: Annotated[Count, doc("Further copies of each part of a new index, on other nodes.")] = 1
+    shards: Annotated[Positive, doc("Shards of a new index, spread over the nodes.")] = 1
+    replicas: Annotated[Count, doc("Further copies of each shard of a new index, on other nodes.")] = 1
     ca_file: Annotated[
-        str, doc("Certificate authorities to trust with the index instead of the usual ones (a PEM file).")
+        str, doc("PEM file of certificate authorities to trust for the index instead of the usual ones.")
     ] = ""
 
 
 class FreshnessSettings(Section, frozen=True, kw_only=True):
-    """When pages are visited again: `gossamer watch` and `gossamer crawl --revisit`."""
+    """When `gossamer watch` and `gossamer crawl --revisit` visit pages again."""
 
     pages_per_hour: Annotated[
-        Positive, doc("Pages to visit in an hour, at most, over all crawlers together.", "--pages-per-hour N")
+        Positive, doc("Most pages to visit in an hour, over all crawlers together.", "--pages-per-hour N")
     ] = 1000
     host_pages_per_hour: Annotated[
         Positive | None,
-        doc("Pages to visit in an hour on one host, at most (watch).", "--host-pages-per-hour N"),
+        doc("Most pages that watch visits in an hour on one host.", "--host-pages-per-hour N"),
     ] = 500
-    shortest_wait: Annotated[Seconds, doc("No page is visited again sooner (seconds).")] = 3600.0
+    shortest_wait: Annotated[Seconds, doc("Shortest time between two visits of a page (seconds).")] = 3600.0
     longest_wait: Annotated[
-        Positive, doc("Every page is visited again after this time, if pages_per_hour allow (seconds).")
+        Positive, doc("Longest time between two visits of a page, if pages_per_hour allows it (seconds).")
     ] = 30 * 86_400
-    sitemap_wait: Annotated[Seconds, doc("Between two visits of a sitemap or feed (seconds).")] = 6 * 3600.0
+    sitemap_wait: Annotated[Seconds, doc("Time between two visits of a sitemap or feed (seconds).")] = 6 * 3600.0
     confirm_gone: Annotated[
         Seconds,
         doc(
-            "watch: a page that answers 404 or 410 is asked again after this time before it leaves (seconds). "
-            "crawl asks again when the rest of its host is done."
+            "Time after which watch requests a page that answered 404 or 410 once more, before it counts as gone "
+            "(seconds). crawl requests it again after the rest of its host."
         ),
     ] = 86_400.0
 
 
 class SearchServiceSettings(Section, frozen=True, kw_only=True):
-    """Where `crawl --query` gets its seeds from."""
+    """The search service that `crawl --query` gets its seeds from."""
 
-    url: Annotated[str, doc("A search service's result page; {query} stands for the words.")] = ""
+    url: Annotated[str, doc("URL of the service's result page, with {query} in place of the words.")] = ""
 
 
 class HostSettings(Section, frozen=True, kw_only=True):
-    """One host, named as in its URLs. Secrets are in environment variables, which are named here."""
+    """Settings of one host, named as in its URLs. They name the environment variables that hold its secrets."""
 
     delay: Annotated[Seconds | None, doc("Seconds between two requests to this host.")] = None
     connections: Annotated[Positive | None, doc("Connections to this host at a time.")] = None
     username: Annotated[str, doc("User name for HTTP basic authentication.")] = ""
-    password_env: Annotated[str, doc("The environment variable that holds the password.")] = ""
-    headers: Annotated[dict[str, str], doc("Request headers to send to this host only.")] = {}
+    password_env: Annotated[str, doc("Environment variable that holds the password.")] = ""
+    headers: Annotated[dict[str, str], doc("Request headers for this host only.")] = {}
     headers_env: Annotated[
-        dict[str, str], doc("Request headers whose values are in environment variables (header = variable).")
+        dict[str, str], doc("Request headers with values from environment variables (header = variable).")
     ] = {}
     cookies_env: Annotated[
-        dict[str, str], doc("Cookies whose values are in environment variables (cookie = variable).")
+        dict[str, str], doc("Cookies with values from environment variables (cookie = variable).")
     ] = {}
 
 
 class Settings(Section, frozen=True, kw_only=True):
-    """All settings."""
+    """All settings, by section."""
 
     crawl: CrawlSettings = CrawlSettings()
     politeness: PolitenessSettings = PolitenessSettings()

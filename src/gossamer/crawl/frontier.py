@@ -1,16 +1,20 @@
-"""The workbench: the hosts this crawler holds, their next URLs, and when each may be asked again.
+"""The frontier: the hosts this crawler holds, their next URLs, delays and robots rules, and when each is ready.
 
-A host's life here: taken in with some URLs → its robots.txt asked for, if not known or of yesterday → its URLs handed
-out one by one, each when the host is ready → given back when nothing of it is left, when a crawler without hosts is to
-have it, or when it failed and must be left alone for longer than the crawl waits (put off: it may be taken in again).
-Everything large stays in the store; what is here is bounded by the number of hosts held and the URLs leased for each,
-and by the hosts that answered in the last ten minutes.
+The life of a host in the frontier:
+
+1. The store leases the host with some of its URLs.
+2. The crawler fetches its robots.txt, if no copy is known or the copy is older than a day.
+3. The frontier hands out the URLs one by one, each when the host is ready.
+4. The crawler releases the host: no URL is left, an idle crawler needs a host, or the host failed and must rest for
+   longer than the crawl waits. The store may lease it again later.
+
+The store keeps everything large. Memory here is bounded by the hosts held, the URLs leased for each, and the hosts that
+answered in the last ten minutes.
 """
 
 from __future__ import annotations
 
 import heapq
-import ipaddress
 from collections import Counter, OrderedDict, deque
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.crawl import policy
 from gossamer.model import HostUpdate, Lease, Value
 from gossamer.store.protocol import LEASE_SECONDS
+from gossamer.urls.canonical import is_loopback
 from gossamer.urls.canonical import scheme as scheme_of
 from gossamer.urls.robots import ALLOW_ALL, RobotsRules
 
@@ -28,15 +33,15 @@ if TYPE_CHECKING:
     from gossamer.model import FetchResult, HostLease, Robots
     from gossamer.urls.robots import ProductRules
 
-SOON_SECONDS = 0.25  # seconds: a host that pauses longer gives a crawler nothing to do meanwhile
-SHARING_SECONDS = 10.0  # seconds in which what was given back for others is not taken again
-MAX_NEW_HOSTS = 64  # asked for in one exchange with the store, so that other crawlers get some too
-MAX_ROBOTS_TRIES_KEPT = 10_000  # of those whose robots.txt could not be had, held or not; about 2 MB
-ADDRESS_RECHECK_SECONDS = 0.05  # seconds until a host is looked at again whose address had no free connection
+SOON_SECONDS = 0.25  # a host with a longer pause does not count as work for the transfers
+SHARING_SECONDS = 10.0  # after sharing hosts, take no new ones for this long, so that the other crawler gets them
+MAX_NEW_HOSTS = 64  # hosts leased in one exchange with the store, so that other crawlers get some too
+MAX_ROBOTS_TRIES_KEPT = 10_000  # hosts with failed robots.txt requests, held or not; about 2 MB
+ADDRESS_RECHECK_SECONDS = 0.05  # a host whose IP address had no free connection is examined again after this time
 
 
 class FetchRobots(Value, frozen=True, kw_only=True):
-    """Work: fetch a host's robots.txt before anything else of it."""
+    """Work: fetch a host's robots.txt before any of its URLs."""
 
     host: int
     scheme: str
@@ -59,14 +64,14 @@ Work = FetchRobots | FetchUrl | RefuseUrl
 
 
 class _CachedRules(NamedTuple):
-    """What a host's robots.txt says, and for how long it is believed."""
+    """The rules of a host's robots.txt, and when they expire."""
 
     rules: ProductRules
     expires_at: float  # Unix time
 
 
 class _HeldHost:
-    """A held host. Mutable, and seen by nobody but the frontier."""
+    """A held host. Mutable; only the frontier uses it."""
 
     __slots__ = (
         "active",
@@ -95,14 +100,14 @@ class _HeldHost:
         self.id = leased.host
         self.name = leased.name
         self.ready_at = leased.ready_at
-        self.failures = leased.failures  # incidents in a row; they make pauses longer, no more
-        self.failed_at = float("-inf")  # when the last of them was noticed
+        self.failures = leased.failures  # incidents in a row; each one makes the pause longer
+        self.failed_at = float("-inf")  # Unix time at which the last incident was noticed
         self.queue: deque[Lease] = deque()
-        self.active = 0
+        self.active = 0  # transfers in flight
         self.is_asking_robots = False
-        self.is_leaving = False  # another crawler is to have it
-        self.heap_ticket: int | None = None  # the ticket by which it stands in the heap of ready times
-        self.has_changed = False  # something to tell the store
+        self.is_leaving = False  # another crawler needs it; released once nothing is in flight
+        self.heap_ticket: int | None = None  # ticket of its valid entry in the heap; None: not in the heap
+        self.has_changed = False  # the store needs a `HostUpdate`
         self.robots: dict[str, _CachedRules] = {}  # by scheme
         self.crawl_delay: float | None = None
         self.configured_delay = (
@@ -119,18 +124,11 @@ class _HeldHost:
 
 
 def _is_loopback_name(authority: str) -> bool:
-    host = authority.rsplit(":", 1)[0] if not authority.endswith("]") else authority
-    host = host.strip("[]")
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(authority if authority.endswith("]") else authority.rsplit(":", 1)[0])
 
 
 class Frontier:
-    """Held hosts by ready time."""
+    """The held hosts, in a heap by ready time."""
 
     def __init__(
         self,
@@ -141,7 +139,7 @@ class Frontier:
         obey_robots: bool,
         urls_per_connection: int = 16,
     ) -> None:
-        """`ahead`: URLs leased for each connection to a host; one where their order must follow what is found."""
+        """Start without hosts. `urls_per_connection` is 1 where new links can change the order of the queue."""
         self._politeness = politeness
         self._host_settings = {name.rpartition("://")[2]: own for name, own in hosts.items()}
         self._product = product
@@ -150,26 +148,27 @@ class Frontier:
         self._heap: list[tuple[float, int, _HeldHost]] = []
         self._ticket = count()
         self._transfers_by_address: Counter[str] = Counter()
-        self._max_hosts, self._sharing_until = politeness.max_hosts, 0.0  # hosts held at a time, and how long not more
-        self._robots_tries: Counter[tuple[int, str]] = Counter()  # in vain, by host and scheme; also of hosts put off
-        # When who answered, the latest last, by host and scheme (and so by port); also of hosts given back since.
+        self._max_hosts, self._sharing_until = politeness.max_hosts, 0.0  # most hosts to hold, and until when
+        # Failed robots.txt requests in a row by host and scheme, also of released hosts.
+        self._robots_tries: Counter[tuple[int, str]] = Counter()
+        # Unix time of the last answer by host and scheme (and so by port), latest last, also of released hosts.
         self._answered_at: OrderedDict[tuple[int, str], float] = OrderedDict()
-        self._away_until = 0.0  # how long those count as away who cannot be reached, if nobody answers before
+        self._away_until = 0.0  # until then every unreachable host counts as away; any answer resets it
         self.urls_per_host = urls_per_connection * politeness.connections
-        self.waiting_urls = 0  # leased and not handed out yet
+        self.waiting_urls = 0  # URLs leased and not handed out yet
 
     def __len__(self) -> int:
         return len(self._hosts)
 
-    # -- in ------------------------------------------------------------------------------------------------------
+    # -- leases and robots.txt -----------------------------------------------------------------------------------
 
     def add_host_lease(self, leased: HostLease, now: float) -> None:
-        """Add a host, or more URLs of one that is held."""
+        """Add a host, or more URLs of a held one."""
         host = self._hosts.get(leased.host)
         if host is None:
             host = self._hosts[leased.host] = _HeldHost(leased, self._politeness, self._host_settings.get(leased.name))
             for robots in leased.robots:
-                age = abs(now - robots.fetched_at)  # fetched in the future: by a clock that was wrong
+                age = abs(now - robots.fetched_at)  # a time in the future comes from a wrong clock
                 if age < policy.ROBOTS_MAX_AGE_SECONDS and robots.outcome != "unreachable":
                     self._set_rules(host, robots, expires_at=now + policy.ROBOTS_MAX_AGE_SECONDS - age)
         host.queue.extend(leased.leases)
@@ -177,7 +176,7 @@ class Frontier:
         self._schedule(host)
 
     def apply_robots(self, robots: Robots) -> RobotsRules:
-        """Rules arrived for a host; it may be visited, after a pause that began when they did."""
+        """Apply the rules of a held host. Its URLs may be visited after a pause, counted from the rules' arrival."""
         host = self._hosts[robots.host]
         host.is_asking_robots = False
         self._robots_tries.pop((host.id, robots.scheme), None)
@@ -188,10 +187,11 @@ class Frontier:
         return rules
 
     def record_robots_failure(self, work: FetchRobots, now: float, *, wait: float, reason: str, is_away: bool) -> int:
-        """robots.txt could not be had: wait before the next try; returns the tries in vain, in a row.
+        """Back off after a failed robots.txt request; return the number of failed tries in a row.
 
-        A request to a host that is away is none. The pauses between tries are their own: after a long outage they would
-        be so long that the host is put off each time, and in crawl after crawl never given up.
+        A request to a host that is away does not count as a try. The back-off follows these tries and not the host's
+        incidents: after a long outage the incidents make pauses so long that every crawl would release the host and
+        none would give it up.
         """
         host, key = self._hosts[work.host], (work.host, work.scheme)
         host.is_asking_robots = False
@@ -199,7 +199,7 @@ class Frontier:
             host.failures += 1
         else:
             if len(self._robots_tries) >= MAX_ROBOTS_TRIES_KEPT:
-                self._robots_tries.clear()  # those then have their tries anew
+                self._robots_tries.clear()  # bounds memory; these hosts start counting again
             self._robots_tries[key] += 1
             host.failures = self._robots_tries[key]
         self._back_off(host, now, wait, reason)
@@ -220,22 +220,22 @@ class Frontier:
     def _apply_crawl_delay(self, host: _HeldHost) -> None:
         delays = [known.rules.crawl_delay for known in host.robots.values()]
         host.crawl_delay = max((delay for delay in delays if delay is not None), default=None)
-        # A site that asks for a pause means it between any two requests.
+        # A Crawl-delay applies between any two requests, so such a host gets one connection.
         host.connections = host.configured_connections if host.crawl_delay is None else 1
         host.delay = self._pause_seconds(host, 0.0)
 
-    # -- out -----------------------------------------------------------------------------------------------------
+    # -- hand out work -------------------------------------------------------------------------------------------
 
     def next_work(self, now: float) -> Work | None:
-        """The next thing to do, if any host is ready."""
+        """Return the next work, or None if no host is ready."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             _, ticket, host = heapq.heappop(heap)
             if host.heap_ticket != ticket:
-                continue  # listed anew since, for another time
+                continue  # a stale entry: the host was scheduled again
             host.heap_ticket = None
             if self._hosts.get(host.id) is not host:
-                continue  # given back since, and perhaps taken in anew
+                continue  # released, and perhaps leased again as another object
             if not self._has_work(host):
                 continue
             if host.ready_at > now or self._address_is_busy(host):
@@ -273,7 +273,7 @@ class Frontier:
     def finish_transfer(
         self, lease: Lease, now: float, *, transfer_seconds: float, address: str, has_failed: bool, wait: float
     ) -> None:
-        """A transfer ended: the host may be asked again after its pause."""
+        """End a transfer. The host is ready again after its pause."""
         host = self._hosts[lease.host]
         host.active -= 1
         self._leave_address(host.address)
@@ -281,9 +281,8 @@ class Frontier:
             self._move_address(host, address)
         host.has_changed = True
         if has_failed:
-            if (
-                now - transfer_seconds > host.failed_at
-            ):  # else it was under way at the failure before: one incident, not two
+            # A transfer that was in flight at the previous failure belongs to the same incident.
+            if now - transfer_seconds > host.failed_at:
                 host.failures, host.failed_at = host.failures + 1, now
             self._back_off(host, now, wait, "waits after a failure" if not wait else "asked to wait (Retry-After)")
             return
@@ -296,23 +295,23 @@ class Frontier:
         self._schedule(host)
 
     def requeue(self, lease: Lease, now: float, *, transfer_seconds: float, reason: str) -> None:
-        """A transfer found nobody there, for its host is away: the URL waits here for its next turn."""
+        """Put a URL back because its host is away. It waits here and counts no try."""
         host = self._hosts[lease.host]
-        host.queue.appendleft(lease)  # first, so that no other URL of the host has to find out
+        host.queue.appendleft(lease)  # first, so that one URL tests the host and the others do not
         self.waiting_urls += 1
         self.finish_transfer(lease, now, transfer_seconds=transfer_seconds, address="", has_failed=True, wait=0.0)
         host.reason = f"cannot be reached: {reason}"
 
     def is_outage(self, host_id: int, fetched: FetchResult, now: float) -> bool:
-        """Whether a transfer found nobody there, while its host is only away."""
+        """Return whether a transfer got no connection because its host is away for a while."""
         is_unconnected = policy.is_unconnected(fetched.outcome, fetched.address)
         return is_unconnected and self.is_host_away(host_id, scheme_of(fetched.request.url), now)
 
     def is_host_away(self, host_id: int, scheme: str, now: float) -> bool:
-        """Whether a host where nobody is found is likely to come back: it was there a few minutes ago.
+        """Return whether an unreachable host is likely to come back, because it answered a few minutes ago.
 
-        Then the network may be gone, and with it hosts that were never met: until anybody answers, they are away too.
-        It ends: every host is away for at most `OUTAGE` after an answer.
+        The network itself may be down, so hosts never met count as away too until any host answers. This state ends:
+        a host counts as away for at most `OUTAGE_SECONDS` after an answer.
         """
         answered_at = self._answered_at.get((host_id, scheme))
         if answered_at is not None:
@@ -332,7 +331,7 @@ class Frontier:
             del self._transfers_by_address[address]
 
     def _move_address(self, host: _HeldHost, address: str) -> None:
-        """Its other transfers are counted at the old address still: move them along."""
+        """Set a host's address, and move the count of its other transfers from the old address."""
         if host.address != address:
             for _ in range(host.active):
                 self._leave_address(host.address)
@@ -362,26 +361,26 @@ class Frontier:
     def _has_work(self, host: _HeldHost) -> bool:
         return bool(host.queue) and not host.is_asking_robots and not host.is_leaving and host.active < host.connections
 
-    # -- the store's side ----------------------------------------------------------------------------------------
+    # -- exchange with the store ---------------------------------------------------------------------------------
 
     def hosts_needing_urls(self) -> list[int]:
-        """Held hosts that will soon need more URLs."""
+        """Return the held hosts that need more URLs soon."""
         few = self.urls_per_host // 4
         return [host.id for host in self._hosts.values() if len(host.queue) <= few and not host.is_leaving]
 
     def wanted_host_count(self, transfers: int, now: float) -> int:
-        """How many more hosts would be welcome."""
+        """Return how many more hosts to lease."""
         room = self._max_hosts - len(self._hosts)
-        # Twice as many hosts as transfers, so that short pauses of some are filled by others. Hosts in a long pause are
-        # no work: where all ask for a delay, as many are held as may be.
+        # Twice as many connections as transfers, so that hosts fill each other's short pauses. Hosts in a long pause do
+        # not count: if all hosts ask for a delay, the crawler holds up to `max_hosts`.
         working = sum(h.connections for h in self._hosts.values() if h.active or h.ready_at <= now + SOON_SECONDS)
         return max(0, min(room, 2 * transfers - working, MAX_NEW_HOSTS))
 
     def share_hosts(self, max_hosts: int | None, now: float) -> None:
-        """Hold at most so many hosts, and for a while after (None: as many as may be): those beyond get no more work.
+        """Hold at most `max_hosts` hosts now and for SHARING_SECONDS; None lifts the limit after that time.
 
-        Those first that can go at once. Not those that pause for longer than the store hands hosts out before: of the
-        others the same part.
+        Excess hosts get no more work, those without a transfer first. Hosts that pause for longer than LEASE_SECONDS
+        stay, because the store would not lease them to anyone. Of the others the same share leaves.
         """
         if max_hosts is not None:
             self._max_hosts, self._sharing_until = min(max_hosts, self._politeness.max_hosts), now + SHARING_SECONDS
@@ -395,7 +394,7 @@ class Frontier:
             host.is_leaving = True
 
     def releasable_hosts(self) -> list[int]:
-        """Hosts that another crawler is to have and of which nothing is under way here."""
+        """Return the hosts to share of which nothing is in flight."""
         return [
             host.id
             for host in self._hosts.values()
@@ -403,15 +402,15 @@ class Frontier:
         ]
 
     def failing_hosts(self, patience: float, now: float) -> list[int]:
-        """Hosts that failed and must be left alone for longer than that; not those that only are slow by politeness."""
-        patience_ends_at = now + max(patience, LEASE_SECONDS)  # before that the store would hand them out at once again
+        """Return the hosts that failed and must rest for longer than `patience`; politeness pauses do not count."""
+        patience_ends_at = now + max(patience, LEASE_SECONDS)  # the store leases hosts that are ready within that time
         hosts = [host for host in self._hosts.values() if host.failures and host.ready_at > patience_ends_at]
         return [host.id for host in hosts if not host.active and not host.is_asking_robots]
 
     def release_host(
         self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""
     ) -> tuple[HostUpdate, list[Lease]]:
-        """Let go of a host; returns what the store must know, and the URLs not visited."""
+        """Remove a host; return the update for the store and the leases of URLs not handed out."""
         host = self._hosts.pop(host_id)
         self.waiting_urls -= len(host.queue)
         update = HostUpdate(
@@ -421,7 +420,7 @@ class Frontier:
         return update, list(host.queue)
 
     def withdraw_urls(self, host_id: int, scheme: str, now: float) -> list[Lease]:
-        """Take out a host's URLs of one scheme: its robots.txt is not to be had. Those of the other are not held up."""
+        """Remove and return a host's URLs of a scheme whose robots.txt is unreachable. The other scheme continues."""
         host = self._hosts[host_id]
         withdrawn = [lease for lease in host.queue if scheme_of(lease.url) == scheme]
         host.queue = deque(lease for lease in host.queue if scheme_of(lease.url) != scheme)
@@ -429,12 +428,12 @@ class Frontier:
         self._robots_tries.pop((host_id, scheme), None)
         if host.queue:
             host.failures, host.reason, host.ready_at = 0, "", now
-            host.heap_ticket = None  # for later, perhaps much later
+            host.heap_ticket = None  # its entry in the heap may be for a much later time
             self._schedule(host)
         return withdrawn
 
     def reset(self, *, obey_robots: bool, urls_per_connection: int) -> list[Lease]:
-        """Other terms hold. Returns the URLs not handed out yet, to be judged by them; their hosts stay."""
+        """Apply new round settings; return the URLs not handed out, for the store to decide again. Hosts stay held."""
         self.urls_per_host = urls_per_connection * self._politeness.connections
         self.waiting_urls = 0
         returned: list[Lease] = []
@@ -442,27 +441,27 @@ class Frontier:
             returned += host.queue
             host.queue.clear()
             if obey_robots != self._obey_robots:
-                host.robots.clear()  # read as they were obeyed: ask again
+                host.robots.clear()  # they were parsed under the old setting
                 self._apply_crawl_delay(host)
         self._obey_robots = obey_robots
         return returned
 
     def queued_urls(self, host_id: int) -> list[str]:
-        """A host's URLs not handed out yet."""
+        """Return a host's URLs not handed out yet."""
         return [lease.url for lease in self._hosts[host_id].queue]
 
     def idle_hosts(self) -> list[int]:
-        """Held hosts with nothing to do."""
+        """Return the held hosts without URLs, transfers or a robots.txt request."""
         return [
             host.id for host in self._hosts.values() if not host.queue and not host.active and not host.is_asking_robots
         ]
 
     def held_hosts(self) -> list[int]:
-        """All hosts held."""
+        """Return all held hosts."""
         return list(self._hosts)
 
     def take_host_updates(self) -> list[HostUpdate]:
-        """What changed for hosts since the last call, so that a successor knows when they may be asked again."""
+        """Return what changed for hosts since the last call, so that the next holder keeps to their pauses."""
         updates = []
         for host in self._hosts.values():
             if host.has_changed:
@@ -479,11 +478,11 @@ class Frontier:
         return updates
 
     def next_ready_at(self) -> float | None:
-        """When the next host can be ready (Unix time)."""
+        """Return when the next host can be ready (Unix time); None without waiting hosts."""
         return self._heap[0][0] if self._heap else None
 
     def waiting_hosts(self, now: float) -> Iterator[tuple[str, float, str]]:
-        """Hosts that wait, longest first: name, seconds, why."""
+        """Yield the hosts that wait, longest first: name, seconds, why."""
         waits = [
             (h.ready_at - now, h)
             for h in self._hosts.values()

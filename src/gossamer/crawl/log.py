@@ -1,4 +1,4 @@
-"""A crawler's log: one JSON object a line, with its name. What went well is in the store and not repeated here."""
+"""A crawler's log: one JSON object a line. Successful visits are in the store and not repeated here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.policy import SUCCESSES
+from gossamer.model import SUCCESSFUL_OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class CrawlLog:
-    """Appends to a file; every line is whole, so that several crawlers may share one."""
+    """Appends events to a file. Each write holds whole lines, so that several crawlers may share a file."""
 
     def __init__(self, path: Path, crawler: str) -> None:
         self.path = path
         self._crawler = crawler
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = path.open("ab", buffering=0)
-        self._lost_lines = 0  # lines that a full disk refused
+        self._lost_lines = 0  # lines that could not be written, for example to a full disk
 
     def write(self, event: str, **details: object) -> None:
         """Append one event."""
@@ -32,8 +32,8 @@ class CrawlLog:
         self._append([msgspec.json.encode(line)])
 
     def write_failed_visits(self, visits: Iterable[Visit]) -> None:
-        """Append the visits that did not go well, in one write."""
-        lines = [self._visit_line(visit) for visit in visits if visit.outcome not in SUCCESSES]
+        """Append the unsuccessful visits, in one write."""
+        lines = [self._visit_line(visit) for visit in visits if visit.outcome not in SUCCESSFUL_OUTCOMES]
         if lines:
             self._append(lines)
 
@@ -51,7 +51,7 @@ class CrawlLog:
         return msgspec.json.encode(record)
 
     def _append(self, lines: list[bytes]) -> None:
-        """A log that cannot be written must not end a crawl: what is lost is counted, and told when there is room."""
+        """Append lines. Lost lines are counted and logged later, because a log failure must not end a crawl."""
         loss_lines = (
             [msgspec.json.encode({"event": "lines lost", "count": self._lost_lines})] if self._lost_lines else []
         )

@@ -1,8 +1,8 @@
-"""The crawl loop, on one screen: start what is due, wait, take what came, hand it to the store.
+"""The crawl loop: start transfers, wait, handle results, exchange them with the store for more work.
 
-One thread runs it. Transfers, parser processes and the writer report through one selector. What the loop decides with
-is in `policy`, `frontier` and `visits`, what it knows of robots.txt, seeds and the round's settings in `asking`,
-`seeds` and `terms`; it only carries out.
+One thread runs the loop. Transfers, parser processes and the writer report through one selector.
+The loop carries out decisions and makes none: `policy`, `frontier` and `visits` decide. `pending_robots`, `seeds` and
+`round_settings` hold the state of robots.txt requests, seeds and settings.
 """
 
 from __future__ import annotations
@@ -20,68 +20,41 @@ from gossamer.crawl.pending_robots import PendingRobots
 from gossamer.crawl.round_settings import RoundSettings
 from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.statistics import CrawlStatistics
-from gossamer.crawl.writer import StoreWriter, WatchOptions
+from gossamer.crawl.writer import StoreWriter
 from gossamer.errors import StoreFull
-from gossamer.model import Outcome, Request, Role, State, Value
+from gossamer.model import Outcome, Request, Role, State
 
 if TYPE_CHECKING:
-    import selectors
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    from gossamer.config import IndexSettings, Settings
-    from gossamer.crawl.log import CrawlLog
-    from gossamer.crawl.progress import CrawlProgress
+    from gossamer.config import IndexSettings
+    from gossamer.crawl.plan import CrawlParts, CrawlPlan
+    from gossamer.crawl.statistics import CrawlProgress
     from gossamer.crawl.writer import WriteOrder, WriteResult
-    from gossamer.fetch.fetcher import Fetcher
     from gossamer.model import FetchResult, Lease, Page, Visit
-    from gossamer.parse.pool import ParserPool
-    from gossamer.store.protocol import Store
-    from gossamer.store.values import CrawlerOrders, CrawlerRow, Round, WaitingHost
+    from gossamer.store.values import CrawlerOrders, Round, WaitingHost
 
 LOST_MESSAGE = (
-    "{name} was not heard of for so long that others were given its work. What it had fetched meanwhile is fetched"
-    " again; start it again to let it help."
+    "{name} sent no heartbeat for so long that other crawlers took over its work. They fetch again what it had not"
+    " stored; run the same command again to let it help."
 )
-HEARTBEAT_SECONDS = 2.0  # how soon `gossamer pause` and `stop` are noticed; well below LEASE_SECONDS
-IDLE_POLL_SECONDS = 1.0  # how often a crawler without work looks whether another one left some (seconds)
-MIN_POLL_SECONDS = 0.1  # ... when there should be some by now
-DUE_CHECK_SECONDS = 5.0  # how often `watch` looks for what is due
-HEARTBEAT_TIMEOUT_SECONDS = 8.0  # without an answer to a beat, after which others may be about to take the hosts over
-DISK_POLL_SECONDS = 2.0  # how often a crawler paused for disk space looks again (seconds)
-MAX_WAIT_SECONDS = 0.25  # the display is refreshed at least this often (seconds)
-# Answers waiting per parser: none idles while the loop is busy, and no host's turn is missed because others answered
-# at the same time. How much they may be in all, BODIES_IN_MEMORY says.
+HEARTBEAT_SECONDS = 2.0  # delay until `gossamer pause` and `stop` take effect; must stay well below LEASE_SECONDS
+IDLE_POLL_SECONDS = 1.0  # a crawler without work asks the store this often whether another one left some
+MIN_POLL_SECONDS = 0.1  # the shortest such interval, used when a host should be ready by now
+DUE_CHECK_SECONDS = 5.0  # `watch` looks for due resources this often
+HEARTBEAT_TIMEOUT_SECONDS = 8.0  # without a heartbeat reply: no new transfers, others may take the hosts over soon
+DISK_POLL_SECONDS = 2.0  # a crawler paused for disk space tries to write this often
+MAX_WAIT_SECONDS = 0.25  # the loop wakes at least this often, so that the display stays current
+# Responses waiting per parser process. The queue keeps parsers busy while the loop works elsewhere, and lets hosts take
+# their turn when many responses arrive at once. MAX_UNPARSED_BYTES bounds the memory of all of them.
 MAX_BACKLOG_PER_PARSER = 64
-MAX_UNPARSED_BYTES = 64 << 20  # bytes of answers waiting for a parser before new transfers hold off
-HOSTS_REPORTED = 5  # of those with something left at the end
-HOSTS_EXAMINED = 10_000  # ... for why a seed could not be visited
-
-
-class CrawlParts(Value, frozen=True, kw_only=True):
-    """What a crawl is made of; `wiring` puts it together."""
-
-    store: Store
-    identity: CrawlerRow
-    fetcher: Fetcher
-    pool: ParserPool
-    selector: selectors.BaseSelector
-    free_space: Callable[[], int | None]
-    log: CrawlLog
-
-
-class CrawlPlan(Value, frozen=True, kw_only=True):
-    """What is asked of a crawl."""
-
-    settings: Settings
-    round: Round
-    product: str
-    typed_seeds: tuple[str, ...] = ()  # the seeds given with this call, new or not
-    http_fallbacks: Mapping[str, str] = {}  # https seeds typed without a scheme -> their http form
-    watch: WatchOptions | None = None  # go on for ever, with what is due
+MAX_UNPARSED_BYTES = 64 << 20  # bytes of bodies waiting for a parser, above which no transfer starts
+HOSTS_REPORTED = 5  # hosts with queued URLs that the end report names
+HOSTS_EXAMINED = 10_000  # hosts whose wait reasons can explain why a seed was not visited
 
 
 class CrawlLoop:
-    """One crawler at work."""
+    """One running crawler."""
 
     def __init__(self, plan: CrawlPlan, parts: CrawlParts) -> None:
         self._plan, self._settings, self._parts = plan, plan.settings, parts
@@ -107,28 +80,28 @@ class CrawlLoop:
             min_free_bytes=min_free_bytes,
         )
         self._ids = count(1)
-        self._first_current_request = 0  # the first request under the terms that hold
-        self._leases: dict[int, Lease] = {}  # by request: being fetched or parsed
-        self._unparsed: dict[int, FetchResult] = {}  # being parsed
-        self._unparsed_bytes = 0  # bytes of them
+        self._first_current_request = 0  # id of the first request made under the current round settings
+        self._leases: dict[int, Lease] = {}  # request id -> lease being fetched or parsed
+        self._unparsed: dict[int, FetchResult] = {}  # request id -> response being parsed
+        self._unparsed_bytes = 0  # total body size of `_unparsed`
         self._clock_start = time.time() - time.monotonic()
         self._next_heartbeat = self._next_poll = self._next_due_check = 0.0
-        self._last_reply_at = self._now()  # that the leases hold
-        self._stop_level = 0  # 1: after what is in flight; 2: at once
+        self._last_reply_at = self._now()  # when the store last confirmed that the leases hold
+        self._stop_level = 0  # 1: stop after transfers in flight; 2: stop at once
         self._is_paused = self._has_backpressure = self._has_ended = False
-        self._store_has_more_hosts = False  # the store gave as many as it was asked for: it has more, perhaps
+        self._store_has_more_hosts = False  # the store leased as many hosts as asked for, so it may have more
         self.end_reason = ""  # why the crawl ended, for people
-        self.lost_message = ""  # a sentence when others have its work, for it was not heard of in time
-        self.failure_message = ""  # a sentence when no seed of this call could be visited
-        self.unvisited_seeds: dict[str, str] = {}  # seeds of this call that could not be visited, and why
-        self.leftover_hosts: list[WaitingHost] = []  # hosts with something still queued, and why
+        self.lost_message = ""  # a sentence, if other crawlers took over its work
+        self.failure_message = ""  # a sentence, if no seed of this call could be visited
+        self.unvisited_seeds: dict[str, str] = {}  # seed of this call that could not be visited -> why
+        self.leftover_hosts: list[WaitingHost] = []  # hosts with queued URLs, and why they wait
         self.statistics = CrawlStatistics(parts.store.counts())
         self._apply_limit(plan.round)
 
     def run(self, on_wait: Callable[[], None] = lambda: None) -> Iterator[Visit]:
-        """Crawl; yields each visit when it is safely stored. `on_wait` is called at every turn."""
+        """Crawl, and yield each visit once it is stored. `on_wait` is called once per turn."""
         try:
-            yield from self._exchange_with_store(self._now())  # the first work is found while the parsers start
+            yield from self._exchange_with_store(self._now())  # the store looks for work while the parsers start
             while not self._is_over():
                 self._start_work(self._now())
                 self._wait()
@@ -140,25 +113,25 @@ class CrawlLoop:
             self._close()
 
     def stop(self, *, at_once: bool = False) -> None:
-        """Finish what is in flight and end; at once: drop what is in flight. Safe to call from a signal handler."""
+        """Finish transfers in flight, or drop them if `at_once`, and end. Safe to call from a signal handler."""
         self._stop_level = 2 if at_once else max(self._stop_level, 1)
 
     @property
     def index_settings(self) -> IndexSettings | None:
-        """Where what it brings is to be indexed; None: nowhere."""
+        """The settings of the index that follows this crawl; None if `crawl.index` is off."""
         return self._settings.index if self._settings.crawl.index else None
 
     @property
     def is_stopping_at_once(self) -> bool:
-        """Whether it was told to stop at once."""
+        """Whether `stop(at_once=True)` was called."""
         return self._stop_level == 2
 
     def set_backpressure(self, *, on: bool) -> None:
-        """Start nothing new for now: the consumer is behind."""
+        """Start no transfers while `on`, because the consumer of the visits is behind."""
         self._has_backpressure = on
 
     def progress(self) -> CrawlProgress:
-        """How it goes."""
+        """Return the current state, counts and rates."""
         state = "stopping" if self._stop_level else "paused" if self._is_paused or self._outbox.is_stuck else "running"
         if state == "running" and self.statistics.waiting_for and not self._in_flight_count():
             state = "waiting"
@@ -171,14 +144,14 @@ class CrawlLoop:
         )
 
     def _now(self) -> float:
-        """Unix time that never jumps: a clock set back must not freeze the hosts."""
+        """Return a Unix time that never jumps, because a clock set back would freeze all hosts."""
         return self._clock_start + time.monotonic()
 
     def _is_over(self) -> bool:
         if self._stop_level == 2:
             self._drop_in_flight()
         if self._stop_level:
-            self._outbox.drop_refused_order()  # no use waiting for disk space
+            self._outbox.drop_refused_order()  # a stop does not wait for disk space
         if self._stop_level and not self._in_flight_count():
             self.end_reason = self.end_reason or "stopped"
             return not (self._outbox.visits or self._outbox.is_stuck or self._writer.is_busy)
@@ -187,15 +160,15 @@ class CrawlLoop:
     def _in_flight_count(self) -> int:
         return len(self._leases) + len(self._pending_robots)
 
-    # -- out: what is due ----------------------------------------------------------------------------------------------
+    # -- start transfers -----------------------------------------------------------------------------------------------
 
     def _start_work(self, now: float) -> None:
         while self._has_room():
             match self._frontier.next_work(now):
                 case FetchUrl(lease=lease):
                     self._leases[self._start_fetch(lease.url, lease.role, lease.etag, lease.last_modified)] = lease
-                case FetchRobots() as ask:
-                    self._pending_robots.add(self._start_fetch(ask.url, Role.ROBOTS), ask)
+                case FetchRobots() as work:
+                    self._pending_robots.add(self._start_fetch(work.url, Role.ROBOTS), work)
                 case RefuseUrl(lease=lease):
                     refused = visits.skipped_visit(lease, Outcome.ROBOTS, "robots.txt", now=now, state=State.REFUSED)
                     self._put_in_outbox(refused, now)
@@ -208,7 +181,10 @@ class CrawlLoop:
         return request.id
 
     def _has_room(self) -> bool:
-        """Room for one more transfer. What is not committed yet is at most one batch: a kill costs no more."""
+        """Return whether one more transfer may start.
+
+        Uncommitted visits never exceed one batch, so a killed process loses one batch at most.
+        """
         if self._stop_level or self._is_paused or self._has_backpressure or self._outbox.is_stuck:
             return False
         if self._now() - self._last_reply_at > HEARTBEAT_TIMEOUT_SECONDS:
@@ -232,7 +208,7 @@ class CrawlLoop:
         timeout = max(0.0, min(deadlines) - now)
         if (curl := self._fetcher.next_timeout(now)) is not None:
             timeout = min(timeout, curl)
-        limiting_factor = self._limiting_factor(room=room)  # before what is waited for has come
+        limiting_factor = self._limiting_factor(room=room)  # read before the wait: its events change the answer
         for key, mask in self._parts.selector.select(timeout):
             key.data(mask)
         later = self._now()
@@ -241,11 +217,11 @@ class CrawlLoop:
         self.statistics.count_wait(limiting_factor, later - now)
 
     def _limiting_factor(self, *, room: bool) -> str:
-        """What the crawl waits for right now."""
+        """Return what the crawl waits for right now, as in `CrawlProgress.limit`."""
         if self._outbox.is_stuck:
             return "disk"
         if self._stop_level or self._is_paused or self._has_backpressure:
-            return ""  # somebody asked it to
+            return ""  # a user or the consumer holds the crawl back
         if not room and self._fetcher.active_count < self._settings.politeness.transfers:
             unwritten = len(self._outbox.visits) + self._writer.pending_visits
             return "store" if unwritten > self._settings.store.batch_visits // 2 else "parsing"
@@ -257,7 +233,7 @@ class CrawlLoop:
             return "politeness"
         return "store" if self._writer.is_busy else ""
 
-    # -- in: what came -------------------------------------------------------------------------------------------------
+    # -- handle responses and pages ------------------------------------------------------------------------------------
 
     def _handle_responses(self, now: float) -> None:
         for fetched in self._fetcher.take_results():
@@ -285,9 +261,10 @@ class CrawlLoop:
                 self._finish_visit(fetched, None, now)
 
     def _requeue(self, lease: Lease, fetched: FetchResult, now: float) -> None:
-        """This was no try: the host or the network is gone for a while, and the URL waits with its host.
+        """Queue a URL again without counting a try, because its host or the network is away.
 
-        If other terms hold since it was asked for, it waits in the store, where it is judged by them.
+        The URL waits in the frontier. If the round settings changed since the request, it goes back to the store, where
+        the new settings decide about it.
         """
         del self._leases[fetched.request.id]
         transfer_seconds = fetched.milliseconds / 1000
@@ -316,7 +293,7 @@ class CrawlLoop:
         for page in self._pool.take_results():
             fetched = self._unparsed.pop(page.id, None)
             if fetched is None:
-                continue  # dropped by a stop at once
+                continue  # `_drop_in_flight` dropped it
             self._unparsed_bytes -= len(fetched.body)
             if page.id in self._pending_robots:
                 self._pending_robots.apply_rules(page)
@@ -332,13 +309,10 @@ class CrawlLoop:
                 fetched = msgspec.structs.replace(fetched, outcome=Outcome.TOO_MANY_REDIRECTS, reason=reason)
             else:
                 redirect = visits.redirect_candidate(lease, fetched.location, self._round_settings.rules)
-        # A page seen again is no copy of itself.
-        if (
-            page is not None
-            and not lease.before
-            and (copies := self._copy_counter.count_excess(lease.host, page.content_digest))
-        ):
-            page = visits.without_followed_links(page, copies)
+        # A revisited page is no copy of itself, so only first visits count.
+        if page is not None and not lease.before:
+            copies = self._copy_counter.count_excess(lease.host, page.content_digest)
+            page = visits.without_followed_links(page, copies) if copies else page
         visit = visits.build_visit(
             lease, fetched, page, now=now, retries=self._max_tries(lease), redirect=redirect,
             confirm_gone=self._plan.watch is None,
@@ -355,7 +329,7 @@ class CrawlLoop:
     def _max_tries(self, lease: Lease) -> int:
         return 1 if lease.url in self._plan.http_fallbacks else self._settings.politeness.retries
 
-    # -- the store -----------------------------------------------------------------------------------------------------
+    # -- exchange with the store ---------------------------------------------------------------------------------------
 
     def _exchange_with_store(self, now: float) -> Iterator[Visit]:
         result = self._writer.take_result()
@@ -410,7 +384,8 @@ class CrawlLoop:
         self._log.write_failed_visits(result.order.visits)
         new_hosts = [leased for leased in result.leased if leased.host not in result.order.hosts_needing_urls]
         self._store_has_more_hosts = bool(result.order.new_hosts) and len(new_hosts) == result.order.new_hosts
-        released_hosts = {note.host for note in self._outbox.host_updates if not note.keep}  # since the order was given
+        # Hosts released while the order was under way stay released.
+        released_hosts = {update.host for update in self._outbox.host_updates if not update.keep}
         for leased in result.leased:
             if leased.host not in released_hosts:
                 self._frontier.add_host_lease(leased, now)
@@ -424,13 +399,13 @@ class CrawlLoop:
         self._check_for_end(result, now)
 
     def _apply_limit(self, current: Round) -> None:
-        if self._plan.watch is None:  # its limits are of an hour, and end nothing
+        if self._plan.watch is None:  # the limits of `watch` are hourly and end nothing
             self.statistics.set_page_limit(current)
 
     def _pause_for_disk(self, result: WriteResult, now: float) -> None:
         if not self.statistics.disk_note:
             self._log.write("paused", reason=str(result.error))
-        self.statistics.disk_note = f"{result.error}; free some and the crawl goes on by itself"
+        self.statistics.disk_note = f"{result.error}; free some, and the crawl continues by itself"
         self._outbox.keep_refused_order(result.order)
         self._next_poll = now + DISK_POLL_SECONDS
 
@@ -443,16 +418,16 @@ class CrawlLoop:
     def _apply_orders(self, orders: CrawlerOrders) -> None:
         self._is_paused = orders.state == "pause"
         name = self._parts.identity.name
-        self.statistics.pause_note = f"by request; gossamer resume {name} lets it go on" if self._is_paused else ""
+        self.statistics.pause_note = f"by request; continue with: gossamer resume {name}" if self._is_paused else ""
         if orders.state in {"stop", "lost"}:
-            self.end_reason = "stopped by request" if orders.state == "stop" else "given up for lost"
+            self.end_reason = "stopped by request" if orders.state == "stop" else "other crawlers took over its work"
             self.lost_message = LOST_MESSAGE.format(name=name) if orders.state == "lost" else ""
             self.stop()
         if orders.parsers is not None and orders.parsers != self._pool.processes:
             self._pool.resize(min(orders.parsers, self._pool.most_parsers))
 
     def _apply_round_settings(self) -> None:
-        """Another crawl has begun a round with other settings: go by them, also with what is leased already."""
+        """Apply the settings of a round that another crawl began, also to URLs that are already leased."""
         crawl = self._round_settings.crawl
         self._log.write("settings changed", settings=msgspec.to_builtins(crawl))
         self._fetcher.accept_types(crawl.accept)
@@ -464,9 +439,10 @@ class CrawlLoop:
         )
 
     def _release_hosts(self, result: WriteResult, now: float) -> None:
-        """Give back hosts for which the store has no more URLs, that others are to have, or that nobody can wait for.
+        """Give back hosts without queued URLs, hosts to share, and failing hosts that exceed the crawl's patience.
 
-        Not while something is under way: of the one it could bring more, and of the other it could not be written.
+        A host with a transfer or an unwritten visit stays: its page may bring more URLs, and `Store.submit` skips
+        visits whose lease has ended.
         """
         without_new_urls = set(result.order.hosts_needing_urls) - {leased.host for leased in result.leased}
         busy_hosts = {lease.host for lease in self._leases.values()} | {v.lease.host for v in self._outbox.visits}
@@ -493,11 +469,11 @@ class CrawlLoop:
             self.statistics.waiting_for = "the next visit that is due"
             self._next_poll = max(self._next_poll, self._next_due_check)
         elif decision.end_reason and result.round is None:
-            self._next_heartbeat = now  # not before it was heard whether another crawl has brought seeds
+            self._next_heartbeat = now  # read the round before ending: another crawl may have added seeds
         else:
             self._has_ended, self.end_reason = bool(decision.end_reason), decision.end_reason
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- end -----------------------------------------------------------------------------------------------------------
 
     def _drop_in_flight(self) -> None:
         self._fetcher.cancel_all()
@@ -507,7 +483,7 @@ class CrawlLoop:
         self._pending_robots.clear()
 
     def _close(self) -> None:
-        """Leave: whatever happened, leases go back and processes end."""
+        """Give back all leases and end the processes, also after an exception."""
         self._drop_in_flight()
         try:
             self._writer.close()
@@ -525,7 +501,10 @@ class CrawlLoop:
             self._log.close()
 
     def _readmit_leftovers(self) -> None:
-        """Other crawlers go on with what was found here: by their terms, if it ends before it heard of them."""
+        """Apply settings of a newer round to queued URLs, if this crawl ends before it read them.
+
+        Other crawlers continue with the URLs found here, and the current round must have decided about all of them.
+        """
         current = self._parts.store.current_round()
         if current is not None:
             self._seeds.apply_round(current)
@@ -533,7 +512,7 @@ class CrawlLoop:
             self._parts.store.readmit(self._seeds.admit)
 
     def _collect_end_report(self) -> None:
-        """What people must be told: why something is left, and why a seed brought nothing."""
+        """Collect the reasons why URLs are left in the queue and why seeds were not visited."""
         store = self._parts.store
         waiting = [each for each in store.waiting_hosts(self._parts.identity.id, HOSTS_EXAMINED) if each.reason]
         self.leftover_hosts = waiting[:HOSTS_REPORTED]

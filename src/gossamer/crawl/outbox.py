@@ -1,4 +1,4 @@
-"""What waits for the store: finished visits and what was learned of hosts, until they make a batch."""
+"""The outbox: finished visits and news about hosts, gathered until they make a batch for the store."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gossamer.crawl.writer import WriteOrder
 
 if TYPE_CHECKING:
     from gossamer.config import StoreSettings
-    from gossamer.crawl.writer import WatchOptions
+    from gossamer.crawl.plan import WatchOptions
     from gossamer.model import Candidate, HostUpdate, Lease, Robots, Visit
     from gossamer.store.values import CrawlerReport
 
 
 class Outbox:
-    """Gathers, and says when it is time to write."""
+    """Gathers results and decides when to write them."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
@@ -24,10 +24,10 @@ class Outbox:
         self.host_updates: list[HostUpdate] = []
         self.robots: list[Robots] = []
         self.released: list[Lease] = []
-        self.candidates: list[Candidate] = []  # URLs that no page links to: sitemaps, other forms of seeds
-        self.readmit = False  # whether all that is not visited yet is to be judged anew
-        self._oldest_visit_at = 0.0  # when the first of the visits came
-        self._refused_order: WriteOrder | None = None  # an order that the full disk refused, to be given again
+        self.candidates: list[Candidate] = []  # URLs that no page links to: sitemaps, http forms of seeds
+        self.readmit = False  # whether the store must decide again about every URL not visited yet
+        self._oldest_visit_at = 0.0  # Unix time at which the first of `visits` was added
+        self._refused_order: WriteOrder | None = None  # an order refused because the disk is full
 
     def __bool__(self) -> bool:
         waiting = (
@@ -37,31 +37,32 @@ class Outbox:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the disk is full: until what it refused is written."""
+        """Whether an order that the full disk refused waits to be written."""
         return self._refused_order is not None
 
     def add_visit(self, visit: Visit, now: float) -> None:
-        """A visit is finished."""
+        """Add a finished visit."""
         if not self.visits:
             self._oldest_visit_at = now
         self.visits.append(visit)
 
     def keep_refused_order(self, order: WriteOrder) -> None:
-        """The store could not take it: keep it for another try."""
+        """Keep an order that the store refused, to submit it again."""
         self._refused_order = order
 
     def drop_refused_order(self) -> None:
-        """It is written now, or given up, to be visited again."""
+        """Drop the refused order: it is written now, or a stop gives it up and its URLs are visited again."""
         self._refused_order = None
 
     def due_at(self) -> float | None:
-        """When the visits have waited long enough."""
+        """Return when the oldest visit has waited for `batch_seconds`; None without visits."""
         return self._oldest_visit_at + self._settings.batch_seconds if self.visits else None
 
     def is_due(self, now: float, *, is_urgent: bool) -> bool:
-        """Whether to write now. At half a batch, so that the other half can gather while it is written.
+        """Return whether to write now.
 
-        In a hurry at once: nothing is left to hand out, and what was found only becomes work by being written.
+        Half a batch is enough, so that the other half gathers during the write. `is_urgent` writes at once: the
+        frontier is empty, and new links only become work once they are stored.
         """
         due_at = self.due_at()
         return (
@@ -80,7 +81,7 @@ class Outbox:
         new_hosts: int,
         urls_per_host: int,
     ) -> WriteOrder:
-        """Everything gathered, as an order for the writer, and nothing is left here; or once more what was refused."""
+        """Return a refused order again, or else empty the outbox into a new order."""
         if self._refused_order is not None:
             return msgspec.structs.replace(self._refused_order, now=now, report=report)
         order = WriteOrder(

@@ -1,4 +1,4 @@
-"""The requests for robots.txt, and what their answers mean for the host and its URLs (RFC 9309 §2.3)."""
+"""Requests for robots.txt: how often they are tried, and what responses mean for a host (RFC 9309 §2.3)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gossamer.urls.robots import classify_robots_response
 if TYPE_CHECKING:
     from gossamer.crawl.frontier import FetchRobots, Frontier
     from gossamer.crawl.log import CrawlLog
-    from gossamer.crawl.loop import CrawlPlan
     from gossamer.crawl.outbox import Outbox
+    from gossamer.crawl.plan import CrawlPlan
     from gossamer.crawl.round_settings import RoundSettings
     from gossamer.model import FetchResult, Page, Visit
 
 
 class PendingRobots:
-    """Those under way, by request. What becomes known goes to the frontier and, for the store, to the outbox."""
+    """robots.txt requests in flight, by request id. Results go to the frontier, and through the outbox to the store."""
 
     def __init__(
         self, plan: CrawlPlan, round_settings: RoundSettings, frontier: Frontier, outbox: Outbox, log: CrawlLog
@@ -28,8 +28,8 @@ class PendingRobots:
         self._frontier = frontier
         self._outbox = outbox
         self._log = log
-        self._requests: dict[int, FetchRobots] = {}  # being fetched or parsed
-        self._arrived_at: dict[int, float] = {}  # when, of those being parsed
+        self._requests: dict[int, FetchRobots] = {}  # request id -> work being fetched or parsed
+        self._arrived_at: dict[int, float] = {}  # request id -> Unix time, of responses being parsed
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -38,32 +38,30 @@ class PendingRobots:
         return request_id in self._requests
 
     def add(self, request_id: int, work: FetchRobots) -> None:
-        """A request has gone out."""
+        """Record a request that has started."""
         self._requests[request_id] = work
 
     def clear(self) -> None:
-        """Forget them: nothing of it will come."""
+        """Forget all requests, because their transfers were cancelled."""
         self._requests.clear()
         self._arrived_at.clear()
 
     def has_rules(self, fetched: FetchResult, now: float) -> bool:
-        """Whether an answer is to be parsed; if so, it came now."""
+        """Return whether a response has rules to parse, and record its arrival time if so."""
         if classify_robots_response(fetched.outcome, fetched.status) != "rules":
             return False
         self._arrived_at[fetched.request.id] = now
         return True
 
     def apply_rules(self, page: Page) -> None:
-        """Here are the rules."""
+        """Apply the parsed rules of a robots.txt."""
         work, arrived_at = self._requests.pop(page.id), self._arrived_at.pop(page.id)
-        is_usable = page.outcome is Outcome.FETCHED
-        # A robots.txt that does not even decode says nothing: RFC 9309 §2.3.1.5 has us use what can be parsed.
-        self._record_rules(
-            work, "rules", page.text.decode("utf-8", "replace") if is_usable else "", page.reason, arrived_at
-        )
+        # RFC 9309 §2.3.1.5: use the rules that can be parsed. A file that does not decode has none.
+        text = page.text.decode("utf-8", "replace") if page.outcome is Outcome.FETCHED else ""
+        self._record_rules(work, "rules", text, page.reason, arrived_at)
 
     def apply_missing_rules(self, fetched: FetchResult, now: float) -> list[Visit]:
-        """There are none, or none to be had; returns the visits that come to nothing by that."""
+        """Handle a response without rules; return the visits that end because of it."""
         work = self._requests.pop(fetched.request.id)
         if classify_robots_response(fetched.outcome, fetched.status) == "unavailable":
             self._record_rules(work, "unavailable", "", fetched.reason, now)
@@ -81,13 +79,16 @@ class PendingRobots:
             self._outbox.candidates.extend(candidates)
 
     def _handle_unreachable(self, work: FetchRobots, fetched: FetchResult, now: float) -> list[Visit]:
-        """RFC 9309 §2.3.1.4: no robots.txt because of a fault means no visit; try again, later and later."""
+        """Back off from a host whose robots.txt cannot be fetched, and return the visits that end because of it.
+
+        RFC 9309 §2.3.1.4: a robots.txt that is unreachable because of a fault forbids every visit.
+        """
         reason = f"robots.txt unreachable: {fetched.reason or fetched.outcome}"
         wait = policy.retry_after(fetched.headers.get("retry-after", ""), now)
         is_away = self._frontier.is_outage(work.host, fetched, now)
         tries = self._frontier.record_robots_failure(work, now, wait=wait, reason=reason, is_away=is_away)
         has_http_fallback = any(url in self._plan.http_fallbacks for url in self._frontier.queued_urls(work.host))
-        if not has_http_fallback:  # https was a guess of ours, and says nothing of the host
+        if not has_http_fallback:  # otherwise https is our guess, and its failure says nothing about the host
             self._outbox.robots.append(
                 Robots(
                     host=work.host, scheme=work.scheme, outcome="unreachable", text="", fetched_at=now, reason=reason
@@ -101,8 +102,8 @@ class PendingRobots:
             pause = 0.0 if is_hopeless else max(wait, policy.ROBOTS_RETRY_SECONDS)
             self._outbox.host_updates.append(self._frontier.release_host(work.host, now, wait=pause, reason=reason)[0])
         self._log.write("host given up", host=work.url, reason=reason)
-        # When the host itself cannot be reached, neither can these URLs, and of a link people want to know that. When
-        # only its robots.txt is broken, they stay queued.
+        # If the host itself is unreachable, its URLs are too, and link reports must show that. If only robots.txt is
+        # broken, the URLs stay queued.
         if fetched.outcome not in policy.UNREACHABLE and fetched.outcome is not Outcome.ADDRESS:
             self._outbox.released.extend(leases)
             return []

@@ -1,6 +1,6 @@
-"""Pure decisions of a crawl: what to do with a URL found, how long to wait, when to try again.
+"""Pure decisions of a crawl: what to do with a URL, how long to pause, when to try again, when to end.
 
-Nothing here touches the outside or the clock; the crawl loop asks and acts.
+Nothing here does I/O or reads the clock; the crawl loop acts on the decisions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from gossamer.model import EMBEDS, Admission, Kind, Outcome, Role, State, Value
+from gossamer.model import EMBEDS, PAGE_OUTCOMES, SUCCESSFUL_OUTCOMES, Admission, Kind, Outcome, Role, State, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,27 +19,26 @@ if TYPE_CHECKING:
     from gossamer.store.values import WaitingHost
     from gossamer.urls.scope import Scope
 
-# Weights of `--order best`, in units of one backlink. A level of depth costs one backlink; nearness to the topic (0..1)
-# outweighs everything else, for that is what the user asked for.
+# Weights of `--order best`, in units of one backlink. A level of depth costs one backlink. Nearness to the topic (0..1)
+# outweighs everything else, because the user asked for the topic.
 BACKLINK_GAIN = 1.0
 DEPTH_COST = 1.0
 TOPIC_GAIN = 100.0
-SOURCE_SHARE = 0.4  # how much of a link's nearness is that of the page it stands on (Chakrabarti's focused crawling)
+SOURCE_SHARE = 0.4  # share of its source page in a link's nearness (Chakrabarti's focused crawling)
 
-MAX_SITEMAP_NESTING = 3  # an index of indexes of sitemaps; sitemaps.org allows one level, sites have been seen with two
+MAX_SITEMAP_NESTING = 3  # levels of sitemap indexes; sitemaps.org allows one, some sites have two
 ROBOTS_MAX_AGE_SECONDS = 24 * 3600.0  # RFC 9309 §2.4
-ROBOTS_RETRY_SECONDS = 3600.0  # a host whose robots.txt stays unreachable is left alone for this long (seconds)
-OUTAGE_SECONDS = 600.0  # for so long after its last answer a host that cannot be reached is only away (seconds)
-FIRST_BACKOFF_SECONDS = 1.0  # pause after a host's first failure (seconds); doubles with each further one
+ROBOTS_RETRY_SECONDS = 3600.0  # pause of a host whose robots.txt stays unreachable
+OUTAGE_SECONDS = 600.0  # an unreachable host that answered within this time counts as away, not as failed
+FIRST_BACKOFF_SECONDS = 1.0  # pause after a host's first failure; doubles with each further one
 
-# What counts against a host, and is tried again. Not 404s, nor anything the URL itself is to blame for.
+# Outcomes that count against the host and are tried again. A 404 and other faults of the URL itself do not count.
 HOST_FAILURES = frozenset({Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS, Outcome.BAD_HTTP, Outcome.THROTTLED})
 CONNECTION_FAILURES = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT})
 UNREACHABLE = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TLS, Outcome.TIMEOUT, Outcome.BAD_HTTP})
 REFUSALS = frozenset({Outcome.ROBOTS, Outcome.TYPE, Outcome.ADDRESS, Outcome.TOO_BIG, Outcome.HEADERS_TOO_BIG})
-SUCCESSES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED, Outcome.REDIRECTED, Outcome.CHECKED})
 
-MAX_CACHED_CONTENTS = 50_000  # about 10 MB; those seen once are forgotten first
+MAX_CACHED_CONTENTS = 50_000  # about 10 MB; contents seen once are forgotten first
 
 COMPLETE = "complete"
 PAGE_LIMIT = "page limit reached"
@@ -48,16 +47,16 @@ WORD = re.compile(r"\w+")
 
 
 class Verdict(Value, frozen=True, kw_only=True):
-    """What an outcome means for its resource and its host."""
+    """The effect of an outcome on its resource and its host."""
 
     state: State
     host_failure: bool
 
 
 def verdict(outcome: Outcome, status: int, tries: int, retries: int) -> Verdict:
-    """Where a resource stands after a visit; `tries` were made before this one."""
+    """Return the effect of a visit's outcome; `tries` counts the failed tries before it, `retries` is the limit."""
     is_host_failure = outcome in HOST_FAILURES or (outcome is Outcome.HTTP_ERROR and status >= 500)
-    if outcome in SUCCESSES:
+    if outcome in SUCCESSFUL_OUTCOMES:
         state = State.VISITED
     elif outcome is Outcome.NOT_FOUND:
         state = State.GONE
@@ -71,13 +70,13 @@ def verdict(outcome: Outcome, status: int, tries: int, retries: int) -> Verdict:
 
 
 def is_unconnected(outcome: Outcome, address: str) -> bool:
-    """Whether a transfer did not even get a connection: nothing that the URL asked for could be to blame."""
+    """Return whether a transfer got no connection, so that its URL cannot be the cause."""
     return outcome in CONNECTION_FAILURES and not address
 
 
 def needs_confirmation(outcome: Outcome, last_outcome: str) -> bool:
-    """Whether a page that was there the last time is said to be gone: it is asked for once more before it goes."""
-    return outcome is Outcome.NOT_FOUND and last_outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+    """Return whether a page that existed at the last visit now seems gone, and must be requested once more."""
+    return outcome is Outcome.NOT_FOUND and last_outcome in PAGE_OUTCOMES
 
 
 def pause_after(
@@ -88,10 +87,10 @@ def pause_after(
     transfer_seconds: float,
     is_local: bool,
 ) -> float:
-    """Seconds to leave a host alone after an answer that took `took` seconds.
+    """Return the seconds to pause for a host after a response that took `transfer_seconds`.
 
-    `own` is the delay asked for by the user (for all hosts or this one). A Crawl-delay makes it longer, never shorter,
-    up to a cap, so that a site cannot stop the crawl altogether by asking for a day.
+    `own_delay` is the user's setting, for all hosts or for this one. A Crawl-delay can only make it longer.
+    `max_crawl_delay` caps the Crawl-delay, so that a site cannot stop the crawl by asking for a day.
     """
     if own_delay is not None:
         pause = own_delay
@@ -105,12 +104,12 @@ def pause_after(
 
 
 def backoff(politeness: PolitenessSettings, failures: int) -> float:
-    """Seconds to leave a host alone after that many failures in a row."""
+    """Return the seconds to pause for a host after this many failures in a row."""
     return min(FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 1, 30), politeness.max_delay) if failures else 0.0
 
 
 def retry_after(header: str, now: float) -> float:
-    """Seconds that a Retry-After header asks to wait (RFC 9110 §10.2.3), 0 when it asks for nothing sensible."""
+    """Return the seconds that a Retry-After header asks for (RFC 9110 §10.2.3), at most a day; 0 if it is invalid."""
     if not header:
         return 0.0
     if header.strip().isdecimal():
@@ -123,12 +122,12 @@ def retry_after(header: str, now: float) -> float:
 
 
 def topic_words(topic: str) -> frozenset[str]:
-    """The words of a topic, as they are compared."""
+    """Return the words of a topic in lower case."""
     return frozenset(WORD.findall(topic.lower()))
 
 
 class AdmissionPolicy:
-    """What to do with candidates: the crawl's settings and scope made into one decision."""
+    """Decides about candidates by the crawl's settings and scope."""
 
     def __init__(self, settings: CrawlSettings, scope: Scope) -> None:
         self._settings = settings
@@ -136,7 +135,7 @@ class AdmissionPolicy:
         self._topic = topic_words(settings.topic)
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Admission]:
-        """Decide each candidate."""
+        """Return one decision per candidate."""
         return [self._admit(candidate) for candidate in candidates]
 
     def _admit(self, candidate: Candidate) -> Admission:
@@ -150,7 +149,7 @@ class AdmissionPolicy:
                 return self._queue(candidate, Role.CHECK)
             return Admission(state=State.KNOWN, reason="embedded, not a page")
         if candidate.kind is Kind.SITEMAP_FILE and not candidate.hops:
-            return self._queue(candidate, Role.SITEMAP)  # the host's own robots.txt names it, wherever it is
+            return self._queue(candidate, Role.SITEMAP)  # robots.txt names it, so it may lie outside the scope
         if refusal := self._scope.refusal(candidate.url):
             if settings.check in {"external", "all"} and self._scope.is_outside(candidate.url):
                 return self._queue(candidate, Role.CHECK)
@@ -179,7 +178,7 @@ class AdmissionPolicy:
         return TOPIC_GAIN * self._nearness(candidate) + importance
 
     def _nearness(self, candidate: Candidate) -> float:
-        """How near a link is to the topic, 0..1: words of its anchor and URL, and the page it stands on."""
+        """Return how near a link is to the topic, 0..1, by its anchor, its URL and its source page."""
         if not self._topic:
             return 0.0
         words = {*WORD.findall(candidate.anchor.lower()), *WORD.findall(candidate.url.lower().replace("_", " "))}
@@ -188,14 +187,14 @@ class AdmissionPolicy:
 
 
 class CopyCounter:
-    """How often the same content was seen on one host: a trap that answers everything alike must not go on for ever."""
+    """Counts pages with the same content per host, because a trap that answers every URL alike never ends."""
 
     def __init__(self, max_copies: int) -> None:
         self.max_copies = max_copies
         self._times_seen: dict[tuple[int, bytes], int] = {}
 
     def count_excess(self, host: int, content: bytes) -> int:
-        """The number of pages seen before with this content, when they are too many; 0 otherwise."""
+        """Count a page; return how many earlier pages had its content if that exceeds `max_copies`, else 0."""
         if len(self._times_seen) >= MAX_CACHED_CONTENTS:
             self._times_seen = {key: times for key, times in self._times_seen.items() if times > 1}
             if len(self._times_seen) >= MAX_CACHED_CONTENTS // 2:
@@ -206,17 +205,17 @@ class CopyCounter:
 
 
 class IdleDecision(Value, frozen=True, kw_only=True):
-    """What an idle crawler is left with."""
+    """Whether an idle crawler ends, or what it waits for."""
 
     end_reason: str = ""  # why to end; "": wait
-    waiting_for: str = ""  # hosts, and who has them
-    poll_at: float = float("inf")
+    waiting_for: str = ""  # hosts, and the crawlers that hold them
+    poll_at: float = float("inf")  # Unix time at which to ask the store again
 
 
 def decide_when_idle(waiting: Sequence[WaitingHost], *, queued: int, now: float, patience: float) -> IdleDecision:
-    """Whether a crawler with nothing to do should end: when nothing can become ready within its patience.
+    """Decide whether an idle crawler ends: it does if no host can become ready within `patience` seconds.
 
-    A host that another crawler holds can become free at any time, so it is waited for as long as that one lives.
+    A host that another crawler holds can become free at any time, so the crawler waits as long as that one runs.
     """
     held_by_others = [each for each in waiting if each.holder]
     if held_by_others:

@@ -1,7 +1,7 @@
-"""The terms of a round: its [crawl] settings, which are kept with the web, and what is made of them.
+"""The `[crawl]` settings of a round, and the rules and options derived from them.
 
-All crawlers of a web go by the same. A crawl that is started with others begins a round with them, and the crawlers at
-work take them over when they hear of it.
+The store keeps these settings with the web, and all its crawlers use the same ones. A crawl started with other settings
+begins a new round; running crawlers take them over at their next heartbeat or lease of new hosts.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from gossamer.config import CrawlSettings, Settings
     from gossamer.model import AdmitCandidates
 
-URLS_PER_CONNECTION = 16  # URLs per connection; in other orders than breadth first, what is found may come before them
+URLS_PER_CONNECTION = 16  # URLs leased ahead; 1 in other orders than breadth, where a new link may come first
 
 
 def url_rules(crawl: CrawlSettings) -> UrlRules:
-    """How duplicates among URLs are told."""
+    """Return the rules that decide which URLs are duplicates."""
     return UrlRules(query=crawl.query, drop_parameters=frozenset(crawl.drop_parameters))
 
 
 def admission_policy(crawl: CrawlSettings, seeds: tuple[str, ...]) -> AdmitCandidates:
-    """What becomes of URLs that are found, by these seeds."""
+    """Return the policy that decides about new URLs, given these seeds."""
     return AdmissionPolicy(crawl, Scope(crawl, seeds))
 
 
 def parse_options(settings: Settings) -> ParseOptions:
-    """What the parser processes need to know."""
+    """Return the options of the parser processes."""
     crawl = settings.crawl
     return ParseOptions(
         keep_source=crawl.source,
@@ -50,7 +50,7 @@ def parse_options(settings: Settings) -> ParseOptions:
 
 
 class RoundSettings:
-    """Those that hold now."""
+    """The settings of the current round."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -59,7 +59,7 @@ class RoundSettings:
 
     @property
     def crawl(self) -> CrawlSettings:
-        """The settings themselves."""
+        """The `[crawl]` settings."""
         return self._settings.crawl
 
     @property
@@ -68,11 +68,11 @@ class RoundSettings:
         return URLS_PER_CONNECTION if self.crawl.order == "breadth" else 1
 
     def parse_options(self) -> ParseOptions:
-        """What the parser processes need to know."""
+        """Return the options of the parser processes."""
         return parse_options(self._settings)
 
     def update(self, stored: str) -> bool:
-        """Go by the settings of the current round; tells whether they are others than before."""
+        """Take over the stored settings of the current round; return whether they changed."""
         if stored == self._stored_json:
             return False
         self._stored_json = stored

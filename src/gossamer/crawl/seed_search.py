@@ -1,4 +1,4 @@
-"""Seeds by words: the result page of a search service, and the links on it that lead elsewhere."""
+"""Seeds from a search service: fetch its result page, and take the links that lead to other hosts."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from gossamer.model import FetchResult, Page
     from gossamer.parse.pool import ParserPool
 
-MAX_SEEDS = 50  # a result page has ten to a hundred results; its footers and adverts have links too
+MAX_SEEDS = 50  # a result page has 10 to 100 results, and its footers and adverts have links too
 
 
 def search_result_links(
     template: str, words: str, fetcher: Fetcher, pool: ParserPool, selector: selectors.BaseSelector
 ) -> list[str]:
-    """The pages that a search service finds for some words.
+    """Return the pages that a search service finds for some words.
 
-    One request that the user asked for by name, so robots.txt is not consulted: it governs crawling, not this.
+    The user asked for this one request by name. robots.txt governs crawling and does not apply.
     """
     if "{query}" not in template:
         raise UsageError(
-            "crawl --query needs a search service: set search_service.url in gossamer.toml, with {query} for the words."
+            "crawl --query needs a search service: set search_service.url in gossamer.toml, with {query} in place of"
+            " the words."
         )
     url = canonicalize(template.replace("{query}", quote_plus(words)))
     if url is None:
@@ -45,7 +46,7 @@ def search_result_links(
     ]
     seeds = list(dict.fromkeys(targets))[:MAX_SEEDS]
     if not seeds:
-        raise SeedUnreachable(f"The search service at {service} gave no links for: {words}")
+        raise SeedUnreachable(f"The search service at {service} gave no links for these words: {words}")
     return seeds
 
 

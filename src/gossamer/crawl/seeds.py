@@ -1,4 +1,4 @@
-"""The seeds of a crawl: what it starts from, what joins them, what is admitted by them, and what became of them."""
+"""The seeds of a crawl, the scope they define, and the report of seeds that could not be visited."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl import policy, visits
-from gossamer.model import State
+from gossamer.model import SUCCESSFUL_OUTCOMES, State
 from gossamer.urls.canonical import authority, url_digest
 from gossamer.urls.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gossamer.crawl.loop import CrawlPlan
     from gossamer.crawl.outbox import Outbox
+    from gossamer.crawl.plan import CrawlPlan
     from gossamer.crawl.round_settings import RoundSettings
     from gossamer.fetch.fetcher import Fetcher
     from gossamer.model import Visit
     from gossamer.store.protocol import Store
     from gossamer.store.values import ResourceRow, Round
 
-SEEDS_LISTED = 10  # in one sentence
+SEEDS_LISTED = 10  # seeds named in one message
 
 
 class Seeds:
-    """The URLs a crawl starts from. Whenever there are more, what is found is judged by all of them."""
+    """The URLs a crawl starts from, and the admission policy they define together."""
 
     def __init__(self, plan: CrawlPlan, round_settings: RoundSettings, fetcher: Fetcher, outbox: Outbox) -> None:
         self._plan = plan
         self._round_settings = round_settings
         self._fetcher = fetcher
         self._outbox = outbox
-        self._applied_round = plan.round  # whose seeds are here already
-        self._typed_seeds: set[str] = set()  # by users, here or with another crawl
+        self._applied_round = plan.round  # the round whose seeds are in `urls`
+        self._typed_seeds: set[str] = set()  # seeds that users typed, for this crawl or another one
         self._allow_hosts(plan.round.seeds)
-        self.urls = dict.fromkeys((*plan.round.seeds, *plan.round.joined))  # in their order
+        self.urls = dict.fromkeys((*plan.round.seeds, *plan.round.joined))  # a set that keeps its order
         self._rebuild_admission_policy()
 
     def _rebuild_admission_policy(self) -> None:
@@ -44,15 +44,15 @@ class Seeds:
         self.admit = policy.AdmissionPolicy(self._round_settings.crawl, self._scope)
 
     def add(self, url: str) -> None:
-        """This is a seed too."""
+        """Add a seed, and widen the scope by it."""
         if url not in self.urls:
             self.urls[url] = None
             self._scope.add(url)
 
     def apply_round(self, current: Round) -> bool:
-        """Another crawl may have brought seeds or other terms; tells whether the terms are others.
+        """Take over seeds and settings that another crawl brought; return whether the settings changed.
 
-        What was judged here before that was heard of is judged anew.
+        New seeds and new settings ask the store to readmit: this crawler decided about URLs without them.
         """
         has_new_settings = self._round_settings.update(current.settings)
         previous, self._applied_round = self._applied_round, current
@@ -68,7 +68,10 @@ class Seeds:
         return has_new_settings
 
     def fall_back(self, visit: Visit) -> Visit:
-        """A seed typed without a scheme does not answer over https: try http. Nobody named https, so it is no fault."""
+        """Queue the http form of a seed typed without a scheme whose https form failed.
+
+        The https visit becomes `known` instead of `failed`, because nobody asked for https.
+        """
         http_url = self._plan.http_fallbacks.get(visit.lease.url)
         if http_url is None:
             return visit
@@ -80,11 +83,11 @@ class Seeds:
     def find_unvisited(
         self, store: Store, waiting: Mapping[str, str], *, is_web_empty: bool
     ) -> tuple[dict[str, str], str]:
-        """Those typed with this call that could not be visited, and why; if that is all of them, one sentence of it.
+        """Return the seeds of this call that could not be visited, with reasons, and a message if none could.
 
-        `waiting` tells what hosts wait for, by name. In a web that has pages, it is no fault if a rule refuses a seed,
-        a limit leaves it queued, or one that was visited before does not answer for once. In an empty one all of that
-        is why there is nothing to show, also of seeds typed before.
+        `waiting` maps the names of waiting hosts to their reasons. In a web with pages, three things are no fault: a
+        rule refuses a seed, a limit leaves it queued, or a seed visited earlier fails once. In an empty web each of
+        them is a fault, also for seeds of earlier calls, because it explains why the web is empty.
         """
         seed_rows = (
             self._find_seed_row(store, url) for url in self._plan.typed_seeds or (self.urls if is_web_empty else ())
@@ -98,16 +101,16 @@ class Seeds:
         return faults, _describe_failure(faults) if faults and len(faults) == len(rows) else ""
 
     def _find_seed_row(self, store: Store, url: str) -> ResourceRow | None:
-        """A seed typed without a scheme stands for its http form once https did not answer."""
+        """Return a seed's row, or the row of its http form if the https form fell back to it."""
         row = store.resource(url_digest(url, self._round_settings.rules))
         if row is not None and row.state == State.KNOWN and (other := self._plan.http_fallbacks.get(url)):
             return store.resource(url_digest(other, self._round_settings.rules)) or row
         return row
 
     def _allow_hosts(self, urls: Iterable[str]) -> None:
-        """The user's own word lets loopback and private addresses in, for exactly these hosts.
+        """Allow loopback and private addresses for exactly the hosts that a user typed.
 
-        What a search service found, or a redirect led to, is not the user's word, and has only joined.
+        Redirect targets and results of a search service are joined seeds, and never get this permission.
         """
         for url in urls:
             self._typed_seeds.add(url)
@@ -117,18 +120,18 @@ class Seeds:
 
 def _is_fault(store: Store, row: ResourceRow, waiting: Mapping[str, str]) -> bool:
     if row.state in {State.FAILED, State.GONE} or (row.state == State.QUEUED and row.host in waiting):
-        return not any(visit.outcome in policy.SUCCESSES for visit in store.visits(row.id))
+        return not any(visit.outcome in SUCCESSFUL_OUTCOMES for visit in store.visits(row.id))
     return False
 
 
 def _describe_fault(row: ResourceRow, waiting: Mapping[str, str]) -> str:
     if row.state == State.QUEUED and row.host in waiting:
         return waiting[row.host]
-    return ": ".join(filter(None, (row.outcome, row.reason))) or "nothing was heard of it"
+    return ": ".join(filter(None, (row.outcome, row.reason))) or "no response is recorded"
 
 
 def _describe_failure(faults: Mapping[str, str]) -> str:
-    """The sentence for seeds of which none could be visited."""
+    """Return the message for a call none of whose seeds could be visited."""
     if len(faults) == 1:
         [(url, why)] = faults.items()
         return f"{url} could not be visited: {why}."

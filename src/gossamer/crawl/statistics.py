@@ -1,4 +1,4 @@
-"""The running account of a crawl: counters, rates and what limits it, for displays and for other crawlers to see."""
+"""Counters and rates of a running crawl, and what limits it; for displays and for other crawlers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
-from gossamer.crawl.progress import CrawlProgress
-from gossamer.model import Outcome, Role, State
+from gossamer.model import Outcome, Role, State, Value
 from gossamer.store.values import CrawlerReport
 
 if TYPE_CHECKING:
@@ -15,39 +14,62 @@ if TYPE_CHECKING:
     from gossamer.model import Visit
     from gossamer.store.values import Counts, Round
 
-WINDOW_SECONDS = 5.0  # seconds over which rates and the limiting factor are taken
-LATEST_VISITS = 4  # visits shown
+WINDOW_SECONDS = 5.0  # rates and the limiting factor cover this many seconds: steady to read, yet current
+LATEST_VISITS = 4  # visits that a display lists
+
+
+class CrawlProgress(Value, frozen=True, kw_only=True):
+    """A crawler at one moment. Counts cover this crawler since its start; `known` and `queued` cover the whole web."""
+
+    name: str  # name of the crawler
+    state: str  # running, paused, waiting, stopping
+    note: str  # why it is not running, for people; "" if it runs
+    seconds: float  # since the start
+    pages: int  # pages visited
+    failed: int
+    refused: int
+    bytes: int  # total size of decoded bodies
+    known: int  # resources known
+    queued: int  # resources still to be visited
+    transfers: int  # transfers in flight
+    hosts: int  # hosts held
+    pages_per_second: float  # over the last WINDOW_SECONDS
+    bytes_per_second: float  # over the last WINDOW_SECONDS
+    mean_pages_per_second: float  # since the start
+    limit: str  # what it waits for most: politeness, network, parsing, store, disk; "" if unknown
+    eta_seconds: float | None  # until the queue is empty or the page limit is reached; None if unknown
+    waiting: tuple[tuple[str, float, str], ...]  # hosts that cannot be visited yet: name, seconds left, why
+    latest: tuple[tuple[str, str], ...]  # the last few visits: URL, outcome
 
 
 class CrawlStatistics:
-    """Counts what was stored."""
+    """Counts the stored visits of one crawler."""
 
     def __init__(self, counts: Counts) -> None:
         self._started = time.monotonic()
         self.pages = self.failed = self.refused = self.bytes = 0
         self.known = self.queued = 0
         self.set_totals(counts)
-        self._pages_left: int | None = None  # that the page limit leaves; None: there is none
-        self.disk_note = ""
-        self.pause_note = ""  # why it pauses, when somebody asked it to
-        self.waiting_for = ""
+        self._pages_left: int | None = None  # pages until the round's limit; None: no limit
+        self.disk_note = ""  # why the crawl waits for disk space
+        self.pause_note = ""  # why the crawl pauses, if a user asked for it
+        self.waiting_for = ""  # hosts, and the crawlers that hold them
         self._samples: deque[tuple[float, int, int, int]] = deque([(self._started, 0, 0, self.known)])
-        self._waits_by_second: deque[tuple[int, Counter[str]]] = (
-            deque()
-        )  # by second: what was waited for, in microseconds
+        # For each second, the microseconds that the loop waited for each limiting factor.
+        self._waits_by_second: deque[tuple[int, Counter[str]]] = deque()
         self._latest: deque[tuple[str, str]] = deque(maxlen=LATEST_VISITS)
 
     def set_totals(self, counts: Counts) -> None:
-        """How the whole web stands."""
+        """Set the counts of the whole web."""
         self.known = sum(counts.resources.values())
         self.queued = counts.resources.get(State.QUEUED, 0) + counts.resources.get(State.LEASED, 0)
 
     def set_page_limit(self, current: Round) -> None:
-        """What the round's page limit leaves, for all crawlers together."""
+        """Set how many pages the round's limit leaves for all crawlers together."""
         self._pages_left = None if current.max_pages is None else max(0, current.max_pages - current.pages)
 
     def count_batch(self, result: WriteResult) -> None:
-        """A batch is safely stored."""
+        """Count the visits of a stored batch."""
         self.disk_note = ""
         before = self.pages
         for visit in result.order.visits:
@@ -74,7 +96,7 @@ class CrawlStatistics:
             self.pages += 1
 
     def count_wait(self, limit: str, seconds: float) -> None:
-        """The loop waited for something."""
+        """Add a wait of the loop to the current second."""
         second = int(time.monotonic())
         if not self._waits_by_second or self._waits_by_second[-1][0] != second:
             self._waits_by_second.append((second, Counter()))
@@ -83,7 +105,7 @@ class CrawlStatistics:
         self._waits_by_second[-1][1][limit] += int(seconds * 1e6)
 
     def build_report(self, progress: CrawlProgress, parsers: int, most_parsers: int) -> CrawlerReport:
-        """What other crawlers and `gossamer crawlers` get to see."""
+        """Return the report that other crawlers and `gossamer crawlers` see."""
         return CrawlerReport(
             state=progress.state,
             pages=progress.pages,
@@ -96,7 +118,7 @@ class CrawlStatistics:
         )
 
     def build_last_report(self) -> CrawlerReport:
-        """What stays to be seen of a crawler that leaves: how much it did, and nothing that is over."""
+        """Return the report of a crawler that leaves: its page count, with rates and waits cleared."""
         return CrawlerReport(
             state="stopping", pages=self.pages, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for=""
         )
@@ -106,7 +128,7 @@ class CrawlStatistics:
         return waits.most_common(1)[0][0] if waits else ""
 
     def _remaining_visits(self, *, is_growing: bool) -> int | None:
-        """How many visits are left, if that can be known: a queue that grows says nothing, unless a limit ends it."""
+        """Return how many visits are left; None if the queue still grows and no page limit ends the crawl."""
         if self._pages_left is not None and self._pages_left <= self.queued:
             return self._pages_left
         return None if is_growing else self.queued
@@ -114,12 +136,14 @@ class CrawlStatistics:
     def progress(
         self, *, name: str, state: str, transfers: int, hosts: int, waiting: tuple[tuple[str, float, str], ...]
     ) -> CrawlProgress:
-        """The account as a value."""
+        """Return the counters and rates as a value."""
         now = time.monotonic()
         sampled_at, pages, size, known = self._samples[0]
         span = max(now - sampled_at, 0.001)
         rate = (self.pages - pages) / span
         remaining = self._remaining_visits(is_growing=self.known > known)
+        limit_when_paused = "disk" if self.disk_note else ""
+        limit = limit_when_paused if state == "paused" else self._limiting_factor()
         return CrawlProgress(
             name=name,
             state=state,
@@ -136,11 +160,7 @@ class CrawlStatistics:
             pages_per_second=rate,
             bytes_per_second=(self.bytes - size) / span,
             mean_pages_per_second=self.pages / max(now - self._started, 0.001),
-            limit=self._limiting_factor()
-            if state != "paused"
-            else "disk"
-            if self.disk_note
-            else "",  # a note is about the disk
+            limit=limit,
             eta_seconds=remaining / rate if remaining and remaining > 0 and rate > 0 else None,
             waiting=waiting,
             latest=tuple(self._latest),

@@ -1,4 +1,4 @@
-"""From an answer to a visit: pure joins of what was asked, what came and what was found in it."""
+"""Pure functions that build visits from leases, responses and parsed pages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.basics.headers import parse_media_type
 from gossamer.crawl import policy
 from gossamer.model import Candidate, FetchResult, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
 from gossamer.urls.canonical import url_digest
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def parse_job(fetched: FetchResult) -> ParseJob:
-    """What a parser needs of an answer."""
+    """Return the parts of a response that a parser needs."""
     headers = fetched.headers.get
     return ParseJob(
         fetched.request.id,
@@ -41,7 +42,10 @@ def build_visit(
     redirect: Candidate | None,
     confirm_gone: bool = False,
 ) -> Visit:
-    """The visit that an answer, parsed or not, amounts to. `confirm`: what seems gone is asked again in this round."""
+    """Build the visit of a response, parsed or not.
+
+    `confirm_gone` queues a page again in this round if it existed at its last visit and now seems gone.
+    """
     outcome, reason = fetched.outcome, fetched.reason
     if page is not None:
         outcome, reason = page.outcome, page.reason
@@ -57,28 +61,28 @@ def build_visit(
         milliseconds=fetched.milliseconds,
         etag=fetched.headers.get("etag", ""),
         last_modified=fetched.headers.get("last-modified", ""),
-        media_type=page.media_type if page else media_type(fetched.headers.get("content-type", "")),
+        media_type=page.media_type if page else parse_media_type(fetched.headers.get("content-type", "")),
         page=page if outcome is Outcome.FETCHED else None,
         redirect=redirect,
     )
 
 
 def without_followed_links(page: Page, copies: int) -> Page:
-    """A page that many others on its host equal: it is kept, and its links are not followed."""
+    """Return a copy of a page that has too many copies on its host: stored, but its links are not followed."""
     links = msgspec.structs.replace(page.links, follows=[False] * len(page.links.follows))
     reason = f"the same content as {copies:,} other pages of its host: its links are not followed"
     return msgspec.structs.replace(page, links=links, reason=reason)
 
 
 def skipped_visit(lease: Lease, outcome: Outcome, reason: str, *, now: float, state: State) -> Visit:
-    """The record of a URL that was not asked for, and why."""
+    """Build the visit of a URL that was not requested, with the reason."""
     return Visit(
         lease=lease, outcome=outcome, state=state, reason=reason, status=0, visited_at=now, bytes=0, milliseconds=0
     )
 
 
 def redirect_candidate(lease: Lease, location: str, rules: UrlRules) -> Candidate:
-    """Where a redirect leads: as deep as its source, one hop further; a seed's target is a seed."""
+    """Build the candidate of a redirect target: same depth, one hop further. A seed's target is a seed too."""
     return Candidate(
         url=location,
         digest=url_digest(location, rules),
@@ -91,15 +95,10 @@ def redirect_candidate(lease: Lease, location: str, rules: UrlRules) -> Candidat
 
 
 def seed_candidate(url: str, rules: UrlRules) -> Candidate:
-    """A URL to start from."""
+    """Build the candidate of a start URL."""
     return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
 
 
 def sitemap_candidate(url: str, rules: UrlRules) -> Candidate:
-    """A sitemap named in robots.txt."""
+    """Build the candidate of a sitemap named in robots.txt."""
     return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.SITEMAP_FILE, follow=True, depth=0)
-
-
-def media_type(content_type: str) -> str:
-    """The type without its parameters."""
-    return content_type.partition(";")[0].strip().lower()

@@ -1,8 +1,8 @@
-"""The writer: the one thread that talks to the store, so that a slow disk never holds up a transfer.
+"""The writer: the one thread that talks to the store, so that a slow disk never delays a transfer.
 
-The loop hands it one `Order` at a time (finished visits to write, work wanted) and finds the `Done` later. An order
-that the store could not take (disk full) comes back unharmed, to be given again; a beat is tried nevertheless, for it
-is small, and who waits for room must be seen and heard.
+The loop submits one `WriteOrder` at a time and takes its `WriteResult` later. If the disk is full, the order comes back
+unchanged and the loop submits it again. The writer still sends the heartbeat: it is small, and without it other
+crawlers would take over the hosts of a crawler that only waits for disk space.
 """
 
 from __future__ import annotations
@@ -21,54 +21,47 @@ if TYPE_CHECKING:
     import selectors
     from collections.abc import Callable
 
+    from gossamer.crawl.plan import WatchOptions
     from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
-    from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.protocol import Store
     from gossamer.store.values import Counts, CrawlerOrders, CrawlerReport, Round, SubmitResult, WaitingHost
 
 WAKE_BYTE = b"\0"
 
 
-class WatchOptions(Value, frozen=True, kw_only=True):
-    """What it takes to keep a web fresh."""
-
-    schedule: Schedule
-    budget: VisitBudget
-
-
 class WriteOrder(Value, frozen=True, kw_only=True):
-    """What the loop wants done, in this order: add, write, readmit, beat, queue what is due, lease."""
+    """Work for the writer, done in this order: add, submit, readmit, heartbeat, keep fresh, lease."""
 
-    now: float
+    now: float  # Unix time
     visits: tuple[Visit, ...] = ()
     host_updates: tuple[HostUpdate, ...] = ()
     robots: tuple[Robots, ...] = ()
     released: tuple[Lease, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     readmit: bool = False
-    report: CrawlerReport | None = None  # beat when given
-    watch: WatchOptions | None = None  # queue what is due when given
-    hosts_needing_urls: tuple[int, ...] = ()  # held hosts that want more URLs
-    new_hosts: int = 0
-    urls_per_host: int = 0  # per host
+    report: CrawlerReport | None = None  # given: send a heartbeat
+    watch: WatchOptions | None = None  # given: queue resources that are due
+    hosts_needing_urls: tuple[int, ...] = ()  # held hosts to lease more URLs of
+    new_hosts: int = 0  # further hosts to lease
+    urls_per_host: int = 0  # URLs to lease for each host
 
 
 class WriteResult(Value, frozen=True, kw_only=True):
-    """How an order ended."""
+    """The result of an order."""
 
     order: WriteOrder
-    error: GossamerError | None = None
+    error: GossamerError | None = None  # given: the order was not carried out
     submitted: SubmitResult | None = None
-    counts: Counts | None = None  # when all was judged anew since
+    counts: Counts | None = None  # after a readmit
     leased: tuple[HostLease, ...] = ()
-    crawler_orders: CrawlerOrders | None = None  # when there was a beat
-    round: Round | None = None  # as it is now, when there was a beat or hosts were leased
-    waiting: tuple[WaitingHost, ...] = ()  # when work was wanted and there was none
-    seconds: float = 0.0
+    crawler_orders: CrawlerOrders | None = None  # the reply to a heartbeat
+    round: Round | None = None  # the current round, after a heartbeat or a lease of new hosts
+    waiting: tuple[WaitingHost, ...] = ()  # if the order wanted work and the store had none
+    seconds: float = 0.0  # duration
 
 
 class StoreWriter:
-    """The store's thread, seen from the loop."""
+    """The loop's handle on the writer thread."""
 
     def __init__(
         self,
@@ -79,7 +72,7 @@ class StoreWriter:
         free_space: Callable[[], int | None],
         min_free_bytes: int,
     ) -> None:
-        """`free` tells the bytes left on the store's disk (None: not ours to watch), `least` how many must stay."""
+        """Start the thread. It writes only while `free_space()` is None or at least `min_free_bytes`."""
         self._store = store
         self._crawler = crawler
         self._free_space = free_space
@@ -91,20 +84,20 @@ class StoreWriter:
         self._wake_receiver.setblocking(False)
         self._selector = selector
         selector.register(self._wake_receiver, 1, self._drain_wakeups)
-        self.pending_visits = 0  # visits handed over and not committed yet
+        self.pending_visits = 0  # submitted visits that are not committed yet
         self.is_busy = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
     def submit(self, order: WriteOrder, admit: AdmitCandidates, *, keep_links: bool) -> None:
-        """Hand over an order; only when not busy."""
+        """Submit an order. The caller checks `is_busy` first."""
         assert not self.is_busy
         self.is_busy = True
         self.pending_visits = len(order.visits)
         self._orders.put((order, admit, keep_links))
 
     def take_result(self) -> WriteResult | None:
-        """The order that has ended since the last call."""
+        """Return the result of the current order, or None while the thread works on it."""
         if self._crash is not None:
             raise self._crash
         result, self._result = self._result, None
@@ -114,7 +107,7 @@ class StoreWriter:
         return result
 
     def close(self) -> None:
-        """End the thread; what was given is done first."""
+        """Finish the current order and end the thread."""
         self._orders.put(None)
         self._thread.join()
         self._selector.unregister(self._wake_receiver)
@@ -145,7 +138,7 @@ class StoreWriter:
             return self._find_work(order, submitted, started)
         except StoreFull as full:
             crawler_orders = None
-            with contextlib.suppress(StoreFull):  # to the brim: not even that can be written
+            with contextlib.suppress(StoreFull):  # the disk may have no room even for a heartbeat
                 crawler_orders = self._send_heartbeat(order, started)
             return WriteResult(
                 order=order, error=full, crawler_orders=crawler_orders, seconds=time.perf_counter() - started
@@ -156,20 +149,27 @@ class StoreWriter:
         if free_bytes is not None and free_bytes < self._min_free_bytes:
             raise StoreFull(f"only {free_bytes >> 20} MiB of disk space are free")
         store, submitted = self._store, None
-        # First, for a kill in between: a seed must not be done with before its other form is known.
+        # Candidates first: if the process is killed between the two transactions, the http form of a seed is known
+        # before its https form counts as finished.
         if order.candidates:
             store.add(order.candidates, admit, discovered_by=self._crawler)
         if order.visits or order.host_updates or order.robots or order.released:
             submitted = store.submit(
-                self._crawler, order.visits, admit, hosts=order.host_updates, robots=order.robots, released=order.released,
-                now=order.now, keep_links=keep_links,
-            )  # fmt: skip
+                self._crawler,
+                order.visits,
+                admit,
+                hosts=order.host_updates,
+                robots=order.robots,
+                released=order.released,
+                now=order.now,
+                keep_links=keep_links,
+            )
         if order.readmit:
-            store.readmit(admit)  # what was just given back, too
+            store.readmit(admit)  # last, so that it includes the URLs that `submit` just released
         return submitted
 
     def _send_heartbeat(self, order: WriteOrder, started: float) -> CrawlerOrders | None:
-        now = order.now + time.perf_counter() - started  # writing may have waited for others, or for the server
+        now = order.now + time.perf_counter() - started  # the write may have waited for a lock or for the server
         return self._store.heartbeat(self._crawler, order.report, now) if order.report else None
 
     def _find_work(self, order: WriteOrder, submitted: SubmitResult | None, started: float) -> WriteResult:
@@ -195,7 +195,7 @@ class StoreWriter:
             counts=store.counts() if order.readmit else None,
             leased=tuple(leased),
             crawler_orders=crawler_orders,
-            # New hosts may be those of another crawl's seeds.
+            # New hosts may come from seeds that another crawl added to the round.
             round=store.current_round() if order.report or (leased and order.new_hosts) else None,
             waiting=tuple(store.waiting_hosts(self._crawler)) if wants_work and not leased else (),
             seconds=time.perf_counter() - started,

@@ -1,23 +1,22 @@
-"""What is sent to one host only: basic authentication, extra headers, cookies.
+"""Headers that only one host gets: basic authentication, extra headers, cookies.
 
-The rule: what belongs to a host is sent to that exact host and port. Secrets (`username`, `headers_env`, `cookies_env`)
-go over https only; over plain http, where everybody on the way can read them, only to loopback or when the user wrote
-the host as `http://example.org`. The fetcher looks the headers up anew for every request it makes, redirects included,
-so there is nothing that could travel to another origin.
+The fetcher sends them to that exact host and port. It sends secrets (`username`, `headers_env`, `cookies_env`) over
+https only, because anybody on the way can read plain http. Two exceptions: loopback, and a host that the user wrote as
+`http://example.org`. The fetcher looks the headers up for every request, redirects included, so that none reaches
+another origin.
 
-Secrets come from environment variables that the settings name; a missing one is an error at the start, not a 401 later.
+Secrets come from environment variables that the settings name. A missing one is an error at the start, not a 401 later.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from gossamer.errors import SettingsError
-from gossamer.urls.canonical import canonicalize, origin
+from gossamer.urls.canonical import canonicalize, is_loopback, origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
 _HEADER_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")  # RFC 9110 §5.5: no CR, LF, NUL or other control character
-_COOKIE_VALUE = re.compile(r"[^\x00-\x20\x7f\",;\\]*")  # RFC 6265 §4.1.1, and what is beyond ASCII
+_COOKIE_VALUE = re.compile(r"[^\x00-\x20\x7f\",;\\]*")  # RFC 6265 §4.1.1, plus characters beyond ASCII
 
 
 def host_headers(hosts: Mapping[str, HostSettings], environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The extra headers of every origin ("https://example.org") that has some."""
+    """Return the extra headers by origin ("https://example.org")."""
     headers_by_origin: dict[str, dict[str, str]] = {}
     for host, settings in hosts.items():
         where = f'hosts."{host}"'
@@ -43,7 +42,7 @@ def host_headers(hosts: Mapping[str, HostSettings], environment: Mapping[str, st
 
 
 def _origins(host: str) -> tuple[str, str, bool]:
-    """The https and http origins of a host as the user wrote it, and whether secrets may go to the latter."""
+    """Return the https and http origins of a host, and whether secrets may go to the latter."""
     scheme, _, authority = host.rpartition("://")
     https, http = canonicalize(f"https://{authority}/"), canonicalize(f"http://{authority}/")
     parts = urlsplit(https or "")
@@ -55,16 +54,7 @@ def _origins(host: str) -> tuple[str, str, bool]:
         or re.search(r"[@?#]", host)
     ):
         raise SettingsError(f'hosts: "{host}" is not a host such as example.org, localhost:8080 or http://example.org.')
-    return origin(https), origin(http), scheme == "http" or _is_loopback(parts.hostname or "")
-
-
-def _is_loopback(hostname: str) -> bool:
-    if hostname == "localhost":  # libcurl itself takes this name for 127.0.0.1 and ::1 (RFC 6761 §6.3)
-        return True
-    try:
-        return ip_address(hostname).is_loopback
-    except ValueError:
-        return False
+    return origin(https), origin(http), scheme == "http" or is_loopback(parts.hostname or "")
 
 
 def _secret_headers(where: str, settings: HostSettings, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -90,12 +80,12 @@ def _cookie_pairs(where: str, cookies: Mapping[str, str], environment: Mapping[s
         if not _TOKEN.fullmatch(name):
             raise SettingsError(f'{where}: "{name}" is not the name of a cookie.')
         if not _COOKIE_VALUE.fullmatch(value):
-            raise SettingsError(f"{where}: the value of {name} holds a character that cannot stand in a cookie.")
+            raise SettingsError(f"{where}: the value of {name} holds a character that is not allowed in a cookie.")
         yield f"{name}={value}"
 
 
 def _basic_authorization(where: str, settings: HostSettings, environment: Mapping[str, str]) -> str:
-    """RFC 7617: the user name must not hold a colon, neither of them a control character; sent as UTF-8."""
+    """Return the header value by RFC 7617: no colon in the name, no control character in either, encoded as UTF-8."""
     if not settings.username or ":" in settings.username:
         raise SettingsError(f'{where}.username: "{settings.username}" must be a name without a colon.')
     password = (

@@ -1,17 +1,16 @@
-"""URL -> bytes: hundreds of transfers at a time over libcurl's multi interface, in the crawl loop's one thread.
+"""URL -> bytes: hundreds of transfers at a time over libcurl's multi interface, in the thread of the crawl loop.
 
-In go `Request`s, out come `Fetched`s; every way it can go is an `Outcome`, none is an exception. The fetcher registers
-libcurl's sockets in the loop's selector and is called back when one is ready:
+In: `Request`s. Out: `FetchResult`s, each with an `Outcome`; failures are outcomes, not exceptions. The fetcher
+registers libcurl's sockets in the loop's selector, and the loop calls it back when one is ready:
 
     fetcher.start(request)
     for key, mask in selector.select(fetcher.next_timeout(now)):
         key.data(mask)
     fetcher.tick(now)
-    for fetched in fetcher.finished(): ...
+    for fetched in fetcher.take_results(): ...
 
-Redirects of pages are handed back, for the loop decides whether their target is wanted; only robots.txt is followed
-here, hop by hop (RFC 9309 §2.3.1.2). Each hop is a request of its own: guard, limits and credentials start anew.
-`answer` judges headers, `transfer` handles one transfer, `guard` the addresses, `credentials` what a host gets to see.
+The fetcher returns redirects of pages, because the loop decides whether it wants their target. It follows only those of
+robots.txt, hop by hop (RFC 9309 §2.3.1.2). Guard, limits and credentials apply to each hop as to a new request.
 """
 
 from __future__ import annotations
@@ -39,24 +38,24 @@ if TYPE_CHECKING:
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 §2.3.1.2: "at least five consecutive redirects"
 ENCODINGS = "gzip, deflate, br, zstd"  # what parsers decode
-# Servers that do not know HEAD answer it with all sorts of errors. These two are about the moment, not the method.
+# Servers without HEAD answer it with many different errors. These two concern the load, not the method.
 TRUSTED_HEAD_STATUSES = frozenset({429, 503})
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]+")  # RFC 9110 §5.5
 
 
 class FetchTask(NamedTuple):
-    """A request under way: where it has got to."""
+    """A request in progress, and its current hop."""
 
     request: Request
-    url: str  # of the present hop
-    head: bool  # ask with HEAD
-    vetted: bool  # its addresses were looked at, or will be when its socket is opened
+    url: str  # of the current hop
+    head: bool  # use HEAD
+    vetted: bool  # its addresses are checked already, or will be when its socket opens
     hops: int = 0
-    milliseconds: int = 0  # of the hops before
+    milliseconds: int = 0  # of the hops so far
 
 
 class Fetcher:
-    """Makes transfers. Owned by one thread; `close` it before its selector."""
+    """Runs transfers. One thread owns it; `close` it before its selector."""
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class Fetcher:
         transfers: int,
         idle_connections: int,
     ) -> None:
-        """`waiting`: connections that are kept open, beside those in use, for the next request to their host."""
+        """`idle_connections`: how many connections to keep open, beside those in use, for later requests."""
         self._settings = settings
         self._extra_headers = host_headers(hosts, os.environ)
         self.accept_types(accept)
@@ -77,16 +76,16 @@ class Fetcher:
         self._new_transfer = partial(
             Transfer, settings, handle_options(settings), refusal, self._on_public_address, body_limiter
         )
-        self._private_origins: set[str] = set()  # origins that may live at private addresses
-        self._public_hosts: set[str] = set()  # hosts of these that were seen at a public one
+        self._private_origins: set[str] = set()  # origins that may have private addresses
+        self._public_hosts: set[str] = set()  # hosts of these that had a public one
         self._transfers = transfers
         self._idle: list[Transfer] = []
         self._tasks: dict[pycurl.Curl, tuple[Transfer, FetchTask]] = {}
         self._results: list[FetchResult] = []
         self._selector = selector
-        self._watched: dict[int, Callable[[int], None]] = {}  # libcurl's sockets, with what to call
-        self._timer_seconds: float | None = None  # libcurl wants to be called after so many seconds ...
-        self._timer_due: float | None = None  # ... which is then, once the loop has told the time
+        self._watched: dict[int, Callable[[int], None]] = {}  # libcurl's sockets and their callbacks
+        self._timer_seconds: float | None = None  # libcurl asked to be called after so many seconds ...
+        self._timer_due: float | None = None  # ... which is this time on the loop's clock, once it is known
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
@@ -94,11 +93,11 @@ class Fetcher:
 
     @property
     def active_count(self) -> int:
-        """Requests under way."""
+        """The number of requests in progress."""
         return len(self._tasks)
 
     def accept_types(self, types: Sequence[str]) -> None:
-        """Fetch these media types from now on."""
+        """Set the media types to fetch."""
         self._accept = frozenset(types)
         base = {"Accept": ", ".join((*types, "*/*;q=0.1")), "Accept-Encoding": ENCODINGS}
         self._headers = _header_lines(base)
@@ -108,10 +107,10 @@ class Fetcher:
         }
 
     def allow_private(self, url: str) -> None:
-        """The user asked for this URL: its scheme, host and port may be at a private address.
+        """Allow private addresses for the origin of a URL that the user gave.
 
-        Not any more once its host was met at a public one: whom the user meant lives there, and whoever has its name
-        point to a private address afterwards (DNS rebinding) means no good.
+        This ends once the host had a public address: the user meant that one, and a private address that its name
+        resolves to later is probably an attack (DNS rebinding).
         """
         if authority(url) not in self._public_hosts:
             self._private_origins.add(origin(url))
@@ -121,18 +120,18 @@ class Fetcher:
         self._private_origins -= {f"http://{authority(url)}", f"https://{authority(url)}"}
 
     def start(self, request: Request) -> None:
-        """Begin a transfer; its end will be among the `finished`."""
+        """Start a transfer; `take_results` returns its result later."""
         transfer = self._idle.pop() if self._idle else self._new_transfer()
         head = request.head or request.role is Role.CHECK
         self._begin(transfer, FetchTask(request, request.url, head=head, vetted=self._needs_no_vetting(request.url)))
 
     def take_results(self) -> list[FetchResult]:
-        """What has ended since the last call."""
+        """Return the results since the last call."""
         results, self._results = self._results, []
         return results
 
     def next_timeout(self, now: float) -> float | None:
-        """Seconds until `tick` is due, None when nothing; `now` is on the loop's clock, whatever that is."""
+        """Return the seconds until `tick` is due, None when it is not; `now` is in seconds of any one clock."""
         if self._timer_seconds is None:
             return None
         if self._timer_due is None:
@@ -140,20 +139,20 @@ class Fetcher:
         return max(0.0, self._timer_due - now)
 
     def tick(self, now: float) -> None:
-        """Do what is due without a socket being ready: new transfers, timeouts."""
+        """Do the work that needs no ready socket: new transfers, timeouts."""
         if self.next_timeout(now) == 0.0:
             self._timer_seconds = self._timer_due = None
             self._socket_action(pycurl.SOCKET_TIMEOUT, 0)
 
     def cancel_all(self) -> None:
-        """Drop everything under way; nothing of it will be among the `finished`."""
+        """Drop all requests in progress, without results."""
         for transfer, _ in list(self._tasks.values()):
             self._multi.remove_handle(transfer.handle)
             transfer.abandon()
             self._release(transfer)
 
     def close(self) -> None:
-        """Cancel everything, close all connections."""
+        """Cancel all requests and close all connections."""
         self.cancel_all()
         for transfer in self._idle:
             transfer.close()
@@ -186,7 +185,7 @@ class Fetcher:
         )
 
     def _collect(self) -> None:
-        """Take what libcurl has finished."""
+        """Collect the transfers that libcurl has finished."""
         _, done, failed = self._multi.info_read()
         for handle in done:
             self._finish(handle, 0, "")
@@ -212,7 +211,7 @@ class Fetcher:
             transfer.close()
 
     def _next_task(self, task: FetchTask, ending: TransferResult) -> FetchTask | None:
-        """The next attempt of the same request; None when it has ended."""
+        """Return the next attempt of the same request; None when the request has ended."""
         verdict = ending.verdict
         milliseconds = task.milliseconds + ending.milliseconds
         if not task.vetted:
@@ -253,9 +252,9 @@ class Fetcher:
     # -- called by libcurl and the selector ----------------------------------------------------------------------------
 
     def _socket_action(self, descriptor: int, mask: int) -> None:
-        """Let libcurl work on a socket that is ready (or on what is due)."""
+        """Let libcurl work on a ready socket, or on timeouts."""
         if descriptor != pycurl.SOCKET_TIMEOUT and descriptor not in self._watched:
-            return  # closed by what was done for another socket of the same `select`
+            return  # an earlier event of the same `select` closed it
         _, running = self._multi.socket_action(descriptor, mask)  # CSELECT_IN, _OUT are EVENT_READ, _WRITE
         if running < len(self._tasks):
             self._collect()
@@ -265,14 +264,14 @@ class Fetcher:
         self._timer_due = None
 
     def _watch(self, event: int, descriptor: int, _multi: pycurl.CurlMulti, _data: object) -> None:
-        """Wait for what libcurl waits for. POLL_IN and POLL_OUT are EVENT_READ and EVENT_WRITE."""
+        """Register a socket for the events libcurl waits for; POLL_IN and POLL_OUT are EVENT_READ and EVENT_WRITE."""
         if event == pycurl.POLL_REMOVE:
             self._unwatch(descriptor)
             return
         if descriptor in self._watched:
             self._selector.modify(descriptor, event, self._watched[descriptor])
             return
-        if descriptor in self._selector.get_map():  # left by somebody who closed it without a word
+        if descriptor in self._selector.get_map():  # its last owner closed it without unregistering it
             self._selector.unregister(descriptor)
         self._watched[descriptor] = partial(self._socket_action, descriptor)
         self._selector.register(descriptor, event, self._watched[descriptor])
@@ -283,7 +282,7 @@ class Fetcher:
 
 
 def _header_lines(headers: Mapping[str, str]) -> list[bytes]:
-    """Headers as libcurl takes them; one without a value is written with a semicolon."""
+    """Return headers in libcurl's form, which writes one without a value with a semicolon."""
     return [f"{name}: {value}".encode() if value else f"{name};".encode() for name, value in headers.items()]
 
 
@@ -293,13 +292,13 @@ def _merge_headers(base: Mapping[str, str], extra: Mapping[str, str]) -> dict[st
 
 
 def _conditional_headers(request: Request) -> list[bytes]:
-    """Ask only for what changed (RFC 9110 §13.1). The values are a server's: what could break a header is left out."""
+    """Return the headers of a conditional request (RFC 9110 §13.1), without values that could break a header."""
     values = (("If-None-Match", request.etag), ("If-Modified-Since", request.last_modified))
     return [f"{name}: {value}".encode("latin-1") for name, value in values if FIELD_VALUE.fullmatch(value)]
 
 
 def _is_head_doubtful(ending: TransferResult) -> bool:
-    """Does the answer to a HEAD say too little about what a GET would get?"""
+    """Return whether a GET could get another result than this response to a HEAD."""
     if ending.head is not None and ending.verdict.outcome is not Outcome.BAD_HTTP:
         return ending.head.status >= 400 and ending.head.status not in TRUSTED_HEAD_STATUSES
     return ending.verdict.outcome in {Outcome.BAD_HTTP, Outcome.CONNECT} and bool(ending.address)

@@ -1,10 +1,10 @@
-"""The address guard: a crawler follows links that strangers wrote, so it may only knock at public doors.
+"""The address guard: it lets the crawler connect to public addresses only, because strangers wrote the links.
 
-Without it any page could have the crawler read `http://169.254.169.254/` or a router's front page and put it into the
-index. The rule is asked for the address a socket is about to be connected to, not for the name, so that neither an odd
-spelling of an address nor a name that resolves differently the second time (DNS rebinding) gets past it.
+Without it, any page could make the crawler index `http://169.254.169.254/` or the front page of a router. The guard
+judges the address of each new socket, not the host name. So neither an odd spelling of an address nor a name that later
+resolves differently (DNS rebinding) gets past it.
 
-Pure: `fetch` asks, and refuses to open the socket.
+These functions are pure: `transfer` asks before it opens a socket.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     Address = IPv4Address | IPv6Address
     Network = IPv4Network | IPv6Network
 
-# The IANA special-purpose registries (RFC 6890 and its updates), the first match names the class. Written out because
-# `ipaddress.is_global` calls multicast, site-local and unallocated addresses global and its answers changed between
-# patch releases of Python; it still has the last word on what the table lets through.
+# The IANA special-purpose registries (RFC 6890 and its updates); the first match names the class. They are written out
+# because `ipaddress.is_global` calls multicast, site-local and unallocated addresses global, and its answers differ
+# between patch releases of Python. Addresses that pass the tables must still be global by `is_global`.
 _SPECIAL_V4 = tuple(
     (IPv4Network(cidr), words)
     for cidr, words in (
@@ -44,8 +44,8 @@ _SPECIAL_V4 = tuple(
     )
 )
 
-# Tunnels that are history (6to4: RFC 7526; Teredo; IPv4-compatible: RFC 4291 §2.5.5.1) are refused whole: no public
-# server lives there, and each can smuggle a private IPv4 address.
+# Obsolete tunnels (6to4: RFC 7526; Teredo; IPv4-compatible: RFC 4291 §2.5.5.1) are refused completely: no public server
+# uses them, and each address can contain a private IPv4 address.
 _SPECIAL_V6 = tuple(
     (IPv6Network(cidr), words)
     for cidr, words in (
@@ -66,17 +66,17 @@ _SPECIAL_V6 = tuple(
     )
 )
 
-_GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that IANA has allocated (RFC 4291 §2.4)
-_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: how an IPv6-only network reaches an IPv4 server
+_GLOBAL_UNICAST = IPv6Network("2000::/3")  # the only range that IANA allocates from (RFC 4291 §2.4)
+_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052: IPv6-only networks reach IPv4 servers by it
 
 
 def parse_networks(cidrs: Iterable[str]) -> tuple[Network, ...]:
-    """The address ranges a user allows, parsed."""
+    """Parse the address ranges that the user allows."""
     return tuple(_parse_network(cidr) for cidr in cidrs)
 
 
 def refusal(address: str, allowed: Sequence[Network]) -> str:
-    """Why `address` may not be connected to, as in "127.0.0.1 is a loopback address"; "" when it may."""
+    """Return why the crawler must not connect to an address: "127.0.0.1 is a loopback address"; "" when it may."""
     try:
         ip = _destination(ip_address(address))
     except ValueError:
@@ -96,7 +96,7 @@ def _parse_network(cidr: str) -> Network:
 
 
 def _destination(ip: Address) -> Address:
-    """The address packets end up at: the IPv4 one inside an IPv4-mapped or NAT64 address."""
+    """Return the address that packets reach: the IPv4 one inside an IPv4-mapped or NAT64 address."""
     if isinstance(ip, IPv6Address):
         if ip.ipv4_mapped is not None:
             return ip.ipv4_mapped
@@ -106,7 +106,7 @@ def _destination(ip: Address) -> Address:
 
 
 def _special_kind(ip: Address) -> str:
-    """What keeps an address from being a public one, in words with their article; "" when it is one."""
+    """Return the class of an address that is not public, with its article: "a private"; "" when it is public."""
     table: Iterable[tuple[Network, str]] = _SPECIAL_V4 if isinstance(ip, IPv4Address) else _SPECIAL_V6
     for network, words in table:
         if ip in network:

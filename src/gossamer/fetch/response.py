@@ -1,7 +1,7 @@
-"""What an HTTP answer's header means for the request it answers, before its body is read on.
+"""What the header of an HTTP response means for its request, before the body is read.
 
-In come the header lines as they stood on the wire and what was asked for; out comes a `Ruling`: is the body wanted, and
-if not, how the visit ended. Pure: `transfer` collects the lines and acts on the ruling.
+In: the header lines from the wire and the request's context. Out: a `ResponseVerdict`, which says whether the body is
+wanted, and if not, how the visit ended. These functions are pure: `transfer` collects the lines and acts on the result.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
+from gossamer.basics.headers import parse_media_type
 from gossamer.model import Outcome, Role
 from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-REASON_LENGTH = 200  # a reason is read by people, in a table (characters)
-# What must be parsed of a robots.txt (RFC 9309 §2.5), and a byte to tell that there is more; the rest is left unread.
+REASON_LENGTH = 200  # characters; people read reasons in a table
+# RFC 9309 §2.5: at least 500 KiB of a robots.txt must be parsed. One more byte shows that the file is longer.
 ROBOTS_BYTES = (500 << 10) + 1
 
-# Fields of which one value makes sense (RFC 9110 §5.3): of several the first counts, a list of them would be nonsense.
+# Fields that can have only one value (RFC 9110 §5.3): the first counts, because a list would make no sense.
 SINGLE_FIELDS = frozenset(
     {"content-length", "content-type", "content-encoding", "date", "etag", "last-modified", "location", "retry-after"}
 )
-# A crawler's name at the start of such a field holds to the end of its line.
+# In these fields a crawler's name at the start applies up to the end of the line.
 LINE_FIELDS = frozenset({"x-robots-tag"})
 SITEMAP_TYPES = frozenset({"application/gzip", "application/octet-stream", "application/x-gzip", "application/xml"})
 SCHEME_PATTERN = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
@@ -32,15 +33,15 @@ STATUS_LINE = re.compile(rb"HTTP/\S+[ \t]+(\d{3})(?!\d)[ \t]*([^\r\n]*)")
 
 
 class ResponseHead(NamedTuple):
-    """The header of an answer."""
+    """The header of a response."""
 
     status: int
     phrase: str
-    headers: dict[str, str]  # lower-case names; repeated ones joined with ", ", those of BY_LINE with a line feed
+    headers: dict[str, str]  # lower-case names; values of repeated ones joined by ", ", of LINE_FIELDS by line feeds
 
 
 class RequestContext(NamedTuple):
-    """What was asked for, and what would be taken."""
+    """The request, and the limits for its response."""
 
     url: str
     role: Role
@@ -50,7 +51,7 @@ class RequestContext(NamedTuple):
 
 
 class ResponseVerdict(NamedTuple):
-    """How a visit ends by its header alone. FETCHED: by its body, of which at most `limit` bytes are taken."""
+    """How a visit ends by its header alone. FETCHED: read up to `limit` bytes of the body."""
 
     outcome: Outcome
     reason: str = ""
@@ -59,16 +60,16 @@ class ResponseVerdict(NamedTuple):
 
 
 def clean_reason(text: str) -> str:
-    """Text from outside made fit for a reason: one line, nothing that a terminal could obey, not too long."""
+    """Make foreign text fit for a reason: one line, no control characters, not too long."""
     cleaned = "".join(character if character.isprintable() else " " for character in text[: REASON_LENGTH * 2])
     cleaned = " ".join(cleaned.split())
     return cleaned if len(cleaned) <= REASON_LENGTH else f"{cleaned[: REASON_LENGTH - 1]}…"
 
 
 def parse_head(lines: Sequence[bytes]) -> ResponseHead | None:
-    """The final answer's header, None when it did not arrive whole.
+    """Return the header of the final response, None when it is incomplete.
 
-    Before it may stand interim answers (RFC 9110 §15.2), behind it trailers: it is the first block that is not interim.
+    Interim responses may precede it (RFC 9110 §15.2), and trailers may follow: it is the first non-interim block.
     """
     rest = iter(lines)
     for line in rest:
@@ -77,13 +78,13 @@ def parse_head(lines: Sequence[bytes]) -> ResponseHead | None:
         if match is None or headers is None:
             return None
         status = int(match[1])
-        if status >= 200 or status == 101:  # after 101 it would go on in another protocol
+        if status >= 200 or status == 101:  # after 101 the server switches to another protocol
             return ResponseHead(status, match[2].decode("latin-1"), headers)
     return None
 
 
 def _parse_fields(lines: Iterator[bytes]) -> dict[str, str] | None:
-    """The fields up to the empty line; None when there is no empty line."""
+    """Return the fields up to the empty line; None when there is no empty line."""
     fields: dict[str, str] = {}
     name = ""
     for line in lines:
@@ -103,13 +104,8 @@ def _parse_fields(lines: Iterator[bytes]) -> dict[str, str] | None:
     return None
 
 
-def media_type(headers: dict[str, str]) -> str:
-    """The declared type without its parameters, lower case; "" when there is none."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 def judge_head(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
-    """What `head` says to what was asked."""
+    """Return what a response's header means for the request."""
     status = head.status
     if 200 <= status < 300:
         return _judge_success(context, head)
@@ -129,7 +125,7 @@ def judge_head(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
 
 
 def describe_status(head: ResponseHead) -> str:
-    """A status as in "503 Service Unavailable": the standard's words where it has some, else the server's."""
+    """Return a status such as "503 Service Unavailable", in the words of the standard or else of the server."""
     try:
         phrase = HTTPStatus(head.status).phrase
     except ValueError:
@@ -142,7 +138,7 @@ def _judge_success(context: RequestContext, head: ResponseHead) -> ResponseVerdi
         return ResponseVerdict(Outcome.CHECKED)
     if context.role is Role.ROBOTS:
         return ResponseVerdict(Outcome.FETCHED, limit=ROBOTS_BYTES)
-    kind = media_type(head.headers)
+    kind = parse_media_type(head.headers.get("content-type", ""))
     if kind and not _is_accepted(context, kind):
         return ResponseVerdict(Outcome.TYPE, clean_reason(kind))
     length = head.headers.get("content-length", "")
@@ -171,11 +167,11 @@ def _judge_redirect(context: RequestContext, head: ResponseHead) -> ResponseVerd
     scheme = SCHEME_PATTERN.match(target)
     if scheme and scheme[1].lower() not in {"http", "https"}:
         return ResponseVerdict(Outcome.BAD_REDIRECT, clean_reason(f"redirects to {scheme[1].lower()}:"))
-    return ResponseVerdict(Outcome.BAD_REDIRECT, clean_reason(f"redirects to what is not a URL: {target}"))
+    return ResponseVerdict(Outcome.BAD_REDIRECT, clean_reason(f"redirects to an invalid URL: {target}"))
 
 
 def _decode_location(value: str) -> str:
-    """A Location is ASCII by the standard and often UTF-8 in the wild."""
+    """Decode a Location: ASCII by the standard, often UTF-8 in practice."""
     try:
         return value.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""One transfer: a libcurl handle, the limits it works under, and how it ended.
+"""One transfer: a libcurl handle, its limits, and how it ended.
 
-A handle is set up once and then reused for request after request; only what differs is set again. Its callbacks run
-inside libcurl, which means: they are short, they touch nothing but their own transfer, and they say no by their return
-value, since an exception would only be printed.
+A transfer sets its handle up once and reuses it for many requests; each request sets only the options that differ. The
+callbacks run inside libcurl. So they are short, touch only their own transfer, and refuse by their return value: pycurl
+would only print an exception.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ if TYPE_CHECKING:
     from gossamer.config import FetchSettings
 
 
-ABORT = 0  # fewer bytes taken than given: libcurl ends the transfer
+ABORT = 0  # bytes accepted: fewer than given make libcurl end the transfer
 PAUSE: int = pycurl.WRITEFUNC_PAUSE
 NO_SOCKET: int = pycurl.SOCKET_BAD
-# A body nobody wants (of a redirect, a 404, an image) is read and dropped up to this size, for then the connection can
-# be used again; to read a longer one costs more than a new connection (bytes).
+# Bytes of an unwanted body (of a redirect, a 404, an image) that are read and dropped, to reuse the connection. Reading
+# more costs more than a new connection.
 MAX_DRAINED_BYTES = 16 << 10
-SMALL_BODY = 1 << 20  # what every body may hold in memory (bytes) ...
-MAX_LARGE_BODIES = 8  # ... and how many at a time may hold more, up to the limit of their kind
+SMALL_BODY = 1 << 20  # bytes that every body may hold in memory ...
+MAX_LARGE_BODIES = 8  # ... and the number of bodies that may hold more at a time, up to the limit of their kind
 
-# Where systems keep their certificate authorities; the library in the wheel knows only the place of the machine it was
-# built on.
+# Files of certificate authorities on common systems. The libcurl in the wheel knows only the path on its build machine.
 CA_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Alpine, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora, Red Hat
@@ -46,7 +45,7 @@ CA_BUNDLES = (
     "/etc/ssl/cert.pem",  # macOS, BSD
 )
 
-# Names that pycurl lacks.
+# libcurl's numbers that pycurl has no names for.
 SUPPRESS_CONNECT_HEADERS = 265  # CURLOPT_SUPPRESS_CONNECT_HEADERS
 E_PROXY = 97  # CURLE_PROXY
 E_TOO_LARGE = 100  # CURLE_TOO_LARGE
@@ -61,7 +60,7 @@ TLS_FAULTS = (
 )
 FAULT_OUTCOMES = {
     pycurl.E_COULDNT_RESOLVE_HOST: Outcome.DNS,
-    pycurl.E_URL_MALFORMAT: Outcome.DNS,  # the URL is canonical: what libcurl does not bear is the host's name
+    pycurl.E_URL_MALFORMAT: Outcome.DNS,  # the URL is canonical, so libcurl rejects the host name
     pycurl.E_COULDNT_RESOLVE_PROXY: Outcome.CONNECT,
     pycurl.E_COULDNT_CONNECT: Outcome.CONNECT,
     pycurl.E_SEND_ERROR: Outcome.CONNECT,
@@ -70,7 +69,7 @@ FAULT_OUTCOMES = {
     E_TOO_LARGE: Outcome.HEADERS_TOO_BIG,
     **dict.fromkeys(TLS_FAULTS, Outcome.TLS),
 }
-# Where libcurl has no words.
+# Messages where libcurl has none.
 FAULT_MESSAGES = {
     pycurl.E_OK: "the answer's header ends in the middle",
     E_TOO_LARGE: "a line of more than 100 KiB",  # CURL_MAX_HTTP_HEADER
@@ -78,13 +77,13 @@ FAULT_MESSAGES = {
 
 
 class TransferAttempt(NamedTuple):
-    """One request as it goes to libcurl."""
+    """One request to libcurl."""
 
     context: RequestContext
     headers: list[bytes]
     head: bool = False  # HEAD instead of GET
-    private: bool = False  # this origin may live at a private address
-    vet: bool = False  # connect to nothing, only look at the addresses; see `Transfer._open_socket`
+    private: bool = False  # the origin may have a private address
+    vet: bool = False  # only check the addresses, connect to none; see `Transfer._open_socket`
 
 
 class TransferResult(NamedTuple):
@@ -98,10 +97,10 @@ class TransferResult(NamedTuple):
 
 
 class LargeBodyLimiter:
-    """Leave for a body to grow large, given to a few at a time; the others wait, their connections paused.
+    """Lets a few bodies at a time grow large; the other transfers wait with paused connections.
 
-    It bounds the memory of a crawler whatever the web sends: 128 transfers of 32 MiB at once would be 4 GiB, with this
-    they are 384 MiB at most (all of them 1 MiB, eight of them 32).
+    It bounds the memory of a crawler: 128 transfers of 32 MiB would take 4 GiB, but with 1 MiB for each and 32 MiB for
+    eight of them they take 384 MiB at most.
     """
 
     def __init__(self) -> None:
@@ -109,7 +108,7 @@ class LargeBodyLimiter:
         self._waiting: deque[Transfer] = deque()
 
     def try_acquire(self, transfer: Transfer) -> bool:
-        """May this transfer's body grow? If not, it waits for its turn."""
+        """Return whether the body of a transfer may grow now; if not, the transfer is queued."""
         if len(self._growing) < MAX_LARGE_BODIES:
             self._growing.add(transfer)
             return True
@@ -117,7 +116,7 @@ class LargeBodyLimiter:
         return False
 
     def release(self, transfer: Transfer) -> None:
-        """A transfer ended: the next one may grow."""
+        """Remove a transfer that ended, and let the next one grow."""
         if transfer in self._waiting:
             self._waiting.remove(transfer)
         elif transfer in self._growing:
@@ -127,38 +126,38 @@ class LargeBodyLimiter:
 
 
 def user_agent(settings: FetchSettings) -> str:
-    """How the crawler introduces itself."""
+    """Return the User-Agent of the crawler."""
     name = f"{settings.product}/{version('gossamer')}"
     return f"{name} (+{settings.contact})" if settings.contact else name
 
 
 def certificate_file(settings: FetchSettings) -> str:
-    """The file of certificate authorities to trust: the user's, the system's, or else the one that certifi brings."""
+    """Return the file of certificate authorities to trust: the user's, else the system's, else certifi's."""
     if settings.ca_file:
         if not Path(settings.ca_file).is_file():
             raise SettingsError(f'ca_file: there is no file "{settings.ca_file}".')
         return settings.ca_file
-    system = ssl.get_default_verify_paths().cafile  # also obeys SSL_CERT_FILE
+    system = ssl.get_default_verify_paths().cafile  # respects SSL_CERT_FILE
     return next((bundle for bundle in (system, *CA_BUNDLES) if bundle and Path(bundle).is_file()), certifi.where())
 
 
 def handle_options(settings: FetchSettings) -> dict[int, Any]:
-    """What is the same for every request."""
+    """Return the libcurl options that are the same for every request."""
     authorities = certificate_file(settings)
     return {
-        # libcurl reads and writes much more than the web, and must follow nothing by itself.
+        # libcurl supports many protocols and follows redirects; the crawler allows neither.
         pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
         pycurl.REDIR_PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
         pycurl.FOLLOWLOCATION: 0,
         pycurl.NETRC: pycurl.NETRC_IGNORED,
-        pycurl.PROXY: settings.proxy,  # "" also keeps it from looking at http_proxy & co.
+        pycurl.PROXY: settings.proxy,  # "" also makes it ignore http_proxy and similar variables
         pycurl.NOPROXY: "",
-        pycurl.HEADEROPT: pycurl.HEADER_SEPARATE,  # what is for the host is not for the proxy
-        SUPPRESS_CONNECT_HEADERS: 1,  # and what a proxy says is not what the host says
-        # HTTP/2 gains nothing on one polite connection a host, and costs memory on broad crawls.
+        pycurl.HEADEROPT: pycurl.HEADER_SEPARATE,  # the proxy must not get the headers for the host
+        SUPPRESS_CONNECT_HEADERS: 1,  # headers of the proxy are not headers of the host
+        # HTTP/2 gains nothing with one polite connection to a host, and costs memory on broad crawls.
         pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
         pycurl.HTTP09_ALLOWED: 0,
-        pycurl.HTTP_CONTENT_DECODING: 0,  # parsers decode, under a cap
+        pycurl.HTTP_CONTENT_DECODING: 0,  # parsers decode, under a size limit
         pycurl.PATH_AS_IS: 1,  # the URL is canonical already
         pycurl.USERAGENT: user_agent(settings),
         pycurl.SSL_VERIFYPEER: 1,
@@ -185,35 +184,35 @@ class Transfer:
         on_public_address: Callable[[str], None],
         body_limiter: LargeBodyLimiter,
     ) -> None:
-        """`met_in_public` is told the URL of a host that may be private and has a public address."""
+        """`on_public_address` gets the URL when a host that may be private has a public address."""
         self._settings = settings
         self._refusal = refusal
         self._on_public_address = on_public_address
         self._body_limiter = body_limiter
         self._header_lines: list[bytes] = []
-        self._headers: list[bytes] = []  # those set on the handle
+        self._headers: list[bytes] = []  # set on the handle
         self._is_head = False
         self._is_vetting = False
         self.handle = pycurl.Curl()
         for option, value in options.items():
             self.handle.setopt(option, value)
-        # A list's own append saves 2 µs a page against a function of ours; libcurl bounds what arrives (300 KiB).
+        # The list's own append saves 2 µs a page against a Python function; libcurl limits all lines to 300 KiB.
         self.handle.setopt(pycurl.HEADERFUNCTION, self._header_lines.append)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._write)
         self.handle.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
     def begin(self, attempt: TransferAttempt) -> None:
-        """Get ready for an attempt."""
+        """Prepare the handle for an attempt."""
         self._attempt = attempt
         self._header_lines.clear()
         self._chunks: list[bytes] = []
         self._size = 0
-        self._size_allowed = 0  # bytes of body that may be kept without thinking
+        self._size_allowed = 0  # bytes of body to keep without further checks
         self._head: ResponseHead | None = None
         self._verdict: ResponseVerdict | None = None
-        self._refusal_reason = ""  # why the guard said no
-        self._vetted = False  # addresses were seen that need no socket
-        self._socket_error = ""  # why there was no socket
+        self._refusal_reason = ""  # of the guard
+        self._vetted = False  # a vetting attempt has seen an address
+        self._socket_error = ""  # why a socket could not be opened
         setopt = self.handle.setopt
         setopt(pycurl.URL, attempt.context.url)
         if attempt.headers is not self._headers:
@@ -227,16 +226,14 @@ class Transfer:
             self._is_vetting = attempt.vet
 
     def end(self, errno: int, message: str) -> TransferResult:
-        """How the attempt ended, by libcurl's result and what was seen on the way."""
+        """Return how the attempt ended, by libcurl's result and the callbacks."""
         self._body_limiter.release(self)
         handle = self.handle
-        chunks, self._chunks = self._chunks, []  # an idle transfer must not keep a body alive
+        chunks, self._chunks = self._chunks, []  # an idle transfer must not hold a body in memory
         if self._verdict is None:
             self._judge_head()
         verdict = self._verdict
-        if (
-            self._refusal_reason and errno == pycurl.E_COULDNT_CONNECT
-        ):  # else another address of the host was a public one
+        if self._refusal_reason and errno == pycurl.E_COULDNT_CONNECT:  # otherwise another address was public
             verdict = ResponseVerdict(Outcome.ADDRESS, self._refusal_reason)
         elif self._vetted:
             verdict = ResponseVerdict(Outcome.CHECKED)
@@ -251,18 +248,18 @@ class Transfer:
         )
 
     def abandon(self) -> None:
-        """The attempt was dropped."""
+        """Drop the attempt."""
         self._body_limiter.release(self)
         self._chunks = []
 
     def close(self) -> None:
-        """Give back what the handle holds."""
+        """Free the handle."""
         self.handle.close()
 
     # -- called by libcurl -------------------------------------------------------------------------------------------
 
     def _write(self, chunk: bytes) -> int | None:
-        """Take a piece of the body, or end the transfer."""
+        """Keep a chunk of the body, or end the transfer."""
         if self._verdict is None:
             self._judge_head()
         self._size += len(chunk)
@@ -281,19 +278,19 @@ class Transfer:
                 self._verdict = ResponseVerdict(Outcome.TOO_BIG, f"more than {verdict.limit} bytes")
             return ABORT
         if not self._body_limiter.try_acquire(self):
-            self._size -= len(chunk)  # it will be given again
+            self._size -= len(chunk)  # libcurl passes it again after the pause
             return PAUSE
         self._size_allowed = verdict.limit
         self._chunks.append(chunk)
         return None
 
     def _open_socket(self, _purpose: int, address: Any) -> int:
-        """The socket for an address, unless the guard refuses it.
+        """Open a socket for an address, unless the guard refuses it.
 
-        Behind a proxy all connections go to the proxy, so the addresses of a host are looked at beforehand: an attempt
-        that vets goes the direct way, sees here each address its host resolves to, and opens none of them.
+        With a proxy, all connections go to the proxy, so a vetting attempt checks the addresses of the host first. It
+        uses no proxy, gets here each address that the host resolves to, and opens none of them.
 
-        The plain descriptor is returned: of a socket object pycurl takes a duplicate that child processes inherit.
+        The result is a plain descriptor: pycurl would duplicate a socket object, and child processes would inherit it.
         """
         attempt = self._attempt
         reason = self._refusal(address.addr[0]) if attempt.vet or not self._settings.proxy else ""
@@ -307,14 +304,14 @@ class Transfer:
             return NO_SOCKET
         try:
             return socket.socket(address.family, address.socktype, address.protocol).detach()
-        except OSError as error:  # no descriptor left, no such family on this machine
+        except OSError as error:  # no descriptor left, or the machine lacks this address family
             self._socket_error = error.strerror or str(error)
             return NO_SOCKET
 
     # -- what it means ----------------------------------------------------------------------------------------------
 
     def _judge_head(self) -> None:
-        """Judge the header, once it is there whole."""
+        """Judge the header if it is complete."""
         limit = self._settings.max_header_bytes
         if sum(map(len, self._header_lines)) > limit:
             self._verdict = ResponseVerdict(Outcome.HEADERS_TOO_BIG, f"more than {limit} bytes")
@@ -330,7 +327,7 @@ class Transfer:
         )
 
     def _failure_verdict(self, errno: int, message: str) -> ResponseVerdict:
-        """What libcurl's error means."""
+        """Return the verdict for an error of libcurl."""
         if errno == pycurl.E_OPERATION_TIMEDOUT:
             return self._timeout_verdict(message)
         if errno == pycurl.E_RECV_ERROR and message.startswith("Too large response headers"):
@@ -346,7 +343,7 @@ class Transfer:
         )
 
     def _timeout_verdict(self, message: str) -> ResponseVerdict:
-        """Which limit of time it was: libcurl has one error for all, only the words differ."""
+        """Return which time limit was exceeded: libcurl has one error for all, only the messages differ."""
         settings = self._settings
         too_slow = message.startswith("Operation too slow")
         seconds = settings.min_rate_seconds if too_slow else settings.timeout

@@ -1,8 +1,7 @@
-"""The pages in a web archive: its responses and resources as answers, ruled on as a crawl rules on what a server sends.
+"""Pages from a web archive: its records with their dates, judged as a crawl judges server responses.
 
-Archives of all makers come here: Common Crawl keeps bodies decoded, wget and warcio as they were on the wire,
-Browsertrix as its browser saw them. So what a header says of a body's coding is believed as far as the body bears it
-out.
+Tools store bodies differently: Common Crawl decoded, wget and warcio as sent, Browsertrix as its browser saw them.
+So the reader applies a header's transfer or content coding only if the body has it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.fetch.response import RequestContext, ResponseHead, judge_head, parse_head
-from gossamer.files.file_page import FilePage, SkippedItem, make_file_page
+from gossamer.files.file_page import FilePage, Refusal, SkippedItem, make_file_page
 from gossamer.files.records import read_records
 from gossamer.model import Outcome, Role, Value
 from gossamer.urls.canonical import canonicalize
@@ -25,37 +24,32 @@ if TYPE_CHECKING:
 
     from gossamer.files.records import ArchiveRecord
 
-MAX_HTTP_HEADER = 1 << 20  # bytes that a response's header may take on top of its body
+MAX_HTTP_HEADER = 1 << 20  # bytes of a response header, allowed on top of the body limit
 CHUNK_HEADER = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 LINE = re.compile(rb"[^\n]*\n")
-INTERIM_RESPONSE = re.compile(
-    rb"HTTP/\S+[ \t]+1(?!01)[0-9]{2}"
-)  # RFC 9110 section 15.2; after 101 another protocol follows
+# RFC 9110 section 15.2. 101 is final: another protocol follows it.
+INTERIM_RESPONSE = re.compile(rb"HTTP/\S+[ \t]+1(?!01)[0-9]{2}")
 GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
 
-# Records that hold no page, of which nobody needs to be told.
+# Records without a page. The import leaves them out without a message.
 IGNORED_TYPES = frozenset({"warcinfo", "request", "metadata"})
 REFUSED_TYPES = {
     "revisit": "a revisit record: its content is in another one",
-    "conversion": "a conversion record: not the page as it was",
-    "continuation": "a continuation record: pages in segments are not taken",
+    "conversion": "a conversion record: it is not the original page",
+    "continuation": "a continuation record: segmented pages are not supported",
 }
 
 
 class ImportLimits(Value, frozen=True, kw_only=True):
-    """What is taken of an archive."""
+    """The pages that an import accepts from an archive."""
 
     accept: frozenset[str]  # media types
-    max_bytes: int  # of a body
-
-
-class Refusal(Exception):
-    """This record cannot be taken; the text says why."""
+    max_bytes: int  # largest body
 
 
 def read_archive(path: Path, limits: ImportLimits) -> Iterator[FilePage | SkippedItem]:
-    """Every page in an archive, in its order, and every record that is none, with the reason."""
+    """Yield every page of an archive in order, and a `SkippedItem` for each record that cannot be imported."""
     return _read_pages(path.name, read_records(path, limits.max_bytes + MAX_HTTP_HEADER), limits)
 
 
@@ -79,9 +73,9 @@ def _page_from_record(record: ArchiveRecord, uri: str, limits: ImportLimits) -> 
         raise Refusal(record.fault)
     if record.type in REFUSED_TYPES:
         raise Refusal(REFUSED_TYPES[record.type])
-    url = canonicalize(uri.strip().removeprefix("<").removesuffix(">"))  # as wget before 1.20 wrote them
+    url = canonicalize(uri.strip().removeprefix("<").removesuffix(">"))  # wget before 1.20 wrote <URL>
     if url is None:
-        raise Refusal("its target is not a URL to visit")
+        raise Refusal("its target is not an HTTP URL")
     if record.headers.get("warc-segment-number", "1") != "1" or "warc-segment-total-length" in record.headers:
         raise Refusal(REFUSED_TYPES["continuation"])
     if record.type == "resource":
@@ -103,7 +97,7 @@ def _judge_response(
     )
     verdict = judge_head(context, head)
     if verdict.outcome is Outcome.TYPE:
-        raise Refusal(f"its type is not to be parsed: {verdict.reason}")
+        raise Refusal(f"its media type is not accepted: {verdict.reason}")
     page = make_file_page(
         url, body if verdict.outcome is Outcome.FETCHED else b"", head.status, head.headers, fetched_at=fetched_at
     )
@@ -112,7 +106,7 @@ def _judge_response(
 
 
 def _parse_date(date: str) -> float | None:
-    """A WARC-Date (W3C profile of ISO 8601, UTC) or an ARC date (14 digits) as Unix time."""
+    """Return the Unix time of a WARC-Date (W3C profile of ISO 8601, UTC) or an ARC date (14 digits)."""
     try:
         moment = datetime.strptime(date[:14], "%Y%m%d%H%M%S") if date.isdecimal() else datetime.fromisoformat(date)  # noqa: DTZ007 - UTC by definition
     except ValueError:
@@ -124,7 +118,7 @@ def _parse_date(date: str) -> float | None:
 
 
 def _parse_response(block: bytes) -> tuple[ResponseHead, bytes]:
-    """Header and body of a stored HTTP response, the body without its transfer coding."""
+    """Return header and body of a stored HTTP response; the body without its transfer coding."""
     start = 0
     while (end := BLANK_LINE.search(block, start, start + MAX_HTTP_HEADER)) and INTERIM_RESPONSE.match(block, start):
         start = end.end()
@@ -136,12 +130,12 @@ def _parse_response(block: bytes) -> tuple[ResponseHead, bytes]:
     if "chunked" in headers.pop("transfer-encoding", "").lower():
         body = _decode_chunks(body)
     if headers.get("content-encoding", "").strip().lower() in GZIP_CODINGS and not body.startswith(b"\x1f\x8b"):
-        del headers["content-encoding"]  # it was decoded before it was stored
+        del headers["content-encoding"]  # the archiving tool decoded the body
     return head._replace(headers=headers), body
 
 
 def _recover_response(record: ArchiveRecord) -> tuple[ResponseHead, bytes]:
-    """A response that is all there by its own word, though the record around it is broken."""
+    """Return a response from a broken record if its own Content-Length shows that it is complete."""
     try:
         head, body = _parse_response(record.block)
     except Refusal:
@@ -153,7 +147,7 @@ def _recover_response(record: ArchiveRecord) -> tuple[ResponseHead, bytes]:
 
 
 def _decode_chunks(body: bytes) -> bytes:
-    """A body without its chunks (RFC 9112 section 7.1); one that has none was decoded before it was stored."""
+    """Return a body without its chunked coding (RFC 9112 section 7.1); unchanged if it has none."""
     pieces: list[bytes] = []
     at = 0
     while at < len(body):

@@ -1,4 +1,4 @@
-"""Where an export goes: a file that is there whole or not at all, whatever happens on the way."""
+"""Export files that appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_atomic(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to: it takes its name (and the place of another of that name) when all is written.
+    """Open a file for writing that replaces `path` when the block ends without an error.
 
-    A pipe or a device is written to as it is.
+    A pipe or a device is written directly.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as out:

@@ -1,4 +1,4 @@
-"""A web's pages as files: each stored source under the name of its URL, and a manifest on top."""
+"""Export pages as files: each stored source under a path made from its URL, plus a manifest."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class ExportedPage(Value, frozen=True, kw_only=True):
-    """What has become of one resource."""
+    """The result of exporting one page."""
 
     url: str
     bytes: int = 0
-    skip_reason: str = ""  # "" when it was written
+    skip_reason: str = ""  # "": it was exported
 
 
 def export_files(store: Store, folder: Path) -> Iterator[ExportedPage]:
-    """Write every visited page that has a source; tells of each as it goes. The folder must be empty or not there.
+    """Write every visited page that has a source; yield a result for each.
 
-    Into an empty folder only: so no file of another export stays between, and nothing that lies there (a symbolic link,
-    say) can lead a page's bytes elsewhere.
+    The folder must be empty or missing. So no file of an older export remains in it,
+    and no symbolic link in it can redirect a page's bytes elsewhere.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is not an empty directory; give another place for the files.")
+        raise UsageError(f"{folder} is not an empty directory. Give an empty or a new one.")
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / manifest.MANIFEST_NAME).open("xb") as lines:
         for row in store.every_page():
@@ -45,7 +45,7 @@ def export_files(store: Store, folder: Path) -> Iterator[ExportedPage]:
             try:
                 _write_file(folder / entry.path, source)
             except OSError as error:
-                # A name of thousands of characters is the page's fault; anything else is ours to stop for.
+                # Skip only this page: its URL is too long. Any other error (a full disk) ends the export.
                 if error.errno != errno.ENAMETOOLONG:
                     raise
                 yield ExportedPage(url=row.url, skip_reason="its path is too long for this file system")
@@ -72,7 +72,10 @@ def _manifest_entry(row: ResourceRow) -> manifest.ManifestEntry:
 
 
 def source_status(row: ResourceRow) -> int:
-    """The status of the answer that brought the source: a later visit may have brought none, and another status."""
+    """Return the status of the response that the source came from.
+
+    A later visit without a body (304, an error) leaves the source and changes the status.
+    """
     return row.status if row.outcome == Outcome.FETCHED else 200
 
 

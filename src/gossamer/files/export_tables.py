@@ -1,7 +1,7 @@
-"""What a web holds as tables: its links, resources, hosts, visits and ranks, a row at a time.
+"""The contents of a store as tables: links, resources, hosts, visits and ranks, streamed row by row.
 
-The links have the columns of Screaming Frog's `all_inlinks` export, name for name, for the tools that read it are many.
-What Gossamer does not keep of a link (its `target` attribute, its spelling, its place in the tree) stays empty there.
+The link table has exactly the columns of Screaming Frog's `all_inlinks` export, because many tools read it.
+Columns that Gossamer does not store (`Target`, `Path Type`, `Link Path`) stay empty.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LINK_COLUMNS = (
     Column("Size (Bytes)", "integer"),  # of the destination
     Column("Alt Text"),
     Column("Anchor"),
-    Column("Status Code", "integer"),  # of the destination; 0: it gave no answer, or was not asked
+    Column("Status Code", "integer"),  # of the destination; 0: no response, or not visited
     Column("Status"),
     Column("Follow", "flag"),
     Column("Target"),
@@ -122,8 +122,6 @@ VISIT_COLUMNS = (
     Column("bytes", "integer"),
     Column("milliseconds", "integer"),
 )
-
-
 RANK_COLUMNS = (
     Column("url"),
     Column("title"),
@@ -142,31 +140,31 @@ RANK_COLUMNS = (
     Column("community", "integer"),
     Column("core", "integer"),
 )
-PAGES_AT_ONCE = 1_000
+PAGES_AT_ONCE = 1_000  # pages per query for their ranks
 
 
 def links(web: Store) -> Table:
-    """Every link, those of a page together."""
+    """Return the table of links, grouped by source page."""
     return Table(columns=LINK_COLUMNS, rows=map(_link_row, web.every_link()))
 
 
 def resources(web: Store) -> Table:
-    """Every resource, in whatever state."""
+    """Return the table of resources in every state."""
     return Table(columns=RESOURCE_COLUMNS, rows=_field_rows(RESOURCE_COLUMNS, web.resources()))
 
 
 def hosts(web: Store) -> Table:
-    """Every host."""
+    """Return the table of hosts."""
     return Table(columns=HOST_COLUMNS, rows=_field_rows(HOST_COLUMNS, web.every_host()))
 
 
 def visits(web: Store) -> Table:
-    """Every visit, oldest first."""
+    """Return the table of visits, oldest first."""
     return Table(columns=VISIT_COLUMNS, rows=_field_rows(VISIT_COLUMNS, web.every_visit()))
 
 
 def ranks(web: Store) -> Table:
-    """Every page that the link graph was ranked with, and its ranks."""
+    """Return the table of ranked pages and their ranks."""
     return Table(columns=RANK_COLUMNS, rows=_rank_rows(web))
 
 
@@ -179,18 +177,18 @@ def _rank_rows(web: Store) -> Iterator[tuple[Any, ...]]:
 
 
 def _field_rows(columns: tuple[Column, ...], values: Iterator[Any]) -> Iterator[tuple[Any, ...]]:
-    """The fields that the columns are named after."""
+    """Yield each value's fields in the order of the columns; a column has the name of its field."""
     return map(attrgetter(*(column.name for column in columns)), values)
 
 
 def _link_row(bond: Bond) -> tuple[Any, ...]:
     alt, anchor = (bond.anchor, "") if bond.kind == Kind.IMAGE else ("", bond.anchor)
     return (
-        LINK_TYPES[bond.kind], bond.source, bond.target, bond.bytes, alt, anchor, bond.status, _status_text(bond), bond.follow,
-        "", bond.rel, "", "", LINK_POSITIONS[bond.position], LINK_ORIGINS.get(bond.kind, "HTML"),
+        LINK_TYPES[bond.kind], bond.source, bond.target, bond.bytes, alt, anchor, bond.status, _status_text(bond),
+        bond.follow, "", bond.rel, "", "", LINK_POSITIONS[bond.position], LINK_ORIGINS.get(bond.kind, "HTML"),
     )  # fmt: skip
 
 
 def _status_text(bond: Bond) -> str:
-    """What became of the destination: its status in words, else how its visit ended, else where it stands."""
+    """Return the destination's status phrase, else the outcome of its visit, else its state."""
     return STATUS_PHRASES.get(bond.status) or bond.outcome or bond.state

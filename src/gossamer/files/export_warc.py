@@ -1,8 +1,7 @@
-"""A web's pages as a WARC 1.1 archive (ISO 28500), a gzip member for each record, as the tools of archivists want it.
+"""Export pages as a WARC 1.1 archive (ISO 28500), one gzip member per record, as archive tools expect.
 
-The store keeps decoded bodies, not header lines. So the header of each response is made of what is stored (status,
-type, charset, language, ETag, Last-Modified, canonical, noindex, nofollow), and the warcinfo record says so. The same
-web makes the same records under the same names.
+The store keeps decoded bodies, not header lines. So the export rebuilds response headers from stored fields,
+and the warcinfo record says so. Record ids depend only on the content: the same web gives the same ids.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from http import HTTPStatus
 from typing import IO, TYPE_CHECKING
 
 from gossamer.files.export_files import ExportedPage, source_status
-from gossamer.files.header import rebuild_headers
+from gossamer.files.manifest import rebuild_headers
 from gossamer.files.tables import format_time
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
     Fields = Sequence[tuple[str, str]]
 
-GZIP_LEVEL = 6  # of gzip; 9 takes twice as long for 1 % less
-UNSAFE_IN_HEADER = re.compile(r"[\x00-\x1f\x7f]+")  # none of these may stand in a header field
+GZIP_LEVEL = 6  # level 9 takes twice as long and saves 1 %
+UNSAFE_IN_HEADER = re.compile(r"[\x00-\x1f\x7f]+")  # control characters, illegal in a header field
 RECORD_NAMESPACE = uuid.uuid5(
     uuid.NAMESPACE_URL, "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 )
@@ -44,7 +43,7 @@ WARCINFO_FIELDS = (
 
 
 def export_warc(store: Store, out: IO[bytes], software: str, name: str = "") -> Iterator[ExportedPage]:
-    """Write every visited page that has a source as a response; tells of each as it goes."""
+    """Write every visited page that has a source as a response record; yield a result for each."""
     about = _encode_fields((("software", software), *WARCINFO_FIELDS))
     warcinfo_id = _make_record_id(f"warcinfo {name} {store.version()}")
     filename_field = [("WARC-Filename", name)] if name else []
@@ -72,7 +71,7 @@ def _response_record(row: ResourceRow, source: bytes, warcinfo_id: str) -> bytes
 
 
 def _http_header(row: ResourceRow, length: int) -> bytes:
-    """The header that a server might have sent."""
+    """Return an HTTP response header, rebuilt from the stored fields."""
     status = source_status(row)
     phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
     fields = (*rebuild_headers(row).items(), ("Content-Length", str(length)))
@@ -101,7 +100,7 @@ def _encode_fields(fields: Fields, charset: str = "utf-8") -> bytes:
 
 
 def _sha1_digest(data: bytes) -> str:
-    """A digest as web archives write it; SHA-1 for its readers' sake, nothing here rests on its strength."""
+    """Return a digest in WARC notation. SHA-1, because archive tools expect it; it protects nothing here."""
     return "sha1:" + b32encode(sha1(data, usedforsecurity=False).digest()).decode()
 
 

@@ -1,4 +1,4 @@
-"""A canonical URL as the name of a file, and back: every URL has one name, every name one URL.
+"""A canonical URL as a file path, and back: every URL has one path, every path one URL.
 
     https://example.org/docs/os.html       https/example.org/docs/os.html
     https://example.org/docs/              https/example.org/docs/^index.html
@@ -6,12 +6,12 @@
     https://example.org/v1.2/a?b=c/d       https/example.org/v1.2^/a^3Fb=c^2Fd^
     http://localhost:8080/                 http/localhost^3A8080/^index.html
 
-`^` is the escape: `^3F` is an octet. At the end of a name, `^` sets a file apart from a directory that could bear the
-same name (`/docs` and `/docs/os.html`): a file's name has a dot or ends in `^`, a directory's has none or ends in `^`.
-A segment too long for a file system goes on in a directory whose name ends in `^~`. No name starts with a dot, so
-nothing is hidden, and neither `.` nor `..` comes about.
+`^` escapes an octet: `^3F`. A final `^` distinguishes a file from a directory of the same name (`/docs` and
+`/docs/os.html`): a file name has a dot or ends in `^`, a directory name has no dot or ends in `^`.
+A segment that is too long for a file system continues in a directory whose name ends in `^~`. No name starts with a
+dot: no file is hidden, and `.` and `..` cannot occur.
 
-File systems that do not tell upper case from lower (macOS, Windows) cannot hold two URLs that differ in case only.
+A file system that ignores case (macOS, Windows) cannot hold two URLs that differ only in case.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import re
 
 from gossamer.urls.canonical import authority, canonicalize, scheme
 
-MAX_PIECE_LENGTH = 200  # characters of an escaped piece; file systems allow 255, and marks come on top
-INDEX_NAME = "^index.html"  # the page of a directory itself: a last segment that is empty
-EMPTY_SEGMENT = "^empty"  # a segment before it that is empty, as in /a//b
+MAX_PIECE_LENGTH = 200  # characters of an escaped piece; file systems allow 255, and marks are added to it
+INDEX_NAME = "^index.html"  # an empty last segment: the page of a directory
+EMPTY_SEGMENT = "^empty"  # an empty segment in the middle, as in /a//b
 CONTINUATION_MARK = "^~"
 MARK = "^"
 
-# Kept as they are: what a canonical URL may hold and every common file system allows. The rest is escaped, `^` too.
+# Characters outside this set are escaped, `^` too. Common file systems allow all characters in it.
 UNSAFE = re.compile(r"[^A-Za-z0-9._~%!$&'()+,;=@\[\]{}#-]")
 ESCAPE_SEQUENCE = re.compile(r"\^([0-9A-F]{2})")
 
 
 def url_to_path(url: str) -> str:
-    """The relative path of a canonical URL's file."""
+    """Return the relative file path of a canonical URL."""
     host = authority(url)
     rest = url[url.index("/", 8) + 1 :]
     path, mark, query = rest.partition("?")
@@ -51,7 +51,7 @@ def _mark_segment(text: str, *, marked: bool) -> list[str]:
 
 
 def _split_segment(text: str) -> list[str]:
-    """A segment as names that are short enough, all but the last of them marked to go on."""
+    """Split an escaped segment into names of legal length; all but the last have the continuation mark."""
     pieces, piece = [], ""
     for character in text:
         name = _escape(character, first=not piece)
@@ -69,13 +69,13 @@ def _escape(character: str, *, first: bool) -> str:
 
 
 def path_to_url(path: str) -> str:
-    """The URL whose file has this relative path; ValueError when there is none."""
+    """Return the URL of a relative file path; raise ValueError if it is not the path of any URL."""
     names = path.split("/")
     segments = _segments(names[1:])
     if len(segments) < 2:
         raise ValueError(f"{path!r} is not the path of a page's file")
     url = f"{names[0]}://{'/'.join(segments)}"
-    # The way back must lead here: that refuses all that only looks like a name of ours.
+    # The round trip refuses paths that only resemble exported ones.
     if canonicalize(url) != url or url_to_path(url) != path:
         raise ValueError(f"{path!r} is not the path of a page's file")
     return url

@@ -1,8 +1,8 @@
-"""The pages in a folder of files: which file is which URL, of which type, and its bytes, read with care.
+"""Pages from a folder of files: the URL, media type and bytes of each file.
 
-Three kinds of folder: with a manifest (an export of ours), with names of ours but no manifest, and any folder at all,
-when a base URL is given that its files hang below. Nothing outside the folder is read: a path or a symbolic link that
-leads there is refused, as is everything that is not a regular file (a pipe would block for ever).
+The reader accepts three kinds of folder: an export with a manifest, an export without one (the paths give the URLs),
+and any folder together with a base URL. It never reads outside the folder: it refuses symbolic links and paths that
+lead out. It also refuses everything that is not a regular file, because a pipe would block forever.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import msgspec
 from gossamer.errors import UsageError
 from gossamer.files import manifest
 from gossamer.files.file_names import path_to_url
-from gossamer.files.file_page import SkippedItem, make_file_page
-from gossamer.files.header import rebuild_headers
+from gossamer.files.file_page import Refusal, SkippedItem, make_file_page
 from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
@@ -30,12 +29,8 @@ if TYPE_CHECKING:
     from gossamer.files.file_page import FilePage
 
 
-class Refusal(Exception):
-    """This file cannot be taken; the text says why."""
-
-
 def read_folder(folder: Path, base: str | None, max_bytes: int) -> Iterator[FilePage | SkippedItem]:
-    """Every page in the folder, in the order of the manifest or of the names. `base` is a canonical URL."""
+    """Yield every page of the folder, in manifest or name order. `base` is a canonical URL."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a directory.")
     return _read_pages(folder.resolve(), base, max_bytes)
@@ -62,11 +57,11 @@ def _read_manifest(path: Path) -> Iterator[manifest.ManifestEntry | SkippedItem]
             try:
                 entry = manifest.decode_line(line)
             except msgspec.DecodeError as error:
-                raise UsageError(f"{path}, line {number}, is not a line of a manifest: {error}.") from error
+                raise UsageError(f"{path}, line {number}, is not a manifest entry: {error}.") from error
             if canonicalize(entry.url) == entry.url:
                 yield entry
             else:
-                yield SkippedItem(path=entry.path, reason=f"{entry.url} is not a URL to visit")
+                yield SkippedItem(path=entry.path, reason=f"{entry.url} is not a canonical HTTP URL")
 
 
 def _walk_files(root: Path, base: str | None) -> Iterator[manifest.ManifestEntry | SkippedItem]:
@@ -81,7 +76,7 @@ def _walk_files(root: Path, base: str | None) -> Iterator[manifest.ManifestEntry
             yield (
                 manifest.ManifestEntry(url=url, path=path)
                 if url
-                else SkippedItem(path=path, reason="its name is no URL's; give --base")
+                else SkippedItem(path=path, reason="its name does not encode a URL; give --base")
             )
 
 
@@ -101,8 +96,8 @@ def _page_from_entry(root: Path, entry: manifest.ManifestEntry, max_bytes: int) 
         media_type=entry.media_type or guess_media_type(entry.path),
         last_modified=formatdate(modified, usegmt=True) if entry.last_modified is None else entry.last_modified,
     )
-    headers = {name.lower(): value for name, value in rebuild_headers(completed).items()}
-    status = 200 if entry.status == 304 else entry.status  # 304 says that nothing came: but here it is
+    headers = {name.lower(): value for name, value in manifest.rebuild_headers(completed).items()}
+    status = 200 if entry.status == 304 else entry.status  # 304 has no body, but the file has one
     return make_file_page(entry.url, body, status, headers, fetched_at=entry.visited_at)
 
 
@@ -111,7 +106,7 @@ def _read_file(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]
     path = root / parts
     try:
         if parts.is_absolute() or ".." in parts.parts or path.resolve() != path:
-            raise Refusal("it leads out of the folder or through a symbolic link")
+            raise Refusal("its path leads out of the folder or through a symbolic link")
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode):
             raise Refusal("it is not a regular file")
@@ -123,7 +118,7 @@ def _read_file(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]
 
 
 def guess_media_type(path: str) -> str:
-    """The media type by the name's ending; "" when that tells nothing."""
-    # Without the system's own tables, so that a folder is read alike on every machine.
+    """Return the media type for a file extension; "" if unknown."""
+    # Without the system's tables, so that every machine gives the same result.
     guessed, encoding = mimetypes.MimeTypes().guess_type(path.removesuffix("^"), strict=True)
     return guessed if guessed and not encoding else ""

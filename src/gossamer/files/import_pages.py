@@ -1,9 +1,9 @@
-"""Pages from files and archives instead of the network, through the same parsers and into the same store as a crawl's.
+"""Import pages from files and archives, through the same parsers and into the same store as a crawl.
 
-An import is a crawler of its own: it has a name, holds the hosts whose pages it brings, and can be asked to stop. The
-resources of a batch are claimed just before the batch is submitted, so a kill leaves at most that one claimed and not
-visited; the same import again puts that right. Links out of the pages are recorded and not queued: the next crawl
-judges them by its scope.
+An import registers as a crawler: it has a name, leases the hosts of its pages, and obeys `gossamer stop`.
+It leases a batch just before it submits it. So a killed import leaves at most one batch leased and unvisited;
+running the same import again repairs that. The import stores outgoing links as known, not as queued:
+the next crawl admits them by its scope.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawl.visits import build_visit, media_type, parse_job, redirect_candidate
+from gossamer.basics.headers import parse_media_type
+from gossamer.crawl.visits import build_visit, parse_job, redirect_candidate
 from gossamer.errors import CrawlerLost
 from gossamer.files.file_page import SkippedItem
 from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value
@@ -32,25 +33,25 @@ if TYPE_CHECKING:
     from gossamer.parse.pool import ParserPool
     from gossamer.store.protocol import Store
 
-BATCH_VISITS = 256
-BATCH_BYTES = 64 << 20  # of bodies in a batch, so that large files do not pile up in memory
-JOBS_PER_PROCESS = 4  # jobs per parser process, so that none idles
-POLL_SECONDS = 0.1  # between looks at parsers that may hang
-HEARTBEAT_SECONDS = 2.0  # between signs of life
-LOST_MESSAGE = "The import was not heard of for so long that others were given its hosts. Start it again."
+BATCH_VISITS = 256  # visits per transaction
+BATCH_BYTES = 64 << 20  # bytes of bodies in a batch; bounds the memory that large files take
+JOBS_PER_PROCESS = 4  # jobs in flight per parser process, so that none is idle
+POLL_SECONDS = 0.1  # longest wait for parser results, so that a hung parser is noticed
+HEARTBEAT_SECONDS = 2.0  # seconds between heartbeats
+LOST_MESSAGE = "The import sent no heartbeat for too long and lost its hosts to other crawlers. Start it again."
 
 
 class ImportResult(Value, frozen=True, kw_only=True):
-    """What has become of one file or record."""
+    """The result of importing one file or record."""
 
-    name: str  # its URL, or its place when it was skipped
+    name: str  # its URL; its path or record if it was skipped
     bytes: int = 0
-    outcome: Outcome | None = None  # of its visit, as it was stored
-    skip_reason: str = ""  # why it was not taken at all
+    outcome: Outcome | None = None  # of the stored visit
+    skip_reason: str = ""  # why it was not imported; "": it was
 
 
 class ImportParts(Value, frozen=True, kw_only=True):
-    """What an import works with."""
+    """The objects that an import uses."""
 
     store: Store
     pool: ParserPool
@@ -59,7 +60,7 @@ class ImportParts(Value, frozen=True, kw_only=True):
 
 
 def import_pages(pages: Iterable[FilePage | SkippedItem], parts: ImportParts) -> Iterator[ImportResult]:
-    """Parse and store the pages; tells of each when it is safely stored."""
+    """Parse and store the pages; yield a result for each after its batch is committed."""
     store = parts.store
     own_round = store.current_round() is None
     if own_round:
@@ -76,7 +77,7 @@ def import_pages(pages: Iterable[FilePage | SkippedItem], parts: ImportParts) ->
 
 
 class _Import:
-    """One import under way: files at the parsers, pages waiting for their batch."""
+    """A running import: pages at the parsers, and the batch of parsed pages."""
 
     def __init__(self, parts: ImportParts, crawler: int) -> None:
         self._store, self._pool, self._selector = parts.store, parts.pool, parts.selector
@@ -84,8 +85,8 @@ class _Import:
         self._crawler = crawler
         self._rules = UrlRules(query=parts.crawl.query, drop_parameters=frozenset(parts.crawl.drop_parameters))
         self._parsing: dict[int, FilePage] = {}
-        self._batch: dict[bytes, tuple[int, FilePage, Page | None]] = {}  # by the URL's digest, with its number
-        self._batch_bytes = 0  # bytes of the bodies in it
+        self._batch: dict[bytes, tuple[int, FilePage, Page | None]] = {}  # by URL digest: number, page, parsed page
+        self._batch_bytes = 0
         self._started = time.time()
         self._pages = self._bytes = 0
         self._requested_state = "run"
@@ -112,7 +113,7 @@ class _Import:
         yield from self._store_batch()
 
     def _accept(self, number: int, page: FilePage) -> Iterator[ImportResult]:
-        declared = media_type(page.fetched.headers.get("content-type", ""))
+        declared = parse_media_type(page.fetched.headers.get("content-type", ""))
         if page.fetched.outcome is not Outcome.FETCHED:
             yield from self._add_to_batch(number, page, None)
         elif declared and declared not in self._crawl.accept:
@@ -133,7 +134,7 @@ class _Import:
                 yield from self._add_to_batch(parsed.id, page, parsed)
 
     def _add_to_batch(self, number: int, page: FilePage, parsed: Page | None) -> Iterator[ImportResult]:
-        """Put a page into the batch; of several for one URL the last one stays."""
+        """Add a page to the batch; among several for one URL the last one wins."""
         key, new = url_digest(page.url, self._rules), (number, page, parsed)
         old = self._batch.get(key)
         self._batch[key] = new if old is None or number > old[0] else old
@@ -168,12 +169,15 @@ class _Import:
         redirect = None
         if page.fetched.outcome is Outcome.REDIRECTED:
             redirect = redirect_candidate(lease, page.fetched.location, self._rules)
-            redirect = msgspec.structs.replace(redirect, seed=False)  # nobody asked to start there
+            redirect = msgspec.structs.replace(redirect, seed=False)  # a redirect target is no start URL
         visited_at = now if page.fetched_at is None else min(page.fetched_at, now)
         return build_visit(lease, page.fetched, parsed, now=visited_at, retries=1, redirect=redirect)
 
     def _count_visits(self, visits: Sequence[Visit], now: float) -> None:
-        """Tell others how it goes, and learn whether to stop. A pause is not for us: we bother nobody."""
+        """Count stored visits and send a heartbeat.
+
+        The reply may ask to stop. An import ignores a pause, because it sends no requests.
+        """
         self._pages += len(visits)
         self._bytes += sum(visit.bytes for visit in visits)
         self.send_heartbeat(now, rates=True)
@@ -189,7 +193,7 @@ class _Import:
 
 
 def _refuse_type(page: FilePage, declared: str) -> ImportResult:
-    return ImportResult(name=page.url, skip_reason=f"its type is not to be parsed: {declared or 'unknown'}")
+    return ImportResult(name=page.url, skip_reason=f"its media type is not accepted: {declared or 'unknown'}")
 
 
 def _known_admissions(candidates: Sequence[Candidate]) -> list[Admission]:

@@ -1,8 +1,8 @@
-"""The records of a web archive: WARC 1.0 and 1.1 (ISO 28500), and ARC, which came before it; plain or gzipped.
+"""Records of a web archive as header and bytes: WARC 1.0 and 1.1 (ISO 28500), ARC, plain or gzipped.
 
-Archives are large, old and often damaged, so this reader holds one record at a time and goes on behind what is broken:
-a record that does not end where the next begins is told, and reading takes up at the next header, or at the next gzip
-member where the compression itself is damaged. (fastwarc and warcio stop there: decision 11.)
+Archives are large, old and often damaged. So the reader holds one record at a time and continues after damage:
+it reports a record with a wrong length and resumes at the next header, or at the next gzip member if the compression
+is damaged. fastwarc and warcio stop there.
 """
 
 from __future__ import annotations
@@ -19,37 +19,36 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-READ_BYTES = 32 << 10  # compressed bytes read at a time: most members are smaller
-PIECE_BYTES = 1 << 20  # bytes decompressed or read at a time
-MAX_LINE = 64 << 10
-MAX_HEADER = 1 << 20
+READ_BYTES = 32 << 10  # compressed bytes per read; most members are smaller
+PIECE_BYTES = 1 << 20  # uncompressed bytes per read
+MAX_LINE = 64 << 10  # bytes
+MAX_HEADER = 1 << 20  # bytes of a record header
 GZIP_MAGIC = b"\x1f\x8b\x08"
 WARC_MAGIC = b"WARC/"
 ZIP_MAGIC = b"PK"
 RECORD_END = b"\r\n\r\n"
-INNER_RECORD = re.compile(
-    rb"\r?\n\r?\nWARC/[01]\.\d+\r?\n"
-)  # a record that begins within another: that one's length is wrong
-INNER_LENGTH = 16  # bytes of it, at least
+# A record that begins inside another one: the length of the outer record is wrong.
+INNER_RECORD = re.compile(rb"\r?\n\r?\nWARC/[01]\.\d+\r?\n")
+INNER_LENGTH = 16  # bytes kept from the previous piece, so that a match across two pieces is found
 LENGTH_PATTERN = re.compile(rb"[0-9]{1,15}")
 ARC_HEADER = re.compile(rb"(\S.*) (\S+) (\d{8,17}) (\S+) (\S+)\r?\n?")  # URL, address, time, type, length
 ARC_MAGIC = b"filedesc://"
 
 NO_HEADER = "broken archive: no record begins where one should"
-BAD_HEADER = "broken record: its header makes no sense"
+BAD_HEADER = "broken record: its header is malformed"
 BAD_LENGTH = "broken record: it does not end where the next one begins"
 CUT_SHORT = "broken record: it is cut short"
 DAMAGED = "broken archive: its compression is damaged here"
 
 
 class ArchiveRecord(Value, frozen=True, kw_only=True):
-    """One record."""
+    """A record with its whole block in memory."""
 
     number: int
-    type: str  # response, resource, revisit, request, warcinfo, metadata ...; of ARC: response
-    headers: dict[str, str]  # lower-case names; of ARC: target, date and type under their WARC names
+    type: str  # response, resource, revisit, request, warcinfo, metadata ...; always response in ARC
+    headers: dict[str, str]  # lower-case names; ARC fields have their WARC names
     block: bytes
-    fault: str = ""  # why the block may not be whole
+    fault: str = ""  # why the block may be incomplete; "": it is complete
 
 
 class _Header(Value, frozen=True, kw_only=True):
@@ -59,15 +58,17 @@ class _Header(Value, frozen=True, kw_only=True):
 
 
 def read_records(path: Path, max_block: int) -> Iterator[ArchiveRecord | SkippedItem]:
-    """Every record of an archive, and what stands in the place of one. Larger ones than `max_block` are skipped.
+    """Yield every record, and a `SkippedItem` for each damaged part or record larger than `max_block` bytes.
 
-    Whether the file is an archive at all is seen at once.
+    The call itself raises UsageError if the file is not an archive.
     """
     with path.open("rb") as file:
         first = _first_line(_ByteReader(file))
     if not first.startswith((WARC_MAGIC, ARC_MAGIC)):
         hint = (
-            " If it is a WACZ file, unzip it and take what is in its folder archive." if first[:2] == ZIP_MAGIC else ""
+            " If it is a WACZ file, unzip it and import the files of its folder `archive`."
+            if first[:2] == ZIP_MAGIC
+            else ""
         )
         raise UsageError(f"{path} is not a web archive: it begins like neither a WARC nor an ARC file.{hint}")
     return _open_records(path, max_block, arc=first.startswith(ARC_MAGIC))
@@ -89,7 +90,7 @@ def _first_line(reader: _ByteReader) -> bytes:
 
 
 class _ByteReader:
-    """The archive's bytes, decompressed. They end where the file ends, and where it is damaged: `resume` goes on."""
+    """Reads the decompressed bytes. Reading ends at the end of the file and at damage; `resume` continues after it."""
 
     def __init__(self, file: BinaryIO) -> None:
         is_gzipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
@@ -113,7 +114,7 @@ class _ByteReader:
                 self._buffer += piece
 
     def read_line(self) -> bytes:
-        """The next line with its end, or a part of one that is too long; b"" at the end."""
+        """Return the next line with its end, or the start of a line that is too long; b"" at the end."""
         size = 1024
         while True:
             self._fill(size)
@@ -123,24 +124,24 @@ class _ByteReader:
             size *= 4
 
     def read(self, size: int) -> bytes:
-        """The next bytes; fewer at the end only."""
+        """Return the next bytes; fewer only at the end."""
         self._fill(size)
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
         return data
 
     def push_back(self, data: bytes) -> None:
-        """Put bytes back, to be read next."""
+        """Put bytes back; the next read returns them."""
         self._buffer[:0] = data
 
     def resume(self) -> bool:
-        """Go on behind damage; False at the end of the file."""
+        """Continue after damage; return False at the end of the file."""
         self._is_paused = self._is_finished
         return not self._is_finished
 
 
 def _gzip_members(file: BinaryIO) -> Iterator[bytes | None]:
-    """The contents of all gzip members, in pieces; None in place of what is damaged."""
+    """Yield the contents of all gzip members in pieces, and None at each damaged part."""
     size = file.seek(0, 2)
     start = _find_gzip_member(file, 0)
     while start < size:
@@ -152,9 +153,9 @@ def _gzip_members(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _gzip_member(file: BinaryIO, start: int) -> Generator[bytes, None, int | None]:
-    """The contents of the gzip member that starts there; returns where it ends, None when it is damaged.
+    """Yield the contents of the gzip member at `start`; return its end, or None if it is damaged.
 
-    The last piece is held back until the checksum behind it is seen to be right.
+    The last piece waits until the checksum after it is verified.
     """
     file.seek(start)
     inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -176,9 +177,9 @@ def _gzip_member(file: BinaryIO, start: int) -> Generator[bytes, None, int | Non
 
 
 def _find_gzip_member(file: BinaryIO, start: int) -> int:
-    """Where the next gzip member begins; the end of the file when none does.
+    """Return the offset of the next gzip member; the end of the file if there is none.
 
-    Bytes within a member may look like the start of one. That is no harm: they cannot be decompressed either.
+    Bytes inside a member may look like a start. That is harmless: decompressing from there fails.
     """
     file.seek(start)
     before = b""
@@ -194,7 +195,7 @@ def _find_gzip_member(file: BinaryIO, start: int) -> int:
 
 
 class _RecordReader:
-    """Where records begin and end."""
+    """Splits the bytes of an archive into records."""
 
     def __init__(self, reader: _ByteReader, name: str, max_block: int, *, arc: bool) -> None:
         self._reader, self._name, self._max_block, self._arc = reader, name, max_block, arc
@@ -243,7 +244,7 @@ class _RecordReader:
             yield ArchiveRecord(number=self._number, type=header.type, headers=header.headers, block=block, fault=fault)
 
     def _recover_block(self, block: bytes) -> bytes:
-        """A block without the records that its wrong length took in; reading goes on at the next, in it or behind."""
+        """Return a block without the records that its wrong length included; reading resumes at the next record."""
         if not self._arc and (inner := INNER_RECORD.search(block)):
             self._reader.push_back(block[inner.start() :].lstrip())
             return block[: inner.start()]
@@ -251,7 +252,7 @@ class _RecordReader:
         return block
 
     def _is_at_record_end(self) -> bool:
-        """Whether a record may end here: two empty lines follow, as the standard asks for, or another record does."""
+        """Whether a record may end here: two empty lines follow (WARC 1.1, section 4), or another record."""
         end = self._reader.read(len(RECORD_END))
         self._reader.push_back(end)
         if end == RECORD_END:
@@ -263,7 +264,7 @@ class _RecordReader:
         return not line or self._is_record_start(line)
 
     def _skip_block(self, length: int) -> str:
-        """Read over a record that is too large; says why it is left out."""
+        """Skip a record that is too large; return the reason."""
         before = b""
         while length > 0 and (piece := self._reader.read(min(length, PIECE_BYTES))):
             if not self._arc and (inner := INNER_RECORD.search(before + piece)):
@@ -275,7 +276,7 @@ class _RecordReader:
 
 
 def _warc_header(reader: _ByteReader) -> _Header | None:
-    """The named fields behind the version line (WARC 1.1, section 4)."""
+    """Return the named fields after the version line (WARC 1.1, section 4); None if they are malformed."""
     headers: dict[str, str] = {}
     size, name = 0, ""
     while (line := reader.read_line()).strip():
@@ -296,7 +297,7 @@ def _warc_header(reader: _ByteReader) -> _Header | None:
 
 
 def _arc_header(line: bytes) -> _Header | None:
-    """An ARC record's one line; of a URL with blanks in it, too."""
+    """Return the fields of an ARC header line, whose URL may contain blanks; None if it is malformed."""
     match = ARC_HEADER.fullmatch(line)
     if match is None or not LENGTH_PATTERN.fullmatch(match[5]):
         return None

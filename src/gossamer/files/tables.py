@@ -1,9 +1,8 @@
-"""Tables as files: rows go out as CSV, JSON lines or Parquet, in chunks, so that ten million of them need no memory.
+"""Tables as files: CSV, JSON lines or Parquet, written in chunks, so that memory does not grow with the rows.
 
-Text from the web is hostile, and each format is made safe in its own way. A CSV is opened in spreadsheets, which take a
-cell that begins with `=`, `+`, `-` or `@` for a formula, and by programs that count a line as a row: such cells get an
-apostrophe in front, control characters become blanks, and what turns the direction of writing is left out. JSON lines
-and Parquet carry every text exactly as it is stored.
+Text from the web is hostile. A spreadsheet takes a CSV cell that begins with `=`, `+`, `-` or `@` for a formula, and
+many programs take a line for a row. So the CSV writer puts an apostrophe before such cells, replaces control characters
+by blanks and removes characters that change the writing direction. JSON lines and Parquet keep every text unchanged.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ if TYPE_CHECKING:
     from typing import IO
 
 CHUNK_ROWS = 8_192  # rows in memory at a time
-CHUNKS_IN_GROUP = 16  # of a Parquet row group: large enough to compress well, small enough to be read alone
-# What a spreadsheet takes for the start of a formula (OWASP, CSV injection), full-width forms as well.
+CHUNKS_IN_GROUP = 16  # chunks per Parquet row group: it compresses well and can be read alone
+# First characters of a formula in a spreadsheet (OWASP, CSV injection), with their full-width forms.
 FORMULA_STARTS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
-SUSPECT_STARTS = FORMULA_STARTS | {" "}  # first letters of a cell that needs a closer look
+SUSPECT_STARTS = FORMULA_STARTS | {" "}  # first characters of cells that `safe_cell` must check
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]+")  # they would make a cell read as another one
+BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]+")  # they can make a cell look like another text
 
 
 class Column(Value, frozen=True):
-    """A column of a table, and what its values are; None is an empty cell everywhere.
+    """A column of a table and the type of its values. None is an empty cell.
 
-    text: str; integer: int; number: float; flag: bool; time: Unix time (float), 0 is none as well
+    text: str; integer: int; number: float; flag: bool; time: Unix time (float), 0 is an empty cell too
     """
 
     name: str
@@ -44,14 +43,14 @@ class Column(Value, frozen=True):
 
 
 class Table(Value, frozen=True, kw_only=True):
-    """Rows to write, as they come, each a sequence in the order of the columns."""
+    """Columns and rows to write. Each row is a sequence in the order of the columns."""
 
     columns: Sequence[Column]
     rows: Iterable[Sequence[Any]]
 
 
 def safe_cell(text: str) -> str:
-    """A text as a CSV cell that no spreadsheet computes and that stays on its line."""
+    """Return a text as a CSV cell that is no formula and has no line breaks."""
     if not text.isprintable():
         text = BIDI_CONTROLS.sub("", CONTROL_CHARACTERS.sub(" ", text))
     first = text.lstrip()[:1]
@@ -59,7 +58,7 @@ def safe_cell(text: str) -> str:
 
 
 def format_time(moment: float, precision: Literal["milliseconds", "microseconds"] = "milliseconds") -> str:
-    """A Unix time as `2026-11-15T06:55:11.250Z`."""
+    """Return a Unix time as `2026-11-15T06:55:11.250Z`."""
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
@@ -67,7 +66,7 @@ def format_time(moment: float, precision: Literal["milliseconds", "microseconds"
 
 
 def write_csv(table: Table, out: IO[bytes]) -> int:
-    """Write a table as CSV (RFC 4180, UTF-8, with a header); returns how many rows there were."""
+    """Write a table as CSV (RFC 4180, UTF-8, with a header); return the number of rows."""
     lines = io.TextIOWrapper(out, encoding="utf-8", errors="replace", newline="", write_through=False)
     try:
         writer = csv.writer(lines)
@@ -82,7 +81,7 @@ def write_csv(table: Table, out: IO[bytes]) -> int:
 
 
 def write_jsonl(table: Table, out: IO[bytes]) -> int:
-    """Write a table as JSON lines: an object a row, every column in each; returns how many rows there were."""
+    """Write a table as JSON lines, one object with all columns per row; return the number of rows."""
     names = [column.name for column in table.columns]
     encode = msgspec.json.Encoder().encode_lines
     count = 0
@@ -93,9 +92,9 @@ def write_jsonl(table: Table, out: IO[bytes]) -> int:
 
 
 def write_parquet(table: Table, out: IO[bytes]) -> int:
-    """Write a table as Parquet (zstd, typed columns); returns how many rows there were."""
+    """Write a table as Parquet (zstd, typed columns); return the number of rows."""
     try:
-        import pyarrow as pa  # noqa: PLC0415 - heavy, and for those who want Parquet
+        import pyarrow as pa  # noqa: PLC0415 - a heavy, optional dependency
         import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError as error:
         raise UsageError("Parquet needs pyarrow: pip install 'gossamer[parquet]'.") from error
@@ -112,7 +111,7 @@ def write_parquet(table: Table, out: IO[bytes]) -> int:
     )
     count = 0
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        while group := list(islice(batches, CHUNKS_IN_GROUP)):  # as Arrow holds them they are small
+        while group := list(islice(batches, CHUNKS_IN_GROUP)):  # Arrow batches are compact
             rows = pa.Table.from_batches(group)
             writer.write_table(rows, row_group_size=len(rows))
             count += len(rows)
@@ -127,8 +126,8 @@ WRITERS: dict[str, Callable[[Table, IO[bytes]], int]] = {
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
-# For each type of column what a format makes of its values; a type that is not named goes as it is. Whole columns at a
-# time: a call for each cell would be most of the work.
+# Converters by column type; a type without a converter is written unchanged. They convert whole columns, because a
+# call per cell would take most of the time.
 
 
 def _csv_cells(texts: Sequence[str | None]) -> list[str | None]:
@@ -157,7 +156,7 @@ _PARQUET: Converters = {"time": _milliseconds}
 
 
 def _chunks(table: Table, converters: Converters) -> Iterator[tuple[int, list[Sequence[Any]]]]:
-    """The rows as columns, so many at a time, with their values as the format wants them."""
+    """Yield chunks of rows as converted columns, each with its number of rows."""
     rows = iter(table.rows)
     while chunk := list(islice(rows, CHUNK_ROWS)):
         columns = zip(table.columns, zip(*chunk, strict=True), strict=True)

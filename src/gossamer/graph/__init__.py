@@ -1,20 +1,27 @@
-"""Links -> importance and shape.
+"""The link graph: links come in; ranks, shape, reports, pictures and graph files go out.
 
-In: the store's links and what changed since they were last read. Out: ranks in the store, an array of them by DocID for
-search, and answers about the shape of a web.
+In: the store's links, and their changes since the last reading.
+Out: ranks in the store, an array of scores by DocID for search, reports, pictures, and files for other programs.
 
-Reading order
-    `arrays`     arrays in files, published whole or not at all
-    `bonds`      the store's links by DocID, brought up to date from its changes
-    `snapshot`   the graph that is ranked: pages ordered by reversed host and path, and their hosts
-    `product`    a graph's matrix times what its nodes give
-    `rank`       PageRank, HITS, scores; `load_pagerank` for search; `dominant` finds eigenvectors for it
-    `aside`      HITS of a big graph, in a process of its own
-    `paths`      distances: click depth, harmonic centrality
-    `structure`  components, bow-tie, communities, cores, related pages, a site and its neighbours
-    `shape`      a web in numbers, a site among its neighbours
-    `expectation` what pages will be worth that nobody visited yet
-    `ranking`    all of it at once, written back to the store
-    `export`     the graph for other programs: GEXF, GraphML; `commoncrawl` in the layout of its web graphs
-    `picture`    the graph for people: what to show of it; `layout` finds places, `draw` draws, `plots` are its numbers
+Central names, in reading order
+    `arrays`     `ArrayWriter`, `load_bundle`: arrays in files, published completely or not at all
+    `bonds`      `BondTable`: the store's links by DocID, updated from its changes
+    `snapshot`   `Graph`, `LinkMatrix`, `open_graph`: pages and hosts with the links between them
+    `structure`  components, bow-tie, communities, cores, related pages
+    `shape`      `Shape`: a web in numbers; `Site`: a host and its neighbours
+
+Packages
+    `ranking`    PageRank, HITS and the other ranks; `rank_web` computes them all
+    `reports`    findings about a site, row by row
+    `pictures`   the graph drawn as SVG or PNG
+    `export`     the graph as GEXF, GraphML or Common Crawl files
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    OnProgress = Callable[[str], None]  # receives one line of text about a long computation

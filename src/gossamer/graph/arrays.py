@@ -1,8 +1,9 @@
-"""Arrays in files: written as they come, published whole or not at all, read by mapping them into memory.
+"""Arrays in files: appended in blocks, published completely or not at all, read through memory mapping.
 
-A part (`bonds`, `visited` ...) is a folder of raw arrays and a small manifest that names it. A new folder is written
-and flushed to disk first, then the manifest is renamed into place: who reads sees the old part or the new one, also
-after a power cut. Nothing is written through a mapping: on a full disk that would kill the process instead of raising.
+A bundle (`bonds`, `visited` ...) is a folder of raw arrays and a small manifest that names the folder.
+The writer flushes a new folder to disk, then renames the manifest into place. So readers see the old or the new
+bundle, even after a power cut. Nothing writes through a mapping: a full disk would kill the process with SIGBUS
+instead of raising an error.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-FORMAT = 2  # of the files; another one is made anew
+FORMAT = 2  # version of the files; bundles of another version are rebuilt
 FOLDER_NAME, DRAFT_NAME = re.compile(r"[a-z]+-[0-9a-f]{8}"), re.compile(r"[a-z]+\.json\.[0-9a-f]{8}")
-LOAD_TRIES = 5  # to open a part that others replace at that very moment
+LOAD_TRIES = 5  # attempts to open a bundle that another process is replacing
 
 
 @contextmanager
 def graph_directory(location: str) -> Iterator[Path]:
-    """Where the link graph of a web is kept: beside its store, or, where nothing can be written, for this once."""
+    """Yield the directory of a web's link graph: beside its store, or temporary if that is read-only."""
     web = local_directory(location)
     if is_shared(location):
         web.mkdir(parents=True, exist_ok=True)
@@ -50,24 +51,24 @@ def graph_directory(location: str) -> Iterator[Path]:
 
 
 class StoredArray(Value, frozen=True, kw_only=True):
-    """How an array is stored."""
+    """Type and length of a stored array."""
 
     dtype: str
     length: int
 
 
 class ArrayManifest(Value, frozen=True, kw_only=True):
-    """A part: where it is, and what it reflects."""
+    """The manifest of a bundle: its folder, its arrays and its store version."""
 
     format: int
-    version: int  # the store version that is in it
+    version: int  # the store version that the arrays reflect
     folder: str
     arrays: dict[str, StoredArray]
     facts: dict[str, int]
 
 
 class ArrayBundle:
-    """A part that was published, its arrays mapped into memory."""
+    """A published bundle, its arrays mapped into memory."""
 
     def __init__(self, directory: Path, manifest: ArrayManifest) -> None:
         self.version = manifest.version
@@ -81,25 +82,25 @@ class ArrayBundle:
 
 def _map_array(path: Path, stored: StoredArray) -> Array:
     if not stored.length:
-        return np.empty(0, stored.dtype)  # nothing cannot be mapped
+        return np.empty(0, stored.dtype)  # an empty file cannot be mapped
     return np.asarray(np.memmap(path, stored.dtype, mode="r", shape=(stored.length,)))
 
 
 def load_bundle(directory: Path, name: str) -> ArrayBundle | None:
-    """The part as it was last published; None when there is none, or none that can be read: it is made anew then."""
+    """Return the published bundle; None if there is none or it is unreadable, so that the caller rebuilds it."""
     for _ in range(LOAD_TRIES):
         try:
             manifest = load_manifest(directory / f"{name}.json")
             return ArrayBundle(directory, manifest) if manifest is not None else None
-        except FileNotFoundError:  # it was replaced between two looks
+        except FileNotFoundError:  # another process replaced it after we read the manifest
             continue
-        except ValueError:  # a file that is shorter than it should be
+        except ValueError:  # a file is shorter than its manifest says
             return None
     return None
 
 
 def load_manifest(path: Path) -> ArrayManifest | None:
-    """What was published; None when there is nothing, or nothing that means something."""
+    """Return a manifest; None if it is missing, malformed or of another format."""
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=ArrayManifest)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
@@ -108,9 +109,9 @@ def load_manifest(path: Path) -> ArrayManifest | None:
 
 
 class ArrayWriter:
-    """A new version of a part on its way to the disk, for who is `alone_in` the directory.
+    """Writes a new version of a bundle. The caller holds `directory_lock`.
 
-    Leave the `with` without `publish`, and nothing has happened.
+    Leaving the `with` block without `publish` discards everything.
     """
 
     def __init__(self, directory: Path, name: str) -> None:
@@ -125,18 +126,18 @@ class ArrayWriter:
         return self
 
     def append(self, name: str, values: Array) -> None:
-        """Add to an array. Its type is that of the first values."""
+        """Append values to an array. The first values set its type."""
         if name not in self._files:
             self._files[name] = _ArrayFile(self._folder / name, values.dtype.str)
         self._files[name].append(values)
 
     def map_array(self, name: str) -> Array:
-        """What an array is made of so far, mapped from its file."""
+        """Return the values appended so far, mapped from the file."""
         file = self._files[name]
         return _map_array(self._folder / name, file.flush())
 
     def publish(self, version: int, facts: dict[str, int] | None = None) -> None:
-        """Put the new version in place of the old one."""
+        """Replace the old version by the new one."""
         arrays = {name: file.finish() for name, file in self._files.items()}
         manifest = ArrayManifest(
             format=FORMAT, version=version, folder=self._folder.name, arrays=arrays, facts=facts or {}
@@ -155,7 +156,7 @@ class ArrayWriter:
 
 
 class _ArrayFile:
-    """A file that an array goes into."""
+    """The file of an array that is being written."""
 
     def __init__(self, path: Path, dtype: str) -> None:
         self._file = path.open("wb")
@@ -180,7 +181,7 @@ class _ArrayFile:
 
 
 def replace_file(path: Path, content: bytes | memoryview) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all, and durably."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     try:
         with draft.open("wb") as file:
@@ -194,7 +195,7 @@ def replace_file(path: Path, content: bytes | memoryview) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the names in a directory as durable as the files."""
+    """Flush a directory's entries to disk: without it, a power cut can undo a rename."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -204,7 +205,7 @@ def _sync_directory(directory: Path) -> None:
 
 @contextmanager
 def directory_lock(directory: Path) -> Iterator[None]:
-    """Keep out other processes that would write parts, and take away what nobody needs any more."""
+    """Exclude other writers of the directory; at the end, remove unused files."""
     directory.mkdir(parents=True, exist_ok=True)
     handle = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -216,7 +217,7 @@ def directory_lock(directory: Path) -> Iterator[None]:
 
 
 def _remove_leftovers(directory: Path) -> None:
-    """Take away what was replaced, and what a killed writer left. Who still reads it keeps its mapping."""
+    """Remove replaced bundles and drafts of killed writers. Readers keep their mappings of removed files."""
     manifests = (load_manifest(path) for path in directory.glob("*.json"))
     needed = {manifest.folder for manifest in manifests if manifest is not None}
     for path in directory.iterdir():

@@ -1,10 +1,11 @@
 """The store's links by DocID, kept up to date from its changes.
 
-This is what the graph is made of: for every page its followed hyperlinks to whatever is known, visited or not, each
-target once with its bond weight; for every redirect where it leads. Targets are DocIDs, which never change, so that an
-update is a merge: rows of sources that changed are read from the store, all others are copied as they are.
+The graph is built from these rows. A page's row has its followed hyperlinks to all known resources, visited or not:
+each target once, with its bond weight. A redirect's row has its target.
+Targets are DocIDs, which never change. So an update is a merge: it reads the rows of changed sources from the store
+and copies all others.
 
-Memory is bounded by the number of resources (four bytes each) and the size of a block, not by the number of links.
+Memory grows with the number of resources (four bytes each) and the block size, not with the number of links.
 """
 
 from __future__ import annotations
@@ -19,35 +20,34 @@ from gossamer.errors import UsageError
 from gossamer.graph.arrays import ArrayBundle, ArrayWriter, directory_lock, load_bundle, load_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy.typing as npt
 
+    from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
     from gossamer.store.follow.graph import LinkChanges
     from gossamer.store.protocol import Store
 
-    OnProgress = Callable[[str], None]
-
 BONDS = "bonds"
-REDIRECT_WEIGHT = 0  # the weight of a redirect
-MAX_DOC_ID = 2**31 - 1  # DocIDs are kept in 32 bits
-BLOCK_ROWS = 1 << 15  # rows copied at once
+REDIRECT_WEIGHT = 0  # marks the row of a redirect; links have positive weights
+MAX_DOC_ID = 2**31 - 1  # arrays keep DocIDs in 32 bits
+BLOCK_ROWS = 1 << 15  # rows per copied block
 
 
 class BondRows(NamedTuple):
-    """Links by source: row `i` is of the resource `ids[i]`, its targets are `targets[starts[i]:starts[i + 1]]`."""
+    """Links by source: row `i` belongs to resource `ids[i]`, with targets `targets[starts[i]:starts[i + 1]]`."""
 
     ids: npt.NDArray[np.int32]  # sorted
     starts: npt.NDArray[np.int64]
     targets: npt.NDArray[np.int32]  # DocIDs, sorted within a row
     weights: npt.NDArray[np.int32]
     url_starts: npt.NDArray[np.int64]
-    urls: npt.NDArray[np.uint8]  # all of them, one after the other, in UTF-8
+    urls: npt.NDArray[np.uint8]  # all URLs, concatenated, in UTF-8
 
     def select(self, rows: npt.NDArray[np.int64]) -> BondRows:
-        """Some rows, in an order."""
+        """Return the given rows, in the given order."""
         starts, elements = gather_rows(self.starts, rows)
         url_starts, url_bytes = gather_rows(self.url_starts, rows)
         return BondRows(
@@ -55,22 +55,22 @@ class BondRows(NamedTuple):
         )  # fmt: skip
 
     def url(self, row: int) -> str:
-        """The URL of the resource of a row."""
+        """Return the URL of a row."""
         return bytes(self.urls[self.url_starts[row] : self.url_starts[row + 1]]).decode()
 
     def encoded_urls(self) -> list[bytes]:
-        """The URLs of all rows in UTF-8: a seventh of the time that it takes one by one."""
+        """Return the URLs of all rows in UTF-8, seven times as fast as `url` for each row."""
         url_bytes = self.urls.tobytes()
         return [url_bytes[start:end] for start, end in pairwise(self.url_starts.tolist())]
 
 
 class BondTable(NamedTuple):
-    """The links of a store, and on which host every known resource is."""
+    """The links of a store, and the host of every known resource."""
 
     rows: BondRows
-    hosts: npt.NDArray[np.int32]  # by DocID; 0: there is no such resource
+    hosts: npt.NDArray[np.int32]  # host id by DocID; 0: no such resource
     version: int  # of the store
-    stamp: int  # by which what is made from it is known to be of it
+    stamp: int  # identifies this table; a graph built from it stores the same number
 
 
 EMPTY_ROWS = BondRows(
@@ -80,7 +80,7 @@ EMPTY_ROWS = BondRows(
 
 
 def gather_rows(starts: Array, rows: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For rows of a ragged array: where they start when put one behind the other, and where each element comes from."""
+    """For rows of a ragged array, return their starts when concatenated and the source index of each element."""
     counts = starts[rows + 1] - starts[rows]
     ends = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(counts, out=ends[1:])
@@ -91,12 +91,12 @@ def gather_rows(starts: Array, rows: Array) -> tuple[npt.NDArray[np.int64], npt.
 
 
 def open_bonds(store: Store, directory: Path, on_progress: OnProgress = lambda _: None) -> BondTable:
-    """The links as the store has them now: what changed since the last time is read, the rest is there already."""
+    """Return the current links; read only changes since the last call from the store."""
     bonds = _load_bonds(store, directory)
     if bonds is not None and bonds.version == store.version():
         return bonds
     with directory_lock(directory):
-        bonds = _load_bonds(store, directory)  # again: another process may have been first
+        bonds = _load_bonds(store, directory)  # another process may have updated it while we waited
         if bonds is None or bonds.version != store.version():
             _catch_up(store, directory, bonds, on_progress)
             bonds = _load_bonds(store, directory)
@@ -105,7 +105,7 @@ def open_bonds(store: Store, directory: Path, on_progress: OnProgress = lambda _
 
 
 def update_kept_bonds(store: Store, directory: Path) -> None:
-    """Bring the links up to date if they are kept here: if somebody has asked for them before."""
+    """Update the links if the directory already has them, that is, if a command has used the graph."""
     if load_manifest(directory / f"{BONDS}.json") is not None:
         open_bonds(store, directory)
 
@@ -119,7 +119,7 @@ def _load_bonds(store: Store, directory: Path) -> BondTable | None:
 
 
 def _match_store(store: Store, bonds: BondTable) -> bool:
-    """Whether they are of this web, and not of another one that was here before: some URLs tell."""
+    """Whether the table belongs to this store: compare three of its URLs, because a new web may use the directory."""
     rows = bonds.rows
     samples = {int(rows.ids[row]): rows.url(row) for row in {0, len(rows.ids) // 2, len(rows.ids) - 1} if len(rows.ids)}
     stored = dict(store.urls(sorted(samples)))
@@ -157,13 +157,13 @@ def _append_rows(writer: ArrayWriter, block: BondRows, ends: list[int]) -> None:
 
 
 def _resource_hosts(store: Store, old: BondTable | None) -> npt.NDArray[np.int32]:
-    """The host of every resource."""
+    """Return the host of every resource, by DocID."""
     known = old.hosts if old is not None else np.zeros(1, np.int32)
     pieces = [known]
     end = len(known)
     for ids, numbers in store.resource_hosts(end - 1):
         if ids[-1] > MAX_DOC_ID:
-            raise UsageError(f"This web is too big for the link graph: there are DocIDs beyond {MAX_DOC_ID:,}.")
+            raise UsageError(f"This web is too big for the link graph: it has DocIDs above {MAX_DOC_ID:,}.")
         piece = np.zeros(ids[-1] + 1 - end, np.int32)
         piece[np.frombuffer(ids, np.int64) - end] = np.frombuffer(numbers, np.int64)
         pieces.append(piece)
@@ -175,13 +175,13 @@ def _resource_hosts(store: Store, old: BondTable | None) -> npt.NDArray[np.int32
 
 
 def _merge_rows(old: BondRows, changes: Iterator[LinkChanges]) -> Iterator[BondRows]:
-    """The old rows, and in place of those that changed the new ones; by id."""
-    yield EMPTY_ROWS  # so that there is something to write in any case
+    """Yield old rows merged with changed ones, sorted by id."""
+    yield EMPTY_ROWS  # an empty web gets its arrays too
     start = 0
     for change in changes:
         new = rows_from_changes(change)
         changed = np.union1d(new.ids, np.frombuffer(change.gone, np.int64))
-        # What the store tells comes by id, so everything up to the last one is settled now.
+        # The store yields changes sorted by id, so rows up to the last changed id are final.
         end = int(np.searchsorted(old.ids, changed[-1], side="right"))
         for stop in (*range(start + BLOCK_ROWS, end, BLOCK_ROWS), end):
             cut = int(np.searchsorted(new.ids, old.ids[stop - 1], side="right")) if stop < end else len(new.ids)
@@ -193,7 +193,7 @@ def _merge_rows(old: BondRows, changes: Iterator[LinkChanges]) -> Iterator[BondR
 
 
 def _unchanged_rows(old: BondRows, start: int, stop: int, changed: Array) -> BondRows:
-    """The old rows from one to another that did not change."""
+    """Return the unchanged rows of a range."""
     return old.select(start + np.flatnonzero(~np.isin(old.ids[start:stop], changed)))
 
 
@@ -212,7 +212,7 @@ def _join_rows(one: BondRows, other: BondRows) -> BondRows:
 
 
 def rows_from_changes(change: LinkChanges) -> BondRows:
-    """What the store told, as rows: every target once, links to itself dropped, weights summed."""
+    """Return the store's changes as rows: each target once, weights summed, self-links dropped."""
     ids = np.frombuffer(change.ids, np.int64)
     source, target, weight = np.frombuffer(change.links, np.int64).reshape(-1, 3).T
     row = np.searchsorted(ids, source)
@@ -229,7 +229,7 @@ def rows_from_changes(change: LinkChanges) -> BondRows:
 
 
 def sum_duplicates(row: Array, column: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Entries of a matrix in order, each place once with the sum of its weights."""
+    """Return matrix entries sorted, each position once with the sum of its weights."""
     key = row.astype(np.int64) << 32 | column
     order = np.argsort(key, kind="stable")
     key = key[order]

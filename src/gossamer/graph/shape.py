@@ -1,4 +1,4 @@
-"""The shape of a web told in numbers, and a site among its neighbours: what `gossamer shape` shows."""
+"""The shape of a web in numbers, and a site with its neighbours, as `gossamer shape` shows them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from gossamer.model import Value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
-    from gossamer.graph.bonds import BondTable, OnProgress
+    from gossamer.graph.bonds import BondTable
     from gossamer.graph.snapshot import Graph
     from gossamer.store.protocol import Store
 
-COMMUNITY_EXAMPLES = 3  # pages that a community is shown by
+COMMUNITY_EXAMPLES = 3  # pages shown per community
 
 
 class Community(Value, frozen=True, kw_only=True):
-    """Pages that link more among themselves than one would expect."""
+    """Pages that link to each other more than chance predicts."""
 
     pages: int
-    examples: tuple[str, ...]  # the most linked to of them
+    examples: tuple[str, ...]  # URLs of its most linked pages
 
 
 class Shape(Value, frozen=True, kw_only=True):
-    """What hangs together, and how far it is."""
+    """Components, click depths, communities and cores of a web."""
 
     version: int  # of the store
     pages: int
@@ -38,23 +39,23 @@ class Shape(Value, frozen=True, kw_only=True):
     hosts: int
     visited: int
     known: int
-    components: int  # strong ones
+    components: int  # strong components
     biggest_component: int
     bowtie: dict[str, int]
     depths: dict[int, int]  # clicks from the seeds -> pages
-    unreached: int  # pages to which no way of links leads from a seed
+    unreached: int  # pages without a path of links from a seed
     modularity: float
     communities: tuple[Community, ...]
-    deepest_core: int  # the greatest k such that there is a k-core
+    deepest_core: int  # the greatest k for which a k-core exists
     deepest_core_pages: int
 
 
 class Neighbour(Value, frozen=True, kw_only=True):
-    """A host that links to a site or is linked to from it."""
+    """A host that a site links to, or that links to the site."""
 
     host: str
-    links_out: int  # pairs of pages linked from the site to it
-    weight_out: int  # times
+    links_out: int  # linked pairs of pages, from the site to the neighbour
+    weight_out: int  # links, repeated ones counted
     links_in: int
     weight_in: int
 
@@ -64,15 +65,15 @@ class Site(Value, frozen=True, kw_only=True):
 
     host: str
     pages: int
-    links: int  # pairs of its own pages that are linked
+    links: int  # linked pairs of its own pages
     weight: int
-    neighbours: tuple[Neighbour, ...]  # those with most links first
+    neighbours: tuple[Neighbour, ...]  # most links first
 
 
 def measure_shape(
     graph: Graph, seeds: Sequence[int], max_communities: int = 10, on_progress: OnProgress = lambda _: None
 ) -> Shape:
-    """The shape of a web."""
+    """Measure the shape of a web."""
     links = graph.pages
     on_progress("components")
     strong = components(links)
@@ -104,7 +105,7 @@ def _community(graph: Graph, labels: Array, number: int) -> Community:
 
 
 def measure_site(store: Store, bonds: BondTable, host: int) -> Site:
-    """A host with all hosts that it links to or that link to it, visited or not."""
+    """Measure a host and all hosts that it links to or that link to it, visited or not."""
     host_count = int(bonds.hosts.max()) + 1
     sums = {name: np.zeros(host_count, np.int64) for name in ("links_out", "weight_out", "links_in", "weight_in")}
     for source, target, weight in _host_links(bonds):
@@ -130,7 +131,7 @@ def measure_site(store: Store, bonds: BondTable, host: int) -> Site:
 
 
 def _host_links(bonds: BondTable) -> Iterator[tuple[Array, Array, Array]]:
-    """Of every link the hosts of its ends and its weight, some at a time."""
+    """Yield blocks of links: source hosts, target hosts, weights."""
     rows, final = bonds.rows, resolve_redirects(bonds)
     source = np.repeat(np.where(redirect_mask(rows), 0, bonds.hosts[rows.ids]), np.diff(rows.starts))
     for start in range(0, len(rows.targets), EDGES_AT_ONCE):

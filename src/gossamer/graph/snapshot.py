@@ -1,12 +1,12 @@
-"""The graph that is ranked, as memory-mapped arrays: pages with the links between them, and hosts with theirs.
+"""The graph that is ranked, as memory-mapped arrays: pages and hosts, with the links between them.
 
-Pages are numbered by reversed host and path (`org.example.docs/a` before `org.example.docs/b`): a host is a range of
-numbers, and most links lead near. Links are kept both ways, as rows of sorted neighbours (CSR). An edge is there once,
-its weight is the number of links it stands for.
+Pages are numbered by reversed host and path (`org.example.docs/a` before `org.example.docs/b`). So a host is a range of
+numbers, and most links lead to near numbers. The arrays hold links in both directions, as rows of sorted neighbours
+(CSR). An edge occurs once; its weight is the number of links that it stands for.
 
-Which links: followed hyperlinks between different visited pages, or with `include_unvisited` to whatever is known. A
-link to a redirect is a link to where it leads in the end. Frames, embeds, canonical and other statements of a page's
-head are no edges.
+Edges are followed hyperlinks between different visited pages; `include_unvisited` adds unvisited known pages.
+A link to a redirect counts as a link to the redirect's final target. Frames, embeds, canonical and other
+elements of a page's head are no edges.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy import sparse
 from gossamer.graph.arrays import ArrayBundle, ArrayWriter, directory_lock, load_bundle
 from gossamer.graph.bonds import REDIRECT_WEIGHT, gather_rows, open_bonds, sum_duplicates
 from gossamer.graph.ranking.matrix import BlockMatrix
+from gossamer.urls.canonical import authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
-    from gossamer.graph.bonds import BondRows, BondTable, OnProgress
+    from gossamer.graph.bonds import BondRows, BondTable
     from gossamer.store.protocol import Store
 
-VISITED, KNOWN = "visited", "known"  # the parts: links between visited pages, links to all that is known
-EDGES_AT_ONCE = 1 << 20
-LINKS_AT_ONCE = 1 << 17  # translated: what is made of them on the way stays in the processor's cache
-CHAIN_DOUBLINGS = 6  # redirects are followed over up to 2**6 hops, as far as the store looks for loops
-IP_ADDRESS = re.compile(r"[\d.]+|\[.*\]")  # what has no labels to reverse
+VISITED, KNOWN = "visited", "known"  # bundle names: visited pages only, all known pages
+EDGES_AT_ONCE = 1 << 20  # edges per block; bounds temporary arrays
+LINKS_AT_ONCE = 1 << 17  # links translated per block; its temporary arrays fit in the processor cache
+CHAIN_DOUBLINGS = 6  # follows redirects over up to 2**6 hops, as far as the store searches for loops
+IP_ADDRESS = re.compile(r"[\d.]+|\[.*\]")  # an IPv4 or IPv6 address has no labels to reverse
 
 
 class LinkMatrix(NamedTuple):
-    """A directed graph, both ways: node `i` links to `targets[starts[i]:starts[i + 1]]`."""
+    """A directed graph in both directions: node `i` links to `targets[starts[i]:starts[i + 1]]`."""
 
     starts: npt.NDArray[np.int64]
     targets: npt.NDArray[np.int32]
@@ -52,32 +54,32 @@ class LinkMatrix(NamedTuple):
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.starts) - 1
 
     @property
     def edges(self) -> int:
-        """How many edges there are."""
+        """The number of edges."""
         return len(self.targets)
 
     def out_of(self, node: int) -> tuple[Array, Array]:
-        """Where a node links to, and with what weight."""
+        """Return the targets of a node's links, and their weights."""
         row = slice(self.starts[node], self.starts[node + 1])
         return self.targets[row], self.weights[row]
 
     def into(self, node: int) -> tuple[Array, Array]:
-        """What links to a node, and with what weight."""
+        """Return the sources of links to a node, and their weights."""
         row = slice(self.in_starts[node], self.in_starts[node + 1])
         return self.sources[row], self.in_weights[row]
 
     def inlink_matrix(self, *, weighted: bool) -> BlockMatrix:
-        """The matrix whose product with what nodes give is what nodes get: row = target, column = source."""
+        """Return the matrix with a row per target and a column per source."""
         linking = np.flatnonzero(np.diff(self.starts))
         return BlockMatrix(self.in_starts, self.sources, self.in_weights if weighted else None, linking)
 
     @classmethod
     def from_edges(cls, nodes: int, source: Array, target: Array, weight: Array | None = None) -> LinkMatrix:
-        """A graph from its edges; parallel ones are summed, those of a node to itself dropped."""
+        """Build a graph from edges; parallel edges are summed, self-links dropped."""
         weight = np.ones(len(source), np.int32) if weight is None else weight
         other = source != target
         row, column, total = sum_duplicates(source[other], target[other], weight[other])
@@ -86,7 +88,7 @@ class LinkMatrix(NamedTuple):
 
     @classmethod
     def from_rows(cls, starts: Array, targets: Array, weights: Array) -> LinkMatrix:
-        """A graph from its rows."""
+        """Build a graph from rows of targets."""
         nodes = len(starts) - 1
         index = np.int32 if len(targets) < 2**31 else np.int64
         transposed = sparse.csr_array((weights, targets, starts.astype(index)), shape=(nodes, nodes)).tocsc()
@@ -95,18 +97,18 @@ class LinkMatrix(NamedTuple):
 
 
 class Graph:
-    """The pages and hosts of a web with the links between them."""
+    """The pages and hosts of a web, with the links between them."""
 
     def __init__(self, bundle: ArrayBundle, final: FinalTargets, *, include_unvisited: bool) -> None:
         self.version = bundle.version  # of the store
-        self.stamp = bundle.facts["made_from"]  # by which its files are known
+        self.stamp = bundle.facts["made_from"]  # identifies the `BondTable` that the files were built from
         self.include_unvisited = include_unvisited
-        self.visited = bundle.facts["visited"]  # pages
-        self.known = bundle.facts["known"]  # these, and what they link to and was not visited, in the graph or not
+        self.visited = bundle.facts["visited"]  # number of visited pages
+        self.known = bundle.facts["known"]  # number of visited and of linked pages, in the graph or not
         self.docs: npt.NDArray[np.int32] = bundle["docs"]  # DocID of each page
         self.host_of: npt.NDArray[np.int32] = bundle["host_of"]  # number of the host of each page
         self.host_ids: npt.NDArray[np.int32] = bundle["host_ids"]  # the store's id of each host
-        self.host_starts: npt.NDArray[np.int64] = bundle["host_starts"]  # its pages: from here to where the next starts
+        self.host_starts: npt.NDArray[np.int64] = bundle["host_starts"]  # first page of each host, and the end
         self.pages = LinkMatrix(*(bundle[name] for name in LinkMatrix._fields))
         self.hosts = LinkMatrix(*(bundle[f"hosts_{name}"] for name in LinkMatrix._fields))
         self._url_starts = bundle["url_starts"]
@@ -114,19 +116,19 @@ class Graph:
         self._final = final
 
     def url(self, page: int) -> str:
-        """The URL of a page."""
+        """Return the URL of a page."""
         return bytes(self._urls[self._url_starts[page] : self._url_starts[page + 1]]).decode()
 
     def urls(self) -> Iterator[str]:
-        """The URLs of all pages, in order."""
+        """Yield the URLs of all pages, in order."""
         return map(self.url, range(len(self.docs)))
 
     def host(self, host: int) -> str:
-        """The name of a host: `example.org`, `localhost:8080`."""
+        """Return the name of a host: `example.org`, `localhost:8080`."""
         return authority(self.url(int(self.host_starts[host])))
 
     def host_names(self) -> Iterator[str]:
-        """The names of all hosts, in order."""
+        """Yield the names of all hosts, in order."""
         return map(self.host, range(len(self.host_ids)))
 
     @cached_property
@@ -136,14 +138,14 @@ class Graph:
         return numbers
 
     def pages_of(self, docs: Sequence[int]) -> npt.NDArray[np.int32]:
-        """The numbers of resources, redirects taken to where they lead; without those that are not in the graph."""
+        """Return page numbers of resources; redirects count as their final targets, unknown ones are left out."""
         known = np.array([doc for doc in docs if doc < len(self._final)], np.int64)
         numbers = self._numbers_by_doc[self._final[known]]
         return np.unique(numbers[numbers >= 0])
 
 
 if TYPE_CHECKING:
-    FinalTargets = npt.NDArray[np.int32]  # by DocID: where it leads in the end, itself if it is no redirect
+    FinalTargets = npt.NDArray[np.int32]  # by DocID: the final target of a redirect, else the resource itself
 
 
 # -- opening -----------------------------------------------------------------------------------------------------------
@@ -152,14 +154,14 @@ if TYPE_CHECKING:
 def open_graph(
     store: Store, directory: Path, *, include_unvisited: bool = False, on_progress: OnProgress = lambda _: None
 ) -> Graph:
-    """The graph as the store has it now. `directory` is where its files are kept, for the web's next time as well."""
+    """Return the current graph, from files in `directory` if they are current, else built now and kept there."""
     bonds = open_bonds(store, directory, on_progress)
     name = KNOWN if include_unvisited else VISITED
     final = resolve_redirects(bonds)
     bundle = load_bundle(directory, name)
     if bundle is None or bundle.facts["made_from"] != bonds.stamp:
         with directory_lock(directory):
-            bundle = load_bundle(directory, name)  # again: another process may have been first
+            bundle = load_bundle(directory, name)  # another process may have built it while we waited
             if bundle is None or bundle.facts["made_from"] != bonds.stamp:
                 _build_graph(store, directory, bonds, final, name, on_progress)
                 bundle = load_bundle(directory, name)
@@ -168,7 +170,7 @@ def open_graph(
 
 
 def resolve_redirects(bonds: BondTable) -> FinalTargets:
-    """Where every resource leads in the end, by DocID."""
+    """Return the final target of every resource, by DocID."""
     rows = bonds.rows
     final = np.arange(len(bonds.hosts), dtype=np.int32)
     at = np.flatnonzero(redirect_mask(rows))
@@ -179,20 +181,20 @@ def resolve_redirects(bonds: BondTable) -> FinalTargets:
 
 
 def redirect_mask(rows: BondRows) -> npt.NDArray[np.bool_]:
-    """Which rows are of redirects."""
+    """Mark the rows of redirects."""
     one = rows.starts[1:] - rows.starts[:-1] == 1
     redirect = np.zeros(len(rows.ids), bool)
     redirect[one] = rows.weights[rows.starts[:-1][one]] == REDIRECT_WEIGHT
     return redirect
 
 
-# -- composing ---------------------------------------------------------------------------------------------------------
+# -- building ----------------------------------------------------------------------------------------------------------
 
 
 def _build_graph(
     store: Store, directory: Path, bonds: BondTable, final: FinalTargets, name: str, on_progress: OnProgress
 ) -> None:
-    """Number the pages, translate the links, add up what is between hosts."""
+    """Number the pages, translate their links, sum the links between hosts, and publish the bundle."""
     on_progress("ordering pages by URL")
     pages = np.flatnonzero(~redirect_mask(bonds.rows))
     unvisited = _unvisited_docs(bonds, final, pages)
@@ -220,7 +222,7 @@ def _build_graph(
 
 
 def _unvisited_docs(bonds: BondTable, final: FinalTargets, pages: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """DocIDs of what is linked to and was not visited."""
+    """Return DocIDs of linked resources that were not visited."""
     is_target = np.zeros(len(final), bool)
     for start in range(0, len(bonds.rows.targets), EDGES_AT_ONCE):
         is_target[bonds.rows.targets[start : start + EDGES_AT_ONCE]] = True
@@ -231,7 +233,7 @@ def _unvisited_docs(bonds: BondTable, final: FinalTargets, pages: npt.NDArray[np
 
 
 def _write_pages(writer: ArrayWriter, docs: Array, urls: list[bytes], bonds: BondTable) -> npt.NDArray[np.int32]:
-    """The pages and their hosts; returns the number of the host of each page."""
+    """Write the pages and their hosts; return the host number of each page."""
     writer.append("docs", docs)
     writer.append("urls", np.frombuffer(b"".join(urls), np.uint8))
     writer.append("url_starts", np.cumsum([0, *map(len, urls)], dtype=np.int64))
@@ -268,33 +270,33 @@ def _write_links(writer: ArrayWriter, rows: BondRows, pages: Array, number: Arra
 
 
 class _HostLinks:
-    """Links between hosts, added up as links of pages come, whose hosts come in order.
+    """Sums links between hosts, block by block, from page links sorted by source host.
 
-    All that is of one host is together, so but for the last one's nothing has to be looked at again: with all of it at
-    the end, making room in memory took longer than adding up.
+    Only the last host of a block can get more links, so all others are final. Summing everything at the end would
+    need memory for all links at once.
     """
 
     def __init__(self) -> None:
         self._done: list[list[Array]] = []
-        self._last: list[Array] = [np.empty(0, np.int32)] * 3  # rows, columns and weights of the last host
+        self._last: list[Array] = [np.empty(0, np.int32)] * 3  # sources, targets and weights of the last host
 
     def add(self, row: Array, column: Array, weight: Array) -> None:
-        """Some more; those of a host to itself are dropped."""
+        """Add a block of links; links within a host are dropped."""
         other = row != column
         added = zip(self._last, (row[other], column[other], weight[other]), strict=True)
         merged = [part.astype(np.int32) for part in sum_duplicates(*map(np.concatenate, added))]
         end = np.searchsorted(merged[0], merged[0][-1:])[0] if len(merged[0]) else 0
-        self._done.append([part[:end].copy() for part in merged])  # a part of an array would keep all of it
+        self._done.append([part[:end].copy() for part in merged])  # a view would keep the whole array in memory
         self._last = [part[end:].copy() for part in merged]
 
     def link_matrix(self, hosts: int) -> LinkMatrix:
-        """All of them."""
+        """Return the graph of all hosts."""
         row, column, weight = map(np.concatenate, zip(*self._done, self._last, strict=True))
         return LinkMatrix.from_rows(np.searchsorted(row, np.arange(hosts + 1)), column, weight)
 
 
 def _page_blocks(rows: BondRows, pages: Array) -> Iterator[tuple[int, int]]:
-    """Ranges of pages with about as many links each."""
+    """Yield ranges of pages with about `LINKS_AT_ONCE` links each."""
     counts = np.where(pages >= 0, rows.starts[pages + 1] - rows.starts[pages], 0)
     blocks = np.cumsum(counts) // LINKS_AT_ONCE
     edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(pages)]
@@ -302,7 +304,7 @@ def _page_blocks(rows: BondRows, pages: Array) -> Iterator[tuple[int, int]]:
 
 
 def _translate_links(rows: BondRows, pages: Array, start: int, number: Array) -> tuple[Array, Array, Array]:
-    """The links of some pages by their new numbers; those that lead nowhere or to the page itself dropped."""
+    """Return the links of some pages by page number, without self-links and targets outside the graph."""
     visited = np.flatnonzero(pages >= 0)
     ends, at = gather_rows(rows.starts, pages[visited])
     source = np.repeat(start + visited, np.diff(ends))
@@ -315,7 +317,7 @@ def _translate_links(rows: BondRows, pages: Array, start: int, number: Array) ->
 
 
 def url_sort_keys(urls: Iterable[str]) -> list[str]:
-    """What URLs are ordered by: host with its labels reversed, path and query, scheme."""
+    """Return sort keys: host with reversed labels, path and query, scheme."""
     prefixes: dict[str, str] = {}
     keys = []
     for url in urls:
@@ -329,12 +331,10 @@ def url_sort_keys(urls: Iterable[str]) -> list[str]:
 
 
 def reversed_host(name: str) -> str:
-    """`docs.example.org:8080` -> `org.example.docs:8080`, as web graphs are usually sorted; addresses as they are."""
+    """Return `org.example.docs:8080` for `docs.example.org:8080`, the usual order of web graphs.
+
+    IP addresses stay unchanged.
+    """
     host, colon, port = name.rpartition(":") if re.search(r":\d+$", name) else (name, "", "")
     labels = host if IP_ADDRESS.fullmatch(host) else ".".join(reversed(host.split(".")))
     return f"{labels}{colon}{port}"
-
-
-def authority(url: str) -> str:
-    """The host of a canonical URL, with its port."""
-    return url.split("/", 3)[2].rpartition("@")[2]

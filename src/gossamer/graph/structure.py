@@ -1,7 +1,7 @@
-"""The shape of a web: what hangs together, what is near what, and a site among its neighbours.
+"""Structure of a graph: components, bow-tie, communities, cores, related pages.
 
-Pure functions over `Links`. Communities and cores come from NetworKit, whose import takes longer than most answers
-here: it is loaded when they are asked for.
+Pure functions over `LinkMatrix`. Communities and cores come from NetworKit. Its import takes longer than most
+computations here, so only they load it.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 BOWTIE = ("core", "in", "out", "tube", "tendril", "apart")
 CORE, IN, OUT, TUBE, TENDRIL, APART = range(6)
 
-LEIDEN_ROUNDS = (5, 50)  # at least, at most; it ends by itself when nothing moves any more, on webs soon
-LEIDEN_WORK = 20_000_000  # links times rounds that it takes when something always moves: half a minute
-LEIDEN_SEED = 1
-MAX_CITING_PAGES = 10_000  # pages looked at for what else they link to; the home page of a site has more
+LEIDEN_ROUNDS = (5, 50)  # at least, at most; the method stops earlier once no node moves
+LEIDEN_WORK = 20_000_000  # links times rounds: half a minute if nodes keep moving
+LEIDEN_SEED = 1  # fixed, so that the same graph gives the same communities
+MAX_CITING_PAGES = 10_000  # citing pages that `related_pages` reads; a home page can have more
 
 
 class Components(NamedTuple):
-    """Groups of pages that all reach one another."""
+    """Strong components: groups of pages that all reach each other."""
 
-    labels: Numbers  # number of the component of each node, by size: 0 is the biggest
+    labels: Numbers  # component number of each node; 0 is the biggest component
     total: int
 
 
 class Communities(NamedTuple):
-    """Groups of pages that link more among themselves than one would expect."""
+    """Groups of pages that link to each other more than chance predicts."""
 
-    labels: Numbers  # by size: 0 is the biggest
+    labels: Numbers  # community number of each node; 0 is the biggest
     total: int
     modularity: float
 
 
 class CocitedPage(NamedTuple):
-    """A page that is linked from the same pages as another one."""
+    """A page that the same pages link to as another one."""
 
     page: int
     together: int  # pages that link to both
@@ -57,10 +57,10 @@ class CocitedPage(NamedTuple):
 
 
 def components(links: LinkMatrix) -> Components:
-    """Strong components.
+    """Return the strong components.
 
-    Most webs have one that holds most pages: what is reached both ways from a page with many links. Only what is left
-    is looked at link by link.
+    Most webs have one component with most pages. Two breadth-first searches from a well-linked page find it,
+    so only the remaining nodes need the slower search by scipy.
     """
     if not links.nodes:
         return Components(np.empty(0, np.int32), 0)
@@ -69,7 +69,7 @@ def components(links: LinkMatrix) -> Components:
     core = (shortest_distances(links.starts, links.targets, middle) != UNREACHED) & (
         shortest_distances(links.in_starts, links.sources, middle) != UNREACHED
     )
-    labels = np.arange(links.nodes)  # what no link leads to, or from, is alone
+    labels = np.arange(links.nodes)  # a node without links in or out is a component
     labels[core] = middle
     remaining = np.flatnonzero(~core & (links_out > 0) & (links_in > 0))
     labels[remaining] = (
@@ -80,7 +80,7 @@ def components(links: LinkMatrix) -> Components:
 
 
 def _subgraph_matrix(links: LinkMatrix, nodes: Array) -> sparse.csr_array:
-    """The links between some nodes, which are numbered anew in their order."""
+    """Return the links between the given nodes, renumbered in their order."""
     number = np.full(links.nodes, -1, np.int32)
     number[nodes] = np.arange(len(nodes))
     ends, at = gather_rows(links.starts, nodes)
@@ -91,13 +91,13 @@ def _subgraph_matrix(links: LinkMatrix, nodes: Array) -> sparse.csr_array:
 
 
 def _unweighted_matrix(links: LinkMatrix) -> sparse.csr_array:
-    """The graph as csgraph wants it: float64, or it would be copied once more."""
+    """Return the graph with float64 ones: csgraph would copy any other type."""
     starts = links.starts.astype(np.int32) if links.edges < 2**31 else links.starts
     return sparse.csr_array((np.ones(links.edges), links.targets, starts), shape=(links.nodes, links.nodes))
 
 
 def relabel_by_size(labels: Array) -> Numbers:
-    """Labels numbered anew, the most frequent first; among equals the one that comes first."""
+    """Renumber labels by frequency, the most frequent as 0; ties by first occurrence."""
     _, first, inverse, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     order = np.lexsort((first, -counts))
     number = np.empty(len(order), np.int32)
@@ -106,7 +106,7 @@ def relabel_by_size(labels: Array) -> Numbers:
 
 
 def bow_tie(links: LinkMatrix, component_labels: Numbers) -> npt.NDArray[np.int8]:
-    """The part that each node is in: the biggest strong component, what leads to it, what it leads to, and the rest."""
+    """Return the bow-tie part of each node, as an index into `BOWTIE`; the biggest component is the core."""
     part = np.full(links.nodes, APART, np.int8)
     if not links.nodes:
         return part
@@ -124,7 +124,7 @@ def bow_tie(links: LinkMatrix, component_labels: Numbers) -> npt.NDArray[np.int8
 
 
 def _weak_component_mask(links: LinkMatrix, known: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Nodes that hang together with known ones, whichever way the links lead; those themselves too."""
+    """Mark the known nodes and all that are connected to them, ignoring link direction."""
     remaining = np.flatnonzero(~known)
     touching = _have_known_neighbour(links.starts, links.targets, remaining, known) | _have_known_neighbour(
         links.in_starts, links.sources, remaining, known
@@ -138,7 +138,7 @@ def _weak_component_mask(links: LinkMatrix, known: npt.NDArray[np.bool_]) -> npt
 
 
 def _have_known_neighbour(starts: Array, neighbours: Array, nodes: Array, known: Array) -> npt.NDArray[np.bool_]:
-    """Which of the nodes have a known neighbour."""
+    """Mark the nodes that have a known neighbour."""
     ends, at = gather_rows(starts, nodes)
     known_counts = np.concatenate([[0], np.cumsum(known[neighbours[at]])])
     return np.asarray(known_counts[ends[1:]] > known_counts[ends[:-1]])
@@ -148,24 +148,24 @@ def _have_known_neighbour(starts: Array, neighbours: Array, nodes: Array, known:
 
 
 class UndirectedGraph:
-    """The graph with a link counting the same in both directions, as communities and cores want it."""
+    """The graph without link directions, for communities and cores."""
 
     def __init__(self, links: LinkMatrix) -> None:
         self._nodes, self._edges = links.nodes, links.edges
         if not links.edges:
             return
-        import networkit  # noqa: PLC0415 - see the top
+        import networkit  # noqa: PLC0415 - a slow import
 
         edges = symmetric_edges(links)
-        ends = edges.row.astype(np.uint64), edges.col.astype(np.uint64)  # it crashes on numbers of 32 bits
+        ends = edges.row.astype(np.uint64), edges.col.astype(np.uint64)  # NetworKit crashes on 32-bit numbers
         self._kit = networkit
         self._graph = networkit.GraphFromCoo((edges.data, ends), n=links.nodes, weighted=True, directed=False)
 
     def communities(self) -> Communities:
-        """Communities by the Leiden method."""
+        """Find communities by the Leiden method."""
         if not self._edges:
             return Communities(np.arange(self._nodes, dtype=np.int32), self._nodes, 0.0)
-        # One thread: with several the communities are others every time, and it is no faster.
+        # With several threads the result varies from run to run, and is no faster.
         self._kit.setNumberOfThreads(1)
         self._kit.setSeed(LEIDEN_SEED, True)
         least, most = LEIDEN_ROUNDS
@@ -178,7 +178,7 @@ class UndirectedGraph:
         return Communities(labels, int(labels.max()) + 1, float(modularity))
 
     def cores(self) -> Numbers:
-        """For each node the greatest k such that it is in a group whose members all have k neighbours in the group."""
+        """Return the core number of each node: the greatest k for which it belongs to a k-core."""
         if not self._edges:
             return np.zeros(self._nodes, np.int32)
         decomposition = self._kit.centrality.CoreDecomposition(self._graph)
@@ -187,18 +187,18 @@ class UndirectedGraph:
 
 
 def symmetric_edges(links: LinkMatrix) -> sparse.coo_array:
-    """The upper half of a symmetric matrix: an entry where there is a link, 2 where there is one either way."""
+    """Return the upper half of the symmetric adjacency matrix: 1 for a link, 2 for links both ways."""
     matrix = _unweighted_matrix(links)
     return sparse.triu(matrix + matrix.T, k=1, format="coo")
 
 
-# -- what is near a page -----------------------------------------------------------------------------------------------
+# -- related pages -----------------------------------------------------------------------------------------------------
 
 
 def related_pages(links: LinkMatrix, page: int, limit: int = 10) -> list[CocitedPage]:
-    """Pages that are linked from the same pages as this one (co-citation), the most similar first.
+    """Return pages that the same pages link to (co-citation), most similar first.
 
-    Cosine, not plain counts: what every page links to is related to nothing.
+    Cosine similarity, because plain counts would rank pages first that every page links to.
     """
     citing = links.into(page)[0][:MAX_CITING_PAGES]
     cited = links.targets[gather_rows(links.starts, citing)[1]]

@@ -1,6 +1,15 @@
-"""Words -> documents: the index, derived from the store and able to catch up with it at any time.
+"""Pages -> documents: the full-text index, derived from the store.
 
-Read in this order: `base` (what an index can do), `analyze` (text -> terms, for pages and for questions alike),
-`documents` (pages -> documents), `build` (catch up with the store), `tantivy` (the index in a directory), `words` and
-`dictionary` (where words stand).
+In: changed resources and anchor texts, read from `gossamer.store`. Out: an `IndexReader` that `gossamer.search` asks.
+The index can catch up with the store at any time, and a rebuild needs nothing but the store.
+
+    protocol     IndexReader, IndexWriter, Document, Query: what every back-end offers and takes
+    analyze      text -> terms, the same for pages and queries
+    documents    DocumentMaker: stored pages -> documents
+    build        IndexBuilder: brings an index up to the version of the store
+    word_table   WordTable: one word, its documents and positions
+    dictionary   every word with every position, for export
+    url_parts    the parts of a URL that `site:` filters use
+    tantivy      the index in a directory
+    opensearch   the index in a cluster
 """

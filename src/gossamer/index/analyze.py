@@ -1,12 +1,11 @@
-"""Text -> terms: what a word is, for pages, queries, the word table and every back-end alike.
+"""Text -> terms, the same for pages, queries, the word table and every back-end.
 
-A word is a run of letters, digits and the marks on them. Its term is the word in lower case (Unicode case folding),
-with accents taken off Latin and Greek letters, then stemmed if the language has a stemmer. Chinese, Japanese, Korean
-and other scripts that are written without blanks become overlapping pairs of characters. Stop words stay, and are
-marked.
+A word is a run of letters, digits and their marks. Its term is the word after Unicode case folding, without accents on
+Latin and Greek letters, and stemmed if the language has a stemmer. Scripts without spaces (Chinese, Japanese, Korean
+and others) become overlapping pairs of characters. Stop words stay in the text and carry a flag.
 
-How it is fast: a text is cut at ASCII separators by C code, and each piece is looked up in a memo of pieces seen
-before. Only a piece that is new is looked at by Python: half the time of a regular expression over every word.
+For speed, C code cuts a text at ASCII separators, and a cache holds the terms of each piece. Python analyses only new
+pieces. This takes half the time of a regular expression over every word.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 CJK = "cjk"
 NO_LANGUAGE = ""  # a language without a stemmer, or unknown
 
-# Primary subtag (BCP 47, ISO 639-1 and -2) -> the analysis.
+# Primary subtag (BCP 47, ISO 639-1 and -2) -> language of the analysis.
 LANGUAGES = {
     "ar": "arabic", "ara": "arabic", "da": "danish", "dan": "danish", "nl": "dutch", "nld": "dutch", "dut": "dutch",
     "en": "english", "eng": "english", "fi": "finnish", "fin": "finnish", "fr": "french", "fra": "french",
@@ -40,7 +39,7 @@ LANGUAGES = {
     "ko": CJK, "kor": CJK,
 }  # fmt: skip
 STEMMERS = frozenset(LANGUAGES.values()) - {CJK}
-STOP_LISTS = STEMMERS - {"english", "arabic", "greek", "romanian", "tamil", "turkish"}  # the lists that Tantivy has
+STOP_LISTS = STEMMERS - {"english", "arabic", "greek", "romanian", "tamil", "turkish"}  # Tantivy has these lists
 # Tantivy's English list has 33 words and no pronouns or question words; this is Snowball's.
 _ENGLISH_STOPS = (
     "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers "
@@ -52,24 +51,25 @@ _ENGLISH_STOPS = (
 )
 ENGLISH_STOPS = frozenset(_ENGLISH_STOPS.split())
 
-LONGEST_TERM = 64  # characters; what is longer is no word that anybody types, and only its head counts
-LONGEST_CACHED_PIECE = 64  # bytes; longer pieces are text without blanks, and seldom come again
-# Pieces of one language, 25 MB with their numbers; then it starts anew. Ten thousand documentation pages have 41,000.
+LONGEST_TERM = 64  # characters; nobody types longer words, so a longer term is cut
+LONGEST_CACHED_PIECE = 64  # bytes; longer pieces are text without spaces and seldom repeat
+# Pieces of one language, 25 MB with their numbers; a full cache starts empty. Ten thousand documentation pages have
+# 41,000 pieces.
 MOST_CACHED_PIECES = 100_000
 
-# What is not an ASCII separator: lower-case letters and digits, apostrophes (`don't`), everything beyond ASCII.
+# Bytes that stay: letters (in lower case), digits, apostrophes (`don't`) and all bytes beyond ASCII. Others separate.
 _SEPARATOR_TABLE = bytes(
     byte if byte >= 0x80 or byte == ord("'") else ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ")
     for byte in range(256)
 )
-RUN_BREAK = b"\x02"  # stands between the runs of a page that is cut as a whole; no text has it
+RUN_BREAK = b"\x02"  # separates the runs of a page that is cut in one call; `split_runs` removes it from texts
 _RUN_SEPARATOR_TABLE = _SEPARATOR_TABLE[:2] + RUN_BREAK + _SEPARATOR_TABLE[3:]
-# Two that are no ASCII, but frequent enough that pieces should end there too: no-break and zero-width spaces.
+# Frequent separators beyond ASCII: no-break and zero-width spaces.
 _SEPARATORS = tuple(character.encode() for character in "\xa0\u200b")
-# Marks that belong to the letter before them (category M); Python's \w leaves them out. Scripts beyond this have none.
+# Marks that belong to the letter before them (category M), which Python's \w leaves out. Later scripts have none.
 _MARKS = "".join(chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M"))
 _APOSTROPHES = "'\u2019"
-WITHIN_WORD = f"{_APOSTROPHES}\xad{_MARKS}"  # what may stand between the letters of a word
+WITHIN_WORD = f"{_APOSTROPHES}\xad{_MARKS}"  # characters allowed between the letters of a word
 _LETTERS = rf"[^\W_][^\W_{_MARKS}]*(?:[{_MARKS}\xad]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -77,24 +77,24 @@ _UNSPACED += "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # Thai, Lao, Mya
 _SCRIPT_PARTS = re.compile(rf"[{_UNSPACED}{_MARKS}]+|[^{_UNSPACED}]+")
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _NOT_IN_TERMS = re.compile(rf"[^\w{_MARKS}]|_")
-_ACCENTS = re.compile("(?<=[a-z\u03b1-\u03c9])[\u0300-\u036f]+")  # not on Cyrillic: й is no и
+_ACCENTS = re.compile("(?<=[a-z\u03b1-\u03c9])[\u0300-\u036f]+")  # not on Cyrillic, where й and и are different letters
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe",
                                "þ": "th", "\u0131": "i"})  # fmt: skip
-_SAMPLE_LENGTH = 400  # characters that the language is told from: 0.1 ms
-_LEAST_SAMPLE_LENGTH = 40  # below that it is a guess
+_SAMPLE_LENGTH = 400  # characters that the detector reads; takes 0.1 ms
+_LEAST_SAMPLE_LENGTH = 40  # characters; the detector guesses on shorter samples
 _ENGLISH_WORDS = (
     "the and that this with which from are been its your their they these those when where what how not but if "
     "have has were should would could into than then there "
 )
 _ONLY_ENGLISH = frozenset(_ENGLISH_WORDS.encode().split())
-_ENGLISH_SHARE = 0.08  # of the words of a text plainly in English are such; English prose has 0.2
-_LEAST_ENGLISH_WORDS = 5  # different ones
+_ENGLISH_SHARE = 0.08  # least share of these words in a text that is plainly English; prose has 0.2
+_LEAST_ENGLISH_WORDS = 5  # different words
 _PIECES_SAMPLED = 500
-_LEAST_PROBABILITY = 0.8  # probability below which no language is better than the likeliest
+_LEAST_PROBABILITY = 0.8  # below it, no language is a better choice than the likeliest
 
 
 class Token(NamedTuple):
-    """A word where it stands in a text."""
+    """A word and its position in a text."""
 
     start: int
     end: int
@@ -107,11 +107,11 @@ class PieceWord(NamedTuple):
 
     term: str
     stop: bool
-    form: str  # as it is written, in lower case
+    form: str  # as written, in lower case
 
 
 class _TermCache(dict[bytes, str]):
-    """Pieces of text seen before -> their terms, joined by blanks."""
+    """Cache of pieces of text -> their terms, joined by spaces."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class _TermCache(dict[bytes, str]):
 
 
 class Analyzer:
-    """How one language is analysed; get it from `analysis`."""
+    """The analysis of one language; get it from `get_analyzer`."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -136,15 +136,15 @@ class Analyzer:
         self._stop_filter = _build_filter(tantivy.Filter.stopword(language)) if language in STOP_LISTS else None
 
     def terms(self, text: str) -> str:
-        """The terms of a text in order, joined by blanks."""
+        """Return the terms of a text in order, joined by spaces."""
         return self.terms_of_pieces(split_pieces(text))
 
     def terms_of_pieces(self, pieces: list[bytes]) -> str:
-        """The same of a text that is cut already."""
+        """Return the terms of a text that `split_pieces` or `split_runs` cut."""
         return " ".join(map(self._cache.__getitem__, pieces)).strip()
 
     def tokens(self, text: str) -> list[Token]:
-        """The words of a text where they stand. As many and the same as in `terms`, slower."""
+        """Return the words of a text with their positions; the same terms as `terms`, but slower."""
         return [
             Token(match.start() + start, match.start() + end, term, stop)
             for match in WORD.finditer(text)
@@ -152,8 +152,8 @@ class Analyzer:
         ]
 
     def piece_words(self, piece: bytes) -> list[PieceWord]:
-        """The words of a piece."""
-        if piece.isalnum():  # plain ASCII: most of them
+        """Return the words of a piece."""
+        if piece.isalnum():  # plain ASCII, like most pieces
             word = piece.decode()
             return [PieceWord(*self._plain_term(word, word), word)]
         return [
@@ -163,7 +163,7 @@ class Analyzer:
         ]
 
     def cache_piece(self, piece: bytes, words: list[PieceWord]) -> str:
-        """Remember what a piece is made of; returns its terms, joined by blanks."""
+        """Cache the terms of a piece; return them, joined by spaces."""
         terms = " ".join([word.term for word in words])
         if len(piece) <= LONGEST_CACHED_PIECE:
             if len(self._cache) >= MOST_CACHED_PIECES:
@@ -182,7 +182,10 @@ class Analyzer:
             yield from self._spaced_tokens(word, 0)
 
     def _spaced_tokens(self, word: str, offset: int) -> Iterator[tuple[int, int, str, bool]]:
-        """A word of a script with blanks. English keeps what apostrophes join, but for 's; others elide (l'homme)."""
+        """Yield the tokens of a word in a script with spaces.
+
+        English words stay whole at an apostrophe and lose only 's. Other languages elide there (l'homme).
+        """
         if self.language != "english":
             for match in re.finditer(f"[^{_APOSTROPHES}]+", word):
                 yield from self._plain_token(match[0], offset + match.start(), offset + match.end())
@@ -197,34 +200,34 @@ class Analyzer:
             yield start, end, *self._plain_term(low, bare)
 
     def _plain_term(self, low: str, bare: str) -> tuple[str, bool]:
-        """The term of a word in lower case, with and without accents, and whether it is a stop word."""
+        """Return the term of a lower-case word, given with and without accents, and whether it is a stop word."""
         stop = self.is_stop(low) or (bare != low and self.is_stop(bare))
         stemmed = self._stemmer.analyze(bare) if self._stemmer is not None and not stop else None
         return (stemmed[0] if stemmed else bare)[:LONGEST_TERM], stop
 
     def is_stop(self, word: str) -> bool:
-        """Whether a word in lower case is one that says nothing by itself."""
+        """Return whether a lower-case word is a stop word."""
         if self.language == "english":
             return word in ENGLISH_STOPS
         return self._stop_filter is not None and not self._stop_filter.analyze(word)
 
 
 def split_pieces(text: str) -> list[bytes]:
-    """A text cut at ASCII separators, in lower case as far as ASCII goes."""
+    """Cut a text at ASCII separators, with ASCII letters in lower case."""
     return _split(text, _SEPARATOR_TABLE)
 
 
 def split_runs(texts: Sequence[str]) -> list[bytes]:
-    """Several texts cut at once, with a BREAK between each two: a page has dozens of runs, and calls cost."""
-    apart = f" {RUN_BREAK.decode()} "
-    whole = apart.join(texts)
-    if whole.count(RUN_BREAK.decode()) >= len(texts):  # one has it in itself
-        whole = apart.join(text.replace(RUN_BREAK.decode(), " ") for text in texts)
+    """Cut several texts in one call, with a RUN_BREAK between two: a page has dozens of runs, and calls cost time."""
+    separator = f" {RUN_BREAK.decode()} "
+    whole = separator.join(texts)
+    if whole.count(RUN_BREAK.decode()) >= len(texts):  # a text contains the break itself
+        whole = separator.join(text.replace(RUN_BREAK.decode(), " ") for text in texts)
     return _split(whole, _RUN_SEPARATOR_TABLE)
 
 
 def split_terms_by_run(terms: str) -> list[str]:
-    """The terms of each text, of the terms of what was cut by `cut_runs`."""
+    """Return the terms of each text that `split_runs` joined."""
     return [run.strip() for run in terms.split(RUN_BREAK.decode())]
 
 
@@ -237,26 +240,28 @@ def _split(text: str, table: bytes) -> list[bytes]:
 
 
 def fold_accents(word: str) -> str:
-    """A word in lower case without accents on Latin and Greek letters, and without what is no part of words."""
+    """Return a lower-case word without accents on Latin and Greek letters, and without separators."""
     if word.isascii():
         return word
     bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", word).translate(_UNDECOMPOSED))
-    # Russian writes yo as ye as well
+    # Russian texts often leave out the dots of yo, which makes it ye.
     return _NOT_IN_TERMS.sub("", unicodedata.normalize("NFC", bare)).replace("\u0451", "\u0435")
 
 
 def has_unspaced_script(text: str) -> bool:
-    """Whether something in it is of a script without blanks, and so goes by pairs of characters."""
+    """Return whether a text has characters of a script without spaces, which become pairs of characters."""
     return _HAS_UNSPACED.search(text) is not None
 
 
 def _bigrams(run: str, offset: int) -> Iterator[tuple[int, int, str, bool]]:
-    """Characters of a script without blanks, two and two; one alone stays alone."""
-    whole = [(match.start() + offset, match.end() + offset, _NOT_IN_TERMS.sub("", unicodedata.normalize("NFKC", match[0])))
-             for match in re.finditer(rf"[{_UNSPACED}](?:(?<=.)[{_MARKS}]+)?|[{_MARKS}]+", run)]  # fmt: skip
-    if len(whole) == 1:
-        yield (*whole[0], False)
-    for (start, _, first), (_, end, second) in pairwise(whole):
+    """Yield overlapping pairs of characters of a script without spaces; a single character stays alone."""
+    characters = [
+        (match.start() + offset, match.end() + offset, _NOT_IN_TERMS.sub("", unicodedata.normalize("NFKC", match[0])))
+        for match in re.finditer(rf"[{_UNSPACED}](?:(?<=.)[{_MARKS}]+)?|[{_MARKS}]+", run)
+    ]
+    if len(characters) == 1:
+        yield (*characters[0], False)
+    for (start, _, first), (_, end, second) in pairwise(characters):
         yield start, end, first + second, False
 
 
@@ -266,17 +271,17 @@ def _build_filter(filter_: tantivy.Filter) -> tantivy.TextAnalyzer:
 
 @cache
 def get_analyzer(language: str) -> Analyzer:
-    """The analysis of a language: one of `LANGUAGES`, "cjk", or "" for none."""
+    """Return the analyzer of a language: one of the values of `LANGUAGES`, or "" for none."""
     return Analyzer(language)
 
 
-# -- which language ----------------------------------------------------------------------------------------------------
+# -- language detection ------------------------------------------------------------------------------------------------
 
 
 def detect_language(declared: str, texts: Sequence[str], pieces: Sequence[bytes] = ()) -> str:
-    """The analysis for a page: by the language it declares, else by what its longest text is written in.
+    """Return the language of a page: the one it declares, else the one of its longest text.
 
-    `cut` is the page in pieces, where these are at hand.
+    `pieces` is the page cut by `split_runs`, if the caller has it.
     """
     subtag = re.split("[-_,; ]", declared.strip().lower(), maxsplit=1)[0]
     if 2 <= len(subtag) <= 3 and subtag.isalpha():
@@ -288,7 +293,7 @@ def detect_language(declared: str, texts: Sequence[str], pieces: Sequence[bytes]
 
 
 def _is_plainly_english(pieces: Sequence[bytes]) -> bool:
-    """Whether there are many words that only English has: most pages are told by that, in a tenth of the time."""
+    """Return whether many words occur only in English; this recognizes most pages in a tenth of the time."""
     english = [piece for piece in pieces if piece in _ONLY_ENGLISH]
     return len(english) >= len(pieces) * _ENGLISH_SHARE and len(set(english)) >= _LEAST_ENGLISH_WORDS
 
@@ -300,7 +305,7 @@ def _classify(sample: str) -> str:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """The detector; reading its model takes half a second, so only when a page does not say its language."""
+    """Load the detector on the first page without a declared language, because its model takes half a second."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,8 +1,8 @@
-"""The whole dictionary, word by word with every position, in bounded memory.
+"""Export the whole dictionary, word by word with every position, in bounded memory.
 
-The index holds the words of each document; a dictionary is the other way round. It is turned in passes: as many words
-in alphabetical order as memory allows are looked for in all documents at once. The text of ten thousand pages takes
-one or two passes, that of a million some dozens.
+The index holds the words of each document; the dictionary holds the documents of each word. Each pass takes as many
+words in alphabetical order as memory allows, and looks for them in all documents. Ten thousand pages need one or two
+passes, a million pages some dozens.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import IndexReader
     from gossamer.store.protocol import Store
 
-PAIRS_AT_ONCE = 1_000_000  # of a word and a document that a pass may find; some hundred bytes each
+PAIRS_AT_ONCE = 1_000_000  # pairs of word and document in one pass; a few hundred bytes each
 DOCUMENTS_AT_ONCE = 500
-ROWS_AT_ONCE = 2_000  # whose URLs are looked up together
+ROWS_AT_ONCE = 2_000  # rows whose URLs one query looks up
 
 
 class DictionaryRow(NamedTuple):
@@ -38,12 +38,12 @@ class DictionaryRow(NamedTuple):
     doc_id: int
     url: str
     tf: int
-    positions: str  # numbers with blanks between
-    fields: str  # likewise, of each position
+    positions: str  # numbers separated by spaces
+    fields: str  # field of each position, separated by spaces
 
 
 class _Occurrences(NamedTuple):
-    """A word and its places in one document."""
+    """The positions of a word in one document."""
 
     doc_id: int
     positions: NDArray[np.int64]
@@ -51,7 +51,7 @@ class _Occurrences(NamedTuple):
 
 
 def dictionary_rows(store: Store, reader: IndexReader) -> Iterator[DictionaryRow]:
-    """Every word of the index with every document that holds it: by word, then by document."""
+    """Yield every word with every document that holds it, ordered by word, then by document."""
     without_urls = _rows_without_urls(store, reader)
     while batch := list(islice(without_urls, ROWS_AT_ONCE)):
         urls = dict(store.urls(sorted({row.doc_id for row in batch})))
@@ -70,7 +70,7 @@ def _rows_without_urls(store: Store, reader: IndexReader) -> Iterator[Dictionary
 
 
 def _word_batches(words: Iterable[tuple[str, int]], reader: IndexReader) -> Iterator[list[tuple[str, int]]]:
-    """The words that are in the index, as many together as one pass may look for."""
+    """Yield the words that the index holds, in batches for one pass each."""
     batch: list[tuple[str, int]] = []
     pairs = 0
     for term, word_id in words:
@@ -86,7 +86,7 @@ def _word_batches(words: Iterable[tuple[str, int]], reader: IndexReader) -> Iter
 
 
 def _find_occurrences(words: Sequence[tuple[str, int]], reader: IndexReader) -> list[list[_Occurrences]]:
-    """The documents of each word."""
+    """Return the documents of each word."""
     codes, owners = _word_codes(words, reader)
     occurrences: list[list[_Occurrences]] = [[] for _ in words]
     ids = iter(reader.ids())
@@ -108,9 +108,9 @@ def _find_occurrences(words: Sequence[tuple[str, int]], reader: IndexReader) -> 
 
 
 def _word_codes(words: Sequence[tuple[str, int]], reader: IndexReader) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """What stands for these words in sequences, in order, and which of the words each stands for.
+    """Return the codes of these words in sequences, sorted, and the index of the word that each code belongs to.
 
-    A stop word of one language can be a word like others in another: it has both its number and its code.
+    A stop word of one language can be a normal word of another. It then has both a WordID and a stop code.
     """
     analyzers = [get_analyzer(language) for language in reader.languages()]
     pairs = [(word_id, owner) for owner, (_, word_id) in enumerate(words) if word_id]

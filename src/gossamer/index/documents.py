@@ -1,7 +1,7 @@
-"""Pages -> documents: texts analysed, words numbered, a whole batch at a time.
+"""Pages -> documents: analyse texts and number words, one batch at a time.
 
-A page's texts are cut into pieces, and each is looked up once: its terms, and the numbers of its words as bytes. Words
-met for the first time get theirs from the store in one call for the whole batch; until then others stand for them.
+`DocumentMaker` cuts the texts of a page into pieces and looks up each piece once: its terms, and the numbers of its
+words as bytes. The store numbers all new words of a batch in one call. Until then, placeholders stand for them.
 """
 
 from __future__ import annotations
@@ -44,36 +44,36 @@ if TYPE_CHECKING:
     from gossamer.store.follow.changes import IndexableResource
 
 HEADINGS = frozenset({Field.H1, Field.H2, Field.H3, Field.H4, Field.H5, Field.H6})
-# How many documents hold a word as it is written is counted in full at first, then on every eighth page, for eight.
-FULLY_COUNTED_DOCUMENTS = 2_000  # documents
+# The maker counts the written words of every document at first. Later it counts every eighth document eightfold.
+FULLY_COUNTED_DOCUMENTS = 2_000
 COUNT_EVERY = 8
-MOST_CACHED_WORDS = MOST_CACHED_PIECES  # words in pieces that are remembered
-FIRST_PLACEHOLDER = 1 << 30  # numbers from here on stand for terms that have no WordID yet; no web has so many words
-_BREAK_CODE = b"\0\0\0\0"  # stands for a break: WordIDs begin at 1
+MOST_CACHED_WORDS = MOST_CACHED_PIECES  # words in cached pieces
+FIRST_PLACEHOLDER = 1 << 30  # numbers from here on stand for terms without WordID; no web has so many words
+_BREAK_CODE = b"\0\0\0\0"  # separates runs; WordIDs begin at 1
 _PACK = struct.Struct("<I").pack
 
 Run = TypeVar("Run")
 
 
 class _Draft(NamedTuple):
-    """A page whose texts are analysed; words met for the first time have no WordIDs yet."""
+    """An analysed page, with placeholders for new words."""
 
     resource: IndexableResource
     analyzer: Analyzer
-    fields: list[int]  # Fields of its runs, the title first
+    fields: list[int]  # Field of each run, the title first
     terms: list[str]  # of each run
-    codes: bytes  # of its words, a break between each two runs
+    codes: bytes  # of its words, with a break code between two runs
 
 
 class DocumentBatch(NamedTuple):
-    """The documents of a batch, and what could not be read."""
+    """The documents of a batch, and the pages that could not be read."""
 
     documents: list[Document]
-    unreadable: dict[int, str]
+    unreadable: dict[int, str]  # DocID -> reason
 
 
 class _NewTerms:
-    """Terms of pieces that a batch is the first to have, and what stands for each until the store has numbered it."""
+    """The new terms of a batch, with a placeholder for each until the store numbers it."""
 
     def __init__(self) -> None:
         self._placeholders: dict[str, int] = {}
@@ -82,11 +82,11 @@ class _NewTerms:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a batch was not brought to its end."""
+        """Whether an exception ended the last batch early."""
         return bool(self._placeholders)
 
     def pack(self, words: Iterable[PieceWord]) -> bytes:
-        """What stands for these words, four bytes each."""
+        """Return the codes of these words, four bytes each."""
         return b"".join(map(self._pack_word, words))
 
     def _pack_word(self, word: PieceWord) -> bytes:
@@ -96,7 +96,7 @@ class _NewTerms:
         return _PACK(self._placeholders.setdefault(word.term, FIRST_PLACEHOLDER + len(self._placeholders)))
 
     def assign_ids(self, source: WordIdSource) -> None:
-        """Give all of them WordIDs, in one step."""
+        """Get the WordIDs of all new terms in one call."""
         ids = (
             source.word_ids(sorted(self._placeholders), sorted(self._stops))
             if self._placeholders or self._stops
@@ -105,9 +105,9 @@ class _NewTerms:
         self._ids = np.array([ids[term] for term in self._placeholders], "<u4")
 
     def resolve_placeholders(self, codes: bytes) -> NDArray[np.uint32]:
-        """The same with WordIDs."""
+        """Return the codes with WordIDs in place of placeholders."""
         resolved = np.frombuffer(codes, "<u4")
-        placeholder_numbers = resolved - np.uint32(FIRST_PLACEHOLDER)  # what is smaller becomes very large
+        placeholder_numbers = resolved - np.uint32(FIRST_PLACEHOLDER)  # WordIDs wrap around to very large numbers
         positions = np.flatnonzero(placeholder_numbers < len(self._ids))
         if len(positions):
             resolved = resolved.copy()
@@ -115,21 +115,21 @@ class _NewTerms:
         return resolved
 
     def clear(self) -> None:
-        """The next batch comes."""
+        """Forget the terms, before the next batch."""
         self._placeholders.clear()
         self._stops.clear()
 
 
 class _PieceCache(dict[bytes, tuple[str, bytes]]):
-    """The pieces of text of one language, as far as they were met -> their terms, and the numbers of their words."""
+    """Cache of one language: piece of text -> its terms and the codes of its words."""
 
     def __init__(self, analyzer: Analyzer, new_terms: _NewTerms) -> None:
         super().__init__()
         self._analyzer, self._new_terms = analyzer, new_terms
-        self._batch_pieces: dict[bytes, list[PieceWord]] = {}  # in the batch at hand
-        self.document_counts: Counter[bytes] = Counter()  # in how many documents, since the forms were last taken
-        self.new_pieces: list[bytes] = []  # met for the first time since then
-        self.uncached_forms: Counter[tuple[str, str]] = Counter()  # words of pieces that are not remembered
+        self._batch_pieces: dict[bytes, list[PieceWord]] = {}  # new pieces of this batch
+        self.document_counts: Counter[bytes] = Counter()  # documents with each piece, since the last `take_forms`
+        self.new_pieces: list[bytes] = []  # since the last `take_forms`
+        self.uncached_forms: Counter[tuple[str, str]] = Counter()  # words of pieces that are too long to cache
         self.reset()
 
     def __missing__(self, piece: bytes) -> tuple[str, bytes]:
@@ -138,7 +138,7 @@ class _PieceCache(dict[bytes, tuple[str, bytes]]):
         return known
 
     def finish_batch(self) -> None:
-        """At the end of a batch, the terms of new pieces have WordIDs."""
+        """Replace the placeholders in new pieces with WordIDs, at the end of a batch."""
         codes = self._new_terms.resolve_placeholders(
             b"".join([self[piece][1] for piece in self._batch_pieces])
         ).tobytes()
@@ -153,7 +153,7 @@ class _PieceCache(dict[bytes, tuple[str, bytes]]):
         self._batch_pieces.clear()
 
     def _keep(self, piece: bytes, words: list[PieceWord], codes: bytes) -> None:
-        """Plain words are not written down a second time: there are a hundred thousand of them."""
+        """Cache a piece; a plain word needs no entry in `_forms`, which saves a hundred thousand of them."""
         self[piece] = self[piece][0], codes
         self.new_pieces.append(piece)
         self.word_count += len(words)
@@ -161,25 +161,25 @@ class _PieceCache(dict[bytes, tuple[str, bytes]]):
             self._forms[piece] = [(word.form, word.term) for word in words]
 
     def _drop(self, piece: bytes, words: list[PieceWord]) -> None:
-        """Long pieces are text without blanks and do not come again; of these only the words are kept."""
+        """Drop a long piece but count its words: it is text without spaces and seldom repeats."""
         del self[piece]
         count = self.document_counts.pop(piece)
         for word in words:
             self.uncached_forms[word.form, word.term] += count
 
     def piece_forms(self, piece: bytes) -> list[tuple[str, str]]:
-        """The words of a piece as they are written, and their terms."""
+        """Return the words of a piece as written, with their terms."""
         return [(piece.decode(), self[piece][0])] if piece.isalnum() else self._forms[piece]
 
     def reset(self) -> None:
         self.clear()
         self[RUN_BREAK] = RUN_BREAK.decode(), _BREAK_CODE
         self.word_count = 0  # in all pieces
-        self._forms: dict[bytes, list[tuple[str, str]]] = {RUN_BREAK: []}  # of pieces that are more than a plain word
+        self._forms: dict[bytes, list[tuple[str, str]]] = {RUN_BREAK: []}  # of pieces other than a plain word
 
 
 class DocumentMaker:
-    """Makes documents; remembers between batches what it met."""
+    """Makes documents from stored pages, and caches pieces of text between batches."""
 
     def __init__(self, word_ids: WordIdSource) -> None:
         self._word_ids = word_ids
@@ -188,10 +188,8 @@ class DocumentMaker:
         self._document_count = 0
 
     def make(self, resources: Iterable[IndexableResource]) -> DocumentBatch:
-        """The documents of pages that have text."""
-        if (
-            self._new_terms.is_unfinished
-        ):  # the batch before broke off: what stands for words in the memos are no WordIDs
+        """Return the documents of resources, all of which must have text."""
+        if self._new_terms.is_unfinished:  # the caches still hold placeholders of the previous batch
             self._caches.clear()
             self._new_terms.clear()
         drafts, unreadable = [], {}
@@ -209,13 +207,13 @@ class DocumentMaker:
 
     @property
     def is_full(self) -> bool:
-        """Whether it remembers so much that the forms should be taken now: then it starts anew."""
-        return any(memo.word_count > MOST_CACHED_WORDS for memo in self._caches.values())
+        """Whether a cache is full, so that the caller should call `take_forms`, which empties it."""
+        return any(cache.word_count > MOST_CACHED_WORDS for cache in self._caches.values())
 
     def take_forms(self, *, everything: bool = True) -> Counter[tuple[str, str]]:
-        """The words met since the last call with their terms, and in how many documents.
+        """Return the document counts of (written word, term) since the last call.
 
-        Unless `everything` is asked for, only those met for the first time: the counts of others can wait.
+        Unless `everything`, return only words that are new since then, because the counts of others can wait.
         """
         counts: Counter[tuple[str, str]] = Counter()
         for cache in self._caches.values():
@@ -279,12 +277,12 @@ class DocumentMaker:
 
 
 def indexed_runs(text: bytes) -> list[tuple[int, str]]:
-    """The runs of a stored text that count, each with its Field: the title first, then the body in order."""
+    """Return the runs of a stored text with their Fields: the title first, then the body, without description."""
     return _order_runs(decode_runs(text))
 
 
 class LazyRuns(Sequence[tuple[int, str]]):
-    """The same, each run read when it is looked at: a snippet needs a few of a page's hundreds."""
+    """The runs of `indexed_runs`, decoded on access, because a snippet needs a few of hundreds."""
 
     def __init__(self, text: bytes) -> None:
         self._runs = _order_runs(decode_fields(text))
@@ -305,21 +303,21 @@ class LazyRuns(Sequence[tuple[int, str]]):
 
 def _order_runs(runs: list[tuple[int, Run]]) -> list[tuple[int, Run]]:
     fields = [run[0] for run in runs]
-    if Field.TITLE not in fields[1:] and Field.DESCRIPTION not in fields[2:]:  # as parsers write it
+    if Field.TITLE not in fields[1:] and Field.DESCRIPTION not in fields[2:]:  # the order that parsers write
         return [run for run in runs[:2] if run[0] != Field.DESCRIPTION] + runs[2:]
     titles = [run for run in runs if run[0] == Field.TITLE]
     return titles + [run for run in runs if run[0] not in {Field.TITLE, Field.DESCRIPTION}]
 
 
 def _pack_runs(codes: NDArray[np.uint32], fields: Sequence[int]) -> tuple[bytes, bytes]:
-    """`Document.words` and `Document.runs` of numbers with breaks among them."""
+    """Return `Document.words` and `Document.runs` of codes with break codes."""
     is_word = codes != 0
     counts = np.bincount(np.cumsum(~is_word)[is_word], minlength=len(fields))
     return codes[is_word].tobytes(), (counts * 16 + np.array(fields, np.int64)).astype("<u4").tobytes()
 
 
 def url_words(url: str, analyzer: Analyzer) -> str:
-    """The words of a URL's path and query, as they are and as terms: a URL is in no language."""
+    """Return the words of a URL's path and query, both unstemmed and as terms, because a URL has no language."""
     pieces = split_pieces(unquote(url.partition("://")[2].partition("/")[2]))
     return " ".join(
         dict.fromkeys(
@@ -329,12 +327,12 @@ def url_words(url: str, analyzer: Analyzer) -> str:
 
 
 def changed_at(last_modified: str, seen_at: float) -> float:
-    """When a page last changed: by its own word if that can be read and is not in the future, else when it was seen."""
+    """Return when a page last changed: its Last-Modified if valid and not after the visit, else the visit."""
     declared = _parse_http_date(last_modified)
     return declared if declared is not None and 0 <= declared <= seen_at else seen_at
 
 
-@lru_cache(maxsize=4_096)  # the files of a site often come from one day
+@lru_cache(maxsize=4_096)  # many files of a site share one date
 def _parse_http_date(last_modified: str) -> float | None:
     try:
         return parsedate_to_datetime(last_modified).timestamp()
@@ -343,7 +341,7 @@ def _parse_http_date(last_modified: str) -> float | None:
 
 
 def signature(resource: IndexableResource) -> bytes:
-    """Equal for standings that make the same document."""
+    """Return a digest that is equal for resources with equal documents."""
     parts = (
         resource.url, resource.host, resource.language, resource.media_type, resource.last_modified,
         repr(resource.seen_at), resource.text_digest.hex(),

@@ -1,11 +1,13 @@
-"""The Index protocol: what every back-end must do, the documents it is given and the queries it runs.
+"""The protocols of an index back-end, the documents it takes and the queries it runs.
 
-An index is derived from the store. It knows the store version it holds, and `commit` makes documents and version
-durable together: after a kill it holds the state of its last commit and catches up from there. There is one writer at
-a time; readers are many and see the last commit.
+An index is derived from the store and knows the store version it holds. `commit` makes documents and version durable
+together. After a kill, the index holds its last commit, and the next writer catches up from there. An index has one
+writer at a time and any number of readers, which see the last commit.
 
-Analysis is ours, not the back-end's (see `analyze`): documents and queries come as terms, and a back-end takes them as
-they are, split at blanks. So a page, a query, the word table and every back-end agree on what a word is.
+`analyze` turns text into terms, not the back-end. A back-end takes terms as they are, split at spaces. So pages,
+queries, the word table and all back-ends agree on what a word is.
+
+This module imports nothing heavy, because the crawl imports it only to decode `IndexProgress`.
 """
 
 from __future__ import annotations
@@ -14,63 +16,64 @@ from typing import TYPE_CHECKING, Protocol
 from zlib import crc32
 
 import msgspec
-import numpy as np
 
 from gossamer.model import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
-# -- what is put in ----------------------------------------------------------------------------------------------------
+# -- input: documents --------------------------------------------------------------------------------------------------
 
 
 class Document(Value, frozen=True, kw_only=True):
-    """A page as the index takes it. Terms stand in order, stop words among them, and are joined by blanks.
+    """A page as the index takes it.
 
-    A run is text that belongs together (a heading, a paragraph); phrases do not reach across its borders.
+    Each text is its terms in order, stop words included, joined by spaces. A run is text that belongs together (a
+    heading, a paragraph). No phrase matches across the border of two runs.
     """
 
     id: int  # DocID
-    language: str  # the analysis it went through: "english", "cjk", "" for none
+    language: str  # of the analysis: "english", "cjk", "" for none
     title: str
-    body: tuple[str, ...]  # runs in reading order, headings among them
-    headings: tuple[str, ...]  # the headings once more, for they weigh more
+    body: tuple[str, ...]  # runs in reading order, headings included
+    headings: tuple[str, ...]  # the headings again, because they have their own weight
     url_words: str
     url: str
     host: str
     media_type: str
-    changed_at: float  # Last-Modified, else when it was first seen so
+    changed_at: float  # Last-Modified, else when a crawler first saw this content
     twin: int  # 64 bits of the text digest: equal for exact duplicates
-    words: bytes  # of title and body in order: little-endian uint32, WordIDs or `stop_code`s
-    runs: bytes  # of title and body in order: little-endian uint32, number of words * 16 + Field
-    signature: bytes  # equal when a document would be the same: then it need not be put again
+    words: bytes  # title and body in order: little-endian uint32, WordIDs or `stop_code`s
+    runs: bytes  # title and body in order: little-endian uint32, number of words * 16 + Field
+    signature: bytes  # equal for equal documents, which the builder need not put again
 
 
 def term_code(term: str) -> int:
-    """What stands for a term among the words of anchor texts, which are not all words of pages and have no WordIDs."""
+    """Return the code of a term in anchor texts, whose terms need not occur in pages and so have no WordIDs."""
     return crc32(term.encode())
 
 
-FIRST_STOP_CODE = 1 << 31  # from here on the numbers in word sequences stand for stop words
+FIRST_STOP_CODE = 1 << 31  # numbers from here on in word sequences are codes of stop words
 
 
 def stop_code(term: str) -> int:
-    """What stands for a stop word in a word sequence: its WordID, 0, would not tell it from others."""
+    """Return the code of a stop word in word sequences; its WordID is 0, like that of every stop word."""
     return FIRST_STOP_CODE | term_code(term)
 
 
 class AnchorDocument(Value, frozen=True, kw_only=True):
-    """What others call a page: the anchor texts that lead to it, each at most a few times."""
+    """The anchor texts of the links to a page, each repeated at most a few times."""
 
     target: int
-    texts: tuple[str, ...]  # terms joined by blanks
-    words: bytes = b""  # of all texts: little-endian uint32, the `term_code` of each term
+    texts: tuple[str, ...]  # terms joined by spaces
+    words: bytes = b""  # all texts: little-endian uint32, the `term_code` of each term
 
 
-# -- what is asked -----------------------------------------------------------------------------------------------------
-# A typed word has one term per analysis that the web's languages call for; any of them will do.
+# -- input: queries ----------------------------------------------------------------------------------------------------
+# A typed word has one term per analysis of the web's languages; a page matches with any of them.
 
 
 class Word(Value, frozen=True, kw_only=True, tag=True):
@@ -78,11 +81,11 @@ class Word(Value, frozen=True, kw_only=True, tag=True):
 
     text: str  # as typed
     terms: tuple[str, ...]
-    stop: bool = False  # matches and ranks only when nothing else is asked for
+    stop: bool = False  # matches and ranks only in a query without other text
 
 
 class Phrase(Value, frozen=True, kw_only=True, tag=True):
-    """Words one behind the other, within one run."""
+    """Consecutive words, within one run."""
 
     text: str
     alternatives: tuple[tuple[str, ...], ...]  # one sequence of terms per analysis
@@ -97,46 +100,46 @@ class InTitle(Value, frozen=True, kw_only=True, tag=True):
 
 
 class InUrl(Value, frozen=True, kw_only=True, tag=True):
-    """All of these words, in the URL."""
+    """All of these words in the URL."""
 
     text: str
     words: tuple[str, ...]
 
 
 class SiteFilter(Value, frozen=True, kw_only=True, tag=True):
-    """On this host or below it (`example.org` holds `www.example.org`), perhaps below a path."""
+    """Pages on this host or its subdomains (`example.org` includes `www.example.org`), perhaps below a path."""
 
     host: str
     path: str = ""
 
 
 class LanguageFilter(Value, frozen=True, kw_only=True, tag=True):
-    """In this language: "english"."""
+    """Pages in this language, such as "english"."""
 
     name: str
 
 
 class MediaTypeFilter(Value, frozen=True, kw_only=True, tag=True):
-    """Of this media type: "application/pdf"."""
+    """Pages of this media type, such as "application/pdf"."""
 
     media_type: str
 
 
 class ChangeDateFilter(Value, frozen=True, kw_only=True, tag=True):
-    """Last changed in this span, the end excluded (Unix time)."""
+    """Pages last changed in this span of Unix time, the end excluded."""
 
     since: float | None = None
     until: float | None = None
 
 
 class TwinFilter(Value, frozen=True, kw_only=True, tag=True):
-    """With exactly this text: an exact duplicate (`Document.twin`)."""
+    """Pages with exactly this text (`Document.twin`)."""
 
     value: int
 
 
 class AnyOf(Value, frozen=True, kw_only=True, tag=True):
-    """One of these at least: `OR`."""
+    """At least one of these nodes: `OR`."""
 
     children: tuple[QueryNode, ...]
 
@@ -156,10 +159,10 @@ QueryNode = (
 
 
 class Query(Value, frozen=True, kw_only=True):
-    """What to find: any of `wanted` (pages that have all of them first), all of `required`, none of `excluded`.
+    """A page matches with any of `wanted`, all of `required` and none of `excluded`.
 
-    Phrases and operators are `required`, plain words are `wanted`. Nothing wanted: every page that has what is
-    required.
+    Plain words are `wanted`; phrases and operators are `required`. Pages with everything wanted come first. A query
+    that wants nothing matches every page that has everything required.
     """
 
     wanted: tuple[QueryNode, ...] = ()
@@ -168,7 +171,7 @@ class Query(Value, frozen=True, kw_only=True):
 
     @property
     def effective_wanted(self) -> tuple[QueryNode, ...]:
-        """The wanted nodes that count: stop words only when no other text is asked for."""
+        """The wanted nodes; stop words are among them only in a query without other text."""
         words = tuple(node for node in self.wanted if not (isinstance(node, Word) and node.stop))
         text = any(isinstance(node, Word | Phrase | InTitle | AnyOf) for node in self.required)
         return words if words or text else self.wanted
@@ -183,203 +186,219 @@ class FieldWeights(Value, frozen=True, kw_only=True):
     url: float
 
 
-# -- what is answered --------------------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------------------------
 
 
 class Matches(msgspec.Struct, frozen=True):
-    """A stretch of the matching documents, best first, as parallel columns."""
+    """A slice of the matching documents, best first, as parallel columns."""
 
-    total: int  # all matching documents
+    total: int  # number of all matching documents
     ids: NDArray[np.int64]
     scores: NDArray[np.float64]  # BM25 over the fields
-    has_all: NDArray[np.bool_]  # has all that is wanted
+    has_all: NDArray[np.bool_]  # whether the document has everything wanted
     twins: NDArray[np.uint64]
     hosts: NDArray[np.int64]  # a number per host, the same for the same host within one index
     changed: NDArray[np.float64]
-    steps: NDArray[np.int64]  # segments of the URL's path, one more with a query: 0 for a home page
+    steps: NDArray[np.int64]  # segments of the URL's path, plus 1 for a query; 0 for a home page
 
 
 class Posting(Value, frozen=True, kw_only=True):
-    """A document of a word."""
+    """A document that holds a word."""
 
     id: int
-    frequency: int  # occurrences in title and body
+    frequency: int  # occurrences of the word in title and body
 
 
 class WordSequence(msgspec.Struct, frozen=True):
-    """The words of a document in order, title first, and the runs they stand in."""
+    """The words of a document in order, title first, and its runs."""
 
-    language: str  # the analysis it went through
-    words: NDArray[np.uint32]  # WordIDs; of stop words, whose WordID is 0, the `stop_code`: from STOPS on
+    language: str  # of the analysis
+    words: NDArray[np.uint32]  # WordIDs; for a stop word its `stop_code`, at least FIRST_STOP_CODE
     runs: NDArray[np.uint32]  # as in `Document.runs`
 
     @property
     def fields(self) -> NDArray[np.uint32]:
         """The Field of each run."""
-        return self.runs & np.uint32(15)
+        return self.runs & self.runs.dtype.type(15)
 
     @property
     def counts(self) -> NDArray[np.uint32]:
         """The number of words of each run."""
-        return self.runs >> np.uint32(4)
+        return self.runs >> self.runs.dtype.type(4)
+
+
+class IndexProgress(Value, frozen=True, kw_only=True):
+    """Counts of one run of the builder, and how far the index is behind the store."""
+
+    put: int = 0
+    removed: int = 0
+    unchanged: int = 0  # documents that the store reports as changed, but that have the same signature
+    set_aside: int = 0
+    anchors: int = 0  # documents whose anchor texts the builder gathered
+    version: int = 0  # store version that the index holds
+    latest: int = 0  # newest version of the store
 
 
 class IndexReader(Protocol):
-    """The last commit, for asking. Cheap to open again; safe to use from several threads."""
+    """Reads one commit. Opening a reader is cheap, and several threads may share one."""
 
     @property
     def version(self) -> int:
-        """The store version it holds."""
+        """The store version that the documents have."""
         ...
 
     @property
     def anchors_version(self) -> int:
-        """The store version that the anchor texts are of."""
+        """The store version that the anchor texts have."""
         ...
 
     def is_current(self) -> bool:
-        """Whether this still is the last commit; a reader keeps what it was opened on."""
+        """Return whether this is still the last commit; a reader stays on the commit it opened."""
         ...
 
     def count(self) -> int:
-        """Documents."""
+        """Return the number of documents."""
         ...
 
     def ids(self) -> Iterator[int]:
-        """Every DocID held, in any order."""
+        """Yield every DocID, in any order."""
         ...
 
     def languages(self) -> dict[str, int]:
-        """Documents by the analysis they went through."""
+        """Return the number of documents by the language of their analysis."""
         ...
 
     def match(self, query: Query, weights: FieldWeights, *, limit: int, offset: int = 0) -> Matches:
-        """First pass: matching documents, those with all that is wanted first, then by score, then by DocID."""
+        """Run the first pass: documents with everything wanted come first, then by score, then by DocID."""
         ...
 
     def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
-        """The same for those of these documents that match."""
+        """Run the first pass over these documents only."""
         ...
 
     def has_twins(self, twins: Sequence[int]) -> bool:
-        """Whether any of these texts (`Document.twin`) may stand in several documents: True when in doubt."""
+        """Return whether several documents may have one of these texts (`Document.twin`); True when in doubt."""
         ...
 
     def average_length(self) -> float:
-        """Words of a document, on average."""
+        """Return the average number of words of a document."""
         ...
 
     def best_by_anchor(self, query: Query, limit: int) -> list[int]:
-        """The targets whose anchor texts fit the wanted words and phrases best, best first."""
+        """Return the targets whose anchor texts best fit the wanted words and phrases, best first."""
         ...
 
     def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
-        """The words of the anchor texts that lead to each of these (`Anchors.words`), where there are any."""
+        """Return the words of the anchor texts (`AnchorDocument.words`) of each document that has any."""
         ...
 
     def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
-        """The words of each in order; unless `whole`, some thousand of the first are enough (the runs are all)."""
+        """Return the words of each document in order.
+
+        Unless `whole`, a back-end may return only the first few thousand words, but all runs.
+        """
         ...
 
     def forms(self, term: str) -> list[str]:
-        """The words seen in the web that have this term, the most frequent first."""
+        """Return the written words that have this term, the most frequent first."""
         ...
 
     def words_like(
         self, prefix: str = "", *, shortest: int = 0, longest: int = 99, limit: int | None = None
     ) -> list[tuple[str, int]]:
-        """Words as they are written (lower case), the most frequent first, with about how many documents hold them."""
+        """Return written words (lower case) with their approximate number of documents, the most frequent first."""
         ...
 
     def document_frequency(self, term: str) -> int:
-        """Documents that hold a term in title or body."""
+        """Return the number of documents that hold a term in title or body."""
         ...
 
     def postings(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Posting]:
-        """Documents that hold a term: most occurrences first, or by DocID."""
+        """Return documents that hold a term, by number of occurrences or by DocID."""
         ...
 
     def set_aside_documents(self) -> dict[int, str]:
-        """Documents that could not be taken, and why."""
+        """Return the documents that the index could not take, and why."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release files and connections."""
         ...
 
 
 class IndexWriter(Protocol):
-    """The one writer. What is put or removed counts from the next `commit`."""
+    """The only writer of an index. Readers see its changes from the next `commit` on."""
 
     @property
     def version(self) -> int:
-        """The store version of the last commit."""
+        """The store version of the last commit of documents."""
         ...
 
     @property
     def anchors_version(self) -> int:
-        """The store version that the anchor texts are of: they are brought up to date less often."""
+        """The store version of the anchor texts, which the builder updates less often."""
         ...
 
     @property
     def attempts(self) -> int:
-        """How many writers in a row were opened without a commit of documents, this one among them.
+        """How many consecutive writers, this one included, opened the index without committing documents.
 
-        More than a few: what comes next seems to kill them.
+        A high number suggests that the next document kills the process.
         """
         ...
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """`Document.signature` of those that are held."""
+        """Return `Document.signature` of those documents that the index holds."""
         ...
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
-        """The analysis of those that are held."""
+        """Return the language of those documents that the index holds."""
         ...
 
     def put(self, documents: Sequence[Document]) -> dict[int, str]:
-        """Add documents, each in place of the one with its id; returns those that could not be taken, and why.
+        """Add or replace documents by id; return the refused ones, and why.
 
-        Raises `IndexBroken` when the writer itself broke: what was not committed is lost, and it must be opened again.
+        Raise `IndexBroken` when the writer itself fails. Its uncommitted changes are lost, and the caller must open
+        the next writer.
         """
         ...
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Take documents and their anchors out."""
+        """Remove documents and their anchor texts."""
         ...
 
     def put_anchors(self, anchors: Sequence[AnchorDocument]) -> None:
-        """Replace what is known of these targets' anchor texts; without texts, there is none."""
+        """Replace the anchor texts of these targets; a target without texts loses its entry."""
         ...
 
     def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:
-        """Remember words with their terms, (word, term), and in how many more documents they were seen."""
+        """Add to the document counts of written words; keys are (word, term)."""
         ...
 
     def set_aside(self, reasons: Mapping[int, str]) -> None:
-        """Remember documents that could not be taken, and why; a document that is put or removed is forgotten here."""
+        """Record documents that the index could not take, and why; `put` and `remove` delete the record."""
         ...
 
     def commit(self, version: int) -> None:
-        """Make it durable, together with the store version it holds now."""
+        """Make all changes of documents durable, together with their store version."""
         ...
 
     def complete(self) -> None:
-        """Let a rebuilt index take the place of the one before, which was there to be read until now."""
+        """Replace the previous index, which readers used until now, with the rebuilt one."""
         ...
 
     def commit_anchors(self, version: int) -> None:
-        """Make the anchor texts durable, together with the store version they are of."""
+        """Make the anchor texts durable, together with their store version."""
         ...
 
     def close(self) -> None:
-        """Let go of it; what was not committed is as if it had never been put."""
+        """Release the index; the next writer repeats the uncommitted changes."""
         ...
 
 
 class WordIdSource(Protocol):
-    """Where WordIDs come from (the store): a term keeps its id for ever."""
+    """The source of WordIDs, which is the store. A term keeps its id for ever."""
 
     def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> Mapping[str, int]:
-        """The id of each term; new ones get the next. One transaction. Stop words have 0."""
+        """Return the id of each term, in one transaction. New terms get the next ids, stop words get 0."""
         ...

@@ -1,4 +1,4 @@
-"""Where a document stands: its host and the domains above it, its path and the folders above it."""
+"""Split a URL into the parts that filters use: host and parent domains, path and parent folders."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DEEPEST_PATH = 16  # segments of a path that `site:` can tell apart
+DEEPEST_PATH = 16  # segments of a path that `site:` compares
 
 
 def hostname(authority: str) -> str:
-    """An authority without its port."""
+    """Return an authority without its port."""
     return authority[: authority.rindex("]") + 1] if authority.startswith("[") else authority.partition(":")[0]
 
 
 @lru_cache(maxsize=4_096)
 def site_names(authority: str) -> list[str]:
-    """What `site:` finds a host by: itself with and without its port, and the domains above it."""
+    """Return the names that `site:` finds a host by: with and without port, and its parent domains."""
     name = hostname(authority)
     names = [authority, name]
     if not _is_ip_address(name):
@@ -38,18 +38,18 @@ def _is_ip_address(name: str) -> bool:
 
 
 def path_segments(url: str) -> tuple[list[str], bool]:
-    """The segments of a canonical URL's path, and whether a query follows."""
+    """Return the path segments of a canonical URL, and whether it has a query."""
     path, _, query = url.partition("://")[2].partition("/")[2].partition("?")
     return [segment for segment in path.split("/") if segment], bool(query)
 
 
 def path_prefixes(segments: Sequence[str]) -> list[str]:
-    """A path and the folders it stands in: /a/b.html, /a."""
+    """Return a path and its parent folders: /a, /a/b.html."""
     deepest = min(len(segments), DEEPEST_PATH)
     return ["/" + "/".join(segments[:length]) for length in range(1, deepest + 1)]
 
 
 @lru_cache(maxsize=4_096)
 def host_number(host: str) -> int:
-    """The same number for the same host: 63 bits, so that it fits a signed column."""
+    """Return a hash of the host, of 63 bits so that it fits a signed column."""
     return int.from_bytes(blake2b(host.encode(), digest_size=8).digest()) >> 1

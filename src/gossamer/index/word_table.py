@@ -1,7 +1,7 @@
-"""The word table: a word's number, how many documents hold it, and every place where it stands in them.
+"""The word table: a word's number, its documents, and every position in them.
 
-An entry is an analysed term: `eggs` and `Egg` find `egg`. Positions are one running number over the document, title
-first, then the body in reading order, counted from 0; beside each stands the field it is in. Anchors do not count.
+An entry is an analysed term: `eggs` and `Egg` find `egg`. Positions count from 0 through the document, first the
+title, then the body in reading order. Each position comes with its field. Anchor texts have no positions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import Store
 
 DocumentOrder = Literal["frequency", "document"]
-STOP_WORD_ID = 0  # the number of stop words
+STOP_WORD_ID = 0  # WordID of every stop word
 FIELD_NAMES = np.array([field.name.lower() if field <= Field.H6 else "text" for field in Field], object)
 
 
@@ -34,21 +34,21 @@ class WordDocument(Value, frozen=True, kw_only=True):
 
     url: str
     doc_id: int
-    tf: int  # how often
+    tf: int  # occurrences in the document
     positions: list[int]  # counted from 0, title first
     fields: list[str]  # of each position: title, h1 ... h6, text
 
 
 class WordEntry(Value, frozen=True, kw_only=True):
-    """What the table says of a word, with a page of its documents."""
+    """The entry of a word, with one page of its documents."""
 
     word: str  # the term
     word_id: int | None  # 0: a stop word; None: not in the dictionary
-    df: int  # documents that hold it
+    df: int  # number of documents that hold it
     idf: float
-    forms: list[str]  # the words seen that have this term, most frequent first
+    forms: list[str]  # written words that have this term, most frequent first
     documents: list[WordDocument]
-    next: int | None  # the next page, if there is one
+    next: int | None  # number of the next page, if there is one
 
 
 class WordTable:
@@ -58,7 +58,7 @@ class WordTable:
         self._store, self._reader = store, reader
 
     def entry(self, word: str, *, order: DocumentOrder = "frequency", page: int = 1, limit: int = 20) -> WordEntry:
-        """The entry of a word as a person types it, with one page of its documents."""
+        """Return the entry of a typed word, with one page of its documents."""
         term, stop = self._most_frequent_term(word)
         df = self._reader.document_frequency(term)
         word_id = self._store.known_word_ids([term]).get(term)
@@ -75,7 +75,7 @@ class WordTable:
         )
 
     def _most_frequent_term(self, word: str) -> tuple[str, bool]:
-        """The term a word has in most documents: by language it may have several."""
+        """Return the term that most documents hold, because a word can have one term per language."""
         languages = self._reader.languages()
         stop_by_term: dict[str, bool] = {}
         for language in sorted(languages, key=languages.__getitem__, reverse=True) or [""]:
@@ -107,12 +107,12 @@ class WordTable:
 
 
 def idf(documents: int, df: int) -> float:
-    """How much a word tells, as in BM25: the less, the more documents hold it."""
+    """Return the inverse document frequency of a word, as in BM25."""
     return math.log(1 + (documents - df + 0.5) / (df + 0.5))
 
 
 def field_names(sequence: WordSequence, positions: NDArray[np.int64]) -> list[str]:
-    """The field that each place is in."""
+    """Return the field of each position."""
     runs = np.searchsorted(np.cumsum(sequence.counts), positions, "right")
     names: list[str] = FIELD_NAMES[sequence.fields[runs]].tolist()
     return names

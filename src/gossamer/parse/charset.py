@@ -1,7 +1,7 @@
-"""Which characters the bytes stand for: byte order mark, then header, then the document's own word, then detection.
+"""The character encoding of a document: by byte order mark, else header, else its own declaration, else detection.
 
-Labels mean what browsers take them to mean (WHATWG Encoding §4.2): `latin1` is windows-1252, `gb2312` is gb18030,
-`euc-kr` is cp949. Text is decoded, never normalised. Everything behind this module sees UTF-8.
+Labels have the meaning that browsers give them (WHATWG Encoding §4.2): `latin1` is windows-1252, `gb2312` is gb18030,
+`euc-kr` is cp949. Text is decoded, never normalized. All later steps see UTF-8.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 from typing import NamedTuple
 
 _PRESCAN_BYTES = 1024  # WHATWG HTML §13.2.3.2: a declaration counts within the first 1,024 bytes
-_MAX_CONTENT_TYPE = 1000  # characters of a header looked at
-_SAMPLE_BYTES = 64 << 10  # bytes detection looks at; it costs about half a millisecond then
+_MAX_CONTENT_TYPE = 1000  # characters of a header that are searched
+_SAMPLE_BYTES = 64 << 10  # bytes that detection reads, in about half a millisecond
 
 
 class Charset(NamedTuple):
-    """A character encoding: the name shown and stored, and Python's codec for it."""
+    """A character encoding: its name in the store, and Python's codec."""
 
     name: str
     codec: str
@@ -25,8 +25,8 @@ class Charset(NamedTuple):
 UTF8 = Charset("utf-8", "utf-8")
 _WINDOWS_1252 = Charset("windows-1252", "cp1252")
 
-# name, codec, labels without separators. First what WHATWG Encoding §4.2 lists, then what it leaves out and old pages
-# still declare. Browsers refuse iso-2022-kr and hz-gb-2312, in which scripts can hide; no script is run here.
+# Name, codec, labels without separators. First the list of WHATWG Encoding §4.2, then others that old pages declare.
+# Browsers refuse iso-2022-kr and hz-gb-2312, which can hide scripts; Gossamer runs no scripts.
 _ENCODINGS = """
 utf-8            utf-8          utf8 unicode11utf8 unicode20utf8 xunicode20utf8
 ibm866           cp866          ibm866 cp866 866 csibm866
@@ -91,7 +91,7 @@ _BY_LABEL = {
 }
 _SEPARATORS = re.compile(r"[\s_.:-]+")
 
-_BYTE_ORDER_MARKS = (  # UTF-32's begins with UTF-16's, so it comes first
+_BYTE_ORDER_MARKS = (  # the mark of UTF-32 begins with that of UTF-16, so it comes first
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, _BY_LABEL["utf32le"]),
     (codecs.BOM_UTF32_BE, _BY_LABEL["utf32be"]),
@@ -102,7 +102,7 @@ _BYTE_ORDER_MARKS = (  # UTF-32's begins with UTF-16's, so it comes first
 # One parameter of a Content-Type; a quoted value may hold ";" (RFC 9110 §5.6.6).
 _PARAMETER = re.compile(r""";\s*([^\s=;,"]+)=("(?:[^"\\]|\\.)*"|[^\s;,"]*)(?=\s*(?:[;,]|$))""")
 _XML_DECLARATION = re.compile(rb"""\s*<\?xml\s[^>]*?\bencoding\s*=\s*["']([A-Za-z0-9._:-]+)""")
-# Atomic, so that a quote left open costs one look and not many.
+# Atomic groups: an open quote costs one search, not many.
 _MARKUP = re.compile(
     rb"""<!--.*?(?:-->|\Z)|<(meta(?=[\s/])|[/!?]?[a-z])((?>[^>"']+|"[^"]*"|'[^']*')*+)>""", re.IGNORECASE | re.DOTALL
 )
@@ -111,12 +111,12 @@ _CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNO
 
 
 def charset_by_label(label: str) -> Charset | None:
-    """The encoding a label stands for; None when nobody knows. Case and separators do not matter (`Latin-1`)."""
+    """Return the encoding of a label, None for an unknown one. Case and separators do not matter (`Latin-1`)."""
     return _BY_LABEL.get(_SEPARATORS.sub("", label.lower()))
 
 
 def convert_to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
-    """The same text in UTF-8 and the name of the encoding it was in. Bytes already in UTF-8 are not touched."""
+    """Return the text in UTF-8 and the name of its encoding. Bytes in UTF-8 stay as they are."""
     mark, charset = charset_from_bom(body)
     if charset is None:
         charset = charset_from_header(content_type) or charset_from_document(body) or detect_charset(body)
@@ -127,12 +127,12 @@ def convert_to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
 
 
 def charset_from_bom(body: bytes) -> tuple[bytes, Charset | None]:
-    """The byte order mark at the start, and what it says."""
-    return next((found for found in _BYTE_ORDER_MARKS if body.startswith(found[0])), (b"", None))
+    """Return the byte order mark at the start, and its encoding."""
+    return next((mark for mark in _BYTE_ORDER_MARKS if body.startswith(mark[0])), (b"", None))
 
 
 def charset_from_header(content_type: str) -> Charset | None:
-    """The encoding a Content-Type header names."""
+    """Return the encoding in a Content-Type header."""
     if "charset" not in content_type.lower():
         return None
     for name, value in _PARAMETER.findall(";" + content_type[:_MAX_CONTENT_TYPE]):
@@ -142,7 +142,7 @@ def charset_from_header(content_type: str) -> Charset | None:
 
 
 def charset_from_document(body: bytes) -> Charset | None:
-    """The encoding an XML declaration or a `<meta>` near the start names."""
+    """Return the encoding in an XML declaration or in a `<meta>` near the start."""
     start = body[:_PRESCAN_BYTES]
     if declaration := _XML_DECLARATION.match(start):
         return _ascii_compatible_charset(declaration[1])
@@ -158,29 +158,29 @@ def _charset_from_meta(tag: bytes) -> Charset | None:
         attributes.setdefault(name.lower(), b"".join(values))
     if b"charset" in attributes:
         return _ascii_compatible_charset(attributes[b"charset"])
-    if b"name" in attributes or b"property" in attributes:  # a description may well speak of charset=
+    if b"name" in attributes or b"property" in attributes:  # a description may contain "charset="
         return None
     match = _CONTENT_CHARSET.search(attributes.get(b"content", b""))
     return _ascii_compatible_charset(match[1]) if match else None
 
 
 def _ascii_compatible_charset(label: bytes) -> Charset | None:
-    """What a document says of itself in ASCII: so it is not in UTF-16 or UTF-32, whatever it says (WHATWG HTML)."""
+    """Return the encoding of a label found in ASCII text, so UTF-16 and UTF-32 mean UTF-8 (WHATWG HTML)."""
     charset = charset_by_label(label.decode("latin-1"))
     return UTF8 if charset and charset.name.startswith(("utf-16", "utf-32")) else charset
 
 
 def detect_charset(body: bytes) -> Charset:
-    """The most likely encoding when nothing is declared. UTF-8 is proved, the rest is guessed from a sample."""
+    """Return the likely encoding of a document without declaration: UTF-8 by proof, else a guess from a sample."""
     sample = body[:_SAMPLE_BYTES]
-    if b"\x1b" not in sample and b"\0" not in sample:  # ISO-2022 and UTF-16 can pass for UTF-8
+    if b"\x1b" not in sample and b"\0" not in sample:  # ISO-2022 and UTF-16 can be valid UTF-8
         try:
-            codecs.utf_8_decode(body, "strict", False)  # final=False: a character cut off at the end is no fault
+            codecs.utf_8_decode(body, "strict", False)  # final=False accepts a character cut off at the end
         except UnicodeDecodeError:
             pass
         else:
             return UTF8
-    import chardet  # noqa: PLC0415  30 MB that most crawls never need
+    import chardet  # noqa: PLC0415  30 MB that most crawls do not need
 
     guess = chardet.detect(sample, prefer_superset=False, compat_names=True)["encoding"]
     return (charset_by_label(guess) if guess else None) or _WINDOWS_1252

@@ -1,7 +1,7 @@
-"""Content-Encodings undone under a cap: the size is judged while decompressing, never after.
+"""Undoes Content-Encodings and checks the size while it decompresses, never after.
 
-A few bytes of any of these codings can stand for gigabytes, so each coding here is a generator of small pieces and the
-one consumer stops asking as soon as the page has grown past its limit.
+A few bytes in any of these codings can expand to gigabytes. So each coding here is a generator of small pieces, and its
+consumer stops as soon as the page exceeds its limit.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from gossamer.model import Outcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_INPUT_CHUNK = 64 << 10  # bytes of input handed over at a time: what a codec copies aside stays small
-_OUTPUT_CHUNK = 1 << 20  # bytes of output asked for at a time
-_ZSTD_INPUT_CHUNK = (
-    256  # zstandard's objects take no output limit; a 4-byte block can stand for 128 KiB, so 8 MiB at most
-)
+_INPUT_CHUNK = 64 << 10  # bytes passed to a codec at a time, which bounds its copies of unused input
+_OUTPUT_CHUNK = 1 << 20  # bytes of output requested at a time
+# zstandard has no output limit. A block of 4 bytes can expand to 128 KiB, so 256 bytes give 8 MiB at most.
+_ZSTD_INPUT_CHUNK = 256
 _ZSTD_WINDOW = 8 << 20  # RFC 9659: the largest window allowed in an HTTP content coding
-_MAX_CODINGS = 5  # nobody honest compresses a page six times
-_MAX_MEMBERS = 10_000  # of a gzip body or frames of a zstd one; block-wise gzip writes one for each 64 KiB
+_MAX_CODINGS = 5  # no honest server compresses a page six times
+_MAX_MEMBERS = 10_000  # of a gzip body, or frames of a zstd body; block-wise gzip writes one for each 64 KiB
 
 
 class DecodedBody(NamedTuple):
-    """The body as its author wrote it, or why there is none. Of one that is TOO_BIG, as much as the limit allows."""
+    """The decoded body, or why there is none. A body that is TOO_BIG is cut at the limit."""
 
     body: bytes
     outcome: Outcome
@@ -36,11 +35,11 @@ class DecodedBody(NamedTuple):
 
 
 class _CutShortError(Exception):
-    """The stream ended before its end mark; what came before is good."""
+    """The stream ended before its end mark; the data up to there is good."""
 
 
 class _CorruptError(Exception):
-    """The stream makes no sense."""
+    """The stream is invalid."""
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int) -> DecodedBody:
@@ -53,7 +52,7 @@ def decode_body(body: bytes, content_encoding: str, limit: int) -> DecodedBody:
         if name in _UNSUPPORTED:
             return DecodedBody(b"", Outcome.BAD_ENCODING, f"content coding {name} is not supported")
         coding = _CODINGS.get(name)
-        if coding is None or not body:  # identity, or a made-up name such as "utf-8": browsers ignore those
+        if coding is None or not body:  # identity, or an unknown name such as "utf-8": browsers ignore both
             continue
         step = _gather_pieces(coding(body), limit)
         if step.outcome is not Outcome.FETCHED:
@@ -65,7 +64,7 @@ def decode_body(body: bytes, content_encoding: str, limit: int) -> DecodedBody:
 
 
 def _gather_pieces(pieces: Iterator[bytes], limit: int) -> DecodedBody:
-    """Gather the pieces, as long as they stay within the limit."""
+    """Join the pieces as long as they stay within the limit."""
     gathered: list[bytes] = []
     size = 0
     try:
@@ -87,7 +86,7 @@ def _chunks(body: bytes, size: int) -> Iterator[bytes]:
 
 
 def _gunzip(body: bytes) -> Iterator[bytes]:
-    """All members of a gzip stream (RFC 1952 §2.2); bytes behind the last one are ignored, as browsers do."""
+    """Yield all members of a gzip stream (RFC 1952 §2.2); like browsers, ignore bytes behind the last one."""
     inflater, members = zlib.decompressobj(16 + zlib.MAX_WBITS), 1
     for chunk in _chunks(body, _INPUT_CHUNK):
         rest = chunk
@@ -105,7 +104,7 @@ def _gunzip(body: bytes) -> Iterator[bytes]:
 
 
 def _inflate(body: bytes) -> Iterator[bytes]:
-    """Deflate with the zlib wrapper that RFC 9110 §8.4.1.2 asks for, or without, as some servers send it."""
+    """Inflate data with the zlib wrapper of RFC 9110 §8.4.1.2, or without, as some servers send it."""
     has_wrapper = len(body) > 1 and body[0] & 0x0F == 8 and (body[0] << 8 | body[1]) % 31 == 0  # RFC 1950 §2.2
     inflater = zlib.decompressobj(zlib.MAX_WBITS if has_wrapper else -zlib.MAX_WBITS)
     for chunk in _chunks(body, _INPUT_CHUNK):
@@ -125,7 +124,7 @@ def _unbrotli(body: bytes) -> Iterator[bytes]:
     decompressor = brotli.Decompressor()
     for chunk in _chunks(body, _INPUT_CHUNK):
         piece = decompressor.process(chunk, output_buffer_limit=_OUTPUT_CHUNK)
-        while piece:  # can_accept_more_data() alone does not tell: it can be true with output still waiting (1.2.1)
+        while piece:  # can_accept_more_data() can be true with output still waiting (brotli 1.2.1)
             yield piece
             piece = decompressor.process(b"", output_buffer_limit=_OUTPUT_CHUNK)
         if decompressor.is_finished():
@@ -134,7 +133,7 @@ def _unbrotli(body: bytes) -> Iterator[bytes]:
 
 
 def _unzstd(body: bytes) -> Iterator[bytes]:
-    """All frames of a zstd stream (RFC 8878 §3)."""
+    """Yield all frames of a zstd stream (RFC 8878 §3)."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     frame, frames = decompressor.decompressobj(), 1
     for chunk in _chunks(body, _ZSTD_INPUT_CHUNK):

@@ -1,13 +1,13 @@
-"""Bytes -> Page: decode, tell the type, read, pack. The one entry is `PageParser.parse`; it never raises for bad input.
+"""Bytes -> Page: decode, detect the type, read, pack. `PageParser.parse` never raises for bad input.
 
-The way of a page:
+The steps:
 
-    decode.py             Content-Encoding undone, under the size limit
-    charset.py            bytes in any encoding -> UTF-8
-    reading/, sitemap.py  -> a Document: links, text by field, metadata
-    here                  a Document and the answer's headers -> a Page, text and source compressed
+    content_encoding        Content-Encoding undone, under the size limit
+    charset                 bytes in any encoding -> UTF-8
+    readers/, urls.sitemap  -> a ParsedDocument: links, text by field, metadata
+    here                    ParsedDocument and headers -> a Page, with text and source compressed
 
-It runs in parser processes (parser_process.py), for what it is fed with is hostile and its libraries are written in C.
+It runs in parser processes (parser_process.py), because its input is hostile and its libraries are written in C.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import zstandard
 
+from gossamer.basics.headers import parse_media_type
 from gossamer.model import Field, Hints, Kind, Outcome, Page, Position, Role
 from gossamer.parse.charset import convert_to_utf8
 from gossamer.parse.content_encoding import decode_body
@@ -35,32 +36,33 @@ if TYPE_CHECKING:
     from gossamer.parse.options import ParseOptions
 
 _DIGEST_BYTES = 16
-_ZSTD_LEVEL = 1  # on documentation pages 0.05 ms and 5.4 kB; level 3 takes 0.08 ms for 5.2 kB
-_CACHED_DIGESTS = 8192  # URLs whose digest is remembered from page to page: the navigation of a site
+_ZSTD_LEVEL = 1  # 0.05 ms and 5.4 kB for a documentation page; level 3 takes 0.08 ms for 5.2 kB
+_CACHED_DIGESTS = 8192  # URLs whose digest stays cached between pages: the navigation of a site
 
 _XML_TYPES = frozenset({"text/xml", "application/xml"})
 _PLAIN_TEXT_TYPES = frozenset(
     {"application/json", "application/javascript", "application/x-javascript", "application/yaml"}
 )
 _GENERIC_TYPES = frozenset({"", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown"})
-_SNIFF_BYTES = 512  # bytes
+_SNIFF_BYTES = 512  # of a body, to detect its type
 _HTML_START = re.compile(
     rb"(?:\s++|<!--.*?-->)*+<(?:!doctype\s+html|html|head|body|title|script|style|meta|link|h1|div|p|a|table|br|iframe)[\s>/]",
     re.IGNORECASE | re.DOTALL,
 )
-_MIN_SAME_DATES = 10  # entries of a sitemap
-_SAME_TIME_SECONDS = 3600.0  # seconds
+# If so many entries of a sitemap have dates within so many seconds, the dates are those of the sitemap itself.
+_MIN_SAME_DATES = 10
+_SAME_TIME_SECONDS = 3600.0
 NO_HINTS = Hints()
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 
 
 def parse_page(job: ParseJob, options: ParseOptions) -> Page:
-    """Parse one page. For many, keep a `PageParser`: it remembers what recurs from page to page."""
+    """Parse one page. For many, use a `PageParser`: its caches last from page to page."""
     return PageParser(options).parse(job)
 
 
 class PageParser:
-    """Parses pages, one after the other. What it remembers between them makes it faster and changes nothing."""
+    """Parses pages, one after the other. Its caches make it faster and never change a result."""
 
     def __init__(self, options: ParseOptions) -> None:
         self._options = options
@@ -68,7 +70,7 @@ class PageParser:
         self._digest = lru_cache(_CACHED_DIGESTS)(partial(url_digest, rules=options.rules))
 
     def parse(self, job: ParseJob) -> Page:
-        """What is in the bytes of one answer."""
+        """Parse the body of one response."""
         if job.role is Role.ROBOTS:
             return _robots_page(job)
         body, outcome, reason = decode_body(job.body, job.content_encoding, self._options.max_bytes)
@@ -81,13 +83,13 @@ class PageParser:
         return self._build_page(job, media_type, body, document)
 
     def _read_document(self, job: ParseJob, media_type: str, body: bytes) -> ParsedDocument:
-        """Hand the body to the reader of its type."""
+        """Read the body with the reader of its type."""
         max_links = self._options.max_links
         is_xml = media_type in _XML_TYPES or media_type.endswith("+xml")
         if job.role is Role.SITEMAP:
             return _read_sitemap(body, job.url, max_links)
         if media_type == "application/pdf":
-            from gossamer.parse.readers.pdf import read_pdf  # noqa: PLC0415  20 MB that many crawls never need
+            from gossamer.parse.readers.pdf import read_pdf  # noqa: PLC0415  20 MB that many crawls do not need
 
             return read_pdf(body, job.url, max_links)
         if not (is_xml or media_type.startswith("text/") or media_type in _PLAIN_TEXT_TYPES):
@@ -143,7 +145,7 @@ class PageParser:
         )
 
     def _hints(self, document: ParsedDocument) -> Hints:
-        """What a sitemap or feed says of the changes of others, as far as it is among the links kept."""
+        """Return what a sitemap or feed says about the changes of other pages, for the links that are kept."""
         change_hints = document.change_hints[: self._options.max_links]
         if not change_hints:
             return NO_HINTS
@@ -153,24 +155,23 @@ class PageParser:
         modified = [parse_listed_date(entry.modified) or 0.0 for entry in change_hints]
         dates = [at for at in modified if at]
         if len(dates) >= _MIN_SAME_DATES and max(dates) - min(dates) < _SAME_TIME_SECONDS:
-            modified = [0.0] * len(change_hints)  # the time at which the list was made: it says nothing of the pages
+            modified = [0.0] * len(change_hints)  # the time of the sitemap itself, which says nothing about its pages
         periods = [FREQUENCIES.get(entry.frequency, 0.0) for entry in change_hints]
         return Hints([self._digest(entry.url) for entry in change_hints], modified, periods)
 
 
 def _robots_page(job: ParseJob) -> Page:
-    """A robots.txt as plain UTF-8; of one that is too big, what is read of it (RFC 9309 §2.5)."""
-    body, outcome, reason = decode_body(
-        job.body, job.content_encoding, MAX_ROBOTS_BYTES + 1
-    )  # one more shows that it was cut
+    """Return a robots.txt as plain UTF-8, cut if it is too big (RFC 9309 §2.5)."""
+    max_bytes = MAX_ROBOTS_BYTES + 1  # one more shows that it was cut
+    body, outcome, reason = decode_body(job.body, job.content_encoding, max_bytes)
     if outcome is Outcome.BAD_ENCODING:
         return Page(job.id, outcome, reason)
     return Page(job.id, Outcome.FETCHED, reason, size=len(body), text=decode_robots(body).encode())
 
 
 def _effective_media_type(content_type: str, body: bytes) -> str:
-    """The type an answer claims; when that is nothing definite, what it looks like (a little of WHATWG MIME §7)."""
-    essence = content_type.partition(";")[0].partition(",")[0].strip().lower()
+    """Return the declared type, or if that is generic, one detected by a subset of WHATWG MIME §7."""
+    essence = parse_media_type(content_type).partition(",")[0].rstrip()  # some servers send a list of types
     if essence not in _GENERIC_TYPES:
         return essence
     start = body[:_SNIFF_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -184,7 +185,7 @@ def _effective_media_type(content_type: str, body: bytes) -> str:
 
 
 def _read_sitemap(body: bytes, url: str, max_links: int) -> ParsedDocument:
-    from gossamer.urls.sitemap import parse_sitemap  # noqa: PLC0415  expat is not needed for HTML
+    from gossamer.urls.sitemap import parse_sitemap  # noqa: PLC0415  HTML does not need expat
 
     sitemap = parse_sitemap(body, base=url)
     bonds = LinkCollector(url, max_links)
@@ -196,20 +197,20 @@ def _read_sitemap(body: bytes, url: str, max_links: int) -> ParsedDocument:
 
 
 def _read_plain_text(utf8: bytes, url: str, max_links: int) -> ParsedDocument:
-    """Plain text has no title and no links; its lines are kept as lines."""
+    """Read plain text: no title, no links; its lines stay lines."""
     text = utf8.decode("utf-8", "replace").replace("\0", "\ufffd")
     lines = [line for raw in text.splitlines() if (line := collapse_blanks(raw))]
     return ParsedDocument(LinkCollector(url, max_links), runs=[(int(Field.TEXT), "\n".join(lines))] if lines else [])
 
 
 def _add_header_links(job: ParseJob, document: ParsedDocument) -> None:
-    """Links that stand in the answer's headers. They are relative to the page's URL, whatever its `<base>` says."""
+    """Add the links of the response's headers. They are relative to the page's URL, not to its `<base>`."""
     for target, rel, title in parse_link_header(job.link):
         url, kind = canonicalize(target, job.url), rel_kind(rel)
         if url and kind:
             if kind is Kind.CANONICAL:
                 if url == document.canonical:
-                    continue  # the page says so too; that is one claim, wherever it stands
+                    continue  # the page declares the same one; two declarations count once
                 document.canonical = document.canonical or url
             document.bonds.add(url, int(kind), clean(title, MAX_ANCHOR), rel, int(Position.HEAD))
     refresh = refresh_target(job.refresh) if job.refresh else None
@@ -218,6 +219,6 @@ def _add_header_links(job: ParseJob, document: ParsedDocument) -> None:
 
 
 def _language_tag(declared: str) -> str:
-    """The first language tag declared, when it has the form of one (BCP 47)."""
+    """Return the first declared language tag that is well-formed (BCP 47), else ""."""
     match = _LANGUAGE.match(declared[:200].strip())
     return match[0].replace("_", "-")[:MAX_LANGUAGE] if match else ""

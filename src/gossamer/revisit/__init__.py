@@ -1,7 +1,10 @@
-"""When to look again: how often a page changes, what a visit is worth, and whether it really changed.
+"""When to visit again: how often a page changes, what a visit is worth, and whether a page really changed.
 
-Comes in: what visits found, what sites say about themselves. Goes out: a pace for each resource, and what is due. All
-of it is pure; the store applies it in the transaction that knows whether a page changed, the crawl says when.
+In: results of visits, and dates that sites publish. Out: a pace for each resource, and the time at which it is due. All
+functions are pure. The store applies them in the transaction that knows whether a page changed.
 
-Start at `evidence.rate` (Cho and Garcia-Molina's estimator), then `pace.Schedule` (which visit is worth most).
+- `evidence`: `Evidence` and `change_rate`, Cho and Garcia-Molina's estimator of change rates
+- `pace`: paces, and the `Schedule` that says when a resource of each pace is due
+- `sameness`: `is_same_content`, which ignores time stamps and tokens
+- `dates`: dates of HTTP headers, sitemaps and feeds as Unix time
 """

@@ -1,4 +1,4 @@
-"""Dates as servers, sitemaps and feeds write them, as Unix seconds."""
+"""Parsers for the dates of servers, sitemaps and feeds; they return Unix seconds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _HTTP_DATE = re.compile(r"[A-Z][a-z]{2}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")  # RFC 9110 §5.6.7
 _W3C_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
-_MAX_LENGTH = 64  # characters
+_MAX_LENGTH = 64  # characters; bounds the time for hostile input
 _HALF_DAY = timedelta(hours=12)
 
 
 def parse_http_date(written: str) -> float | None:
-    """The time in a Last-Modified header. All but the one form that servers should send takes ten times as long."""
+    """Return the time of a Last-Modified header. The regular form takes a tenth of the time of the general parser."""
     match = _HTTP_DATE.fullmatch(written)
     if match is None:
         return _parse_mail_date(written)
@@ -27,9 +27,9 @@ def parse_http_date(written: str) -> float | None:
 
 
 def parse_listed_date(written: str) -> float | None:
-    """The time in a sitemap (W3C date and time) or a feed (that, or a date as in mail).
+    """Return the time of a sitemap entry (W3C date) or a feed entry (W3C date or mail date).
 
-    Of a day without a time its noon: earlier would miss changes, later would tell of some that are still to come.
+    A day without a time means its noon: an earlier time would miss changes, a later one would announce future changes.
     """
     written = written.strip()[:_MAX_LENGTH]
     if _W3C_DATE.match(written) is None:

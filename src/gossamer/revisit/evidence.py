@@ -1,10 +1,10 @@
-"""How often a resource changes, estimated from visits at irregular times.
+"""Estimates how often a resource changes, from visits at irregular times.
 
-Changes are taken to be a Poisson process (Cho and Garcia-Molina, "Estimating frequency of change", ACM TOIT 3/3, 2003).
-A visit tells whether there was a change since the one before, seldom how many. Four numbers hold what all visits said:
+The model is a Poisson process (Cho and Garcia-Molina, "Estimating frequency of change", ACM TOIT 3/3, 2003). A visit
+shows whether the resource changed since the visit before, and seldom how often. Four numbers sum up all visits:
 
     found   visits that found a change
-    gap     the time before those visits, summed: somewhere in it there was at least one change
+    gap     the summed time before those visits; each gap holds at least one change
     dated   visits that found a change and its date (Last-Modified)
     quiet   the time known to have passed without a change
 
@@ -12,11 +12,11 @@ With `mean = gap / found`, the most likely rate solves
 
     dated / rate  +  found · mean / (e^(rate·mean) - 1)  =  quiet
 
-Half a mean is added to `quiet`: with visits at regular times that is exactly Cho and Garcia-Molina's bias-reduced
--ln((n - X + ½) / (n + ½)) / interval. With dated changes only it is their estimator for last-modified dates,
-dated / quiet: of a change that is a point in time, all that counts is how long it was quiet since.
+The code adds half a mean to `quiet`. With visits at regular times this gives exactly Cho and Garcia-Molina's
+bias-reduced estimator -ln((n - X + ½) / (n + ½)) / interval. With dated changes only, it gives their estimator for
+last-modified dates, dated / quiet: a dated change is a point in time, so only the quiet time after it counts.
 
-Old evidence fades, for sites change their habits.
+Old evidence fades, because sites change their habits.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-DAY = 86_400.0
-FADE = 0.9  # what a visit leaves of all evidence before it: the last ten visits count most
-USUAL_PERIOD = 14 * DAY  # between two changes, of a page nobody said anything about
-PRIOR_WEIGHT = 0.5  # visits that a prior belief or a hint weighs as much as
-MAX_GAP_CHANGES = 6.0  # expected changes; that there was one in a longer time goes without saying, whatever the rate
-NEWTON_STEPS = 20
-MIN_AGE = 60.0  # seconds; a date of change younger than that is the time of the answer, which says nothing
-SHORTEST_PERIOD = 15 * 60.0  # nothing is taken to change more often (seconds)
-LONGEST_PERIOD = 4 * 365 * DAY  # ... nor more seldom
+DAY = 86_400.0  # seconds
+FADE = 0.9  # each visit multiplies older evidence by this, so that the last ten visits count most
+USUAL_PERIOD = 14 * DAY  # assumed time between two changes of a page without evidence
+PRIOR_WEIGHT = 0.5  # weight of a prior belief or a hint, in visits
+MAX_GAP_CHANGES = 6.0  # a gap counts up to this many expected changes; a change in a longer gap is certain at any rate
+NEWTON_STEPS = 20  # upper bound; the iteration usually converges earlier
+MIN_AGE = 60.0  # seconds; servers that send the current time as date of change report younger ages
+SHORTEST_PERIOD = 15 * 60.0  # seconds; shortest time between two changes that the model uses
+LONGEST_PERIOD = 4 * 365 * DAY  # seconds; longest time between two changes that the model uses
 
-# What a sitemap's <changefreq> says, as the time between two changes (sitemaps.org). "always" is each time it is asked.
+# Time between two changes for each <changefreq> of a sitemap (sitemaps.org). "always" means a change at each request.
 FREQUENCIES = {
     "always": SHORTEST_PERIOD, "hourly": 3600.0, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY,
     "yearly": 365 * DAY, "never": LONGEST_PERIOD,
@@ -42,7 +42,7 @@ FREQUENCIES = {
 
 
 class Evidence(NamedTuple):
-    """What the visits of a resource said about its changes. Times in seconds."""
+    """Sums over the visits of a resource, as the module docstring defines them. Times in seconds."""
 
     dated: float = 0.0
     found: float = 0.0
@@ -51,14 +51,14 @@ class Evidence(NamedTuple):
 
 
 def change_rate(evidence: Evidence) -> float:
-    """Changes a second."""
+    """Return the most likely rate, in changes per second."""
     dated, found, gap, quiet = evidence
     if not found:
         return dated / max(quiet, 1.0)
     mean = gap / found
     quiet += mean / 2
-    # Either term alone gives a rate that is too low; from below, Newton's method climbs to the root and not beyond it,
-    # for the left side falls and is convex.
+    # Either term alone gives a rate that is too low. From below, Newton's method reaches the root without passing it,
+    # because the left side is decreasing and convex.
     guess = max(dated / quiet, math.log1p(gap / quiet) / mean)
     for _ in range(NEWTON_STEPS if dated else 0):
         x = min(guess * mean, 700.0)
@@ -72,14 +72,14 @@ def change_rate(evidence: Evidence) -> float:
 
 
 def prior_evidence(period: float) -> Evidence:
-    """A prior belief: it changes once in such a time."""
+    """Return the evidence of a prior belief that a resource changes once per period (seconds)."""
     return Evidence(dated=PRIOR_WEIGHT, quiet=PRIOR_WEIGHT * min(max(period, SHORTEST_PERIOD), LONGEST_PERIOD))
 
 
 def initial_evidence(age: float | None, hint: Evidence | None = None) -> Evidence:
-    """What the first visit says: the age of the page when that is known, and what others said before.
+    """Return the evidence of a first visit: the age of the page if known, and the hint of a sitemap or feed.
 
-    A page last changed an age ago has been quiet for that long; that is one change seen, and one that is dated.
+    A page with a known age has been quiet for that time, and its last change counts as one dated change.
     """
     evidence = hint or prior_evidence(USUAL_PERIOD)
     if age is None or age < MIN_AGE:
@@ -91,7 +91,10 @@ def initial_evidence(age: float | None, hint: Evidence | None = None) -> Evidenc
 def with_visit(
     evidence: Evidence, elapsed: float, *, changed: bool, age: float | None = None, fade: float = FADE
 ) -> Evidence:
-    """The evidence after one more visit, so long after the one before; `age` of the last change, when that is known."""
+    """Return the evidence after one more visit, `elapsed` seconds after the one before.
+
+    `age` is the time since the last change, if known.
+    """
     dated, found, gap, quiet = (part * fade for part in evidence)
     elapsed = max(elapsed, 1.0)
     if not changed:

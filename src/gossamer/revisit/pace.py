@@ -1,15 +1,15 @@
-"""Which visit is worth most: paces, and the schedule made of them.
+"""Paces, and the schedule of visits that uses them: which visit is worth most.
 
-A page visited t ago that changes at a rate r is out of date with the probability 1 - e^(-rt). Visiting at intervals t,
-the time it is up to date grows, per visit more, by  worth = (1 - e^(-rt) - rt·e^(-rt)) · weight / r.  The best use of a
-number of visits is to visit every page when its worth reaches one and the same price (Cho and Garcia-Molina,
-"Effective page refresh policies for web crawlers", ACM TODS 28/4, 2003). A page that changes so fast that its worth
-never gets there is not worth visiting more often than it must be: to visit pages in proportion to their changes is
-worse than to visit all alike.
+A page visited t seconds ago that changes at rate r is out of date with probability 1 - e^(-rt). If pages are visited at
+intervals t, one more visit adds this much up-to-date time:  worth = (1 - e^(-rt) - rt·e^(-rt)) · weight / r.  The best
+use of a number of visits is to visit every page when its worth reaches one common price (Cho and Garcia-Molina,
+"Effective page refresh policies for web crawlers", ACM TODS 28/4, 2003). Some pages change so fast that their worth
+never reaches the price; they get no more visits than the limits demand. Visits in proportion to change rates would be
+worse than equal visits for all pages.
 
-So the one number that a schedule needs is the price, and where visits are limited, taking those of most worth finds it.
-Resources of about the same rate and weight share a *pace*, a small number. Of one pace, the one not visited for longest
-is worth most; so the store finds the best visits of millions by looking at the head of each pace.
+So a schedule needs one number, the price. With a budget of visits, taking the visits of most worth finds the price.
+Resources of about the same rate and weight share a *pace*, a small number. Within one pace, the resource not visited
+for longest is worth most. So the store finds the best visits among millions of resources at the head of each pace.
 """
 
 from __future__ import annotations
@@ -26,91 +26,87 @@ if TYPE_CHECKING:
 
     from gossamer.config import FreshnessSettings
 
-# A pace of a page is made of three small numbers: rate | weight << 6 | told << 8.
-STEPS_PER_OCTAVE = 2  # rates that differ by less than a factor of 1.4 are one
-WEIGHTS = (1.0, 1.5, 2.0, 3.0)  # of pages that ten, a hundred, a thousand others point at
-NO_HINT, HINT_UNCHANGED, HINT_NEWER = range(
-    3
-)  # what a sitemap or feed says: nothing; no change since our visit; a change
+# The pace of a page packs three small numbers: rate | weight << 6 | hint << 8. The store keeps paces.
+STEPS_PER_OCTAVE = 2  # rates that differ by less than a factor of 1.4 share a step
+WEIGHTS = (1.0, 1.5, 2.0, 3.0)  # for fewer than 10 backlinks, from 10, from 100, from 1000
+NO_HINT, HINT_UNCHANGED, HINT_NEWER = range(3)  # a sitemap or feed lists no date, no later change, a later change
 RATE_BITS, WEIGHT_BITS = 6, 2
 HINT_BIT = 1 << (RATE_BITS + WEIGHT_BITS)
-STEADY_MASK = HINT_BIT - 1  # mask: all but what was told
+STEADY_MASK = HINT_BIT - 1  # selects rate and weight, without the hint
 
-# Paces of resources that are looked at again after a fixed time.
-LISTING = 1024  # sitemaps and feeds: they tell of other pages
-MISSING_ONCE = 1025  # answered 404 or 410 once, and still has its content
+# Paces of resources that are visited again after a fixed time.
+LISTING = 1024  # sitemaps and feeds, which list other pages
+MISSING_ONCE = 1025  # answered 404 or 410 once; the store still has its content
 UNREACHABLE = 1026  # failed
-GONE_OR_REFUSED = 1027  # gone for sure, refused: perhaps it comes back
+GONE_OR_REFUSED = 1027  # confirmed as gone, or refused; it may come back
 
-HOUR = 3600.0
+HOUR = 3600.0  # seconds
 UNANNOUNCED_SHARE = 0.1  # share of changes that sitemaps and feeds fail to mention
-MAX_MISLED = 2  # wrong dates in a row after which a page's are not believed any more
-MIN_CHANGE_PROBABILITY = (
-    0.1  # a page is not asked before it has changed with this probability: a budget need not be used up
-)
-RETRY_SECONDS = DAY  # a host that is down is down for a while
+MAX_MISLED = 2  # wrong dates in a row, after which a page's dates in sitemaps and feeds are ignored
+MIN_CHANGE_PROBABILITY = 0.1  # a page is not due below this probability of a change, even with budget left
+RETRY_SECONDS = DAY  # between two visits of a failed resource: outages tend to last
 
 
 class PaceLimits(Value, frozen=True, kw_only=True):
-    """What the user allows (`gossamer.config.FreshnessSettings`). Times in seconds."""
+    """Times that the user sets (`gossamer.config.FreshnessSettings`), in seconds."""
 
-    shortest: float = HOUR  # between two visits
-    longest: float = 30 * DAY
+    shortest: float = HOUR  # between two visits of a page
+    longest: float = 30 * DAY  # between two visits of a page
     listings: float = 6 * HOUR  # between two visits of a sitemap or feed
-    confirm: float = DAY  # before a page that answered 404 is asked again
+    confirm: float = DAY  # before a page that answered 404 is requested again
 
 
 @lru_cache(maxsize=4096)
 def rate_step(changes_a_second: float) -> int:
-    """The rate's part of a pace."""
+    """Return the rate part of a pace."""
     period = 1 / changes_a_second if changes_a_second > 1 / LONGEST_PERIOD else LONGEST_PERIOD
     return round(STEPS_PER_OCTAVE * math.log2(max(period, SHORTEST_PERIOD) / SHORTEST_PERIOD))
 
 
 def page_pace(evidence: Evidence, *, backlinks: int, seed: bool, hint: int = NO_HINT) -> int:
-    """The pace of a page."""
+    """Return the pace of a page. A seed has the greatest weight."""
     weight = len(WEIGHTS) - 1 if seed else min(len(str(backlinks)) - 1, len(WEIGHTS) - 1)
     return rate_step(change_rate(evidence)) | weight << RATE_BITS | hint * HINT_BIT
 
 
-def listing_hint(told_at: float | None, visited_at: float, misled: int) -> int:
-    """What a sitemap or feed says of a page visited then."""
-    if told_at is None or misled >= MAX_MISLED:
+def listing_hint(listed_at: float | None, visited_at: float, misled: int) -> int:
+    """Return the hint of a date of change that a sitemap or feed lists for a page, given its last visit."""
+    if listed_at is None or misled >= MAX_MISLED:
         return NO_HINT
-    return HINT_NEWER if told_at > visited_at else HINT_UNCHANGED
+    return HINT_NEWER if listed_at > visited_at else HINT_UNCHANGED
 
 
 def pace_rate(pace: int) -> float:
-    """Changes a second, of a page of this pace."""
+    """Return the change rate of a page of this pace, per second."""
     return math.exp2(-(pace & ((1 << RATE_BITS) - 1)) / STEPS_PER_OCTAVE) / SHORTEST_PERIOD
 
 
 def pace_weight(pace: int) -> float:
-    """How much it counts that a page of this pace is up to date."""
+    """Return how much it counts that a page of this pace is up to date."""
     return WEIGHTS[pace >> RATE_BITS & (1 << WEIGHT_BITS) - 1]
 
 
 def is_page(pace: int) -> bool:
-    """Whether its time follows from its changes."""
+    """Return whether a resource of this pace is due by its change rate, not after a fixed time."""
     return pace < LISTING
 
 
 def unannounced_rate(pace: int) -> float:
-    """Changes a second that nobody tells us of."""
+    """Return the rate of changes that no sitemap or feed announces, per second."""
     return pace_rate(pace) * (UNANNOUNCED_SHARE if pace // HINT_BIT == HINT_UNCHANGED else 1.0)
 
 
 def stale_probability(pace: int, age: float) -> float:
-    """The probability that a page of this pace, visited so long ago, has changed since."""
+    """Return the probability that a page of this pace, visited `age` seconds ago, has changed since."""
     return 1.0 if pace // HINT_BIT == HINT_NEWER else -math.expm1(-unannounced_rate(pace) * age)
 
 
 def visit_worth(pace: int, age: float) -> float:
-    """What a visit of a resource of this pace is worth now: seconds that a page will be up to date, per visit more."""
+    """Return the worth of visiting a resource of this pace now: the up-to-date seconds that one visit adds."""
     if pace == UNREACHABLE:
         pace = rate_step(1 / USUAL_PERIOD)
     elif not is_page(pace):
-        return math.inf  # when their time has come: they are few, and much hangs on them
+        return math.inf  # such resources are few, and other visits depend on them
     most = pace_weight(pace) / pace_rate(pace)
     if pace // HINT_BIT == HINT_NEWER:
         return most
@@ -119,21 +115,21 @@ def visit_worth(pace: int, age: float) -> float:
 
 
 class VisitBudget(Value, frozen=True, kw_only=True):
-    """How many visits are allowed."""
+    """The number of visits allowed in a time."""
 
-    pages: int  # in such a time, over all crawlers
-    per_host: int | None = None
-    seconds: float = HOUR
+    pages: int  # over all crawlers
+    per_host: int | None = None  # None: no limit
+    seconds: float = HOUR  # the time that both limits cover
 
 
 class Schedule(Value, frozen=True, kw_only=True, dict=True):
-    """What is due when. At a price of 0 every visit is, that is not too soon; a budget then chooses the best ones."""
+    """When resources are due. A price of 0 leaves the choice to a budget, which takes the visits of most worth."""
 
     limits: PaceLimits = PaceLimits()
-    price: float = 0.0  # seconds
+    price: float = 0.0  # worth at which a visit is due (seconds)
 
     def interval(self, pace: int) -> float:
-        """The time after its last visit at which a resource of this pace is due."""
+        """Return the seconds from the last visit of a resource of this pace until it is due."""
         if pace not in self._intervals:
             self._intervals[pace] = self._compute_interval(pace)
         return self._intervals[pace]
@@ -150,21 +146,21 @@ class Schedule(Value, frozen=True, kw_only=True, dict=True):
         if pace // HINT_BIT == HINT_NEWER:
             return self.limits.shortest
         unannounced = unannounced_rate(pace)
-        share = self.price * pace_rate(pace) / pace_weight(pace)  # the share of all a visit can be worth
+        share = self.price * pace_rate(pace) / pace_weight(pace)  # price as a share of the greatest possible worth
         least = -math.log1p(-MIN_CHANGE_PROBABILITY)
         expected = max(least, changes_at_share(share)) if share < 1 else math.inf
         return min(max(expected / unannounced, self.limits.shortest), self.limits.longest)
 
     def expected_visits(self, paces: Mapping[int, int]) -> float:
-        """Visits a second that a web of so many resources of each pace asks for."""
+        """Return the visits per second that a web with these numbers of resources per pace needs."""
         return sum(number / self.interval(pace) for pace, number in paces.items())
 
 
 def changes_at_share(share: float) -> float:
-    """The x at which 1 - e^(-x) - x·e^(-x) is this share, 0 ≤ share < 1; Newton's method on a convex stretch."""
+    """Return the x with 1 - e^(-x) - x·e^(-x) = share, for 0 ≤ share < 1, by Newton's method."""
     if share <= 0:
         return 0.0
-    x = math.sqrt(2 * share) if share < 0.264 else 1 - math.log1p(-share)  # 0.264 is the value at 1, where it turns
+    x = math.sqrt(2 * share) if share < 0.264 else 1 - math.log1p(-share)  # 0.264: value at the inflection point x = 1
     for _ in range(50):
         correction = (1 - math.exp(-x) * (1 + x) - share) / (x * math.exp(-x))
         x -= correction
@@ -174,11 +170,11 @@ def changes_at_share(share: float) -> float:
 
 
 def schedule_within_budget(paces: Mapping[int, int], limits: PaceLimits, visits_a_second: float) -> Schedule:
-    """The schedule whose price makes a web of these paces ask for so many visits, or fewer."""
+    """Return the schedule with the lowest price at which a web of these paces needs no more visits than allowed."""
     unlimited = Schedule(limits=limits)
     if unlimited.expected_visits(paces) <= visits_a_second:
         return unlimited
-    low, high = 1.0, 3 * LONGEST_PERIOD  # beyond the most a visit can be worth
+    low, high = 1.0, 3 * LONGEST_PERIOD  # seconds; above the greatest worth a visit can have
     for _ in range(60):
         middle = math.sqrt(low * high)
         if Schedule(limits=limits, price=middle).expected_visits(paces) > visits_a_second:
@@ -192,7 +188,7 @@ def schedule_within_budget(paces: Mapping[int, int], limits: PaceLimits, visits_
 
 
 def limits_from_settings(settings: FreshnessSettings) -> PaceLimits:
-    """Between which times pages are visited again."""
+    """Return the limits that the settings give."""
     return PaceLimits(
         shortest=settings.shortest_wait, longest=float(settings.longest_wait), listings=settings.sitemap_wait,
         confirm=settings.confirm_gone,
@@ -200,5 +196,5 @@ def limits_from_settings(settings: FreshnessSettings) -> PaceLimits:
 
 
 def schedule_from_settings(settings: FreshnessSettings, paces: Mapping[int, int]) -> Schedule:
-    """When the pages of a web of these paces are due, if so many may be visited in an hour."""
+    """Return the schedule that keeps a web of these paces within `pages_per_hour`."""
     return schedule_within_budget(paces, limits_from_settings(settings), settings.pages_per_hour / HOUR)

@@ -1,10 +1,10 @@
-"""Whether two readings of a page say the same, but for what a server writes anew into every answer.
+"""Compares two readings of a page, ignoring text that servers generate for every response.
 
-Time stamps to the second, "generated on ..." lines, "3 hours ago", "in 0.12 seconds" and tokens differ from visit to
-visit though nothing happened. A date in a sentence is content (the concert is on another day now) and counts.
+Time stamps to the second, "generated on ..." lines, "3 hours ago", "in 0.12 seconds" and tokens differ between visits
+although nothing changed. A date in a sentence is content and counts: a concert may have moved to another day.
 
-The text is the web's: every pattern is bounded, and none starts inside another's match, so the time grows with the
-length of the text only.
+The text is hostile. Every pattern is bounded and none starts inside another's match, so that the time grows linearly
+with the length of the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gossamer.model import Field
 
-MAX_COMPARED = 1 << 20  # characters; a longer text that differs has changed
+MAX_COMPARED = 1 << 20  # characters, to bound the time; longer texts that differ at all count as changed
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _DATE = (
@@ -29,7 +29,7 @@ _SECONDS = r":\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?: ?[ap]m\b)?(?: ?(?:utc|gmt|z|cet|cest|[ecmp][sd]t)\b| ?[+-]\d\d:?\d\d)?"
 _UNIT = r"(?:ms|milliseconds?|seconds?|secs?|s|minutes?|hours?|days?|weeks?|months?|years?)"
 
-# Each answer has its own.
+# Text that differs in every response.
 _VOLATILE = re.compile(
     rf"(?<![\w.:])(?:(?:{_DATE}),?(?:t| at | |  )?)?{_CLOCK}{_SECONDS}{_ZONE}"
     rf"|(?<![\w.])\d{{1,9}} {_UNIT} ago\b"
@@ -37,7 +37,7 @@ _VOLATILE = re.compile(
     r"|(?<![\w-])(?=[a-z_-]{0,256}\d)(?=[\d_-]{0,256}[a-z])[\w-]{16,}",
     re.IGNORECASE,
 )
-# Dates and times in a line that speaks of the page itself.
+# Words of a line about the page itself; dates and times in such a line do not count.
 _TIMESTAMP_WORDS = re.compile(
     r"\b(?:generated|updated|modified|rendered|built|retrieved|printed|accessed|last change|today)\b", re.IGNORECASE
 )
@@ -45,13 +45,13 @@ _TIMESTAMP = re.compile(rf"(?<![\w.:])(?:(?:{_DATE})|{_CLOCK}{_ZONE})", re.IGNOR
 
 
 def without_volatile(run: str) -> str:
-    """A run of text without what differs from answer to answer."""
+    """Return a run of text without the parts that differ in every response."""
     run = _VOLATILE.sub("", run)
     return _TIMESTAMP.sub("", run) if _TIMESTAMP_WORDS.search(run) else run
 
 
 def is_same_content(before: Sequence[tuple[Field, str]], now: Sequence[tuple[Field, str]]) -> bool:
-    """Whether two texts by field are the same in all that matters."""
+    """Return whether two texts by field are equal, apart from volatile parts."""
     if len(before) != len(now) or max(_text_length(before), _text_length(now)) > MAX_COMPARED:
         return False
     return all(

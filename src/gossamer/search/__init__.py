@@ -1,6 +1,13 @@
-"""Words -> answers: the query language, ranking in two passes, snippets, suggestions.
+"""Query -> answer: the query language, ranking in two passes, snippets, suggestions.
 
-What comes in is what a person typed; what goes out is an `Answer` with its `Hit`s. Read in this order:
-`service.Searcher` (the way of a question), `query` (text -> a tree), `passes` (match, and look again at the best) with
-`rank` and `weights`, `stretch` and `snippet` (why a page was found), `suggest`.
+In: the text that a person typed, an `IndexReader` and a store. Out: an `Answer` with its `Hit`s. In reading order:
+
+    service   Searcher: from the typed text to the answer
+    query     parse_query: text -> the query that index back-ends run
+    passes    TwoPassSearch: first pass in the index, second pass over the best matches
+    rank      the parts of a score in the second pass
+    weights   the weight of each part
+    window    find_windows: where in a page the words of the query are closest together
+    snippet   render_snippet: that window as HTML
+    suggest   corrections of misspelt words, completions of unfinished ones
 """

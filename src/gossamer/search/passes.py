@@ -1,8 +1,8 @@
-"""Two passes over the index: matches by the thousand, and the best of them looked at again.
+"""Search in two passes: the index matches and scores, then the second pass reorders the best matches.
 
-The first `AGAIN` matches, and those that anchor texts speak for, are put into a better order by the second pass
-(`rank`); behind them the order is the first pass's. Exact duplicates fold into the best of them. Neither depends on the
-page asked for, so that pages neither overlap nor leave a hit out.
+The second pass (`rank`) orders the first `SECOND_PASS_SIZE` matches, and those that anchor texts suggest. The matches
+after them keep the order of the first pass. Exact duplicates fold into the best of them. Both steps are independent of
+the requested page, so that result pages neither overlap nor skip a hit.
 """
 
 from __future__ import annotations
@@ -38,43 +38,39 @@ if TYPE_CHECKING:
     PagerankLookup = Callable[[Integers], Floats]
     WordIdLookup = Callable[[Sequence[str]], dict[str, int]]
 
-SECOND_PASS_SIZE = (
-    40  # matches that the second pass looks at; of 32 it finds worse, of 100 nothing better (bench/quality.py)
-)
-MOST_CACHED_WORD_IDS = 20_000  # words whose numbers are kept at hand
-ANCHOR_CANDIDATES = (
-    1  # page whose anchor texts fit best, looked at wherever the first pass has it; five find nothing better
-)
+SECOND_PASS_SIZE = 40  # matches; 32 give worse results, 100 no better ones (bench/quality.py)
+MOST_CACHED_WORD_IDS = 20_000  # words whose WordIDs are cached
+ANCHOR_CANDIDATES = 1  # best pages by anchor texts, added wherever the first pass ranks them; five gain nothing
 
 
 class RankedMatches(msgspec.Struct, frozen=True):
-    """Matching documents, best first, duplicates folded; as many as were asked for, or all."""
+    """Matching documents, best first, duplicates folded; at least as many as requested, or all."""
 
-    total: int  # matching documents, duplicates and all
+    total: int  # matching documents, duplicates included
     matches: Matches
     scores: Floats
     candidate_scores: CandidateScores  # of the second pass
-    slots: list[QuerySlot]  # the words they were judged by
-    words: CandidateWords  # where these stand in them
-    sequences: dict[int, WordSequence]  # the first words of those judged, by DocID
-    twins: dict[int, int]  # how many of those judged have the same text, by its number
-    candidate_index: Integers  # of each match in `judged` and `words`; -1 behind them
+    slots: list[QuerySlot]  # the words of the query
+    words: CandidateWords  # occurrences of these words in the candidates
+    sequences: dict[int, WordSequence]  # first words of the candidates, by DocID
+    twins: dict[int, int]  # number of candidates with the same text, by `Document.twin`
+    candidate_index: Integers  # index of each match in `candidate_scores` and `words`; -1 for non-candidates
 
 
 class TwoPassSearch:
-    """Finds what a query asks for."""
+    """Runs both passes of a query."""
 
     def __init__(
         self, index: IndexReader, word_ids: WordIdLookup, pagerank: PagerankLookup, rank_weights: RankWeights
     ) -> None:
         self._index = index
         self._lookup_word_ids = word_ids
-        self._cached_word_ids: dict[str, int] = {}  # a term keeps its number for ever
+        self._cached_word_ids: dict[str, int] = {}  # a term keeps its WordID for ever
         self._pagerank = pagerank
         self._rank_weights = rank_weights
 
     def find(self, query: Query, at_least: int, now: float) -> RankedMatches:
-        """The best matches, `enough` of them at least if there are as many."""
+        """Return the best matches, `at_least` so many if they exist."""
         head = self._rank_head(query, now)
         ranked, seen, tail_size = fold_duplicates(head), SECOND_PASS_SIZE, at_least
         while len(ranked.scores) < at_least and seen < head.total:
@@ -88,11 +84,11 @@ class TwoPassSearch:
         return ranked
 
     def count_duplicates(self, query: Query, ranked: RankedMatches, twins: Sequence[int]) -> dict[int, int]:
-        """How many matching documents have each of these texts."""
-        if ranked.total <= SECOND_PASS_SIZE:  # all of them were seen
+        """Return how many matching documents have each of these texts."""
+        if ranked.total <= SECOND_PASS_SIZE:  # all matches are candidates
             return ranked.twins
         if not self._index.has_twins(twins):
-            return {}  # matching or not: that is the rule, and quickly told
+            return {}  # mostly no document has a duplicate, and this check is fast
         texts = AnyOf(children=tuple(TwinFilter(value=twin) for twin in twins))
         duplicates_query = Query(wanted=query.wanted, required=(*query.required, texts), excluded=query.excluded)
         duplicates = self._index.match(duplicates_query, FIRST_PASS_WEIGHTS, limit=SECOND_PASS_SIZE)
@@ -130,7 +126,7 @@ class TwoPassSearch:
         return {term: self._cached_word_ids[term] for term in terms if term in self._cached_word_ids}
 
     def _anchor_matches(self, query: Query, first: Matches) -> Matches | None:
-        """Matches that anchor texts speak for, but that the first pass has further down."""
+        """Return matches with the best anchor texts that are not among the first matches."""
         if len(first.ids) == first.total or not self._rank_weights.anchors:
             return None
         further = sorted(set(self._index.best_by_anchor(query, ANCHOR_CANDIDATES)) - set(first.ids.tolist()))
@@ -139,7 +135,7 @@ class TwoPassSearch:
     def _candidate_words(
         self, slots: Sequence[QuerySlot], matches: Matches
     ) -> tuple[dict[int, WordSequence], CandidateWords]:
-        """The first words of each match: reading long pages whole takes twice as long and finds nothing better."""
+        """Read the first words of each match; whole pages take twice as long and improve nothing."""
         ids = matches.ids.tolist()
         sequences = self._index.word_sequences(ids, whole=False)
         return sequences, CandidateWords([sequences.get(id_, EMPTY_SEQUENCE) for id_ in ids], slots)
@@ -167,17 +163,17 @@ MATCH_COLUMNS = tuple(name for name in Matches.__struct_fields__ if name != "tot
 
 
 def count_values(values: NDArray[np.uint64]) -> dict[int, int]:
-    """How often each value is there."""
+    """Count each value."""
     return Counter(values.tolist())
 
 
 def select_matches(matches: Matches, which: Integers | NDArray[np.bool_]) -> Matches:
-    """Some of the matches, in that order."""
+    """Return the selected matches, in the order of the selection."""
     return Matches(matches.total, **{name: getattr(matches, name)[which] for name in MATCH_COLUMNS})
 
 
 def concatenate_matches(matches: Matches, more: Matches | None) -> Matches:
-    """More matches behind others."""
+    """Append matches to others."""
     if more is None:
         return matches
     return Matches(
@@ -186,23 +182,23 @@ def concatenate_matches(matches: Matches, more: Matches | None) -> Matches:
 
 
 def append_tail(head: RankedMatches, tail: Matches) -> RankedMatches:
-    """The first pass's further matches behind those of the second: each with a score below theirs."""
+    """Append further matches of the first pass, with scores below those of the second."""
     further = select_matches(tail, ~np.isin(tail.ids, head.matches.ids))
     lowest = float(head.scores.min()) if len(head.scores) else 1.0
     return msgspec.structs.replace(
         head,
         matches=concatenate_matches(head.matches, further),
         scores=np.concatenate((head.scores, lowest * further.scores / (1.0 + further.scores))),
-        place=np.concatenate((head.candidate_index, np.full(len(further.ids), -1))),
+        candidate_index=np.concatenate((head.candidate_index, np.full(len(further.ids), -1))),
     )
 
 
 def fold_duplicates(ranked: RankedMatches) -> RankedMatches:
-    """Exact duplicates folded into the best of them."""
+    """Keep the best of each group of exact duplicates."""
     kept = first_twin_positions(ranked.matches.twins)
     return msgspec.structs.replace(
         ranked,
         matches=select_matches(ranked.matches, kept),
         scores=ranked.scores[kept],
-        place=ranked.candidate_index[kept],
+        candidate_index=ranked.candidate_index[kept],
     )

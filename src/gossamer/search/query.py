@@ -1,10 +1,10 @@
-"""What a person typed -> a tree that every index back-end runs.
+"""Parse the text that a person typed into a query that every index back-end runs.
 
     crawl "link graph" -draft site:example.org intitle:guide lang:en type:pdf after:2024-05 cats OR dogs
 
-Nothing typed is an error. An operator that is unknown, or whose value makes no sense, is read as words; what is too
-long is cut, and a note says so. Words that stand together without a blank (`os.path`, `client/server`) belong together:
-one behind the other in the text, or all of them in the URL.
+No text is an error. The parser reads an unknown operator, or one with an invalid value, as words. It cuts a text that
+is too long, and adds a note. Words joined without a space (`os.path`, `client/server`) match as a phrase in the text,
+or all of them in the URL.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from gossamer.model import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-MOST_CHARACTERS = 2_000  # a pasted paragraph is read whole, a pasted book is not
-MOST_WORDS = 64  # each is looked for in every field; the longest questions of test collections have 40
+MOST_CHARACTERS = 2_000  # enough for a pasted paragraph
+MOST_WORDS = 64  # each costs a lookup in every field; the longest queries of test collections have 40
 
 TOKEN_PATTERN = re.compile(
     r'(?P<minus>(?<!\S)-(?=[^\s-]))?(?:(?P<name>[A-Za-z]+):(?=\S))?(?:"(?P<quoted>[^"]*)"?|(?P<plain>[^\s"]+))'
 )
-QUOTES = str.maketrans("“”„‟«»\uff02", '"""""""')  # what keyboards and word processors make of "
+QUOTES = str.maketrans("“”„‟«»\uff02", '"""""""')  # quotes that keyboards and word processors produce
 OR = frozenset({"OR", "|"})
 
 MEDIA_TYPES = {
@@ -61,7 +61,7 @@ DATE = re.compile(r"(\d{4})(?:[-/](\d{1,2})(?:[-/](\d{1,2}))?)?")
 
 
 class TypedWord(Value, frozen=True, kw_only=True):
-    """A plain word as it was typed, and where: what a suggestion puts another in the place of."""
+    """A plain word as typed, and its position, where a suggestion can replace it."""
 
     text: str
     terms: tuple[str, ...]
@@ -70,28 +70,28 @@ class TypedWord(Value, frozen=True, kw_only=True):
 
 
 class ParsedQuery(Value, frozen=True, kw_only=True):
-    """A question as it was understood. A query without anything in it asks for nothing, not for everything."""
+    """A typed text and its query. An empty query matches nothing, not everything."""
 
-    text: str  # as typed; cut when it was too long
+    text: str  # as typed, cut if too long
     query: Query
     words: tuple[TypedWord, ...]
-    notes: tuple[str, ...]  # sentences for the person who asked
+    notes: tuple[str, ...]  # sentences for the person who typed it
 
 
 def parse_query(text: str, languages: Mapping[str, int]) -> ParsedQuery:
-    """Read what was typed; `languages` are the analyses of the web's pages, and how many went through each."""
+    """Parse a typed text; `languages` has the number of pages by language."""
     notes: list[str] = []
-    typed = text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be looked for
+    typed = text.encode("utf-8", "replace").decode()  # replaces lone surrogates, which no index contains
     if len(typed) > MOST_CHARACTERS:
         typed = _truncate(typed)
-        notes.append(f"Only the first {len(typed):,} characters were looked for.")
+        notes.append(f"The search used only the first {len(typed):,} characters.")
     tokens = list(_tokens(typed))
     node_builder = _NodeBuilder(_filter_languages(tokens) or languages or {"": 1})
     items, left_out = _limit_words([node_builder.item(token) for token in tokens])
     if typed.strip() and not any(item.node for item in items):
-        notes.append("There is no word in the question.")
+        notes.append("The query contains no word.")
     if left_out:
-        notes.append(f"Only the first {MOST_WORDS} words were looked for.")
+        notes.append(f"The search used only the first {MOST_WORDS} words.")
     words = tuple(
         TypedWord(text=item.token.plain, terms=item.node.terms, start=item.token.start, end=item.token.end)
         for item in items
@@ -104,14 +104,14 @@ def parse_query(text: str, languages: Mapping[str, int]) -> ParsedQuery:
 
 
 class QueryToken(NamedTuple):
-    """A piece of what was typed."""
+    """A piece of the typed text."""
 
     minus: bool
-    name: str  # of an operator, in lower case; "" when there is none
+    name: str  # of the operator, in lower case; "" for none
     value: str
     quoted: bool
     plain: str  # the piece without its minus
-    start: int  # of `plain`
+    start: int  # position of `plain` in the text
     end: int
 
 
@@ -125,13 +125,13 @@ def _tokens(text: str) -> Iterator[QueryToken]:
 
 
 def _truncate(text: str) -> str:
-    """The beginning of a text, up to a blank where there is one."""
+    """Return the beginning of a text, cut at a space if there is one."""
     start = text[:MOST_CHARACTERS]
     return start[: start.rfind(" ")] if " " in start else start
 
 
 def _filter_languages(tokens: Sequence[QueryToken]) -> dict[str, int]:
-    """With `lang:` only that language's pages can answer, so that only its analysis is asked for."""
+    """Return the languages of `lang:` filters, because only their analyses can match then."""
     names = (_language_name(token.value) for token in tokens if token.name == "lang" and not token.minus)
     return {language: 1 for language in names if language}
 
@@ -140,15 +140,15 @@ def _filter_languages(tokens: Sequence[QueryToken]) -> dict[str, int]:
 
 
 class QueryItem(NamedTuple):
-    """A token and what it looks for."""
+    """A token and its query node."""
 
     token: QueryToken
-    node: QueryNode | None  # None: there is no word in it
-    is_required: bool  # quoted or an operator: not merely wanted
+    node: QueryNode | None  # None: the token contains no word
+    is_required: bool  # quoted or an operator, not only wanted
 
 
 class _NodeBuilder:
-    """Turns tokens into nodes, by the analyses that the web's languages call for."""
+    """Turns tokens into query nodes, with the analyses of the web's languages."""
 
     def __init__(self, languages: Mapping[str, int]) -> None:
         self._languages = sorted(languages, key=lambda language: (-languages[language], language))
@@ -164,7 +164,7 @@ class _NodeBuilder:
         }
 
     def item(self, token: QueryToken) -> QueryItem:
-        """What a token looks for."""
+        """Return the token with its query node."""
         operator = self._operators.get(token.name)
         if operator and (node := operator(token)):
             return QueryItem(token, node, is_required=True)
@@ -173,12 +173,12 @@ class _NodeBuilder:
         return QueryItem(token, self._words_node(token.plain), is_required=False)
 
     def _term_sequences(self, text: str) -> tuple[tuple[str, ...], ...]:
-        """The terms of a text, in every analysis; equal ones once, those of most pages first."""
+        """Return the terms of a text in every analysis, without repeats, the language of most pages first."""
         sequences = (tuple(get_analyzer(language).terms(text).split()) for language in self._languages)
         return tuple(dict.fromkeys(terms for terms in sequences if terms))
 
     def _is_stop(self, text: str) -> bool:
-        """Whether a word says nothing in the languages of most pages."""
+        """Return whether a text is stop words in the languages of most pages."""
         stop_documents = sum(
             self._documents_by_language[language]
             for language in self._languages
@@ -226,7 +226,7 @@ def _url_node(token: QueryToken) -> QueryNode | None:
 
 
 def _url_words(text: str) -> tuple[str, ...]:
-    """A URL is in no language: its words are looked for as they are."""
+    """Return the words without stemming, because a URL has no language."""
     return tuple(get_analyzer(NO_LANGUAGE).terms(unquote(text)).split())
 
 
@@ -236,7 +236,7 @@ def _language_filter(token: QueryToken) -> QueryNode | None:
 
 
 def _language_name(text: str) -> str:
-    """`en`, `en-GB` and `english` alike; "" when there is no such analysis."""
+    """Return the analysis of `en`, `en-GB` or `english`; "" when there is none."""
     name = text.strip().lower()
     return name if name in LANGUAGES.values() else LANGUAGES.get(re.split("[-_]", name, maxsplit=1)[0], "")
 
@@ -249,7 +249,7 @@ def _media_type_filter(token: QueryToken) -> QueryNode | None:
 
 
 def _change_date_filter(token: QueryToken, edge: str) -> QueryNode | None:
-    """`after:2024-05` is from the first of May on, `before:2024-05` is until the end of April."""
+    """Return the filter: `after:2024-05` begins on 1 May, `before:2024-05` ends on 30 April."""
     match = DATE.fullmatch(token.value.strip())
     if match is None:
         return None
@@ -264,7 +264,7 @@ def _change_date_filter(token: QueryToken, edge: str) -> QueryNode | None:
 
 
 def _word_count(node: QueryNode | None) -> int:
-    """Words to look for."""
+    """Return the number of words of a node."""
     match node:
         case Phrase():
             return max(map(len, node.alternatives))
@@ -279,7 +279,7 @@ def _word_count(node: QueryNode | None) -> int:
 
 
 def _limit_words(items: Sequence[QueryItem]) -> tuple[list[QueryItem], bool]:
-    """As many items from the first on as have no more words than allowed, and whether some were left out."""
+    """Return the first items with at most MOST_WORDS words, and whether some are left out."""
     words_left, kept = MOST_WORDS, list[QueryItem]()
     for item in items:
         words_left -= _word_count(item.node)
@@ -307,24 +307,24 @@ def _query(items: Sequence[QueryItem]) -> Query:
 
 
 def _groups(items: Sequence[QueryItem]) -> Iterator[list[QueryItem]]:
-    """What is joined by OR, together; all else alone. OR joins only where it stands between two things to look for."""
+    """Yield items joined by OR as one group, others alone; OR joins only two items that it stands between."""
     group: list[QueryItem] = []
-    joined = False
+    after_or = False
     for i, item in enumerate(items):
         if (
             item.token.plain in OR
             and group
-            and not joined
+            and not after_or
             and _can_join(group[-1])
             and _can_join(*items[i + 1 : i + 2])
         ):
-            joined = True
+            after_or = True
         elif item.node is not None:
-            if group and not joined:
+            if group and not after_or:
                 yield group
                 group = []
             group.append(item)
-            joined = False
+            after_or = False
     if group:
         yield group
 

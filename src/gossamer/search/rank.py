@@ -1,11 +1,11 @@
-"""The second pass: the best few hundred of the first are looked at again, word by word.
+"""The second pass: score the best matches of the first again, from their words in order.
 
-The first pass sums one BM25 per field, with parameters that the index fixes. Here the words of each candidate are at
-hand in their order, so that a word counts once over all fields (BM25F), and what no term can tell alone is seen: how
-near the words stand together, how much of the title they are. To that come what others say of the page (anchor texts,
-PageRank) and what its URL and age say. Every part is between 0 and 1, so that weights can be compared and explained.
+The first pass sums one BM25 per field, with parameters that the index fixes. The second pass has the words of each
+candidate in order. So it counts a word once over all fields (BM25F), measures how close the words are, and how much of
+the title they cover. It adds anchor texts, PageRank, URL depth and age. Every part is between 0 and 1, so that weights
+are comparable and an explanation is readable.
 
-All of it is numpy over the concatenated words of the candidates: 0.3 to 1 ms for 200 of them.
+numpy computes all parts over the concatenated words of the candidates, in 0.3 to 1 ms for 200 candidates.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-LONGEST_TITLE = 64  # words of it that are looked at
-SAME_SCORE = 6  # digits: what differs behind them is how sums were rounded
-LEAST_SPREAD = 0.5  # however many hits of a host came before, a page counts at least that much of its score
+LONGEST_TITLE = 64  # words of a title that count
+SAME_SCORE = 6  # digits of a score; later digits differ only by rounding of sums
+LEAST_SPREAD = 0.5  # lowest factor of a score, however many hits of its host come earlier
 DAY = 86_400.0
 YEAR = 365.25  # days
 
 EMPTY_SEQUENCE = WordSequence("", np.empty(0, np.uint32), np.empty(0, np.uint32))
-EMPTY_RUN = np.array([Field.TEXT], np.uint32)  # of no words
+EMPTY_RUN = np.array([Field.TEXT], np.uint32)  # a run of 0 words
 
 PARTS = ("text", "proximity", "title", "anchors", "pagerank", "url", "freshness")
 
 
 class QuerySlot(Value, frozen=True, kw_only=True):
-    """A word of the question that pages are judged by."""
+    """A word of the query, in all its analyses."""
 
-    terms: tuple[str, ...]  # any of them stands for it
+    terms: tuple[str, ...]  # alternatives
     words: tuple[int, ...]  # their WordIDs
-    idf: float  # how much it tells
+    idf: float  # inverse document frequency
 
 
 class CandidateScores(msgspec.Struct, frozen=True):
-    """Candidates with what they are worth, in the order of the candidates."""
+    """The scores of the candidates, in their order."""
 
     scores: Floats
     parts: dict[str, Floats]  # by `PARTS`: each between 0 and 1, before weighting
 
 
-# -- the question ------------------------------------------------------------------------------------------------------
+# -- the query ---------------------------------------------------------------------------------------------------------
 
 
 def query_slots(
@@ -77,7 +77,7 @@ def query_slots(
     document_frequency: Callable[[str], int],
     word_ids: Callable[[Sequence[str]], dict[str, int]],
 ) -> list[QuerySlot]:
-    """The words that pages are judged by, in the order of the question. Stop words only when there are no others."""
+    """Return the words of the query in order; stop words only when there are no others."""
     word_terms = list(dict.fromkeys(terms for node in (*query.wanted, *query.required) for terms in _node_terms(node)))
     known = word_ids([term for terms in word_terms for term in terms]) if word_terms else {}
     numbers = {terms: tuple(sorted({known[term] for term in terms if known.get(term)})) for terms in word_terms}
@@ -86,7 +86,7 @@ def query_slots(
             terms: tuple(stop_code(term) for term in terms) for terms in word_terms if any(t in known for t in terms)
         }
     slots: list[QuerySlot] = []
-    taken_words: set[int] = set()  # a WordID stands for one word of the question
+    taken_words: set[int] = set()  # a WordID belongs to one slot
     for terms, words in numbers.items():
         if new := tuple(word for word in words if word not in taken_words):
             matching_documents = min(documents, sum(map(document_frequency, terms)))
@@ -97,7 +97,7 @@ def query_slots(
 
 
 def _node_terms(node: QueryNode) -> Iterator[tuple[str, ...]]:
-    """For each word of a node, the terms that stand for it."""
+    """Yield the alternative terms of each word of a node."""
     match node:
         case Word() | InTitle():
             yield node.terms
@@ -115,17 +115,17 @@ def _node_terms(node: QueryNode) -> Iterator[tuple[str, ...]]:
 
 
 class RunPositions(NamedTuple):
-    """In which run of its document each occurrence stands."""
+    """The position of each occurrence within the runs of its document."""
 
-    run: Integers  # of the run
-    words_before: Integers  # words of the run before it
-    run_length: Integers  # words of the run in all
+    run: Integers  # index of the run
+    words_before: Integers  # words of the run before the occurrence
+    run_length: Integers  # words of the run
 
 
 class CandidateWords:
-    """The words of all candidates, one behind the other, and where those of the question stand in them.
+    """The concatenated words of all candidates, and the occurrences of the query's words in them.
 
-    Sequences may be cut: then what is behind the cut is not seen, nor counted in the length.
+    Sequences may be cut; then the words after the cut count neither as occurrences nor in the length.
     """
 
     def __init__(self, sequences: Sequence[WordSequence], slots: Sequence[QuerySlot]) -> None:
@@ -139,7 +139,7 @@ class CandidateWords:
         self._read_runs(sequences)
 
     def _read_runs(self, sequences: Sequence[WordSequence]) -> None:
-        """In which field each occurrence stands, and how many telling words each title has."""
+        """Find the field and run of each occurrence, and the number of content words of each title."""
         sizes = np.fromiter((len(sequence.runs) for sequence in sequences), np.int64, self.document_count)
         runs = WordSequence("", EMPTY_SEQUENCE.words, np.concatenate((*(s.runs for s in sequences), EMPTY_RUN)))
         fields, counts = runs.fields, runs.counts.astype(np.int64)
@@ -155,7 +155,7 @@ class CandidateWords:
         )
 
     def _find_occurrences(self, slots: Sequence[QuerySlot]) -> tuple[Integers, Integers]:
-        """Every occurrence of a word of the question, in order: its position and the word's number."""
+        """Return the position and the slot of every occurrence, in order of position."""
         positions = [np.flatnonzero(self._flat == word) for slot in slots for word in slot.words]
         numbers = [i for i, slot in enumerate(slots) for _ in slot.words]
         position = np.concatenate((*positions, np.empty(0, np.int64)))
@@ -164,7 +164,7 @@ class CandidateWords:
         return position[order], number[order]
 
     def _content_word_counts(self, title_lengths: Integers) -> Integers:
-        """How many words of each title are no stop words, by how many words it has."""
+        """Return how many words of each title are not stop words."""
         if not len(self._flat):
             return title_lengths
         column = np.arange(min(LONGEST_TITLE, int(title_lengths.max(initial=0))))
@@ -172,7 +172,7 @@ class CandidateWords:
         return np.asarray(((heads < FIRST_STOP_CODE) & (column < title_lengths[:, None])).sum(axis=1))
 
     def select(self, documents: Integers) -> CandidateWords:
-        """The same of some documents alone, in that order."""
+        """Return the words of some documents only, in the given order."""
         number = np.full(self.document_count, -1)
         number[documents] = np.arange(len(documents))
         kept = number[self.document] >= 0
@@ -189,7 +189,7 @@ class CandidateWords:
         return some
 
     def sum_by_slot(self, weights: Floats, where: NDArray[np.bool_] | slice = slice(None)) -> Floats:
-        """Weights of occurrences added up by document and slot."""
+        """Sum the weights of occurrences by document and slot."""
         cell = self.document[where] * self.slot_count + self.slot[where]
         return _sum_by_cell(cell, weights, self.document_count * self.slot_count).reshape(
             self.document_count, self.slot_count
@@ -197,14 +197,14 @@ class CandidateWords:
 
 
 def _sum_by_cell(cells: Integers, weights: Floats, count: int) -> Floats:
-    """Weights added up by cell."""
+    """Sum weights by cell."""
     return np.asarray(np.bincount(cells, weights=weights, minlength=count), np.float64)
 
 
 def text_score(words: CandidateWords, idf: Floats, average_length: float, rank_weights: RankWeights) -> Floats:
-    """BM25F over title, headings and text, as a part of what a page could have at most."""
+    """Return BM25F over title, headings and text, relative to the highest possible score."""
     long = 1 - rank_weights.length + rank_weights.length * words.lengths / max(1.0, average_length)
-    in_title = words.field == Field.TITLE  # titles are short all of them: one is not worth less for being longer
+    in_title = words.field == Field.TITLE  # no length normalization: all titles are short
     in_text = np.where(words.field <= Field.H6, rank_weights.heading, 1.0) / long[words.document]
     weight = np.where(in_title, rank_weights.title, in_text)
     frequency = words.sum_by_slot(weight)
@@ -212,7 +212,7 @@ def text_score(words: CandidateWords, idf: Floats, average_length: float, rank_w
 
 
 def proximity_score(words: CandidateWords, idf: Floats, rank_weights: RankWeights) -> Floats:
-    """How near different words of the question stand together, each to its neighbours (Rasolofo and Savoy 2003)."""
+    """Return how close neighbouring occurrences of different words are (Rasolofo and Savoy 2003)."""
     here, there = slice(None, -1), slice(1, None)
     near = (words.document[here] == words.document[there]) & (words.slot[here] != words.slot[there])
     pull = 1.0 / np.square(words.position[there] - words.position[here])[near].astype(np.float64)
@@ -225,8 +225,9 @@ def proximity_score(words: CandidateWords, idf: Floats, rank_weights: RankWeight
 
 
 def title_score(words: CandidateWords, idf: Floats) -> Floats:
-    """How much of the question is in the title, times how much of the title is in the question; squared, for a title
-    that is nearly the question tells far more than one that is half of it.
+    """Return the share of the query in the title times the share of the title in the query, squared.
+
+    The square favours titles that are nearly the query over titles with half of it.
     """
     in_title = words.field == Field.TITLE
     counts = words.sum_by_slot(np.ones(int(in_title.sum())), in_title)
@@ -238,7 +239,7 @@ def title_score(words: CandidateWords, idf: Floats) -> Floats:
 def anchor_score(
     anchor_terms: Sequence[NDArray[np.uint32]], slots: Sequence[QuerySlot], idf: Floats, rank_weights: RankWeights
 ) -> Floats:
-    """BM25 over the anchor texts that lead to a page, likewise."""
+    """Return BM25 over the anchor texts of a page, relative to the highest possible score."""
     lengths = np.fromiter(map(len, anchor_terms), np.int64, len(anchor_terms))
     flat, document = (
         np.concatenate((*anchor_terms, EMPTY_SEQUENCE.words)),
@@ -254,24 +255,24 @@ def anchor_score(
     return np.asarray(frequency / (rank_weights.anchor_saturation + frequency) @ idf / idf.sum())
 
 
-# -- all of it together ------------------------------------------------------------------------------------------------
+# -- the whole score ---------------------------------------------------------------------------------------------------
 
 
 class PageSignals(msgspec.Struct, frozen=True):
-    """What is known of the candidates beside their words, in the order of the candidates."""
+    """The facts about the candidates besides their words, in their order."""
 
-    first_pass: Floats  # what the first pass gave
+    first_pass: Floats  # scores of the first pass
     average_length: float  # of all pages, in words
-    anchor_terms: list[NDArray[np.uint32]]  # the words of the anchor texts that lead to a page
-    pagerank: Floats  # its logarithmic score, 0..1; 0 where unknown
-    steps: Integers  # of the URL's path; the home page has none
+    anchor_terms: list[NDArray[np.uint32]]  # words of the anchor texts of each page
+    pagerank: Floats  # logarithmic score, 0..1; 0 where unknown
+    steps: Integers  # depth of the URL; 0 for a home page
     changed: Floats  # Unix time
 
 
 def score_candidates(
     words: CandidateWords, slots: Sequence[QuerySlot], signals: PageSignals, rank_weights: RankWeights, now: float
 ) -> CandidateScores:
-    """What each candidate is worth."""
+    """Return the score of each candidate, and its parts."""
     idf = np.array([slot.idf for slot in slots])
     nothing = np.zeros(words.document_count)
     age = np.maximum(0.0, now - signals.changed) / (DAY * YEAR)
@@ -291,12 +292,12 @@ def score_candidates(
 
 
 def _relative_to_best(scores: Floats) -> Floats:
-    """Scores as parts of the highest: for questions of nothing but stop words, operators and words in URLs."""
+    """Return scores relative to the highest; for queries with only operators and words in URLs."""
     return scores / max(1e-9, float(scores.max(initial=0.0)))
 
 
 def part_weights(rank_weights: RankWeights) -> dict[str, float]:
-    """The weight of each of `PARTS`."""
+    """Return the weight of each of `PARTS`."""
     values = (
         1.0,
         rank_weights.proximity,
@@ -310,11 +311,13 @@ def part_weights(rank_weights: RankWeights) -> dict[str, float]:
 
 
 def order_candidates(matches: Matches, scores: Floats, *, spread: float) -> tuple[Integers, Floats]:
-    """Candidates best first: those with all that is wanted, then by score, then by what they hold; and the factor of
-    each. DocIDs come last of all: they are as the crawl came by, and the same pages are to give the same answers.
+    """Return the order of the candidates, best first, and the factor of each score.
 
-    Each further hit of a host counts a little less (`spread`, 1: just as much), so that other hosts come in between.
-    With one host that changes nothing, for it keeps the order among its own.
+    Candidates with everything wanted come first, then higher scores, then lower twin numbers. DocIDs decide last,
+    because they depend on the order of the crawl, and equal pages should give equal answers.
+
+    `spread` multiplies the score of each further hit of a host, so that other hosts come in between; 1 has no effect.
+    It never changes the order of hits of one host.
     """
     lacking = ~matches.has_all
     scores = np.round(scores, SAME_SCORE)
@@ -326,7 +329,7 @@ def order_candidates(matches: Matches, scores: Floats, *, spread: float) -> tupl
 
 
 def _count_earlier(values: Integers) -> Integers:
-    """For each value, how often it came before."""
+    """Return how often each value occurs before its position."""
     by_value = np.argsort(values, kind="stable")
     ordered = values[by_value]
     first = np.searchsorted(ordered, ordered, side="left")
@@ -336,5 +339,5 @@ def _count_earlier(values: Integers) -> Integers:
 
 
 def first_twin_positions(twins: NDArray[np.uint64]) -> Integers:
-    """Where each text comes for the first time: exact duplicates fold into the best of them."""
+    """Return the positions where each text occurs first; exact duplicates fold into these."""
     return np.sort(np.unique(twins, return_index=True)[1])

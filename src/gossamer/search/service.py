@@ -1,6 +1,6 @@
-"""Answers: what a person typed goes in, a page of hits comes out. The way of a question on one screen.
+"""Answer a typed query with one page of hits, notes, and a suggestion when there are few.
 
-parse (query) -> match and look again (passes, rank) -> show (snippet), with a suggestion when hardly anything matches
+parse (query) -> match and rank (passes, rank) -> show (window, snippet), with a suggestion when few pages match
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ if TYPE_CHECKING:
     from gossamer.search.window import TextWindow
     from gossamer.store.protocol import Store
 
-MOST_PER_PAGE = 1_000
-FEW_MATCHES = 3  # matches up to which a question is put in doubt
+MOST_PER_PAGE = 1_000  # hits
+FEW_MATCHES = 3  # matches up to which an answer has a suggestion
 
 
 class Explanation(Value, frozen=True, kw_only=True):
-    """Why a hit stands where it stands."""
+    """Why a hit has its rank."""
 
     first_pass: float  # BM25 summed over the fields
-    has_all: bool  # of what is wanted
-    parts: dict[str, float]  # of the second pass, each between 0 and 1; empty behind the first matches
-    weights: dict[str, float]  # what each part is multiplied with
-    spread: float  # what their sum is multiplied with, for hits of the same host that came before
+    has_all: bool  # whether the page has everything wanted
+    parts: dict[str, float]  # of the second pass, each between 0 and 1; empty for matches after it
+    weights: dict[str, float]  # factor of each part
+    spread: float  # factor of their sum, for earlier hits on the same host
 
 
 class Hit(Value, frozen=True, kw_only=True, omit_defaults=True):
-    """A page found."""
+    """A page of the answer."""
 
     url: str
     title: str
-    snippet: str  # HTML, the words in <mark>
+    snippet: str  # HTML, with the query's words in <mark>
     score: float
     host: str
     visited_at: float | None
-    duplicates: int = 0  # further matching documents with the very same text
+    duplicates: int = 0  # further matching documents with exactly the same text
     explanation: Explanation | None = None
 
 
 class Answer(Value, frozen=True, kw_only=True):
-    """What was found."""
+    """One page of hits."""
 
     query: str
-    total: int  # matching documents
+    total: int  # number of matching documents
     page: int
     limit: int
     took_ms: float
@@ -71,7 +71,7 @@ class Answer(Value, frozen=True, kw_only=True):
 
 
 class Searcher:
-    """Answers questions about one web."""
+    """Answers queries about one web."""
 
     def __init__(
         self,
@@ -87,11 +87,11 @@ class Searcher:
         self._two_pass_search = TwoPassSearch(index, store.known_word_ids, pagerank or _no_ranks, rank_weights)
 
     def close(self) -> None:
-        """Let go of the index; the store stays open."""
+        """Close the index; the store stays open."""
         self._index.close()
 
     def search(self, text: str, *, page: int = 1, limit: int = 10, explain: bool = False) -> Answer:
-        """Answer what a person typed; pages count from 1."""
+        """Answer a typed query; pages count from 1."""
         started = time.perf_counter()
         page, limit = max(1, page), min(max(0, limit), MOST_PER_PAGE)
         parsed = parse_query(text, self._languages)
@@ -112,7 +112,7 @@ class Searcher:
         )
 
     def complete(self, text: str, limit: int = 8) -> list[str]:
-        """What was typed, with its last word as it may go on."""
+        """Return completions of a typed text."""
         return completions(text, self._index, limit)
 
     def _hits(self, parsed: ParsedQuery, ranked: RankedMatches, positions: range, *, explain: bool) -> tuple[Hit, ...]:
@@ -135,23 +135,24 @@ class Searcher:
             for i, id_, twin, (language, window) in zip(
                 positions, ids, twins, self._locate_hits(ranked, shown), strict=False
             )
-            if (row := rows.get(id_))  # the index may still hold what the store has just forgotten
+            if (row := rows.get(id_))  # the index may still hold a page that the store has just deleted
         )
 
     def _locate_hits(self, ranked: RankedMatches, shown: Integers) -> list[tuple[str, TextWindow | None]]:
-        """The language of each hit, and where in it the words stand nearest together."""
+        """Return the language of each hit, and the window where the words are closest together."""
         ids, candidate_index = ranked.matches.ids[shown].tolist(), ranked.candidate_index[shown]
         located_windows: list[tuple[str, TextWindow | None]] = [("", None)] * len(ids)
         if (candidate_index >= 0).all():
             located_windows = _locate_windows(
                 ranked.words.select(candidate_index), [ranked.sequences.get(id_, EMPTY_SEQUENCE) for id_ in ids]
             )
-        # Those behind the second pass, and those that have the words far down only.
-        left = [i for i, (_, window) in enumerate(located_windows) if window is None]
-        if left:
-            full_sequences = self._index.word_sequences([ids[i] for i in left])
-            sequences = [full_sequences.get(ids[i], EMPTY_SEQUENCE) for i in left]
-            for i, each in zip(left, _locate_windows(CandidateWords(sequences, ranked.slots), sequences), strict=True):
+        # Matches after the second pass, and pages whose first words lack the query's words.
+        missing = [i for i, (_, window) in enumerate(located_windows) if window is None]
+        if missing:
+            full_sequences = self._index.word_sequences([ids[i] for i in missing])
+            sequences = [full_sequences.get(ids[i], EMPTY_SEQUENCE) for i in missing]
+            located = _locate_windows(CandidateWords(sequences, ranked.slots), sequences)
+            for i, each in zip(missing, located, strict=True):
                 located_windows[i] = each
         return located_windows
 

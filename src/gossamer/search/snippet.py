@@ -1,10 +1,11 @@
-"""The piece of a page that shows why it was found.
+"""Render the part of a page that shows why it matches.
 
-`stretch` says which runs of text hold most words of the question; here the words are found in these runs, and the
-shortest part that holds most of them is grown to the edges of its sentences. What comes out is HTML: escaped, the words
-in `<mark>`, and nothing in it that acts on whoever reads it (control and direction characters are left out).
+`window` gives the runs of text with most words of the query. This module finds the words in these runs, and expands the
+shortest part with most of them to whole sentences. The output is HTML: escaped, with the words in `<mark>`, and without
+control and direction characters, which could mislead a reader.
 
-The text is not taken apart word by word: forms of a word share its beginning, so only what begins alike is analysed.
+`MatchFinder` does not analyse every word of the text. Forms of a word share their first letters, so it analyses only
+words with the same first letters.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ if TYPE_CHECKING:
     from gossamer.search.window import TextWindow
 
 SNIPPET_LENGTH = 240  # characters of a snippet: two to three lines
-CONTEXT_LENGTH = 600  # characters of text looked at before and behind the place that the words' numbers tell
+CONTEXT_LENGTH = 600  # characters read before and after the estimated position of the window
 ELLIPSIS = "…"
 
 SENTENCE_END = re.compile(r"[.!?…。\uff01\uff1f]['\"”\u2019)\]]*(?=\s)|\n")
-IGNORED_IN_WORDS = re.compile(f"[{WITHIN_WORD}]")  # what stands between the letters of a word, as far as comparing goes
-IGNORED_IN_ASCII_WORDS = re.compile("'")  # the same where there is nothing else: quicker
-WORD_CHARACTER = re.compile(rf"[^\W_]|[{WITHIN_WORD}]")  # what words are made of
-PREFIX_STEMMING_LANGUAGES = frozenset({"arabic"})  # languages whose stemmer takes off beginnings too
-MARK_START, MARK_END = "\2", "\3"  # stand for the marks until the text is escaped; nothing hidden is left in it by then
+IGNORED_IN_WORDS = re.compile(f"[{WITHIN_WORD}]")  # characters between letters that comparisons ignore
+IGNORED_IN_ASCII_WORDS = re.compile("'")  # the same for ASCII texts, which is faster
+WORD_CHARACTER = re.compile(rf"[^\W_]|[{WITHIN_WORD}]")
+PREFIX_STEMMING_LANGUAGES = frozenset({"arabic"})  # languages whose stemmer removes prefixes too
+MARK_START, MARK_END = "\2", "\3"  # stand for <mark> until the text, which has no controls then, is escaped
 HEADLINE_FIELDS = frozenset({Field.TITLE, Field.DESCRIPTION})
-JOINERS = "\u200c\u200d"  # part of how Persian, Indic scripts and emoji are written
+JOINERS = "\u200c\u200d"  # Persian, Indic scripts and emoji need them
 
 
 class TextMatch(NamedTuple):
-    """Where a word of the question stands."""
+    """The position of a query word in a text."""
 
     start: int
     end: int
@@ -49,41 +50,39 @@ class TextMatch(NamedTuple):
 
 
 class MatchFinder:
-    """Finds the words of one question in texts."""
+    """Finds the words of one query in texts."""
 
     def __init__(self, slots: Sequence[Sequence[str]]) -> None:
-        """Of each word, the terms that it may have."""
+        """`slots` has the alternative terms of each query word."""
         self.slots = slots
         self._slot_by_term = {term: i for i, terms in reversed(list(enumerate(slots))) for term in terms}
         self._bigrams = [term for term in self._slot_by_term if has_unspaced_script(term)]
         spaced = self._slot_by_term.keys() - set(self._bigrams)
         prefixes = {IGNORED_IN_WORDS.sub("", _comparable_text(term[: max(2, len(term) - 1)])) for term in spaced}
         self._prefixes = sorted(prefixes - {""})
-        self._matches_by_word: defaultdict[str, dict[str, list[TextMatch]]] = defaultdict(
-            dict
-        )  # by language: word -> what is in it
+        # Cache: language -> word -> its matches, with positions relative to the word.
+        self._matches_by_word: defaultdict[str, dict[str, list[TextMatch]]] = defaultdict(dict)
 
     def find(self, text: str, language: str) -> list[TextMatch]:
-        """Where the words stand, in order and without overlaps."""
+        """Return the matches in order and without overlaps."""
         low = _comparable_text(text)
         letters = _Letters.from_text(low)
         matches = [match for prefix in self._prefixes for match in self._form_matches(text, letters, prefix, language)]
-        matches += [place for term in self._bigrams for place in self._exact_matches(low, term)]
-        if len(self._slot_by_term) == 1:  # there was one search, from left to right
+        matches += [match for term in self._bigrams for match in self._exact_matches(low, term)]
+        if len(self._slot_by_term) == 1:  # a single search gives sorted matches
             return _without_overlaps(matches)
-        return _without_overlaps(sorted({place.start: place for place in matches}.values()))
+        return _without_overlaps(sorted({match.start: match for match in matches}.values()))
 
     def _form_matches(self, text: str, letters: _Letters, prefix: str, language: str) -> list[TextMatch]:
         strips_prefixes = language in PREFIX_STEMMING_LANGUAGES
         matches: list[TextMatch] = []
-        searched_to = 0  # behind the last word looked at
+        searched_to = 0  # end of the last analysed word
         letter_index = letters.low.find(prefix)
         while letter_index >= 0:
             offset, next_index = letters.text_offset(letter_index), letter_index + 1
             before = text[offset - 1 : offset]
-            if (
-                strips_prefixes or not before.isalnum() or has_unspaced_script(before)
-            ):  # else it is the middle of a word
+            starts_word = not before.isalnum() or has_unspaced_script(before)
+            if strips_prefixes or starts_word:
                 word = _word_at(text, offset, searched_to)
                 searched_to = word.end() if word else offset + 1
                 matches += self._word_matches(word, language) if word else ()
@@ -92,7 +91,7 @@ class MatchFinder:
         return matches
 
     def _word_matches(self, word: re.Match[str], language: str) -> Iterator[TextMatch]:
-        """Where words of the question stand in a word: several, where scripts without blanks are mixed in."""
+        """Yield the matches in a word; a word with characters of a script without spaces can have several."""
         matches_by_word, start = self._matches_by_word[language], word.start()
         if word[0] not in matches_by_word:
             tokens = get_analyzer(language).tokens(word[0])
@@ -111,11 +110,11 @@ class MatchFinder:
 
 
 class _Letters(NamedTuple):
-    """A comparable text without what stands between the letters of words."""
+    """A comparable text without the characters that comparisons ignore."""
 
     low: str
-    left_out: list[int]  # places in the text
-    shifts: list[int]  # of each: how many characters are kept before it
+    left_out: list[int]  # offsets of ignored characters in the text
+    shifts: list[int]  # number of kept characters before each of them
 
     @classmethod
     def from_text(cls, low: str) -> _Letters:
@@ -126,16 +125,16 @@ class _Letters(NamedTuple):
         return cls(between.sub("", low), left_out, [offset - number for number, offset in enumerate(left_out)])
 
     def text_offset(self, letter_index: int) -> int:
-        """Where a character that was kept stands in the text."""
+        """Return the offset of a kept character in the text."""
         return letter_index + bisect_right(self.shifts, letter_index)
 
     def letters_before(self, offset: int) -> int:
-        """How many characters are kept before a place in the text."""
+        """Return the number of kept characters before an offset."""
         return offset - bisect_left(self.left_out, offset)
 
 
 def _word_at(text: str, offset: int, searched_to: int) -> re.Match[str] | None:
-    """The word that a letter is in, if words before a place are known; none where it is a mark that has no letter."""
+    """Return the word around an offset, which begins at `searched_to` or later; None at a mark without a letter."""
     start = offset
     while start > searched_to and WORD_CHARACTER.match(text, start - 1):
         start -= 1
@@ -145,11 +144,11 @@ def _word_at(text: str, offset: int, searched_to: int) -> re.Match[str] | None:
 
 
 def _comparable_text(text: str) -> str:
-    """A text in lower case and without accents, as many characters as before.
+    """Return a text in lower case, without accents, and with the same number of characters.
 
-    Forms of a word begin alike then, and some others do too: й and и.
+    This finds all forms of a word, and some other words too, because й becomes и.
     """
-    low = text.replace("İ", "I").lower()  # the one letter that becomes two in lower case
+    low = text.replace("İ", "I").lower()  # İ is the only letter that becomes two in lower case
     if low.isascii():
         return low
     accented, bare = _accent_table()
@@ -158,7 +157,7 @@ def _comparable_text(text: str) -> str:
 
 @cache
 def _accent_table() -> tuple[re.Pattern[str], dict[str, str]]:
-    """Letters with accents, and what they are without, where that is one letter."""
+    """Return letters with accents, and the single letters that replace them."""
     letters = [chr(code) for code in range(0xC0, 0x2000) if chr(code).isalpha() and not has_unspaced_script(chr(code))]
     bare = {letter: plain for letter in letters if (plain := _without_accent(letter)) != letter}
     return re.compile(f"[{''.join(bare)}]"), bare
@@ -170,7 +169,7 @@ def _without_accent(letter: str) -> str:
 
 
 def _without_overlaps(matches: Sequence[TextMatch]) -> list[TextMatch]:
-    """Places that overlap, as pairs of characters do, become one."""
+    """Join overlapping matches, such as pairs of characters."""
     kept: list[TextMatch] = []
     for match in matches:
         if kept and match.start < kept[-1].end:
@@ -181,7 +180,7 @@ def _without_overlaps(matches: Sequence[TextMatch]) -> list[TextMatch]:
     return kept
 
 
-# -- the stretch -------------------------------------------------------------------------------------------------------
+# -- the text shown ----------------------------------------------------------------------------------------------------
 
 
 def render_snippet(
@@ -191,9 +190,10 @@ def render_snippet(
     language: str,
     description: str = "",
 ) -> str:
-    """The part of a page's text that shows the most words of the question nearest together, as HTML.
+    """Return as HTML the part of a page's text where most words of the query are closest together.
 
-    `runs` is the page's text as it was indexed: the title first, then the body in reading order.
+    `runs` is the indexed text of the page: the title first, then the body in reading order. Without a match, return
+    the beginning of the description or of the first paragraph.
     """
     text = _window_text(runs, window) if window is not None else ""
     matches = finder.find(text, language)
@@ -205,33 +205,36 @@ def render_snippet(
 
 
 def _window_text(runs: Sequence[tuple[int, str]], window: TextWindow) -> str:
-    """The text of a stretch, with what stands before and behind it as far as it may be shown; a run a line."""
-    if window.last_run >= len(runs):  # the page changed since it was indexed
+    """Return the text of a window with as much context as a snippet can show, one run per line."""
+    if window.last_run >= len(runs):  # the page has changed since it was indexed
         return ""
     text = "\n".join(run for _, run in runs[window.first_run : window.last_run + 1])
     guess = len(runs[window.first_run][1]) * window.words_before // max(1, window.run_length)
-    text = _cut_at_blanks(text, max(0, guess - CONTEXT_LENGTH), guess + SNIPPET_LENGTH + CONTEXT_LENGTH)
+    text = _cut_at_spaces(text, max(0, guess - CONTEXT_LENGTH), guess + SNIPPET_LENGTH + CONTEXT_LENGTH)
     before, behind = window.first_run - 1, window.last_run + 1
     while behind < len(runs) and len(text) < 2 * SNIPPET_LENGTH:
         text += "\n" + runs[behind][1][:SNIPPET_LENGTH]
         behind += 1
     while before >= 0 and runs[before][0] != Field.TITLE and len(text) < 2 * SNIPPET_LENGTH:
         run = runs[before][1]
-        text = _cut_at_blanks(run, max(0, len(run) - CONTEXT_LENGTH), len(run)) + "\n" + text
+        text = _cut_at_spaces(run, max(0, len(run) - CONTEXT_LENGTH), len(run)) + "\n" + text
         before -= 1
     return text
 
 
-def _cut_at_blanks(text: str, start: int, end: int) -> str:
-    """Part of a text from blank to blank."""
+def _cut_at_spaces(text: str, start: int, end: int) -> str:
+    """Return a part of a text, cut at spaces."""
     start = text.find(" ", start) + 1 if start and " " in text[start:end] else start
     return text[start : end if end >= len(text) else max(end - SNIPPET_LENGTH, text.rfind(" ", start, end))]
 
 
 def _shortest_span(matches: Sequence[TextMatch]) -> tuple[int, int]:
-    """The shortest part that holds most words and fits: one pass, in which its first word occurs in it once."""
+    """Return the shortest part that has most different words and fits the snippet, in one pass.
+
+    The part shrinks from the left while its first word occurs again in it, or while it is too long.
+    """
     count: Counter[int] = Counter()
-    first = held = 0  # of the part at hand: its first place, and how many different words it holds
+    first = held = 0  # index of the first match of the part, and its number of different words
     best, best_key = (0, 0), (0, 0)
     for match in matches:
         held += not count[match.slot]
@@ -249,7 +252,7 @@ def _shortest_span(matches: Sequence[TextMatch]) -> tuple[int, int]:
 
 
 def _expand_to_sentences(text: str, first: int, last: int) -> tuple[int, int]:
-    """A stretch with its sentences, as far as there is room; where there is not, up to whole words."""
+    """Expand a part to whole sentences where they fit, else to whole words."""
     room = max(0, SNIPPET_LENGTH - (last - first))
     edges = [match.end() for match in SENTENCE_END.finditer(text, max(0, first - room), first)]
     start = edges[-1] if edges else max(0, first - room)
@@ -263,7 +266,7 @@ def _expand_to_sentences(text: str, first: int, last: int) -> tuple[int, int]:
 
 
 def _word_start(text: str, start: int, latest: int) -> int:
-    """The next beginning of a word from `start` on; never inside a character that is made of several."""
+    """Return the next beginning of a word from `start` on, never inside a combined character."""
     blank = re.compile(r"\s").search(text, start, latest)
     if blank:
         return blank.end()
@@ -282,7 +285,7 @@ def _word_end(text: str, earliest: int, end: int) -> int:
 
 
 def _continues_character(text: str, index: int) -> bool:
-    """Whether a cut before this character would take a mark, a joiner or a modifier from its letter."""
+    """Return whether a cut before this character would separate a mark, joiner or modifier from its letter."""
     if index >= len(text):
         return False
     here, before = text[index], text[index - 1]
@@ -290,7 +293,7 @@ def _continues_character(text: str, index: int) -> bool:
         unicodedata.category(here).startswith(("M", "Sk"))
         or here in JOINERS
         or before in JOINERS
-        or "\U0001f1e6" <= here <= "\U0001f1ff"  # letters of flags come in pairs
+        or "\U0001f1e6" <= here <= "\U0001f1ff"  # regional indicators: a flag is a pair of them
     )
 
 
@@ -321,7 +324,7 @@ def _render_beginning(text: str) -> str:
 
 
 def _first_prose(runs: Sequence[tuple[int, str]]) -> str:
-    """The first paragraph; without one, the first text that is no title."""
+    """Return the first paragraph; without one, the first text other than title and description."""
     prose = next((text for field, text in runs if field == Field.PARAGRAPH), None)
     return prose if prose is not None else next((text for field, text in runs if field not in HEADLINE_FIELDS), "")
 
@@ -331,7 +334,7 @@ def _escape_text(text: str) -> str:
 
 
 def without_hidden_characters(text: str) -> str:
-    """A text without what is not seen and acts on what is: breaks are spaces, controls and direction marks are gone."""
+    """Return a text without invisible characters: line breaks become spaces, controls and direction marks go."""
     plain = text.isascii() and text.isprintable()
     return text if plain else HIDDEN.sub(_replace_hidden, text)
 

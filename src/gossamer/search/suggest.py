@@ -1,7 +1,7 @@
-"""Did you mean ...? And what a word that is not finished yet may become. Both from the words of the web itself.
+"""Suggest corrections of misspelt or rare words, and completions of unfinished ones, from the words of the web.
 
-A word is put in question when no page has it, or hardly one while a word that differs by a letter or two is common. The
-rest of the question, operators and all, stays as it was typed.
+A word gets a correction when at most RARE_DOCUMENTS pages have it and a similar word is far more common. The rest of
+the query, with its operators, stays as typed.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
     from gossamer.search.query import ParsedQuery, TypedWord
 
-SHORTEST_WORD = 4  # characters: what is shorter has too many neighbours
-LONG_WORD = 6  # characters from which on two slips are believed
-LONGEST_WORD = 40  # characters: nobody types such a word by heart
-RARE_DOCUMENTS = 2  # documents up to which a word is put in question
-COMMON_RATIO = 50  # how many times as many pages a word must have to put one in question that some pages do have
+SHORTEST_WORD = 4  # characters; shorter words have too many similar ones
+LONG_WORD = 6  # characters of a word that may have two errors instead of one
+LONGEST_WORD = 40  # characters; nobody types longer words
+RARE_DOCUMENTS = 2  # documents up to which a word may get a correction
+COMMON_RATIO = 50  # a correction needs more than this many times the documents of the typed word
 
 
 class SpellingDictionary(Protocol):
-    """The words of the web as they are written, and how many documents have each (about)."""
+    """The written words of the web, with their approximate number of documents."""
 
     def words_like(
         self, prefix: str = "", *, shortest: int = 0, longest: int = 99, limit: int | None = None
     ) -> list[tuple[str, int]]:
-        """Words with a prefix, of a length, those of most documents first."""
+        """Return words by prefix and length, those with most documents first."""
         ...
 
 
 def suggestion(parsed: ParsedQuery, documents: Sequence[int], dictionary: SpellingDictionary) -> str | None:
-    """The question with the words put in question replaced; None when there is nothing better.
+    """Return the query with corrected words; None when there is no correction.
 
-    `documents` says for each of `asked.words` how many have it.
+    `documents` has the number of documents for each of `parsed.words`.
     """
     text, changed = parsed.text, False
     for word, count in reversed(list(zip(parsed.words, documents, strict=True))):
@@ -55,18 +55,18 @@ def _correction(word: TypedWord, count: int, dictionary: SpellingDictionary) -> 
 
 
 def nearest_word(typed: str, known: Sequence[tuple[str, int]], max_edits: int) -> str | None:
-    """The known word with the fewest slips (a letter too many, too few, wrong, two swapped), then the most common."""
-    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for what is misspelt
+    """Return the known word with the fewest edits (insert, delete, replace, swap), then the most common one."""
+    from rapidfuzz.distance import OSA  # noqa: PLC0415 - only for misspelt words
     from rapidfuzz.process import extract  # noqa: PLC0415
 
     close_words = extract(typed, [form for form, _ in known], scorer=OSA.distance, score_cutoff=max_edits, limit=None)
-    # The first letter is hardly ever the wrong one.
+    # People seldom mistype the first letter.
     keys = [(distance, form[0] != typed[0], -known[i][1], form) for form, distance, i in close_words if form != typed]
     return min(keys)[3] if keys else None
 
 
 def completions(text: str, dictionary: SpellingDictionary, limit: int) -> list[str]:
-    """What was typed, with its last word as it may go on; nothing when that word has not begun."""
+    """Return the text with completions of its last word; nothing when the text ends between words."""
     start = _last_word_start(text)
     prefix = text[start:].lower()
     if not prefix:
@@ -76,5 +76,5 @@ def completions(text: str, dictionary: SpellingDictionary, limit: int) -> list[s
 
 
 def _last_word_start(text: str) -> int:
-    """Where the word begins that the text ends with: behind a blank, a quote, a minus or an operator's colon."""
+    """Return the start of the last word: after a space, a quote, a minus or an operator's colon."""
     return len(text) - len(text[max(text.rfind(mark) for mark in ' "-:') + 1 :])

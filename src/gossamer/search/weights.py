@@ -1,24 +1,22 @@
-"""How much each part of a score counts: all of it here, and the experiment that set it.
+"""The weight of each part of a score, and the measurements behind it.
 
-`bench/quality.py` judges any of these by three measures that pull in different directions, each through the real path
-(pages served, crawled, indexed, searched):
+`bench/quality.py` judges the weights by three measures. Each runs the real path: serve, crawl, index, search.
 
-    Cranfield   1,400 abstracts and 225 long questions with judgements: what a text is about
-    titles      pages of three documentation webs, asked for by their own title: known items
-    anchors     the same webs, asked by anchor texts of links that were held out of the index: what others call a page
+    Cranfield   1,400 abstracts and 225 long queries with judgements: the topic of a text
+    titles      pages of three documentation webs, queried by their own title: known items
+    anchors     the same webs, queried by anchor texts of links that the index does not have
 
-A weight is where it is because all three stay near their best there; none is at an optimum of one of them.
+Each weight keeps all three measures near their best; none is the optimum of a single measure.
 
-    saturation, length, title    Cranfield is flat from 1.6 to 3 (k1), .6 to .9 (b), 2 to 4 (title); Tantivy's own BM25
-                                 (1.2, .75) has .010 less nDCG@10
-    proximity, nearness          .2 of neighbours pulling each other: Cranfield + .004 nDCG@10; from .5 on it loses
-                                 again. The shortest window with all words instead: - .006 from .2 on
-    titles                       squared, so that only a title that is nearly the question counts; with less than half
-                                 as much, less than 90 % of the titles are found at rank 1
-    anchors, calls, called       from .5 to .8 the anchors' MRR gains 16 to 21 %; more takes titles from rank 1. `calls`
-                                 of .5 gains 2 % more of it and takes 1 % of the titles; `called` of 12 loses 5 %
-    pagerank                     from .1 to .2 nothing changes
-    url, freshness               settle what is otherwise equal
+    saturation, length, title         Cranfield is flat from 1.6 to 3 (k1), .6 to .9 (b) and 2 to 4 (title). Tantivy's
+                                      BM25 (1.2, .75) has .010 less nDCG@10.
+    proximity, nearness               .2 adds .004 nDCG@10 on Cranfield; from .5 on it loses.
+    titles                            With less than half of it, fewer than 90 % of the titles are at rank 1.
+    anchors                           From .5 to .8 the MRR of anchors gains 16 to 21 %; more takes titles from rank 1.
+    anchor_saturation, anchor_length  A saturation of .5 gains 2 % more MRR but loses 1 % of the titles. A length of
+                                      12 loses 5 % MRR.
+    pagerank                          Any value from .1 to .2 gives the same results.
+    url, freshness                    They decide between pages that are otherwise equal.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from gossamer.model import Value
 
 
 class RankWeights(Value, frozen=True, kw_only=True):
-    """The second pass. The parts lie between 0 and 1, and the text's weight is 1."""
+    """Weights of the second pass. Each part is between 0 and 1, and the text has weight 1."""
 
     proximity: float
     titles: float
@@ -39,13 +37,13 @@ class RankWeights(Value, frozen=True, kw_only=True):
     # -- inside the parts
     saturation: float  # BM25F: k1
     length: float  # BM25F: b of the text
-    title: float  # what a word in the title counts, one in the text being 1
-    heading: float
-    nearness: float  # how soon proximity is satisfied
+    title: float  # of a word in the title, relative to one in the text
+    heading: float  # of a word in a heading, likewise
+    nearness: float  # saturation of proximity
     anchor_saturation: float  # BM25 of anchor texts: k1; its b is `length`
-    anchor_length: float  # words of anchor texts that a page usually has: where there are more, each counts less
+    anchor_length: float  # words of anchor texts of a usual page; with more words, each counts less
     # -- the order
-    spread: float  # what each further hit of a host counts, the one before being 1
+    spread: float  # factor of each further hit of a host, relative to the one before
 
 
 FIRST_PASS_WEIGHTS = FieldWeights(title=1.0, headings=0.5, body=1.0, url=0.5)

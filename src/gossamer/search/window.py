@@ -1,6 +1,6 @@
-"""Where in a page the words of the question stand nearest together, reckoned on their numbers, for ten pages at once.
+"""Find where in a page the words of the query are closest together, from WordIDs, for all hits at once.
 
-So that only the few runs of text that are shown have to be looked at as text, however long the page is.
+So a snippet reads only the few runs of text that it shows, however long the page is.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from gossamer.model import Field
 if TYPE_CHECKING:
     from gossamer.search.rank import CandidateWords, Integers
 
-WINDOW_WORDS = 40  # words that a snippet has room for, about
+WINDOW_WORDS = 40  # words of a snippet, approximately
 NOWHERE = np.iinfo(np.int64).max
-PROSE_BONUS = 60  # words that a stretch may be longer when it stands in a paragraph, not in a menu or a table
+PROSE_BONUS = 60  # words that a window may be longer in a paragraph than in a menu or a table
 
 
 class TextWindow(msgspec.Struct, frozen=True):
-    """A part of a page, by its runs."""
+    """A part of a page, given by its runs."""
 
-    first_run: int  # the run that it begins in
-    words_before: int  # of that run before it
-    run_length: int  # words of that run in all
-    last_run: int  # the run that it ends in
+    first_run: int
+    words_before: int  # words of the first run before the window
+    run_length: int  # words of the first run
+    last_run: int
 
 
 def find_windows(words: CandidateWords) -> list[TextWindow | None]:
-    """Of each page the shortest stretch that holds most words of the question, its title aside; None: it holds none."""
+    """Return the shortest window of each page with most query words, outside the title; None if it has none."""
     windows: list[TextWindow | None] = [None] * words.document_count
     body = np.flatnonzero(words.field != Field.TITLE)
     if not len(body):
@@ -38,10 +38,8 @@ def find_windows(words: CandidateWords) -> list[TextWindow | None]:
     position, document, slot = words.position[body], words.document[body], words.slot[body]
     reach = np.minimum(position + WINDOW_WORDS, (words.starts + words.lengths)[document])
     here = np.arange(len(body))
-    last, slots_held = (
-        here,
-        np.zeros(len(body), np.int64),
-    )  # the last occurrence of each stretch, and how many words it has
+    last = here  # index of the last occurrence in the window that starts at each occurrence
+    slots_held = np.zeros(len(body), np.int64)  # number of different query words in that window
     for number in range(words.slot_count):
         following = _next_occurrence(here, np.flatnonzero(slot == number))
         within = np.append(position, NOWHERE)[following] < reach
@@ -57,11 +55,11 @@ def find_windows(words: CandidateWords) -> list[TextWindow | None]:
 
 
 def _next_occurrence(here: Integers, positions: Integers) -> Integers:
-    """For each occurrence the first of the places at or behind it; where there is none, one behind the last."""
+    """Return the first of `positions` at or after each index; len(here) where there is none."""
     return np.append(positions, len(here))[np.searchsorted(positions, here)]
 
 
 def _best_per_document(document: Integers, worth: Integers) -> Integers:
-    """Of each document the first of most worth."""
+    """Return the index of the first highest worth of each document."""
     order = np.lexsort((-worth, document))
     return order[np.unique(document[order], return_index=True)[1]]

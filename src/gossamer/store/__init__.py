@@ -1,11 +1,19 @@
-"""What is known, durably.
+"""The store: everything that Gossamer knows about a web, kept durably.
 
-Comes in: visits with everything they brought (`Store.submit`), URLs to start from (`Store.add`).
-Goes out: work (`Store.lease`), and what is known (`counts`, `resource`, `resources`, `errors`, `inlinks` ...).
+In: URLs to start from (`Store.add`) and finished visits with everything they brought (`Store.submit`). Out: work for
+crawlers (`Store.lease`), values for readers (`counts`, `resource`, `errors` ...), and changes for index and graph
+(`changes`, `link_changes`).
 
-Central names: `base.Store`, the protocol with its rules of use, and the values it answers with; `sqlite.SqliteStore`,
-the back-end for one machine, and `postgres.PostgresStore`, the one for many. Back-ends have a folder each and hold
-nothing but SQL and what it needs. What they decide alike stands here: `claims` (what a link says for visiting its
-target), `visiting` (what a batch of visits becomes), `comparing` (what changed), `revisiting` (when to look again),
-`asked` (rounds), `ledger` (counters), `memory` (what is known), `rows` (values from rows).
+protocol   `Store`: the calls, their order, and what is atomic
+values     the values that the calls take and return
+rows       database rows into those values
+content    packed texts and sources of pages
+copy       a whole web from one location to another
+work/      what crawlers write: decisions without SQL
+read/      what readers ask: the questions of reports
+follow/    what index and graph follow
+sqlite/    `SqliteStore`: one directory, one machine
+postgres/  `PostgresStore`: one schema of a database, many machines
+
+The back-ends have the same modules. They hold SQL; decisions that both share lie in this package.
 """

@@ -1,4 +1,4 @@
-"""Texts and sources as they are kept, in every back-end alike: packed by a parser (`crawl/reading`), read here."""
+"""Stored texts and sources: a parser packs them (`parse/`), this module unpacks them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gossamer.model import Field
 
 
 class _Zstd(threading.local):
-    """A context is made once per thread, for that takes twice as long as a page; threads must not share it."""
+    """One decompression context per thread.
+
+    Creating a context takes twice as long as a page, and threads must not share one.
+    """
 
     def __init__(self) -> None:
         self.context = zstandard.ZstdDecompressor()
@@ -26,7 +29,7 @@ _RUN = msgspec.msgpack.Decoder(str)
 
 
 def decode_text(packed: bytes) -> list[tuple[Field, str]]:
-    """The text by field, in reading order, from the form a parser packed it into (`Page.text`)."""
+    """Return the text by field, in reading order (packed in `Page.text`)."""
     try:
         return _TEXT.decode(decode_source(packed))
     except msgspec.DecodeError as error:
@@ -34,7 +37,7 @@ def decode_text(packed: bytes) -> list[tuple[Field, str]]:
 
 
 def decode_runs(packed: bytes) -> list[tuple[int, str]]:
-    """The same with the fields as plain numbers: quicker, and the garbage collector need not look through it."""
+    """Return the text with fields as plain numbers; faster, and the garbage collector need not scan it."""
     try:
         return _RUNS.decode(decode_source(packed))
     except msgspec.DecodeError as error:
@@ -42,7 +45,7 @@ def decode_runs(packed: bytes) -> list[tuple[int, str]]:
 
 
 def decode_fields(packed: bytes) -> list[tuple[int, msgspec.Raw]]:
-    """The same with each run left packed, for `decode_run`: who needs some runs of a long text need not read all."""
+    """Return the text with each run still packed, for `decode_run`, to read only some runs of it."""
     try:
         return _PACKED_RUNS.decode(decode_source(packed))
     except msgspec.DecodeError as error:
@@ -50,7 +53,7 @@ def decode_fields(packed: bytes) -> list[tuple[int, msgspec.Raw]]:
 
 
 def decode_run(packed: msgspec.Raw) -> str:
-    """One run of a text."""
+    """Return one run of a text."""
     try:
         return _RUN.decode(packed)
     except msgspec.DecodeError as error:
@@ -62,7 +65,7 @@ def _corrupt_text(error: msgspec.DecodeError) -> StoreCorrupt:
 
 
 def decode_source(packed: bytes) -> bytes:
-    """The decoded body as it was, from the form a parser packed it into (`Page.source`)."""
+    """Return the decoded body (packed in `Page.source`)."""
     try:
         return _ZSTD.context.decompressobj().decompress(packed)
     except zstandard.ZstdError as error:

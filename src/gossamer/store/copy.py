@@ -1,17 +1,17 @@
-"""Copying a whole web from one place to another, whatever each of them is kept in.
+"""Copy a whole web from one location to another, between any two back-ends.
 
-    FROM, one moment of it ── rows by key, some thousand at once ──▶ TO, unfinished and not yet to be seen
-                                                                         │ read again, digests compared
-                                                                         ▼
-                                                                     TO, a web
+    source (one snapshot) ── rows by key, some thousand at once ──▶ target, unfinished and invisible
+                                                                        │ read again, digests compared
+                                                                        ▼
+                                                                    target, a web
 
-FROM is read in one snapshot. Crawlers may be at work on it: the copy is the web as it was at that moment, and the same
-as if they had been killed then. Each piece of a table is written to TO in one transaction with a note of how far that
-went and a digest of everything so far, so a copy that was killed goes on where it stopped. If FROM has changed by then,
-it begins again: half of one moment and half of another would be no web.
+The copy reads the source in one snapshot while crawlers may work on it. The target becomes the web of that moment, as
+if the crawlers had been killed then. One transaction writes a chunk of a table, how far the table is, and a digest of
+all rows so far. So a copy that was killed resumes where it stopped. If the source has changed by then, the copy starts
+again, because half of one moment and half of another are not a web.
 
-In the end TO is read from the first row to the last, and must give the digests that were computed while reading FROM.
-Only then it appears, at once: a directory's web.db by its name, a database's schema by its.
+At the end the copy reads the target from the first row to the last and compares the digests. Only then the target
+appears, by an atomic rename of its web.db or its schema.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ DIGEST_BYTES = 16
 
 
 class CopyTable(NamedTuple):
-    """A table, the columns that order it, and how many rows of it are moved at once."""
+    """A table, the columns that order it, and how many rows are moved at once."""
 
     name: str
     key: tuple[str, ...]
     at_once: int = 10_000
 
 
-BODIES_AT_ONCE = 100  # rows with a whole page in them; at most some MB each
+BODIES_AT_ONCE = 100  # rows that hold a whole page, up to some MB each
 TABLES = (
     CopyTable("crawlers", ("id",)),
     CopyTable("rounds", ("id",)),
@@ -61,88 +61,88 @@ TABLES = (
     CopyTable("host_ranks", ("host",)),
     CopyTable("rankings", ("facts",)),
 )
-# The counters (table `meta`) are kept in other ways in other places, so they are handed over as a whole.
+# The back-ends keep counters (table `meta`) in different ways, so the copy passes them as one mapping.
 
 
 class TableProgress(Value, frozen=True, kw_only=True):
-    """How far a table is: what TO remembers of it."""
+    """How far the copy of a table is; the target stores it."""
 
     rows: int = 0
-    place: tuple[Any, ...] | None = None  # the key of the last row
-    digest: bytes = b""  # of all rows so far, one piece after the other
+    last_key: tuple[Any, ...] | None = msgspec.field(default=None, name="place")  # stored as `place` since 0.1
+    digest: bytes = b""  # of all rows so far, chunk after chunk
     whole: bool = False
 
 
 class CopySource(Protocol):
-    """FROM: one moment of a web."""
+    """One snapshot of a web."""
 
     display_name: str
 
     def fingerprint(self) -> bytes:
-        """What tells this moment of this web from every other one."""
+        """Return a digest that identifies this moment of this web."""
         ...
 
     def columns(self, table: str) -> tuple[str, ...]:
-        """The columns of a table, in whatever order."""
+        """Return the columns of a table, in any order."""
         ...
 
     def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
-        """The rows behind a key, as many as are moved at once."""
+        """Return the rows after a key, at most `table.at_once`."""
         ...
 
     def counters(self) -> dict[str, int]:
-        """The web's counters, and as `last_resource` and `last_host` the greatest ids ever given out."""
+        """Return the counters, with the greatest ids ever assigned as `last_resource` and `last_host`."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the snapshot."""
         ...
 
 
 class CopyTarget(Protocol):
-    """TO: a web that is being made. Nobody else sees it before `appear`."""
+    """A web under construction. Nobody else sees it before `publish`."""
 
     display_name: str
 
     def begin(self, fingerprint: bytes) -> bool:
-        """Make ready for a copy of that moment; True: one was begun here before, and goes on."""
+        """Prepare for a copy of that moment; return True when this resumes an earlier copy."""
         ...
 
     def table_progress(self) -> dict[str, TableProgress]:
-        """How far each table is."""
+        """Return how far each table is."""
         ...
 
     def convert_rows(self, rows: list[Row]) -> list[Row]:
-        """Rows as they can be stored here."""
+        """Return the rows as they can be stored here."""
         ...
 
     def write(self, table: CopyTable, columns: Sequence[str], rows: list[Row], progress: TableProgress) -> None:
-        """Add rows, and the note; both or nothing."""
+        """Write rows and progress in one transaction."""
         ...
 
     def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
-        """The rows behind a key, as they are stored."""
+        """Return the stored rows after a key, at most `table.at_once`."""
         ...
 
     def complete(self, counters: Mapping[str, int]) -> None:
-        """Everything is there: set the counters, and make the indexes that were left for last."""
+        """Set the counters and create the remaining indexes, after the last row."""
         ...
 
     def counters(self) -> dict[str, int]:
-        """As those of a source."""
+        """Return the counters, like those of a source."""
         ...
 
     def publish(self) -> None:
-        """Become a web."""
+        """Make the copy a web that others can open."""
         ...
 
     def close(self) -> None:
-        """Let go of it; what is there can be gone on with."""
+        """Close the target; a later copy can resume it."""
         ...
 
 
 class CopyResult(Value, frozen=True, kw_only=True):
-    """What was copied, and compared."""
+    """The result of a copy."""
 
     origin: str
     destination: str
@@ -151,12 +151,12 @@ class CopyResult(Value, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> int:
-        """Of all tables."""
+        """The number of rows of all tables."""
         return sum(note.rows for note in self.tables.values())
 
 
 def copy_store(source: CopySource, target: CopyTarget, on_progress: Callable[[str], None]) -> CopyResult:
-    """Copy a web, compare, and let the copy appear."""
+    """Copy a web, compare the copy, and publish it."""
     resumed = target.begin(source.fingerprint())
     progress = target.table_progress()
     for table in TABLES:
@@ -171,6 +171,7 @@ def copy_store(source: CopySource, target: CopyTarget, on_progress: Callable[[st
     if (copied_counters := target.counters()) != counters:
         raise StoreCorrupt(
             f"The copy in {target.display_name} has other counters than {source.display_name}: {copied_counters}."
+            " Copy to another location."
         )
     target.publish()
     return CopyResult(origin=source.display_name, destination=target.display_name, resumed=resumed, tables=progress)
@@ -183,10 +184,10 @@ def _copy_table(
     progress: TableProgress,
     on_progress: Callable[[str], None],
 ) -> TableProgress:
-    """Copy what is missing of a table."""
+    """Copy the rows of a table that are missing."""
     columns = sorted(source.columns(table.name))
     while not progress.whole:
-        read = source.rows(table, columns, progress.place)
+        read = source.rows(table, columns, progress.last_key)
         rows = target.convert_rows(read)
         progress = _advance(progress, rows, _last_key(read, table, columns), table)
         target.write(table, columns, rows, progress)
@@ -201,38 +202,38 @@ def _verify_table(
     expected: TableProgress,
     on_progress: Callable[[str], None],
 ) -> None:
-    """Read what was written, and see that it is what was read."""
+    """Read the copied table and compare its digest."""
     columns = sorted(source.columns(table.name))
     actual = TableProgress()
     while not actual.whole:
-        rows = target.rows(table, columns, actual.place)
+        rows = target.rows(table, columns, actual.last_key)
         actual = _advance(actual, rows, _last_key(rows, table, columns), table)
         on_progress(f"comparing {table.name}: {actual.rows:,} rows")
     if (actual.rows, actual.digest) != (expected.rows, expected.digest):
         raise StoreCorrupt(
-            f"The copy in {target.display_name} is not like {source.display_name}: of {table.name} {expected.rows:,} rows were read"
-            f" and {actual.rows:,} found, or they differ. Copy to another place."
+            f"The copy in {target.display_name} differs from {source.display_name} in the table {table.name}"
+            f" ({expected.rows:,} rows, {actual.rows:,} in the copy). Copy to another location."
         )
 
 
 def _last_key(rows: list[Row], table: CopyTable, columns: Sequence[str]) -> tuple[Any, ...]:
-    """The key of the last of some rows, as it is where they were read: storable rows may have another."""
+    """Return the key of the last row as its own store has it; converted rows may have another."""
     return tuple(rows[-1][columns.index(name)] for name in table.key) if rows else ()
 
 
 def _advance(progress: TableProgress, rows: list[Row], key: tuple[Any, ...], table: CopyTable) -> TableProgress:
-    """How far a table is with some more rows; fewer than a whole piece are the last ones."""
+    """Return the progress after some more rows; a chunk that is not full is the last."""
     whole = len(rows) < table.at_once
     if not rows:
-        return TableProgress(rows=progress.rows, place=progress.place, digest=progress.digest, whole=whole)
+        return TableProgress(rows=progress.rows, last_key=progress.last_key, digest=progress.digest, whole=whole)
     digest = hashlib.blake2b(progress.digest + msgspec.msgpack.encode(rows), digest_size=DIGEST_BYTES).digest()
-    return TableProgress(rows=progress.rows + len(rows), place=key, digest=digest, whole=whole)
+    return TableProgress(rows=progress.rows + len(rows), last_key=key, digest=digest, whole=whole)
 
 
-# -- what the back-ends have in common ---------------------------------------------------------------------------------
+# -- for both back-ends ------------------------------------------------------------------------------------------------
 
 
-# Whoever writes to a web changes one of these.
+# Every write to a web changes the answer to one of these.
 FINGERPRINT_QUERIES = (
     "SELECT key, value FROM meta ORDER BY key",
     "SELECT * FROM crawlers ORDER BY id",
@@ -245,12 +246,12 @@ FINGERPRINT_QUERIES = (
 
 
 def next_rows_sql(table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None, placeholder: str) -> str:
-    """SQL for the next rows; `mark` stands where a value goes."""
+    """Return SQL for the next rows, with `placeholder` for each value."""
     key = ", ".join(table.key)
     condition = f" WHERE ({key}) > ({', '.join(placeholder for _ in after)})" if after is not None else ""
     return f"SELECT {', '.join(columns)} FROM {table.name}{condition} ORDER BY {key} LIMIT {table.at_once}"  # noqa: S608
 
 
 def compute_fingerprint(facts: Sequence[object]) -> bytes:
-    """A mark made of facts, and of the way in which this version copies."""
+    """Return a digest of facts and of the tables that this version copies."""
     return hashlib.blake2b(msgspec.msgpack.encode((TABLES, facts)), digest_size=DIGEST_BYTES).digest()

@@ -1,7 +1,7 @@
-"""From rows of a database to the values that the protocol speaks of: the same for every back-end.
+"""Database rows into the values of the protocol (totals, links, freshness ...), the same for every back-end.
 
-A back-end's statements bring the columns, either under the names of the fields or in their order; what is made of them
-stands here once, so that the back-ends cannot tell the same thing in two ways.
+The statements of a back-end return columns under the names of the fields or in their order. This module builds the
+values once, so that the back-ends cannot differ.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
-from gossamer.model import Kind, Outcome, Position, State
+from gossamer.model import Kind, Position, State
 from gossamer.revisit.pace import stale_probability
 from gossamer.store.content import decode_source
 from gossamer.store.follow.graph import HostRanks, Ranks
@@ -26,42 +26,40 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 BondRow = tuple[int, int, int, int, int, str, str]  # target, kind, follow, weight, position, rel, anchor
-RowReader = Callable[[Row, int], list[Row]]  # brings so many rows that lie behind a place
+RowReader = Callable[[Row, int], list[Row]]  # reads up to so many rows after a cursor
 T = TypeVar("T")
 
-# Of visits there is no index by time. Their ids grow with it, so the last ones are looked at.
-RECENT_VISITS = 5_000  # visits among which the latest of a kind are looked for
-MAX_COUNTED_VISITS = 500_000  # visits that are counted by second, at most
-PAGE_OUTCOMES = (Outcome.FETCHED.value, Outcome.NOT_MODIFIED.value)
-SUCCESSFUL_OUTCOMES = (*PAGE_OUTCOMES, Outcome.REDIRECTED.value, Outcome.CHECKED.value)
+# Visits have no index by time. Ids grow with time, so queries read the visits with the greatest ids.
+RECENT_VISITS = 5_000  # visits searched for the latest of a kind
+MAX_COUNTED_VISITS = 500_000  # visits counted by second
 
 PERCENTILES = (50, 90, 99, 100)
-MINUTE = 60.0  # ages are counted by the minute
+MINUTE = 60.0  # seconds; ages are counted by the minute
 
 
 class QueryResult(Protocol):
-    """An answer of a database, as sqlite3 and psycopg give it (PEP 249)."""
+    """A result of sqlite3 or psycopg (PEP 249)."""
 
     @property
     def description(self) -> Sequence[Any] | None:
-        """What the columns are; the first thing told of each is its name."""
+        """The columns; the first item of each is its name."""
         ...
 
     def __iter__(self) -> Iterator[Any]:
-        """Its rows."""
+        """Iterate over the rows."""
         ...
 
 
-# -- rows as values ----------------------------------------------------------------------------------------------------
+# -- rows into values --------------------------------------------------------------------------------------------------
 
 
 def to_structs_by_name(type_: type[T], result: QueryResult) -> list[T]:
-    """Rows as values, by the names of their columns; 0 and 1 become False and True where the value says so."""
+    """Convert rows by the names of their columns; 0 and 1 become False and True where a field is a bool."""
     return _convert(type_, [column[0] for column in result.description or ()], result)
 
 
 def to_structs_by_position(type_: type[T], rows: Iterable[Row]) -> list[T]:
-    """The same, the columns being in the order of the fields."""
+    """Convert rows whose columns are in the order of the fields."""
     return _convert(type_, type_.__struct_fields__, rows)  # type: ignore[attr-defined]
 
 
@@ -70,21 +68,21 @@ def _convert(type_: type[T], names: Sequence[str], rows: Iterable[Row]) -> list[
 
 
 def to_struct(type_: type[T], row: Sequence[object]) -> T:
-    """One row that needs no conversion."""
+    """Build a value from one row that needs no conversion."""
     return type_(**dict(zip(type_.__struct_fields__, row, strict=True)))  # type: ignore[attr-defined]
 
 
 def to_struct_or_none(type_: type[T], row: Sequence[object]) -> T | None:
-    """The same of the far side of an outer join; None when there was nothing."""
+    """Build a value from the far side of an outer join; None when the join found nothing."""
     return None if row[0] is None else to_struct(type_, row)
 
 
 def read_chunks(
     read: RowReader, cursor: tuple[Any, ...], at_once: int, limit: int | None = None
 ) -> Iterator[list[Row]]:
-    """Piece after piece of a long answer, at most `limit` rows of it.
+    """Yield a long answer in chunks, at most `limit` rows in all.
 
-    Each row begins with its place.
+    Each row begins with the columns of the cursor.
     """
     remaining = limit
     while remaining is None or remaining > 0:
@@ -97,22 +95,22 @@ def read_chunks(
 
 
 def stream_structs(read: RowReader, cursor: tuple[Any, ...], type_: type[T], at_once: int) -> Iterator[T]:
-    """A long answer as values, whose columns stand behind those of a row's place."""
+    """Stream a long answer as values; their columns follow those of the cursor."""
     for chunk in read_chunks(read, cursor, at_once):
         yield from to_structs_by_position(type_, [row[len(cursor) :] for row in chunk])
 
 
-# -- what is there -----------------------------------------------------------------------------------------------------
+# -- counts, links and nodes -------------------------------------------------------------------------------------------
 
 
 def counts(meta: Mapping[str, int]) -> Counts:
-    """How much is there, by the counters."""
+    """Build `Counts` from the counters."""
     states = {state.value: meta[f"resources {state}"] for state in State}
     return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"])
 
 
 def links(rows: Iterable[Row]) -> list[LinkRow]:
-    """Bonds, seen from one end."""
+    """Build links from rows, seen from one end."""
     return [
         LinkRow(
             url=url, state=state, status=status, kind=Kind(kind).name.lower(), follow=bool(follow), anchor=anchor,
@@ -123,26 +121,26 @@ def links(rows: Iterable[Row]) -> list[LinkRow]:
 
 
 def page_nodes(rows: Iterable[Row]) -> Iterator[PageNode]:
-    """Pages with what the link graph says of them: title, status, media_type, language, and the fields of `Ranks`."""
+    """Build pages from rows of title, status, media_type, language and the fields of `Ranks`."""
     for row in rows:
         ranks = to_struct_or_none(Ranks, row[4:])
         yield PageNode(title=row[0], status=row[1], media_type=row[2], language=row[3], ranks=ranks)
 
 
 def host_nodes(rows: Iterable[Row]) -> Iterator[HostNode]:
-    """Hosts likewise: pages, and the fields of `HostRanks`."""
+    """Build hosts from rows of pages and the fields of `HostRanks`."""
     for row in rows:
         yield HostNode(pages=row[0], ranks=to_struct_or_none(HostRanks, row[1:]))
 
 
-# -- what changed ------------------------------------------------------------------------------------------------------
+# -- history -----------------------------------------------------------------------------------------------------------
 
 
 def changes(rows: Sequence[Row], urls_of: Callable[[set[int]], dict[int, str]]) -> Iterator[ChangeRow]:
-    """Lines of history; `urls_of` is asked once, for the targets of the bonds in all of them.
+    """Build lines of history; `urls_of` is called once with the targets of all bonds in them.
 
-    A row: found_at, id, url, since, event, status, bytes, title, parts, links, whether the source was kept; and title,
-    status and state of today.
+    A row: found_at, id, url, since, event, status, bytes, title, parts, links, whether the source was kept; then the
+    current title, status and state.
     """
     bonds = [_unpack_bonds(row[9]) for row in rows]
     targets = {bond[0] for lost, gained in bonds for bond in (*lost, *gained)}
@@ -151,8 +149,9 @@ def changes(rows: Sequence[Row], urls_of: Callable[[set[int]], dict[int, str]]) 
         found_at, entry, url, since, event, status, size, title, parts, _, has_source, *now = row
         yield ChangeRow(
             id=entry, url=url, found_at=found_at, since=since, event=event, status=status, bytes=size, title=title,
-            parts=tuple(parts.split()), lost=_build_changed_bonds(lost, urls), gained=_build_changed_bonds(gained, urls),
-            has_source=bool(has_source), now_title=now[0], now_status=now[1], now_state=now[2],
+            parts=tuple(parts.split()), lost=_build_changed_bonds(lost, urls),
+            gained=_build_changed_bonds(gained, urls), has_source=bool(has_source), now_title=now[0],
+            now_status=now[1], now_state=now[2],
         )  # fmt: skip
 
 
@@ -169,11 +168,11 @@ def _build_changed_bonds(rows: Sequence[BondRow], urls: Mapping[int, str]) -> tu
     )
 
 
-# -- how fresh it is ---------------------------------------------------------------------------------------------------
+# -- freshness ---------------------------------------------------------------------------------------------------------
 
 
 def freshness(ages: Sequence[tuple[int, int, int]], due: int, next_at: float | None) -> Freshness:
-    """Freshness from numbers of pages by pace and age in minutes: pace, age, number."""
+    """Compute freshness from rows of pace, age in minutes and number of pages."""
     pages = sum(number for _, _, number in ages)
     changed = sum(stale_probability(pace, age * MINUTE) * number for pace, age, number in ages)
     by_age: Counter[int] = Counter()
@@ -199,9 +198,9 @@ def _percentiles(by_age: Mapping[int, int], pages: int) -> dict[str, float]:
 def count_due_and_next(
     paces: Iterable[int], schedule: Schedule, now: float, count_due: Callable[[int, float], tuple[int, float | None]]
 ) -> tuple[int, float | None]:
-    """How many are due, and when the next one is.
+    """Return how many resources are due, and when the next one is.
 
-    `look` tells of a pace how many were last visited up to a time, and when the first one after it was.
+    `count_due` returns for a pace how many were last visited up to a time, and when the first one after it was.
     """
     due, next_at = 0, None
     for pace in paces:

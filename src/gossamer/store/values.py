@@ -1,4 +1,4 @@
-"""What the Store protocol speaks of: crawlers, rounds, and what is told of hosts, resources, links and visits."""
+"""The values of the Store protocol: crawlers, rounds, hosts, resources, links and visits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CrawlerRow(Value, frozen=True, kw_only=True):
-    """A crawler at work here: a row of `crawlers`."""
+    """A crawler at work, or the last one of its name: a row of `crawlers`."""
 
     id: int
     name: str
@@ -27,14 +27,14 @@ class CrawlerRow(Value, frozen=True, kw_only=True):
     pages_per_second: float = 0.0
     bytes_per_second: float = 0.0
     limit: str = ""  # the limiting factor: politeness, network, parsing, store, disk
-    waiting_for: str = ""  # what it waits for, and who has it
+    waiting_for: str = ""  # what it waits for, and which crawler holds it
     parsers: int = 0  # parser processes it has
-    most_parsers: int = 0  # ... may have; 0: that cannot be changed
-    wanted_parsers: int | None = None  # ... shall have; None: as many as it was started with
+    most_parsers: int = 0  # it may have at most; 0: the number cannot be changed
+    wanted_parsers: int | None = None  # it shall have; None: as many as it was started with
 
 
 class CrawlerReport(Value, frozen=True, kw_only=True):
-    """What a crawler tells about itself with every beat."""
+    """A crawler's report with every heartbeat."""
 
     state: str
     pages: int
@@ -47,48 +47,48 @@ class CrawlerReport(Value, frozen=True, kw_only=True):
 
 
 class CrawlerOrders(Value, frozen=True, kw_only=True):
-    """What is wanted of a crawler."""
+    """Orders for a crawler."""
 
-    state: str  # run, pause, stop; lost: it was given up, and others have its work
+    state: str  # run, pause, stop; lost: the store gave its work to others
     parsers: int | None = None  # parser processes; None: as many as it was started with
-    hosts: int | None = None  # to hold at most, for another crawler has none; None: as many as it likes
+    hosts: int | None = None  # to hold at most while another crawler has none; None: no limit
 
 
 class Round(Value, frozen=True, kw_only=True):
-    """What was asked: a row of `rounds`. Limits hold for all crawlers together."""
+    """One run of a crawl with its settings: a row of `rounds`. Limits hold for all crawlers together."""
 
     id: int
     started_at: float
     finished_at: float | None
     settings: str  # CrawlSettings as JSON
     seeds: tuple[str, ...]  # as given
-    joined: tuple[str, ...]  # what seeds led to: redirect targets, their other scheme
+    joined: tuple[str, ...]  # URLs that seeds led to: redirect targets, the other scheme
     max_pages: int | None
     max_pages_per_host: int | None
     pages: int  # visited in this round so far
 
 
 class AddResult(Value, frozen=True, kw_only=True):
-    """Answer to adding one URL."""
+    """The result of adding one URL."""
 
     url: str
     resource: int
-    known: bool  # it was there before
+    known: bool  # it was in the store already
     state: State
     reason: str
 
 
 class SubmitResult(Value, frozen=True, kw_only=True):
-    """How the web stands after a `submit`."""
+    """The web after a `submit`."""
 
     version: int  # the store version that holds the batch
-    known: int  # resources, in whatever state
+    known: int  # resources in any state
     open: int  # of these queued or leased
-    lost: int = 0  # visits not written: their lease had been taken over, or they were forgotten
+    lost: int = 0  # visits not written: another crawler took over their lease, or they were forgotten
 
 
 class WaitingHost(Value, frozen=True, kw_only=True):
-    """A host with queued URLs that this crawler cannot have now."""
+    """A host with queued URLs that this crawler cannot lease now."""
 
     host: str
     queued: int
@@ -98,7 +98,7 @@ class WaitingHost(Value, frozen=True, kw_only=True):
 
 
 class Counts(Value, frozen=True, kw_only=True):
-    """How much is there."""
+    """How many resources, hosts, links and documents there are."""
 
     resources: dict[str, int]  # by state
     hosts: int
@@ -120,7 +120,7 @@ class HostRow(Value, frozen=True, kw_only=True):
     failures: int
     reason: str
     holder: str
-    robots: str  # outcome of robots.txt, "" when not asked for yet
+    robots: str  # outcome of robots.txt, "" when it was not fetched yet
 
 
 class ResourceRow(Value, frozen=True, kw_only=True):
@@ -173,7 +173,7 @@ class LinkRow(Value, frozen=True, kw_only=True):
 
 
 class ErrorRow(Value, frozen=True, kw_only=True):
-    """A resource that was not visited as it should have been, with one page that points at it."""
+    """A failed, gone or refused resource with one page that points at it."""
 
     url: str
     state: str
@@ -199,7 +199,7 @@ class VisitRow(Value, frozen=True, kw_only=True):
 
 
 class LatestVisit(Value, frozen=True, kw_only=True):
-    """A visit that was made just now, for those who watch."""
+    """A recent visit, for the live display."""
 
     url: str
     title: str
@@ -213,7 +213,7 @@ class LatestVisit(Value, frozen=True, kw_only=True):
 
 
 class DocumentRow(msgspec.Struct, frozen=True):
-    """What a hit of a search shows of a page."""
+    """A page as search results show it."""
 
     id: int
     url: str
@@ -225,7 +225,7 @@ class DocumentRow(msgspec.Struct, frozen=True):
 
 
 class Bond(Value, frozen=True, kw_only=True):
-    """One bond with both its ends, for exports; what follows `position` is the target's."""
+    """One bond with both its ends, for exports; the fields after `position` are the target's."""
 
     source: str
     target: str
@@ -242,7 +242,7 @@ class Bond(Value, frozen=True, kw_only=True):
 
 
 class PageNode(Value, frozen=True, kw_only=True):
-    """What is known of a page in the link graph."""
+    """A page in the link graph."""
 
     title: str
     status: int
@@ -252,7 +252,7 @@ class PageNode(Value, frozen=True, kw_only=True):
 
 
 class HostNode(Value, frozen=True, kw_only=True):
-    """What is known of a host in the link graph."""
+    """A host in the link graph."""
 
     pages: int  # visited
     ranks: HostRanks | None
@@ -268,17 +268,17 @@ class ChangedBond(Value, frozen=True, kw_only=True):
 
 
 class ChangeRow(Value, frozen=True, kw_only=True):
-    """What a visit found to be different. `status`, `bytes` and `title` are those before, `now_...` those of today."""
+    """A difference that a visit found. `status`, `bytes` and `title` are the old ones, `now_...` the current."""
 
     id: int
     url: str
     found_at: float  # the visit that found it
-    since: float  # the visit before, which found it as it was
+    since: float  # the last visit that found the old content
     event: str  # changed, gone, moved (it redirects), refused (its type), appeared
     status: int
     bytes: int
     title: str
-    parts: tuple[str, ...]  # content (it came or went), text, title, description, language, canonical, ..., links
+    parts: tuple[str, ...]  # content (it appeared or vanished), text, title, language, ..., links
     lost: tuple[ChangedBond, ...]
     gained: tuple[ChangedBond, ...]
     has_source: bool  # the old source was kept: `Store.old_source(id)`
@@ -290,7 +290,7 @@ class ChangeRow(Value, frozen=True, kw_only=True):
 class Freshness(Value, frozen=True, kw_only=True):
     """How fresh a web is."""
 
-    pages: int  # with content, not being visited just now
+    pages: int  # with content, not queued or leased
     ages: dict[str, float]  # seconds since the last visit: "50", "90", "99" (percentiles) and "100"
     out_of_date: float  # share of them expected to have changed since
     due: int  # resources that should be visited now

@@ -1,9 +1,9 @@
-"""May we fetch it: robots.txt by RFC 9309, and the directives of X-Robots-Tag and meta robots.
+"""Robots rules: robots.txt by RFC 9309, and the directives of X-Robots-Tag and meta robots.
 
-Why our own: the parsers on PyPI differ from the RFC or from Google's reference table where it matters (groups with
-other records in between, product tokens), and some turn patterns into backtracking regular expressions. Here a rule
-costs at most one search through the path for each of its parts. Measured: 2 µs a URL for a usual file, at worst 60 ms
-(500 KiB of nothing but wildcards).
+Gossamer has its own parser because those on PyPI differ from the RFC or from Google's reference table where it matters:
+groups with other records in between, product tokens. Some also turn patterns into backtracking regular expressions.
+Here a rule costs at most one search through the path for each of its parts: 2 µs a URL for a usual file, at worst 60 ms
+(500 KiB of wildcards).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 500 * 1024  # read of a robots.txt (RFC 9309 §2.5: at least 500 KiB)
 
-# Names of the lines, with the misspellings that Google's parser accepts too: the owner's wish is plain.
+# Names of lines. The misspellings are those that Google's parser accepts: the owner's wish is clear.
 LINE_NAMES = {
     **dict.fromkeys(("user-agent", "useragent", "user agent"), "agent"),
     **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), "disallow"),
@@ -28,27 +28,27 @@ LINE_NAMES = {
     "crawl-delay": "delay",
     **dict.fromkeys(("sitemap", "site-map"), "sitemap"),
 }
-LINE_END = re.compile(r"\r\n?|\n")  # RFC 9309 §2.2; not str.splitlines, which knows more
+LINE_END = re.compile(r"\r\n?|\n")  # RFC 9309 §2.2; str.splitlines splits at more characters
 PARTIAL_BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
 LONE_OCTET = re.compile("[\udc80-\udcff]")
-PRODUCT_TOKEN = re.compile(r"[\w-]+")  # RFC 9309 §2.2.1, and digits and letters of any script, as real agents have
+PRODUCT_TOKEN = re.compile(r"[\w-]+")  # RFC 9309 §2.2.1, plus digits and letters of any script, which real agents use
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 SCHEME_AND_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
-# RFC 9309 §2.2.2: compared are octets, unreserved ones plain, all others percent-encoded. What divides a path and its
-# query (/ ? & =) stays, and so does * for patterns; a stray % is just a character.
+# RFC 9309 §2.2.2 compares octets, unreserved ones plain and all others percent-encoded. The delimiters of path and
+# query (/ ? & =) stay, and so does * for patterns. A stray % is just a character.
 UNCOMPARABLE = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/?&=%*-]")
 ESCAPED = re.compile(r"%[0-9A-F]{2}")
 
 REDIRECTS_GIVEN_UP = frozenset({Outcome.BAD_REDIRECT, Outcome.REDIRECT_LOOP, Outcome.TOO_MANY_REDIRECTS})
 
-# Directives of X-Robots-Tag that carry a value after a colon, and so are not the name of a crawler.
+# Directives of X-Robots-Tag with a value after a colon: their name is not the name of a crawler.
 VALUED_DIRECTIVES = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-CRAWLER_NAME = re.compile(r"[^\W\d][\w.-]*|\*")  # "25-Jun-10 15" of a date is none
+CRAWLER_NAME = re.compile(r"[^\W\d][\w.-]*|\*")  # "25-Jun-10 15" in a date is not one
 
 
 class RuleWeight(NamedTuple):
-    """How much a matching rule counts: more octets win, at a tie Allow does (RFC 9309 §2.2.2)."""
+    """The rank of a matching rule: more octets win, at a tie Allow wins (RFC 9309 §2.2.2)."""
 
     octets: int
     allow: bool
@@ -62,7 +62,7 @@ class WildcardRule(NamedTuple):
     anchored: bool  # ended in $
 
     def matches(self, path: str) -> bool:
-        """Match from left to right, each part at its first place: no later place could leave more room for the rest."""
+        """Match each part at its first occurrence: a later one could not leave more room for the rest."""
         first, *others = self.parts
         if not path.startswith(first):
             return False
@@ -85,8 +85,8 @@ class ProductRules:
     """The rules of one robots.txt for one product token."""
 
     def __init__(self, rules: Iterable[tuple[str, bool]], delay: float | None) -> None:
-        self.crawl_delay = delay  # seconds between requests that it is asked for, when it is asked for any
-        self._prefix_weights: dict[str, RuleWeight] = {}  # by pattern; looked up by the path's beginnings
+        self.crawl_delay = delay  # seconds between requests; None: the file sets no delay
+        self._prefix_weights: dict[str, RuleWeight] = {}  # by pattern; `allows` looks up prefixes of the path
         wild: list[WildcardRule] = []
         for pattern, allow in rules:
             if not pattern:  # "Disallow:" alone forbids nothing
@@ -105,7 +105,7 @@ class ProductRules:
         )
 
     def allows(self, url_or_path: str) -> bool:
-        """Whether robots.txt lets us fetch this URL (canonical, or its path and query)."""
+        """Return whether robots.txt allows this URL (canonical, or its path and query)."""
         if not self._forbids:
             return True
         path = _request_path(url_or_path)
@@ -126,31 +126,33 @@ class ProductRules:
 
 
 class _RuleGroup(NamedTuple):
-    """Some user-agent lines and the rules under them. Agents point at shared rules: a hostile file of 15,000 agents and
-    20,000 rules must not become 300 million of them."""
+    """Some user-agent lines and the rules under them.
 
-    agents: dict[str, int]  # lower-case token -> how many were named before it
+    Agents share the rules of their group: a hostile file of 15,000 agents and 20,000 rules must not become 300 million.
+    """
+
+    agents: dict[str, int]  # lower-case token -> number of agents before it
     rules: list[tuple[str, bool]]  # pattern, whether it allows
-    delays: list[tuple[int, float]]  # how many agents had been named, seconds
+    delays: list[tuple[int, float]]  # number of agents before it, seconds
 
 
 class RobotsRules:
-    """A robots.txt, read."""
+    """A parsed robots.txt."""
 
     def __init__(self, groups: Sequence[_RuleGroup], sitemaps: Iterable[str]) -> None:
         self._groups = groups
-        self._products: dict[str, ProductRules] = {}  # made when asked for
+        self._products: dict[str, ProductRules] = {}  # by token; built on first use
         self.sitemaps = tuple(sitemaps)  # canonical URLs, in order
 
     @staticmethod
     def parse(robots: str | bytes) -> RobotsRules:
-        """Read a robots.txt, whatever it is: lines that make no sense are passed over (RFC 9309 §2.2)."""
-        groups = [_RuleGroup({}, [], [])]  # the first for rules that stand in no group
+        """Parse a robots.txt; lines that make no sense are ignored (RFC 9309 §2.2)."""
+        groups = [_RuleGroup({}, [], [])]  # the first one takes the rules outside of groups
         sitemaps: dict[str, None] = {}
         for name, value in _parse_lines(decode_robots(robots) if isinstance(robots, bytes) else robots):
             group = groups[-1]
             if name == "agent":
-                # Only rules end the list of a group's agents; other records may stand between (RFC 9309 §2.2.4).
+                # Only rules end the list of a group's agents; other records may come between (RFC 9309 §2.2.4).
                 if group.rules or not group.agents:
                     group = _RuleGroup({}, [], [])
                     groups.append(group)
@@ -166,17 +168,17 @@ class RobotsRules:
         return RobotsRules(groups, sitemaps)
 
     def for_product(self, product: str) -> ProductRules:
-        """The rules for a crawler of this product token: its own groups, else those of "*", else none."""
+        """Return the rules for a crawler of this product token: its own groups, else those of "*", else none."""
         token = product.lower()
         if token not in self._products:
             self._products[token] = self._rules_for_agent(token) or self._rules_for_agent("*") or NO_RULES
         return self._products[token]
 
     def _rules_for_agent(self, agent: str) -> ProductRules | None:
-        """The rules of all groups that name this agent, combined (RFC 9309 §2.2.1).
+        """Return the rules of all groups that name this agent, combined (RFC 9309 §2.2.1).
 
-        A delay is for the agents named before it, unlike rules: "User-agent: a", "Crawl-delay: 9", "User-agent: *",
-        "Disallow: /x" asks only a to be slow.
+        Unlike a rule, a delay applies only to the agents before it: "User-agent: a", "Crawl-delay: 9", "User-agent: *",
+        "Disallow: /x" slows down only a.
         """
         groups = [group for group in self._groups if agent in group.agents]
         delays = [
@@ -189,14 +191,14 @@ class RobotsRules:
         return ProductRules(rules, max(delays, default=None)) if groups else None
 
     def allows(self, url_or_path: str, product: str) -> bool:
-        """Whether a crawler of this product token may fetch this URL."""
+        """Return whether a crawler of this product token may fetch this URL."""
         return self.for_product(product).allows(url_or_path)
 
 
 def decode_robots(body: bytes) -> str:
-    """A robots.txt as text: the first 500 KiB of it, cut at a line's end, so that no rule is cut to a wider one.
+    """Return the first 500 KiB of a robots.txt as text, cut at a line's end: half a rule would match more.
 
-    Octets that are not UTF-8 become percent-encoded: that is what they are compared as, and text can be stored.
+    Octets that are not UTF-8 become percent-encoded. Rules compare them in this form, and the store takes text only.
     """
     if len(body) > MAX_BYTES:
         body = body[:MAX_BYTES]
@@ -214,14 +216,14 @@ def _parse_lines(text: str) -> Iterator[tuple[str, str]]:
             words = record.split()
             if len(words) != 2:
                 continue
-            name, value = words  # "Disallow /x": the colon forgotten
+            name, value = words  # "Disallow /x", without its colon
         known = LINE_NAMES.get(name.strip().lower())
         if known:
             yield known, value.strip()
 
 
 def _parse_agent(value: str) -> str:
-    """The product token of a user-agent line, lower-case: up to the first other character, as Google reads it."""
+    """Return the product token of a user-agent line, lower-case: up to the first other character, as Google does."""
     if value.split(None, 1)[:1] == ["*"]:
         return "*"
     token = PRODUCT_TOKEN.match(value)
@@ -247,7 +249,7 @@ def _request_path(url_or_path: str) -> str:
 
 
 def _comparable_path(path: str) -> str:
-    """A path and query in the form octets are compared in. In a query, "/" is the same as "%2F" (RFC 9309 figure 4)."""
+    """Return a path and query in the form for comparison. In a query, "/" equals "%2F" (RFC 9309 figure 4)."""
     path, mark, query = UNCOMPARABLE.sub(_normalize_octet, path).partition("?")
     return f"{path}?{query.replace('%2F', '/').replace('%3F', '?')}" if mark else path
 
@@ -261,11 +263,11 @@ def _normalize_octet(match: re.Match[str]) -> str:
 
 
 def classify_robots_response(outcome: Outcome, status: int) -> Literal["rules", "unavailable", "unreachable"]:
-    """What the answer to a request for robots.txt means, after its redirects (at least five) were followed.
+    """Return what the answer to a request for robots.txt means, after at least five redirects.
 
-    RFC 9309 §2.3.1: "rules" are to be obeyed, "unavailable" allows everything, "unreachable" nothing for now.
-    429 says that we come too often, not that there are no rules; RFC 9309 lets us treat it either way. What cannot be
-    told apart from a fault is taken for one: better a page too few than one against the owner's wish.
+    By RFC 9309 §2.3.1 "rules" are to be obeyed, "unavailable" allows everything, "unreachable" nothing for now. A 429
+    means too many requests, not a missing file; the RFC allows either reading. Every other doubtful answer counts as
+    unreachable: better to miss a page than to fetch one against the owner's wish.
     """
     if outcome is Outcome.FETCHED:
         return "rules"
@@ -276,14 +278,14 @@ def classify_robots_response(outcome: Outcome, status: int) -> Literal["rules", 
 
 
 class PageDirectives(Value, frozen=True, kw_only=True):
-    """What a page asks of crawlers about itself."""
+    """The requests of a page to crawlers."""
 
     noindex: bool = False
     nofollow: bool = False
 
 
 def parse_directives(header: str, metas: Iterable[tuple[str, str]], product: str) -> PageDirectives:
-    """What X-Robots-Tag and the meta elements (name, content) ask of this product; the strictest of them counts."""
+    """Return what X-Robots-Tag and the meta elements (name, content) ask of this product; the strictest wins."""
     directives = set(_header_directives(header, product.lower()))
     for name, content in metas:
         if name.strip().lower() in {"robots", product.lower()}:
@@ -294,9 +296,10 @@ def parse_directives(header: str, metas: Iterable[tuple[str, str]], product: str
 
 
 def _header_directives(header: str, product: str) -> Iterator[str]:
-    """The directives of X-Robots-Tag for us: "noindex, otherbot: nofollow, none" asks everybody and otherbot.
+    """Yield the directives of X-Robots-Tag for this product.
 
-    A crawler's name holds up to the next one, or to the end of its header line.
+    In "noindex, otherbot: nofollow, none" the first is for everybody, the others are for otherbot: a crawler's name
+    applies up to the next name or the end of its header line.
     """
     for line in header.split("\n"):
         ours = True
@@ -312,7 +315,7 @@ def _header_directives(header: str, product: str) -> Iterator[str]:
 
 
 def _plain_directives(parts: Iterable[str]) -> Iterator[str]:
-    """The plain directives; those with a value ("max-image-preview: none") are about other things."""
+    """Yield the directives without a value; "max-image-preview: none" is not "none"."""
     return (word.lower() for part in parts if ":" not in part for word in part.replace(";", " ").split())
 
 

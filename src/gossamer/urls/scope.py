@@ -1,7 +1,7 @@
 """Which URLs a crawl may visit: near enough to its seeds, wanted by its patterns, and not a trap.
 
-A `Scope` answers `refusal(url)`: "" or the reason, a sentence fragment that is stored with the URL and shown to people.
-It judges places and spellings only; depth, budgets and robots.txt are judged elsewhere.
+`Scope.refusal(url)` returns "" or the reason, a sentence fragment that is stored with the URL and shown to people. A
+scope judges the URL alone; depth, budgets and robots.txt are judged elsewhere.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from gossamer.config import CrawlSettings
 
-OUTSIDE_REASONS = {"host": "other host", "domain": "other domain", "prefix": "outside the prefix"}  # refusals by place
+OUTSIDE_REASONS = {"host": "other host", "domain": "other domain", "prefix": "outside the prefix"}  # by setting
 WHOLE_HOST = ("/",)  # the path prefixes of a host that is in scope as a whole
-MAX_CACHED_HOSTS = 16_384  # at most; about 3 MB. When full, all are forgotten: cheap, and rare
+MAX_CACHED_HOSTS = 16_384  # about 3 MB; a full cache is cleared, which is cheap and rare
 PORT = re.compile(r":[0-9]+$")
 IP_ADDRESS = re.compile(r"\[.*\]|[0-9.]+")  # an IP address, as canonical URLs write it
 
 
 class Scope:
-    """Where a crawl may go. It only becomes wider, by seeds that join, also while another thread asks."""
+    """The URLs that a crawl may visit. New seeds only widen it, even while another thread reads it."""
 
     def __init__(self, settings: CrawlSettings, seeds: Iterable[str]) -> None:
         """`seeds` are canonical URLs."""
@@ -38,25 +38,26 @@ class Scope:
         self._include = [_compile_pattern(pattern) for pattern in settings.include]
         self._exclude = [_compile_pattern(pattern) for pattern in settings.exclude]
         self._area_of = registrable_domain if settings.scope == "domain" else _without_www
-        self._prefixes: dict[str, tuple[str, ...]] = {}  # place -> path prefixes
+        self._prefixes: dict[str, tuple[str, ...]] = {}  # area -> path prefixes
         self._prefix_cache: dict[str, tuple[str, ...]] = {}  # authority -> path prefixes
         for seed in seeds:
             self.add(seed)
 
     def add(self, seed: str) -> None:
-        """One more seed."""
+        """Add a seed."""
         area = self._area_of(authority(seed))
         prefix = _directory(seed) if self._settings.scope == "prefix" else "/"
         known = self._prefixes.get(area, ())
         if prefix not in known:
             self._prefixes[area] = (*known, prefix)
-            self._prefix_cache = {}  # another one, for who asks just now may put what was so before into the old one
+            # A new dict: a thread in `_is_inside` may still write an outdated entry to the old one.
+            self._prefix_cache = {}
 
     def refusal(self, url: str) -> str:
-        """Why a canonical URL is not to be visited, "" when it is.
+        """Return why a crawl must not visit a canonical URL, "" when it may.
 
-        The length is judged first: it bounds what the user's own patterns and the trap rule can cost on hostile URLs.
-        (A pattern with nested repeats, such as (a+)+$, can still be slow on them; Python's `re` backtracks.)
+        The length comes first: it bounds the cost of the user's patterns and the trap rule on hostile URLs. A pattern
+        with nested repeats, such as (a+)+$, can still be slow on them, because Python's `re` backtracks.
         """
         settings = self._settings
         if len(url) > settings.max_url_length:
@@ -73,7 +74,7 @@ class Scope:
         return ""
 
     def is_outside(self, url: str) -> bool:
-        """Whether a URL is refused for its place alone: a neighbour, fine to ask for its status."""
+        """Return whether a URL is only outside of the area: the crawl may still ask for its status."""
         return self.refusal(url) in OUTSIDE_REASONS.values()
 
     def _is_inside(self, url: str) -> bool:
@@ -91,14 +92,14 @@ class Scope:
         return self._prefixes.get(self._area_of(host), ())
 
     def _is_in_domains(self, host: str) -> bool:
-        names = (f".{host}", f".{PORT.sub('', host)}")  # a domain given without a port holds on every port
+        names = (f".{host}", f".{PORT.sub('', host)}")  # a domain without a port means every port
         return any(name.endswith(f".{domain}") for domain in self._domains for name in names)
 
 
 def has_repeated_segments(url: str, limit: int) -> bool:
-    """Whether one path segment occurs more than `limit` times: /a/a/a/a, /a/b/a/b/a/b/a/b.
+    """Return whether one path segment occurs more than `limit` times: /a/a/a/a, /a/b/a/b/a/b/a/b.
 
-    Relative links that never leave a page which answers at any depth make such paths, without end.
+    Relative links on a page that answers at any depth make endless paths of this kind.
     """
     if url.count("/") - 2 <= limit:  # two of them belong to "://"; too few segments to repeat
         return False
@@ -109,9 +110,9 @@ def has_repeated_segments(url: str, limit: int) -> bool:
 
 
 def registrable_domain(host: str) -> str:
-    """The domain somebody registered ("example.co.uk" for "www.example.co.uk"), by the public suffix list.
+    """Return the domain that somebody registered: "example.co.uk" for "www.example.co.uk", by the public suffix list.
 
-    An address, a name without dots and a public suffix itself ("github.io") stand for themselves, with their port.
+    An address, a name without dots and a public suffix ("github.io") are returned as they are, with their port.
     """
     name = PORT.sub("", host)
     domain: str | None = None if IP_ADDRESS.fullmatch(name) else _public_suffixes().privatesuffix(name)
@@ -120,7 +121,7 @@ def registrable_domain(host: str) -> str:
 
 @lru_cache(maxsize=1)
 def _public_suffixes() -> PublicSuffixList:
-    return PublicSuffixList()  # 40 ms to build, so only when a crawl asks for domains
+    return PublicSuffixList()  # takes 40 ms, so only crawls by domain build it
 
 
 def _without_www(host: str) -> str:
@@ -128,7 +129,7 @@ def _without_www(host: str) -> str:
 
 
 def _directory(url: str) -> str:
-    """The path of a canonical URL up to its last slash."""
+    """Return the path of a canonical URL up to its last slash."""
     path = url[url.index("/", 8) :].partition("?")[0]
     return path[: path.rindex("/") + 1]
 

@@ -1,8 +1,8 @@
-"""What a site says it has: sitemaps (sitemaps.org 0.9) as XML, index, gzip or text, and feeds used as such.
+"""Sitemaps (sitemaps.org 0.9) as XML, index, gzip or text, and feeds used as sitemaps.
 
-Read as a stream and bounded in everything: bytes after decompression, entries, one tag, one field. Entities that a file
-declares are refused (no bombs, nothing read from elsewhere), and whatever is wrong at some point, the entries before
-it count: half a sitemap is better than none.
+The reader works on a stream and bounds everything: bytes after decompression, entries, one tag, one field. It refuses
+entities that a file declares: they can expand without end or read other files. After a fault, the entries before it
+count: half a sitemap is better than none.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 MAX_URLS = 50_000  # of one sitemap (sitemaps.org), usable or not
 MAX_BYTES = 50 << 20  # of one sitemap, decompressed (sitemaps.org)
 CHUNK_BYTES = 64 << 10  # handled at a time (bytes)
-MAX_TAG = 1 << 20  # longest tag or comment (bytes): expat before 2.6 takes time by the square of it
-MAX_DEPTH = 100  # of nested elements; expat keeps a record of each open one
+MAX_TAG = 1 << 20  # longest tag or comment (bytes): the time of expat before 2.6 grows with its square
+MAX_DEPTH = 100  # of nested elements; expat holds a record of each open one
 MAX_FIELD = 8192  # longest text of one field or line (characters): nobody visits longer URLs
-MAX_MEMBERS = 100  # of one gzip file; a hostile one could consist of millions of empty ones
+MAX_MEMBERS = 100  # of one gzip file; a hostile one could have millions of empty members
 GZIP = b"\x1f\x8b"
 GZIP_FORMAT = 31  # zlib's wbits for gzip with its header
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -45,15 +45,15 @@ class SitemapEntry(Value, frozen=True, kw_only=True):
 
 
 class Sitemap(Value, frozen=True, kw_only=True):
-    """What was found in a sitemap."""
+    """The content of a sitemap."""
 
-    kind: Literal["urlset", "index", "feed", "text", "none"]  # index: its entries are sitemaps; none: it is no sitemap
+    kind: Literal["urlset", "index", "feed", "text", "none"]  # index: of sitemaps; none: not a sitemap
     entries: list[SitemapEntry]
-    problems: tuple[str, ...]  # for people; "" never
+    problems: tuple[str, ...]  # sentence fragments for people, none of them ""
 
 
 class XmlFormat(NamedTuple):
-    """Where the entries of one XML format stand, and which elements in them mean what."""
+    """Where the entries of an XML format are, and the meaning of the elements in them."""
 
     kind: Literal["urlset", "index", "feed"]
     entry: str
@@ -73,19 +73,19 @@ XML_FORMATS = {  # by root element
 
 
 class StopReading(Exception):
-    """Nothing more is to be read, for the reason given."""
+    """The reader must stop; the message says why."""
 
 
 def parse_sitemap(
     body: bytes, *, base: str | None = None, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES
 ) -> Sitemap:
-    """Read a sitemap. `base` is its own URL, for entries that are relative though they should not be."""
+    """Parse a sitemap. `base` is its own URL: some sitemaps break the rules and use relative URLs."""
     builder = _SitemapBuilder(base, max_urls)
     chunks = _iterate_chunks(body, max_bytes)
     try:
         first = next(chunks, b"").removeprefix(UTF8_BOM)
         if first.startswith(UTF16_BOMS) or first.lstrip().startswith(b"<"):
-            # Blank lines before the XML declaration are against the rules, and common.
+            # Blank lines before the XML declaration are invalid and common.
             _XmlReader(builder).read(chain([first.lstrip()], chunks))
         else:
             _read_text(chain([first], chunks), builder)
@@ -95,7 +95,7 @@ def parse_sitemap(
 
 
 class _SitemapBuilder:
-    """What was read so far."""
+    """The entries read so far."""
 
     def __init__(self, base: str | None, max_urls: int) -> None:
         self.kind: Literal["urlset", "index", "feed", "text", "none"] = "none"
@@ -133,14 +133,14 @@ def _parse_priority(written: str) -> float | None:
 
 
 class _XmlReader:
-    """Takes entries out of a stream of XML, by the depth they stand at; deeper ones (image:loc) are not meant."""
+    """Takes entries from a stream of XML by their depth; deeper elements (image:loc) belong to extensions."""
 
     def __init__(self, builder: _SitemapBuilder) -> None:
         self._builder = builder
         self._depth = 0
         self._format: XmlFormat | None = None
         self._entry: dict[str, str] | None = None
-        self._field = ""  # that text is collected for
+        self._field = ""  # the open field, whose text it collects
         self._text = ""
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
@@ -201,12 +201,12 @@ class _XmlReader:
 
 
 def _read_text(chunks: Iterable[bytes], builder: _SitemapBuilder) -> None:
-    """One URL a line."""
+    """Read one URL a line."""
     builder.kind = "text"
     rest = b""
     for chunk in chunks:
         *lines, rest = LINE_END.split(rest + chunk)
-        rest = rest[: MAX_FIELD + 1]  # of a longer line it is enough to know that it is too long
+        rest = rest[: MAX_FIELD + 1]  # enough to see that a line is too long
         for line in lines:
             _add_line(line, builder)
     _add_line(rest, builder)

@@ -1,11 +1,19 @@
-"""Answers for people who would rather look than read: pages that work without scripts, and an API that says the same.
+"""The web app: HTML pages that work without scripts, and an API that returns the same as JSON.
 
-    request ─▶ security (host, token, rate) ─▶ pages (HTML) or api (JSON) ─▶ answers ─▶ desk (store, index, graph)
-                                          └──▶ shortcut (plain questions) ─▶ remembered (the lane of searches)
-                                                                               live ─▶ server-sent events
+    request -> SecurityMiddleware -> CompressionMiddleware -> RequestMetrics -> SearchFastPath -> a route
+               (host, size, rate)    (ETag, zstd, gzip)        (/metrics)        (plain searches)   |
+                                                                                                  v
+                                        SearchQueue (one thread, cached answers)  <-  answers  ->  ReadSession
+                                                                                                  (store, index)
 
-In comes a place (a web) and HTTP; out go pages, JSON and files. Nothing but `control` changes anything. Central names:
-`app.create_app`, the routes and what surrounds them; `answers`, what pages and API say alike; `remembered.Lane`, where
-all searches are made; `desk.Desks`, where the rest reads. FastAPI is imported here and nowhere else: it is in the extra
-`web`.
+In comes the location of a web, and HTTP; out go pages, JSON, files and events. Only `crawl.control` changes anything.
+FastAPI belongs to the extra `web`; no package outside this one imports it.
+
+Central names:
+
+- `app.create_app`: all routes and the middleware around them. `server.serve` runs it on a socket.
+- `http`: middleware, errors, templates, sessions, OpenAPI, query parameters, health.
+- `search`, `pages`, `graph`, `reports`, `crawl`: one package for each thing that people look at. `routes` holds the
+  JSON routes beside their HTML pages, and `answers` (`views` in `graph`) makes the values that both show.
+- `templates/`, `static/`: Jinja templates, styles and small scripts; `static/dist` is built from `frontend/`.
 """

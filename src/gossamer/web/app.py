@@ -1,4 +1,4 @@
-"""The app: its routes, and the layers around them."""
+"""The index of the web app: its routes, its shared state and the middleware around it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from gossamer.web import api, pages
-from gossamer.web.crawl import control, live
-from gossamer.web.graph import explorer
-from gossamer.web.graph.snapshots import GraphCache
-from gossamer.web.http import health
+from gossamer.web.crawl import control_routes, live
+from gossamer.web.crawl import routes as crawl
+from gossamer.web.crawl.control import Control
+from gossamer.web.graph import routes as graph
+from gossamer.web.graph.graph_cache import GraphCache
+from gossamer.web.http import health, openapi
 from gossamer.web.http.compression import CompressionMiddleware
-from gossamer.web.http.openapi import openapi_document
 from gossamer.web.http.problems import install_error_handlers
 from gossamer.web.http.security import SecurityMiddleware
 from gossamer.web.http.sessions import SessionPool
 from gossamer.web.http.templates import STATIC, Templates
-from gossamer.web.reports import tables
+from gossamer.web.pages import routes as pages
+from gossamer.web.reports import routes as reports
+from gossamer.web.reports.answers import ReportCache
 from gossamer.web.search import feeds
+from gossamer.web.search import routes as search
 from gossamer.web.search.fast_path import SearchFastPath
 from gossamer.web.search.search_cache import SearchQueue
 
@@ -31,9 +34,26 @@ if TYPE_CHECKING:
 
     from gossamer.web.http.security import AccessRules
 
+ROUTERS = (
+    search.api,
+    search.pages,
+    feeds.router,
+    pages.api,
+    pages.pages,
+    crawl.api,
+    crawl.pages,
+    live.router,
+    control_routes.router,
+    graph.router,
+    reports.api,
+    reports.pages,
+    openapi.router,
+    health.router,
+)
+
 
 def create_app(location: str, rules: AccessRules, on_started: Callable[[], None] = lambda: None) -> ASGIApp:
-    """The web app for the web at a place."""
+    """Return the app that serves the web at `location`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -51,23 +71,13 @@ def create_app(location: str, rules: AccessRules, on_started: Callable[[], None]
     app.state.live_feed = live.LiveFeed(app.state.sessions)
     app.state.graph_cache = GraphCache(app.state.sessions)
     app.state.search_queue = SearchQueue(location)
-    app.state.control = control.Control(location, app.state.search_queue.clear)
+    app.state.control = Control(location, app.state.search_queue.clear)
     app.state.templates = Templates(rules)
-    app.state.report_cache = tables.ReportCache()
-    app.openapi = lambda: openapi_document(app)  # type: ignore[method-assign]
+    app.state.report_cache = ReportCache()
+    app.openapi = lambda: openapi.openapi_document(app)  # type: ignore[method-assign]
     install_error_handlers(app, app.state.templates)
-    for routes in (
-        api.router,
-        pages.router,
-        live.router,
-        control.router,
-        explorer.router,
-        feeds.router,
-        health.router,
-        tables.api,
-        tables.pages,
-    ):
-        app.include_router(routes)
+    for router in ROUTERS:
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.state.request_metrics = health.RequestMetrics(SearchFastPath(app, app.state.search_queue))
     return SecurityMiddleware(CompressionMiddleware(app.state.request_metrics), rules)

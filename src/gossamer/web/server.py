@@ -1,4 +1,4 @@
-"""Running the app on a socket, until a signal ends it."""
+"""Runs the app on a socket until a signal ends it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from gossamer.web.http.security import AccessRules
 
-KEEP_ALIVE_SECONDS = 30
-# mallopt(3); setting one ends the guessing of both.
+KEEP_ALIVE_SECONDS = 30  # for idle connections
+# Thresholds for mallopt(3). Setting either one stops glibc from adjusting both.
 M_TRIM_THRESHOLD, KEPT_BYTES = -1, 32 << 20
 M_MMAP_THRESHOLD, MAPPED_BYTES = -3, 16 << 20
-GRACE_SECONDS = 2  # at the end, for open connections: those that watch never end by themselves
+GRACE_SECONDS = 2  # for open connections at the end; event streams never end by themselves
 
 
 def serve(
@@ -36,7 +36,7 @@ def serve(
     *,
     with_stdin: bool = False,
 ) -> None:
-    """Serve until a signal ends it, or (`with_stdin`) stdin: then the process that started this one is gone."""
+    """Serve until SIGINT or SIGTERM; with `with_stdin` also until stdin closes, because the parent has exited."""
     config = uvicorn.Config(
         create_app(location, rules, on_started),
         access_log=False,
@@ -48,13 +48,13 @@ def serve(
     if with_stdin:
         threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
     keep_memory()
-    gc.freeze()  # what is loaded by now stays: looking through it again and again took pauses of a tenth of a second
+    gc.freeze()  # full collections over the loaded modules would pause requests for 0.1 s
     with closing(listener):
         WebServer(config).run(sockets=[listener])
 
 
 def keep_memory() -> None:
-    """Tell glibc, where there is one, to keep what a search gave back: the next one wants as much."""
+    """Make glibc keep freed memory, because the next search needs as much. Other C libraries have no `mallopt`."""
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
         mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES)
@@ -66,11 +66,11 @@ def _end_with_stdin() -> None:
 
 
 class WebServer(uvicorn.Server):
-    """A server that a signal ends well: uvicorn's own raises the signal once more when all is done."""
+    """Exits with code 0 after a signal; uvicorn's own server raises the signal again at the end."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Let SIGINT and SIGTERM end the server."""
+        """End the server on SIGINT and SIGTERM."""
         numbers = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, self._end) for number in numbers}
         try:
@@ -80,4 +80,4 @@ class WebServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     def _end(self, _signal: int, _frame: object) -> None:
-        self.should_exit = True  # a second one changes nothing: it ends within seconds, and well
+        self.should_exit = True  # a second signal changes nothing: the server ends within GRACE_SECONDS

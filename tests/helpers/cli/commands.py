@@ -1,4 +1,4 @@
-"""Running real crawls in tests: the command as people run it, and what it left in the store, read with plain SQL."""
+"""Run the real command and read its store with plain SQL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAST = ("--delay", "0", "--connections", "16")
 def gossamer(
     *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 240
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command and wait for its end."""
     return subprocess.run(
         command(*arguments), capture_output=True, text=True, check=False, timeout=timeout, env=environment(env),
         stdin=subprocess.DEVNULL,
@@ -33,55 +33,55 @@ def gossamer(
 
 
 def command(*arguments: object) -> list[str]:
-    """The command line of `gossamer`."""
+    """Return the command line of `gossamer`."""
     return [sys.executable, "-m", "gossamer", *map(str, arguments)]
 
 
-def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment without anything that would steer Gossamer."""
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment without variables that change Gossamer's behaviour."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
-    return {**clean, **(more or {})}
+    return {**clean, **(extra or {})}
 
 
 def crawl(url: str, store: Path, *arguments: object, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Crawl to the end; gives the summary."""
-    done = gossamer("crawl", url, "--store", store, "--json", *arguments, env=env)
-    assert done.returncode == 0, done.stderr
-    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    """Crawl to the end and return the summary."""
+    result = gossamer("crawl", url, "--store", store, "--json", *arguments, env=env)
+    assert result.returncode == 0, result.stderr
+    summary: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
     return summary
 
 
 def query(store: Path, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-    """Rows of the store."""
+    """Return rows of the store."""
     with closing(sqlite3.connect(f"file:{store / 'web.db'}?mode=ro", uri=True)) as database:
         return database.execute(sql, parameters).fetchall()
 
 
 def outcomes(store: Path) -> dict[str, str]:
-    """How the visit of every visited URL ended."""
+    """Return the outcome of every visited URL."""
     return dict(query(store, "SELECT url, outcome FROM resources WHERE outcome <> ''"))
 
 
 def reasons(store: Path) -> dict[str, tuple[str, str]]:
-    """Outcome and reason of every URL that was tried or refused."""
+    """Return outcome and reason of every URL that the crawl tried or refused."""
     rows = query(store, "SELECT url, outcome, reason FROM resources WHERE outcome <> ''")
     return {url: (outcome, reason) for url, outcome, reason in rows}
 
 
 def hyperlinks(store: Path) -> dict[str, Counter[tuple[str, str]]]:
-    """Per page: (target, anchor text) -> weight, of `a` and `area`."""
-    found: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    """Return, per page, the weight of each (target, anchor text) of `a` and `area`."""
+    weights: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     for source, target, anchor, weight in query(
         store,
         "SELECT s.url, t.url, anchor, weight FROM links JOIN resources s ON s.id = source"
         " JOIN resources t ON t.id = target WHERE links.kind = 1",
     ):
-        found[source][target, anchor] += weight
-    return found
+        weights[source][target, anchor] += weight
+    return weights
 
 
-def web_as_known(store: Path) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
-    """All that must not depend on how often a crawl was interrupted: resources with their digests, and links."""
+def resources_and_links(store: Path) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
+    """Return resources with their digests, and links: interruptions of a crawl must not change them."""
     resources = query(
         store,
         "SELECT r.url, r.digest, r.state, r.outcome, r.status, r.content_digest, r.text_digest, r.title,"
@@ -99,8 +99,8 @@ def web_as_known(store: Path) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]
     return set(resources), set(links)
 
 
-class Memory:
-    """Watches the memory (PSS) of a process and its children until it ends."""
+class PeakMemory:
+    """Records the peak memory (PSS) of a process and its children until it ends."""
 
     def __init__(self, pid: int) -> None:
         self._peak = 0
@@ -119,6 +119,6 @@ class Memory:
                     return
 
     def peak(self) -> int:
-        """The most it was."""
+        """Return the peak in bytes."""
         self._watcher.join(5)
         return self._peak

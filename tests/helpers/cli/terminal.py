@@ -1,4 +1,4 @@
-"""Programs run on a real terminal (a pty), for tests of what people see and type there."""
+"""Run programs on a real terminal (a pty) to test what people see and type."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import sys
 import termios
 from typing import NamedTuple
 
-QUIET_SECONDS = 0.3  # a program that is quiet for so long, after a question, waits for an answer
+QUIET_SECONDS = 0.3  # silence after a question means that the program waits for input
 
 
-class Session(NamedTuple):
-    """What a program showed on its terminal, without colours, and how it ended."""
+class TerminalSession(NamedTuple):
+    """The output of a program on its terminal, without colours, and its exit code."""
 
-    shown: str
+    output: str
     code: int
 
 
-def gossamer_on_terminal(*arguments: str, columns: int = 100, typed: str = "") -> Session:
-    """Run `gossamer` on a terminal; `typed` is typed when it asks something and waits."""
+def gossamer_on_terminal(*arguments: str, columns: int = 100, typed: str = "") -> TerminalSession:
+    """Run `gossamer` on a terminal; send `typed` when the program asks a question and waits."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
@@ -36,31 +36,31 @@ def gossamer_on_terminal(*arguments: str, columns: int = 100, typed: str = "") -
         stderr=slave,
         env=environment,
         start_new_session=True,
-        preexec_fn=_heed_ctrl_c,  # noqa: PLW1509 - the tests that use it have no threads
+        preexec_fn=_accept_ctrl_c,  # noqa: PLW1509 - the tests that use it have no threads
     )
     os.close(slave)
-    shown = b""
+    output = b""
     while (chunk := _read(master)) != b"":
-        shown += chunk or b""
-        # Again when nothing comes of it: a Ctrl-C can fall between Python's last look for signals and its wait for a
-        # key, and is then noticed only with the next key.
-        if typed and chunk is None and b"[y/N]:" in shown:
+        output += chunk or b""
+        # Send it again until the program reacts. Python notices a Ctrl-C between its last signal check and its wait for
+        # a key only with the next key.
+        if typed and chunk is None and b"[y/N]:" in output:
             os.write(master, typed.encode())
     os.close(master)
-    return Session(shown.decode().replace("\r\n", "\n"), process.wait())
+    return TerminalSession(output.decode().replace("\r\n", "\n"), process.wait())
 
 
-def _heed_ctrl_c() -> None:
-    """Make the terminal the one that Ctrl-C is typed on; shells have what they start in the background ignore it."""
+def _accept_ctrl_c() -> None:
+    """Make this the controlling terminal and reset SIGINT, which shells ignore in background processes."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _read(master: int) -> bytes | None:
-    """What the program shows next; None when it shows nothing for a while, empty when it has ended."""
+    """Return the next output; None after a silence, empty when the program has ended."""
     if not select.select([master], [], [], QUIET_SECONDS)[0]:
         return None
     try:
         return os.read(master, 65536)
-    except OSError:  # what Linux answers once nobody has the other end open
+    except OSError:  # Linux reports EIO once the other end is closed
         return b""

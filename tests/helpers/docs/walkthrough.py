@@ -1,13 +1,13 @@
-"""Following a page of the documentation as a reader would: typing what it says, and comparing what comes.
+"""Follow a page of the documentation as a reader would: type its commands and compare the output.
 
-How a page is read (the word behind the three backticks decides):
+The word after the three backticks decides how a block is read:
 
-    console     commands behind "$ ", with what they show on a terminal; a line "..." stands for any lines, "..." within
-                a line for any text, and blanks count as one. A command must end well unless `echo $?` follows it.
+    console     commands after "$ ", with their output on a terminal; a line "..." stands for any lines, "..." within
+                a line for any text, and blanks count as one. A command must exit with 0 unless `echo $?` follows it.
     console background    a server that runs until the page ends
-    python, sql           run; a `text` block right behind shows what comes out (sql: of web/web.db)
+    python, sql           run; a `text` block right after it shows the output (sql: of web/web.db)
     toml FILE   settings to save under that name
-    sh          not run, for it needs what a test does not have
+    sh          not run, because a test lacks what it needs
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from helpers.cli.commands import environment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COLUMNS = 140  # of the terminal: wide enough that no table is cut
+COLUMNS = 140  # of the terminal: wide enough for every table
 SECONDS = 60.0  # for one block
 
 
@@ -50,8 +50,8 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    found = re.findall(r"^```(\w+) ?(.*)\n((?:.*\n)*?)```$", page.read_text(), re.MULTILINE)
-    return [Block(*each) for each in found]
+    matches = re.findall(r"^```(\w+) ?(.*)\n((?:.*\n)*?)```$", page.read_text(), re.MULTILINE)
+    return [Block(*match) for match in matches]
 
 
 def prose(page: Path) -> str:
@@ -60,12 +60,12 @@ def prose(page: Path) -> str:
 
 
 def code_words(page: Path) -> list[str]:
-    """What stands between single backticks."""
+    """Return the texts between single backticks."""
     return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(page))
 
 
 def commands_in(block: Block) -> Iterator[tuple[str, list[str]]]:
-    """Each command of a console block, with the lines shown below it."""
+    """Yield each command of a console block with the lines shown below it."""
     command, shown = "", list[str]()
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -83,7 +83,7 @@ def commands_in(block: Block) -> Iterator[tuple[str, list[str]]]:
 
 
 def looks_like(shown: list[str], real: list[str]) -> bool:
-    """Whether what a page shows is what really came."""
+    """Return whether the shown lines match the real ones."""
     pattern = ""
     for line in " ".join("\n".join(shown).split(" ")).strip().splitlines():
         text = " ".join(line.split())
@@ -93,7 +93,7 @@ def looks_like(shown: list[str], real: list[str]) -> bool:
 
 
 def screen(written: str) -> list[str]:
-    """What is left on a terminal after all its cursor moves: the live display takes its lines away again."""
+    """Return the lines left on a terminal after all cursor moves; the live display removes its own lines."""
     rows, at, column = [""], 0, 0
     for numbers, letter, text in re.findall(r"\x1b\[([0-9;?]*)([A-Za-z])|(\r|\n|[^\x1b\r\n]+)", written):
         if letter == "A":
@@ -112,21 +112,21 @@ def screen(written: str) -> list[str]:
 
 
 class Reader:
-    """Somebody who does what a page says, in an empty directory."""
+    """A reader who does what a page says, in an empty directory."""
 
-    def __init__(self, place: Path, names: dict[str, str]) -> None:
-        self._place = place
-        self._names = names  # as the page has them -> as they are here: hosts and ports
+    def __init__(self, directory: Path, names: dict[str, str]) -> None:
+        self._directory = directory
+        self._names = names  # name on the page -> name here: hosts and ports
         self._servers: list[subprocess.Popen[bytes]] = []
-        here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(place), "TERM": "xterm"}
+        here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(directory), "TERM": "xterm"}
         self._environment = environment({**here, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"})
         self._environment.pop("COLUMNS", None)
 
     def follow(self, page: Path) -> None:
-        """Do it all, from top to bottom."""
-        found = blocks(page)
-        for block, behind in zip(found, [*found[1:], Block("", "", "")], strict=True):
-            shown = behind.text.splitlines() if behind.language == "text" else []
+        """Run every block from top to bottom."""
+        page_blocks = blocks(page)
+        for block, next_block in zip(page_blocks, [*page_blocks[1:], Block("", "", "")], strict=True):
+            shown = next_block.text.splitlines() if next_block.language == "text" else []
             match block.language, block.argument:
                 case "console", "background":
                     self._serve(block)
@@ -137,7 +137,7 @@ class Reader:
                 case "sql", _:
                     self._expect(block.text, shown, self._sql(block.text))
                 case "toml", name if name:
-                    file = self._place / name
+                    file = self._directory / name
                     file.parent.mkdir(exist_ok=True)
                     file.write_text(self._here(block.text))
 
@@ -151,7 +151,7 @@ class Reader:
         for theirs, ours in self._names.items():
             text = text.replace(f"https://{theirs}", f"http://{ours}")
             text = re.sub(rf"\b{re.escape(theirs)}\b", ours, text)
-        # What a search service finds is not allowed to be on this machine, where it stands in for the world.
+        # The local server stands in for the world, so the crawl needs permission for private addresses.
         return text.replace("gossamer crawl --query", "gossamer crawl --allow-private 127.0.0.0/8 --query")
 
     def _there(self, text: str) -> str:
@@ -170,25 +170,25 @@ class Reader:
         for i, (command, shown) in enumerate(wanted):
             code, written = parts[i]
             if demo := re.search(r"Crawling http://127\.0\.0\.1:(\d+)/ into", written):
-                self._names.setdefault("8642", demo[1])  # the demo web's port, where that was free
+                self._names.setdefault("8642", demo[1])  # the demo web's port, if 8642 was taken
             real = screen(self._there(written))
             followed = i + 1 < len(wanted) and wanted[i + 1][0] == "echo $?"
             assert code == 0 or followed, "\n".join([f"$ {command}", f"ended with {code}:", *real])
             self._expect(command, shown, real)
 
     def _on_terminal(self, commands: list[str]) -> list[tuple[int, str]]:
-        """Exit code of each, and what it wrote on the terminal."""
+        """Return exit code and terminal output of each command."""
         mark = "__code=$?; printf '\\036%d\\036' $__code; (exit $__code)"
         script = "".join(f"{command}\n{mark}\n" for command in commands)
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
         process = subprocess.Popen(
-            ["bash", "-c", script], cwd=self._place, env=self._environment, stdin=subprocess.DEVNULL, stdout=slave,
+            ["bash", "-c", script], cwd=self._directory, env=self._environment, stdin=subprocess.DEVNULL, stdout=slave,
             stderr=slave, start_new_session=True,
         )  # fmt: skip
         os.close(slave)
         written = b""
-        with contextlib.suppress(OSError):  # what Linux answers once nobody has the other end open
+        with contextlib.suppress(OSError):  # Linux reports EIO once the other end is closed
             while chunk := os.read(master, 65536):
                 written += chunk
         os.close(master)
@@ -201,7 +201,7 @@ class Reader:
         ports = re.findall(r"\b\d{4}\b", command)
         self._names |= {port: str(free_port()) for port in ports}
         server = subprocess.Popen(
-            ["bash", "-c", f"exec {self._here(command)}"], cwd=self._place, env=self._environment,
+            ["bash", "-c", f"exec {self._here(command)}"], cwd=self._directory, env=self._environment,
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._servers.append(server)
@@ -209,15 +209,15 @@ class Reader:
             wait_for(int(self._names[port]))
 
     def _python(self, code: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", self._here(code)], cwd=self._place, env=self._environment, capture_output=True,
+        result = subprocess.run(
+            [sys.executable, "-c", self._here(code)], cwd=self._directory, env=self._environment, capture_output=True,
             text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
-        assert done.returncode == 0, f"{code}\n{done.stderr}"
-        return self._there(done.stdout).splitlines()
+        assert result.returncode == 0, f"{code}\n{result.stderr}"
+        return self._there(result.stdout).splitlines()
 
     def _sql(self, statement: str) -> list[str]:
-        with closing(sqlite3.connect(f"file:{self._place}/web/web.db?mode=ro", uri=True)) as database:
+        with closing(sqlite3.connect(f"file:{self._directory}/web/web.db?mode=ro", uri=True)) as database:
             rows = database.execute(self._here(statement)).fetchall()
         return [self._there("|".join("" if value is None else str(value) for value in row)) for row in rows]
 
@@ -235,7 +235,7 @@ def wait_for(port: int) -> None:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
-            assert time.monotonic() < deadline, f"nobody listens on port {port}"
+            assert time.monotonic() < deadline, f"nothing listens on port {port}"
             time.sleep(0.05)
         else:
             return

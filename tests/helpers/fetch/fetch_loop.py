@@ -1,4 +1,4 @@
-"""A crawl loop with nothing but a fetcher in it, for tests of the fetcher."""
+"""A crawl loop that contains only a fetcher."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LIMITS = FetchSettings(
 )
 
 
-class Loop:
-    """A crawl loop with nothing but a fetcher in it."""
+class FetchLoop:
+    """A crawl loop that contains only a fetcher."""
 
     def __init__(self, settings: FetchSettings = LIMITS, hosts: Mapping[str, HostSettings] | None = None) -> None:
         self.selector = selectors.DefaultSelector()
@@ -30,8 +30,8 @@ class Loop:
             settings, hosts or {}, accept=DEFAULT_ACCEPT, selector=self.selector, transfers=8, idle_connections=8
         )
 
-    def turn(self) -> list[FetchResult]:
-        """Once around."""
+    def run_once(self) -> list[FetchResult]:
+        """Run one iteration of the loop."""
         for key, mask in self.selector.select(self.fetcher.next_timeout(time.monotonic())):
             key.data(mask)
         self.fetcher.tick(time.monotonic())
@@ -40,14 +40,14 @@ class Loop:
     def fetch_all(self, *requests: Request) -> list[FetchResult]:
         for request in requests:
             self.fetcher.start(request)
-        done = []
+        results = []
         while self.fetcher.active_count:
-            done += self.turn()
-        return done
+            results += self.run_once()
+        return results
 
     def fetch(self, url: str, role: Role = Role.PAGE, etag: str = "", last_modified: str = "") -> FetchResult:
-        [fetched] = self.fetch_all(Request(id=1, url=url, role=role, etag=etag, last_modified=last_modified))
-        return fetched
+        [result] = self.fetch_all(Request(id=1, url=url, role=role, etag=etag, last_modified=last_modified))
+        return result
 
     def close(self) -> None:
         self.fetcher.close()

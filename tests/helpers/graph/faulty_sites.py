@@ -1,7 +1,7 @@
-"""Sites with exactly one fault each, and what the reports must say of them.
+"""Sites with exactly one fault each, and the rows that reports must list for them.
 
-Every site is a clean one (home, `/one`, `/two`, all linked, all in its sitemap) to which something was done. All are
-crawled in one go, each on a port of its own; a row of a report belongs to the site whose address it names.
+Every site starts clean (home, `/one`, `/two`, all linked, all in its sitemap) and gets one change. One crawl visits all
+sites, each on a port of its own; a report row belongs to the site whose address it contains.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import random
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webs.served import Answer, Served
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Row = dict[str, Any]  # columns that are compared; a text that begins with "/" stands for a URL of the site
+Row = dict[str, Any]  # columns to compare; a text that begins with "/" stands for a URL of the site
 XML = {"Content-Type": "application/xml"}
 TEXT = {"Content-Type": "text/plain"}
 HOME = "{home}"  # in a body: the site's own address
 
 
 def words(seed: str, number: int = 60) -> list[str]:
-    """Words that no other page has."""
+    """Return words that no other page has."""
     chance = random.Random(seed)
     return ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(number)]
 
@@ -37,7 +37,7 @@ def page(
     head: str = "",
     text: str | None = None,
 ) -> str:
-    """A page without fault, or with the one that is asked for; an empty text leaves the element out."""
+    """Return a page without faults, or with the requested one; an empty text omits the element."""
     title = f"Title of {name}" if title is None else title
     description = f"Description of {name}" if description is None else description
     heading = f"Heading of {name}" if heading is None else heading
@@ -55,23 +55,23 @@ def page(
 
 
 class Site(NamedTuple):
-    """What is done to the clean site, and what must be told of it."""
+    """A change to the clean site, and the report rows it must cause."""
 
-    pages: Mapping[str, str | Answer] = {}  # in place of, or beside, those of the clean site
-    links: str = ""  # on the home page, beside those of the clean site
-    told: Mapping[str, list[Row]] = {}  # code -> rows
-    in_sitemap: tuple[str, ...] = ()  # beside home, /one and /two
+    pages: Mapping[str, str | SiteResponse] = {}  # replace or extend those of the clean site
+    links: str = ""  # on the home page, after those of the clean site
+    expected: Mapping[str, list[Row]] = {}  # report code -> rows
+    in_sitemap: tuple[str, ...] = ()  # besides home, /one and /two
     robots: str = ""
 
-    def served(self, name: str) -> dict[str, str | Answer]:
-        """The site's pages."""
+    def pages_to_serve(self, name: str) -> dict[str, str | SiteResponse]:
+        """Return the site's pages by path."""
         home = f'<p><a href="/one">First page</a> and <a href="/two">second page</a></p>{self.links}'
         listed = ("/", "/one", "/two", *self.in_sitemap)
         urls = "".join(f"<url><loc>{path if '://' in path else HOME + path[1:]}</loc></url>" for path in listed)
         sitemap = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'
         return {
-            "/robots.txt": Answer(f"User-agent: *\n{self.robots}\nSitemap: {HOME}sitemap.xml\n", headers=TEXT),
-            "/sitemap.xml": Answer(sitemap, headers=XML),
+            "/robots.txt": SiteResponse(f"User-agent: *\n{self.robots}\nSitemap: {HOME}sitemap.xml\n", headers=TEXT),
+            "/sitemap.xml": SiteResponse(sitemap, headers=XML),
             "/": page(f"{name} home", home),
             "/one": page(f"{name} one", '<p><a href="/">Start</a></p>'),
             "/two": page(f"{name} two", '<p><a href="/">Start</a></p>'),
@@ -79,8 +79,8 @@ class Site(NamedTuple):
         }
 
 
-def redirect(to: str) -> Answer:
-    return Answer("", 301, {"Location": to})
+def redirect(to: str) -> SiteResponse:
+    return SiteResponse("", 301, {"Location": to})
 
 
 def alternates(**languages: str) -> str:
@@ -102,7 +102,7 @@ SITES: dict[str, Site] = {
             "/one": page("tricky one", '<a href="#there">There</a> <a href="/">Start</a>', head=canonical("/one#top")),
             "/copy": page("tricky one", head=canonical("/one")),
             "/hidden": page("", "<h1>A</h1><h1>B</h1>", title="", description="", heading="", head=NOINDEX),
-            "/plain": Answer("Neither title nor heading", headers=TEXT),
+            "/plain": SiteResponse("Neither title nor heading", headers=TEXT),
             "/short": page("tricky short", "<ul><li>An item<li>Another<p>A paragraph</ul>", text="A few words"),
             "/brief": page("tricky brief", "<table><tr><td>A cell</table>&copy;", text="A few words"),
         },
@@ -114,8 +114,8 @@ SITES: dict[str, Site] = {
     "broken": Site(
         {
             "/one": page("broken one", '<nav><a href="/missing">lost</a></nav><p><a href="/">Start</a></p>'),
-            "/gone": Answer("", 410),
-            "/bad": Answer("", 400),
+            "/gone": SiteResponse("", 410),
+            "/bad": SiteResponse("", 400),
         },
         '<p><a href="/missing">the lost page</a> <a href="/gone">an old page</a> <a href="/bad">a bad one</a></p>',
         {
@@ -128,7 +128,7 @@ SITES: dict[str, Site] = {
         },
     ),
     "closed": Site(
-        {"/staff": Answer("", 403)},
+        {"/staff": SiteResponse("", 403)},
         '<a href="/staff">For staff</a>',
         {"LNK002": [{"source": "/", "url": "/staff", "status": 403, "anchor": "For staff"}]},
     ),
@@ -178,36 +178,38 @@ SITES: dict[str, Site] = {
         '<a href="/old">The old address</a>',
         {"RED004": [{"url": "/old", "hops": 1, "final": "/missing", "final_status": 404, "inlinks": 1}]},
     ),
-    "titles-missing": Site({"/one": page("no title", title="")}, told={"TTL001": [{"url": "/one"}]}),
+    "titles-missing": Site({"/one": page("no title", title="")}, expected={"TTL001": [{"url": "/one"}]}),
     "titles-duplicate": Site(
         {"/one": page("title 1", title="The same"), "/two": page("title 2", title="The same")},
-        told={"TTL002": [{"title": "The same", "copies": 2, "url": "/one"}, {"title": "The same", "url": "/two"}]},
+        expected={"TTL002": [{"title": "The same", "copies": 2, "url": "/one"}, {"title": "The same", "url": "/two"}]},
     ),
     "titles-long": Site(
         {"/one": page("long title", title="x" * 61), "/two": page("not too long", title="x" * 60)},
-        told={"TTL003": [{"url": "/one", "characters": 61}]},
+        expected={"TTL003": [{"url": "/one", "characters": 61}]},
     ),
-    "descriptions-missing": Site({"/one": page("no text", description="")}, told={"DSC001": [{"url": "/one"}]}),
+    "descriptions-missing": Site({"/one": page("no text", description="")}, expected={"DSC001": [{"url": "/one"}]}),
     "descriptions-duplicate": Site(
         {"/one": page("text 1", description="Same"), "/two": page("text 2", description="Same")},
-        told={"DSC002": [{"description": "Same", "copies": 2, "url": "/one"}, {"description": "Same", "url": "/two"}]},
+        expected={
+            "DSC002": [{"description": "Same", "copies": 2, "url": "/one"}, {"description": "Same", "url": "/two"}]
+        },
     ),
     "descriptions-long": Site(
         {"/one": page("long text", description="x" * 156), "/two": page("short text", description="x" * 155)},
-        told={"DSC003": [{"url": "/one", "characters": 156}]},
+        expected={"DSC003": [{"url": "/one", "characters": 156}]},
     ),
-    "headings-missing": Site({"/one": page("no heading", heading="")}, told={"HDG001": [{"url": "/one"}]}),
+    "headings-missing": Site({"/one": page("no heading", heading="")}, expected={"HDG001": [{"url": "/one"}]}),
     "headings-duplicate": Site(
         {"/one": page("head 1", heading="Same"), "/two": page("head 2", heading="Same")},
-        told={"HDG002": [{"heading": "Same", "copies": 2, "url": "/one"}, {"heading": "Same", "url": "/two"}]},
+        expected={"HDG002": [{"heading": "Same", "copies": 2, "url": "/one"}, {"heading": "Same", "url": "/two"}]},
     ),
     "headings-long": Site(
         {"/one": page("long heading", heading="x" * 71), "/two": page("short heading", heading="x" * 70)},
-        told={"HDG003": [{"url": "/one", "characters": 71}]},
+        expected={"HDG003": [{"url": "/one", "characters": 71}]},
     ),
     "headings-several": Site(
         {"/one": page("headings", "<h1>Another one</h1>")},
-        told={"HDG004": [{"url": "/one", "count": 2, "headings": "Heading of headings | Another one"}]},
+        expected={"HDG004": [{"url": "/one", "count": 2, "headings": "Heading of headings | Another one"}]},
     ),
     "duplicates": Site(
         {"/extra": page("duplicates one", '<p><a href="/">Start</a></p>')},
@@ -220,7 +222,7 @@ SITES: dict[str, Site] = {
             "/one": page("near 1", text=" ".join(LONG_TEXT)),
             "/two": page("near 2", text=" ".join([*LONG_TEXT[:200], "other", *LONG_TEXT[201:]])),
         },
-        told={"DUP002": [{"url": "/two", "similar_to": "/one"}]},
+        expected={"DUP002": [{"url": "/two", "similar_to": "/one"}]},
     ),
     "canonical-conflicts": Site(
         {"/extra": page("two canonicals", head=canonical("/one") + canonical("/two"))},
@@ -252,7 +254,7 @@ SITES: dict[str, Site] = {
     ),
     "robots-blocked": Site(
         links='<a href="/private/1">Not for robots</a> <a href="/private/2" rel="nofollow external">this neither</a>',
-        told={
+        expected={
             "ROB001": [{"url": "/private/1", "inlinks": 1, "source": "/", "anchor": "Not for robots"}],
             "LNK003": [{"url": "/private/2", "anchor": "this neither"}],
         },
@@ -271,12 +273,12 @@ SITES: dict[str, Site] = {
         ("/missing", "/moved", "/hidden"),
     ),
     "sitemap-unvisited": Site(
-        told={"MAP002": [{"url": "https://elsewhere.example/", "state": "out of scope"}]},
+        expected={"MAP002": [{"url": "https://elsewhere.example/", "state": "out of scope"}]},
         in_sitemap=("https://elsewhere.example/",),
     ),
     "sitemap-unreadable": Site(
-        {"/sitemap2.xml": Answer("<urlset><url>", headers=XML)},
-        told={"MAP004": [{"url": "/sitemap2.xml", "status": 200}, {"url": "/sitemap3.xml", "status": 404}]},
+        {"/sitemap2.xml": SiteResponse("<urlset><url>", headers=XML)},
+        expected={"MAP004": [{"url": "/sitemap2.xml", "status": 200}, {"url": "/sitemap3.xml", "status": 404}]},
         robots=f"Sitemap: {HOME}sitemap2.xml\nSitemap: {HOME}sitemap3.xml",
     ),
     "sitemap-missing": Site(
@@ -284,7 +286,7 @@ SITES: dict[str, Site] = {
     ),
     "orphans": Site(
         {"/extra": page("orphan", '<a href="/extra">Myself</a>')},
-        told={"WEB004": [{"url": "/extra", "known_from": "sitemap", "status": 200}]},
+        expected={"WEB004": [{"url": "/extra", "known_from": "sitemap", "status": 200}]},
         in_sitemap=("/extra",),
     ),
     "hreflang": Site(
@@ -295,29 +297,29 @@ SITES: dict[str, Site] = {
     ),
     "hreflang-invalid": Site(
         {"/one": page("hreflang 1", head='<link rel="alternate" hreflang="en-UK" href="/one">')},
-        told={"HRL001": [{"url": "/one", "hreflang": "en-UK", "target": "/one"}]},
+        expected={"HRL001": [{"url": "/one", "hreflang": "en-UK", "target": "/one"}]},
     ),
     "hreflang-one-way": Site(
         {"/one": page("hreflang 2", head=alternates(en="/one", de="/two"))},
-        told={"HRL002": [{"url": "/one", "hreflang": "de", "target": "/two"}]},
+        expected={"HRL002": [{"url": "/one", "hreflang": "de", "target": "/two"}]},
     ),
     "hreflang-unfit": Site(
         {"/one": page("hreflang 3", head=alternates(en="/one", de="/moved")), "/moved": redirect("/two")},
-        told={"HRL003": [{"url": "/one", "hreflang": "de", "target": "/moved", "fault": "redirects"}]},
+        expected={"HRL003": [{"url": "/one", "hreflang": "de", "target": "/moved", "fault": "redirects"}]},
     ),
     "hreflang-no-self": Site(
         {
             "/one": page("hreflang 4", head=alternates(de="/two")),
             "/two": page("hreflang 5", head=alternates(en="/one", de="/two")),
         },
-        told={"HRL004": [{"url": "/one", "targets": 1}]},
+        expected={"HRL004": [{"url": "/one", "targets": 1}]},
     ),
     "html": Site(
         {
             "/one": page("html 1").replace("<!DOCTYPE html>\n", ""),
             "/two": page("html 2", '<div id="x">\n<b><i>x</b></i>\n<p id="x" class="a" class="b">&nosuch;\n</span>'),
         },
-        told={
+        expected={
             "HTM001": [
                 {"url": "/one", "fault": "no doctype, or an outdated one", "line": 1},
                 {"url": "/two", "fault": "elements not nested", "line": 9},
@@ -330,17 +332,19 @@ SITES: dict[str, Site] = {
         },
     ),
 }
-MIRROR = Site()  # served twice, with the same pages
+MIRROR = Site()  # two servers have these same pages
 
 
 @contextmanager
-def served() -> Iterator[dict[str, Served]]:
-    """All sites by name; "mirror" and "mirrored" have the same pages."""
+def serve_sites() -> Iterator[dict[str, SiteServer]]:
+    """Serve all sites by name; "mirror" and "mirrored" have the same pages."""
     with ExitStack() as stack:
-        servers: dict[str, Served] = {}
+        servers: dict[str, SiteServer] = {}
         for name, site in {**SITES, "mirror": MIRROR, "mirrored": MIRROR}.items():
-            server = servers[name] = stack.enter_context(Served({}))
-            for path, answer in site.served(name.removesuffix("ed") if name == "mirrored" else name).items():
-                whole = Answer(answer) if isinstance(answer, str) else answer
-                server.pages[path] = whole._replace(body=str(whole.body).replace(HOME, server.url))
+            server = servers[name] = stack.enter_context(SiteServer({}))
+            for path, page_or_response in site.pages_to_serve(
+                name.removesuffix("ed") if name == "mirrored" else name
+            ).items():
+                response = SiteResponse(page_or_response) if isinstance(page_or_response, str) else page_or_response
+                server.pages[path] = response._replace(body=str(response.body).replace(HOME, server.url))
         yield servers

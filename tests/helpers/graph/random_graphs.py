@@ -1,4 +1,4 @@
-"""Graphs for tests of the graph room, and the same graphs for other people's libraries."""
+"""Random graphs for tests of the graph package, also in the form of other libraries."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gossamer.graph.snapshot import LinkMatrix
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Graphs take a while to make.
+# Generating graphs is slow.
 any_graph = settings(max_examples=60)
 
 
 def links(nodes: int, pairs: Sequence[tuple[int, int]], weights: Sequence[int] | None = None) -> LinkMatrix:
-    """A graph from pairs of nodes."""
+    """Build a graph from pairs of nodes."""
     source, target = np.array(pairs, np.int64).reshape(-1, 2).T
     return LinkMatrix.from_edges(nodes, source, target, None if weights is None else np.array(weights))
 
 
 def to_networkx(graph: LinkMatrix) -> nx.DiGraph:
-    """The same graph for networkx."""
+    """Return the same graph for networkx."""
     other: Any = nx.DiGraph()
     other.add_nodes_from(range(graph.nodes))
     source = np.repeat(np.arange(graph.nodes), np.diff(graph.starts))
@@ -36,7 +36,7 @@ def to_networkx(graph: LinkMatrix) -> nx.DiGraph:
 
 @st.composite
 def random_links(draw: st.DrawFn, most: int = 12) -> LinkMatrix:
-    """Any small graph: with dangling nodes, nodes apart, cycles and parallel links."""
+    """Draw any small graph: dangling nodes, isolated nodes, cycles and parallel links."""
     nodes = draw(st.integers(1, most))
     node = st.integers(0, nodes - 1)
     pairs = draw(st.lists(st.tuples(node, node), max_size=40))
@@ -45,7 +45,7 @@ def random_links(draw: st.DrawFn, most: int = 12) -> LinkMatrix:
 
 
 def power_iteration(graph: LinkMatrix, alpha: float = 0.85, rounds: int = 300) -> list[float]:
-    """PageRank as the textbook has it, a loop over pages and links."""
+    """Compute PageRank as in a textbook: a loop over pages and links."""
     nodes = graph.nodes
     values = [1 / nodes] * nodes
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Small indexes for tests: pages as lists of runs, made into documents the way the builder does."""
+"""Small indexes for tests: pages as lists of runs, turned into documents as the builder does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEEN = 1_700_000_000.0
 
 
 class Lexicon:
-    """Numbers for words, in memory."""
+    """Word ids in memory."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -36,29 +36,29 @@ class Lexicon:
         return {term: self.numbers[term] for term in terms}
 
 
-def packed(runs: Runs) -> bytes:
+def pack_runs(runs: Runs) -> bytes:
     return zstandard.compress(msgspec.msgpack.encode(runs))
 
 
-def standing(
+def indexable(
     number: int, runs: Runs, *, url: str = "", host: str = "example.org", language: str = "en",
     media_type: str = "text/html", last_modified: str = "", seen_at: float = SEEN,
 ) -> IndexableResource:  # fmt: skip
     return IndexableResource(
         id=number, url=url or f"https://{host}/{number}", host=host, language=language, media_type=media_type,
         last_modified=last_modified, seen_at=seen_at,
-        text_digest=blake2b(repr(runs).encode(), digest_size=16).digest(), text=packed(runs),
+        text_digest=blake2b(repr(runs).encode(), digest_size=16).digest(), text=pack_runs(runs),
     )  # fmt: skip
 
 
-def documents(*standings: IndexableResource, lexicon: Lexicon | None = None) -> list[Document]:
-    batch = DocumentMaker(lexicon or Lexicon()).make(standings)
+def documents(*resources: IndexableResource, lexicon: Lexicon | None = None) -> list[Document]:
+    batch = DocumentMaker(lexicon or Lexicon()).make(resources)
     assert not batch.unreadable
     return batch.documents
 
 
-def fill(writer: IndexWriter, *standings: IndexableResource, version: int = 1, lexicon: Lexicon | None = None) -> None:
-    assert writer.put(documents(*standings, lexicon=lexicon)) == {}
+def fill(writer: IndexWriter, *resources: IndexableResource, version: int = 1, lexicon: Lexicon | None = None) -> None:
+    assert writer.put(documents(*resources, lexicon=lexicon)) == {}
     writer.commit(version)
 
 

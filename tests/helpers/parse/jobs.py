@@ -1,4 +1,4 @@
-"""Jobs for the parser, and its pages in a form that tests can read."""
+"""Build parse jobs, and show parsed pages in a form that tests can read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ URL = "http://example.org/dir/page.html"
 
 
 class Row(NamedTuple):
-    """One bond."""
+    """One bond of a page."""
 
     url: str
     anchor: str
@@ -66,12 +66,12 @@ def rows(parsed: Page) -> list[Row]:
 
 
 def links(html: str, **rest: str) -> list[tuple[str, str]]:
-    """URL and anchor of each bond of an HTML page."""
+    """Return URL and anchor of each bond of an HTML page."""
     return [(row.url, row.anchor) for row in rows(page(html, **rest))]
 
 
 def runs(parsed: Page) -> list[tuple[int, str]]:
-    """The stored text, unpacked."""
+    """Return the stored text, unpacked."""
     unpacked = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(parsed.text), type=list[tuple[int, str]])
     assert unpacked == [(field, text) for field, text in unpacked if text]
     return unpacked

@@ -1,6 +1,6 @@
-"""How good answers are: test collections and known items, through the real path (served, crawled, indexed, searched).
+"""Judge search results with test collections and known items: served, crawled, indexed, searched.
 
-Used by `tests/flow/test_quality.py`, which pins the floors, and by `bench/quality.py`, which compares weights.
+`tests/flow/test_quality.py` pins the floors, `bench/quality.py` compares weights.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ if TYPE_CHECKING:
     from gossamer.search.service import Searcher
     from gossamer.search.weights import RankWeights
 
-DEPTH = 1_000  # hits that a ranking is judged by
-FOUND_WITHIN = 50  # a known item further down counts as not found
+DEPTH = 1_000  # hits that count in a ranking
+MAX_RANK = 50  # a known item below this rank counts as not found
 SEED = 3
 
 
 @contextmanager
-def searcher_of(web: Path, blend: RankWeights = SECOND_PASS_WEIGHTS) -> Iterator[Searcher]:
-    """Asks a web, with the weights given."""
-    place = str(web)
-    with closing(open_store(place, read_only=True)) as store, closing(open_searcher(store, place, blend)) as searcher:
+def searcher_for(web: Path, blend: RankWeights = SECOND_PASS_WEIGHTS) -> Iterator[Searcher]:
+    """Open a searcher on a web, with the given weights."""
+    location = str(web)
+    with (
+        closing(open_store(location, read_only=True)) as store,
+        closing(open_searcher(store, location, blend)) as searcher,
+    ):
         yield searcher
 
 
@@ -41,7 +44,7 @@ def searcher_of(web: Path, blend: RankWeights = SECOND_PASS_WEIGHTS) -> Iterator
 
 
 class Collection(NamedTuple):
-    """A test collection: pages to serve, questions, and which pages answer each."""
+    """A test collection: pages to serve, questions, and the pages that answer each."""
 
     pages: dict[str, str]  # path -> HTML
     questions: dict[str, str]
@@ -49,7 +52,7 @@ class Collection(NamedTuple):
 
 
 def cranfield(folder: Path) -> Collection:
-    """Cranfield as a web: a page for each abstract, and one that links to all of them."""
+    """Return Cranfield as a web: a page for each abstract, and one that links to all of them."""
     documents = _lines(folder / "docs.jsonl")
     pages = {f"/{each['_id']}.html": _page(each["title"], each["text"]) for each in documents}
     pages["/"] = _page("", "", "".join(f'<a href="{path}"></a>' for path in pages))
@@ -71,7 +74,7 @@ def _page(title: str, text: str, links: str = "") -> str:
 
 
 class Figures(NamedTuple):
-    """How good a set of rankings is; means over the questions."""
+    """Scores of a set of rankings; means over the questions."""
 
     map: float
     ndcg10: float
@@ -80,22 +83,22 @@ class Figures(NamedTuple):
 
 
 def figures(rankings: Mapping[str, Sequence[str]], relevant: Mapping[str, frozenset[str]]) -> Figures:
-    """Judge rankings, best first, with binary relevance, as the collection's reference figures are reckoned."""
+    """Score rankings, best first, with binary relevance as in the collection's reference figures."""
     rows = [_figures(rankings.get(question, ()), right) for question, right in relevant.items() if right]
     return Figures(*(sum(column) / len(rows) for column in zip(*rows, strict=True)))
 
 
 def _figures(ranking: Sequence[str], right: frozenset[str]) -> Figures:
-    places = [place for place, path in enumerate(ranking, 1) if path in right]
-    precision = sum(found / place for found, place in enumerate(places, 1)) / len(right)
-    gain = sum(1 / math.log2(place + 1) for place in places if place <= 10)
-    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(10, len(right)) + 1))
-    first = 1 / places[0] if places else 0.0
-    return Figures(precision, gain / ideal, first, sum(place <= 10 for place in places) / 10)
+    ranks = [rank for rank, path in enumerate(ranking, 1) if path in right]
+    precision = sum(hits / rank for hits, rank in enumerate(ranks, 1)) / len(right)
+    gain = sum(1 / math.log2(rank + 1) for rank in ranks if rank <= 10)
+    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(10, len(right)) + 1))
+    first = 1 / ranks[0] if ranks else 0.0
+    return Figures(precision, gain / ideal, first, sum(rank <= 10 for rank in ranks) / 10)
 
 
-def ask(collection: Collection, searcher: Searcher, site: str) -> Figures:
-    """Every question of a collection, to a searcher that knows its pages under `site` (without the last slash)."""
+def score_collection(collection: Collection, searcher: Searcher, site: str) -> Figures:
+    """Score every question of a collection; `site` is the prefix of its pages, without the last slash."""
     rankings = {
         question: [hit.url.removeprefix(site) for hit in searcher.search(text, limit=DEPTH).hits]
         for question, text in collection.questions.items()
@@ -107,14 +110,14 @@ def ask(collection: Collection, searcher: Searcher, site: str) -> Figures:
 
 
 class Item(NamedTuple):
-    """A question that has one right answer, or several that count the same."""
+    """A question with one right answer, or several equivalent ones."""
 
     question: str
     answers: frozenset[str]  # URLs
 
 
 def titles(store: Path, count: int) -> list[Item]:
-    """Pages drawn by lot, each asked for by its own title; a page with the same title counts as well."""
+    """Draw pages at random, each with its title as question; pages with the same title count as well."""
     by_title: defaultdict[str, set[str]] = defaultdict(set)
     for title, url in _rows(
         store,
@@ -128,37 +131,37 @@ def titles(store: Path, count: int) -> list[Item]:
 
 
 def _path(url: str) -> str:
-    """What stays the same of a URL when a site is served again on another port."""
+    """Return the part of a URL that stays the same when the site is served on another port."""
     return url.split("/", 3)[3]
 
 
 def hold_out_anchors(store: Path, count: int, share: float = 0.1) -> list[Item]:
-    """Take the links of a share of the pages out of a store, and ask for their targets by their anchor texts.
+    """Remove the links of a share of the pages from a store; return their anchor texts as questions.
 
-    Only links of the page's own content to other pages, of three or more letters, whose text leads to one page alone
-    throughout the web: "next" and "see also" are no questions.
+    Only content links to other pages count, with three or more letters and a text that leads to one page in the whole
+    web. "next" and "see also" are no questions.
     """
     with closing(sqlite3.connect(store / "web.db")) as database, database:
         linking = database.execute("SELECT url, id FROM resources WHERE id IN (SELECT source FROM links)").fetchall()
         sources = [source for _, source in sorted(linking, key=lambda row: _path(row[0]))]
-        held = set(random.Random(SEED).sample(sources, round(len(sources) * share)))
+        held_out = set(random.Random(SEED).sample(sources, round(len(sources) * share)))
         rows = database.execute(
             "SELECT l.source, l.anchor, t.url FROM links AS l JOIN resources AS t ON t.id = l.target"
             " JOIN texts ON texts.resource = t.id"
             " WHERE l.kind = 1 AND l.follow = 1 AND l.position = 0 AND t.noindex = 0 AND t.id <> l.source"
             " ORDER BY l.source, l.seq"
         ).fetchall()
-        database.executemany("DELETE FROM links WHERE source = ?", [(source,) for source in held])
+        database.executemany("DELETE FROM links WHERE source = ?", [(source,) for source in held_out])
     targets: defaultdict[str, set[str]] = defaultdict(set)
     for _, anchor, url in rows:
         targets[anchor].add(url)
     questions = [
         (anchor, url)
         for source, anchor, url in rows
-        if source in held and len(targets[anchor]) == 1 and sum(map(str.isalpha, anchor)) >= 3
+        if source in held_out and len(targets[anchor]) == 1 and sum(map(str.isalpha, anchor)) >= 3
     ]
     questions.sort(key=lambda question: (question[0], _path(question[1])))
-    random.Random(SEED).shuffle(questions)  # links are drawn, not texts: what many pages call a page weighs more
+    random.Random(SEED).shuffle(questions)  # draw links, not texts, so that anchors used by many pages weigh more
     return [Item(anchor, frozenset({url})) for anchor, url in list(dict.fromkeys(questions))[:count]]
 
 
@@ -167,25 +170,25 @@ def _rows(store: Path, sql: str) -> Iterable[tuple[str, ...]]:
         return database.execute(sql).fetchall()
 
 
-class Found(NamedTuple):
-    """How known items were found."""
+class KnownItemScores(NamedTuple):
+    """How well known items were found."""
 
     first: float  # share at rank 1
     ten: float  # share among the first ten
     mrr: float
 
 
-def find(items: Sequence[Item], searcher: Searcher) -> Found:
-    """Ask for every item."""
-    places = [_place(item, searcher) for item in items]
-    return Found(
-        first=sum(place == 1 for place in places) / len(places),
-        ten=sum(1 <= place <= 10 for place in places) / len(places),
-        mrr=sum(1 / place for place in places if place) / len(places),
+def score_known_items(items: Sequence[Item], searcher: Searcher) -> KnownItemScores:
+    """Search for every item."""
+    ranks = [_rank_of(item, searcher) for item in items]
+    return KnownItemScores(
+        first=sum(rank == 1 for rank in ranks) / len(ranks),
+        ten=sum(1 <= rank <= 10 for rank in ranks) / len(ranks),
+        mrr=sum(1 / rank for rank in ranks if rank) / len(ranks),
     )
 
 
-def _place(item: Item, searcher: Searcher) -> int:
-    """Where an item stands among the hits; 0: nowhere."""
-    hits = searcher.search(item.question, limit=FOUND_WITHIN).hits
-    return next((place for place, hit in enumerate(hits, 1) if hit.url in item.answers), 0)
+def _rank_of(item: Item, searcher: Searcher) -> int:
+    """Return the rank of an item among the hits; 0 if absent."""
+    hits = searcher.search(item.question, limit=MAX_RANK).hits
+    return next((rank for rank, hit in enumerate(hits, 1) if hit.url in item.answers), 0)

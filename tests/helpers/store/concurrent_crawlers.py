@@ -1,7 +1,7 @@
-"""Crawlers that write to one web at the same time, in threads of their own.
+"""Crawlers that write to one web at the same time, each in its own thread.
 
-Their pages link to each other's, so that they find the same new URLs, improve each other's resources and count each
-other's backlinks, all at once.
+Their pages link to each other. So they find the same new URLs, improve each other's resources and change each other's
+backlink counts at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.model import HostUpdate, Kind
-from helpers.store.crawl_steps import Bond, Policy, fetched, gone, lease_all, leases, redirected, seed
+from helpers.store.crawl_steps import Bond, Policy, fetched_visit, gone_visit, lease_all, leases, redirected_visit, seed
 
 if TYPE_CHECKING:
     from gossamer.model import Lease, Visit
@@ -29,7 +29,7 @@ def page(chance: random.Random) -> str:
 
 
 class Crawler(threading.Thread):
-    """One that leases, visits and gives back, and keeps what went wrong."""
+    """A crawler that leases, visits and submits, and keeps its exception."""
 
     def __init__(self, open_store: Open, number: int, settings: str) -> None:
         super().__init__(name=f"crawler {number}")
@@ -42,30 +42,32 @@ class Crawler(threading.Thread):
     def run(self) -> None:
         try:
             self._crawl()
-        except BaseException as fault:  # noqa: BLE001 - it is raised again by the test
+        except BaseException as fault:  # noqa: BLE001 - the test raises it again
             self.fault = fault
 
     def _crawl(self) -> None:
         store, chance = self._store, self._chance
         crawler = store.join("here", 1).id
         for _ in range(ROUNDS):
-            found = lease_all(store, crawler, urls=chance.randint(2, 12), hosts=2)
-            visits = [self._visit(lease) for lease in leases(found).values()]
-            back = [HostUpdate(host=host.host, ready_at=0.0, delay=0.0, failures=0, keep=False) for host in found]
-            notes = back if chance.random() < 0.5 else []
-            done = store.submit(crawler, visits, Policy(max_depth=self._depth), hosts=notes, now=time.time())
-            assert done.lost == 0, "nobody takes away what is leased"
+            leased = lease_all(store, crawler, urls=chance.randint(2, 12), hosts=2)
+            visits = [self._visit(lease) for lease in leases(leased).values()]
+            updates = [HostUpdate(host=host.host, ready_at=0.0, delay=0.0, failures=0, keep=False) for host in leased]
+            notes = updates if chance.random() < 0.5 else []
+            result = store.submit(crawler, visits, Policy(max_depth=self._depth), hosts=notes, now=time.time())
+            assert result.lost == 0, "no other crawler takes these leases"
             self.visited += [visit.lease.url for visit in visits]
         store.leave(crawler)
 
     def _visit(self, lease: Lease) -> Visit:
         chance = self._chance
         if chance.random() < 0.1:
-            return gone(lease)
+            return gone_visit(lease)
         if chance.random() < 0.1:
-            return redirected(lease, page(chance))
+            return redirected_visit(lease, page(chance))
         kinds = [Kind.HYPERLINK, Kind.HYPERLINK, Kind.IMAGE, Kind.CANONICAL]
-        return fetched(lease, *(Bond(page(chance), chance.choice(kinds), chance.random() < 0.9) for _ in range(10)))
+        return fetched_visit(
+            lease, *(Bond(page(chance), chance.choice(kinds), chance.random() < 0.9) for _ in range(10))
+        )
 
 
 def crawl_together(open_store: Open, settings: str, max_pages: int | None = None) -> tuple[Store, list[Crawler]]:

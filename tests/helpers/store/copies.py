@@ -1,4 +1,4 @@
-"""A web with something in every table, and all that is in one, for tests of copying."""
+"""A web with rows in every table, and the contents of one, for tests of copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,18 @@ from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.copy import SqliteSource, SqliteTarget
 from gossamer.store.values import CrawlerReport
-from helpers.store.crawl_steps import Bond, admit_all, digest, fetched, gone, lease_all, leases, seed, start, visit_all
+from helpers.store.crawl_steps import (
+    Bond,
+    admit_all,
+    digest,
+    fetched_visit,
+    gone_visit,
+    lease_all,
+    leases,
+    seed,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store
@@ -27,41 +38,41 @@ A, B, LAST = "http://a.test/", "http://a.test/b", "http://z.test/last"
 LONG_AGO = 0.0
 
 
-def open_web(place: str) -> Store:
-    if "://" in place:
-        return PostgresStore.open(place, create=True, old_sources_mib=1)
-    return SqliteStore.open(Path(place), create=True, old_sources_mib=1)
+def open_web(location: str) -> Store:
+    if "://" in location:
+        return PostgresStore.open(location, create=True, old_sources_mib=1)
+    return SqliteStore.open(Path(location), create=True, old_sources_mib=1)
 
 
-def source(place: str) -> CopySource:
-    return PostgresSource(parse_postgres_location(place)) if "://" in place else SqliteSource(Path(place))
+def source(location: str) -> CopySource:
+    return PostgresSource(parse_postgres_location(location)) if "://" in location else SqliteSource(Path(location))
 
 
-def target(place: str) -> CopyTarget:
-    return PostgresTarget(parse_postgres_location(place)) if "://" in place else SqliteTarget(Path(place))
+def target(location: str) -> CopyTarget:
+    return PostgresTarget(parse_postgres_location(location)) if "://" in location else SqliteTarget(Path(location))
 
 
-def everything(place: str) -> dict[str, Any]:
-    """All rows of all tables, and the counters."""
-    with closing(source(place)) as web:
-        found: dict[str, Any] = {"counters": web.counters()}
+def table_contents(location: str) -> dict[str, Any]:
+    """Return all rows of all tables, and the counters."""
+    with closing(source(location)) as web:
+        contents: dict[str, Any] = {"counters": web.counters()}
         for table in TABLES:
             columns = sorted(web.columns(table.name))
-            found[table.name] = [columns, *_all_rows(web, table, columns)]
-        return found
+            contents[table.name] = [columns, *_all_rows(web, table, columns)]
+        return contents
 
 
 def _all_rows(web: CopySource, table: Any, columns: list[str]) -> list[Any]:
-    rows, place = [], None
-    while piece := web.rows(table, columns, place):
+    rows, cursor = [], None
+    while piece := web.rows(table, columns, cursor):
         rows += piece
-        place = tuple(piece[-1][columns.index(name)] for name in table.key)
+        cursor = tuple(piece[-1][columns.index(name)] for name in table.key)
     return rows
 
 
-def build(place: str, *, pages: int = 30, links: int = 5) -> None:
-    """Make a web with something in every table, its crawler gone without a word."""
-    store = open_web(place)
+def build(location: str, *, pages: int = 30, links: int = 5) -> None:
+    """Create a web with rows in every table, whose crawler disappeared without leaving."""
+    store = open_web(location)
     crawler = start(store, A)
     urls = [f"http://a.test/{n}" for n in range(pages)]
     site: dict[str, list[Bond | str]] = {A: [B, *urls], B: [Bond(A, anchor="home")]}
@@ -72,7 +83,7 @@ def build(place: str, *, pages: int = 30, links: int = 5) -> None:
     store.word_ids(["egg", "ham", "東京"], ["the"])
     _rank(store)
     store.add([seed("http://y.test/"), seed(LAST)], admit_all)
-    store.forget(url_digest=digest(LAST))  # its id must not be given out again
+    store.forget(url_digest=digest(LAST))  # the store must not reuse its id
     lease_all(store, crawler, urls=1)
     report = CrawlerReport(
         state="running", pages=1, pages_per_second=1.0, bytes_per_second=1.0, limit="", waiting_for=""
@@ -82,18 +93,18 @@ def build(place: str, *, pages: int = 30, links: int = 5) -> None:
 
 
 def _visit_again(store: Store, crawler: int) -> None:
-    """A page that changed, one that is gone, and a robots.txt."""
+    """Submit a changed page, a page that is gone, and a robots.txt."""
     store.requeue(time.time())
-    found = leases(lease_all(store, crawler, urls=10_000))
-    host = found[A].host
-    changed = replace(fetched(found[A], Bond(B, anchor="other"), body="other"), visited_at=2e9)
+    leased = leases(lease_all(store, crawler, urls=10_000))
+    host = leased[A].host
+    changed = replace(fetched_visit(leased[A], Bond(B, anchor="other"), body="other"), visited_at=2e9)
     store.submit(
         crawler,
-        [changed, gone(found[B])],
+        [changed, gone_visit(leased[B])],
         admit_all,
         hosts=[HostUpdate(host=host, ready_at=0.0, delay=0.5, failures=0, reason="")],
         robots=[Robots(host=host, scheme="http", outcome="rules", text="User-agent: *", fetched_at=1.0)],
-        released=[lease for url, lease in found.items() if url not in {A, B}],
+        released=[lease for url, lease in leased.items() if url not in {A, B}],
         now=time.time(),
     )
 
@@ -101,12 +112,12 @@ def _visit_again(store: Store, crawler: int) -> None:
 def _rank(store: Store) -> None:
     ids = [row.id for row in store.resources()][:5]
     ranks = Ranks(pagerank=0.2, score=99.5, indegree=1, outdegree=2, in_weight=3, out_weight=4, bowtie="core")
-    of_host = HostRanks(pages=5, pagerank=1.0, score=100.0, indegree=0, outdegree=0, in_weight=0, out_weight=0)
+    host_ranks = HostRanks(pages=5, pagerank=1.0, score=100.0, indegree=0, outdegree=0, in_weight=0, out_weight=0)
     ranking = Ranking(
         made_at=1.0, version=store.version(), pages=5, links=3, hosts=1, visited=5, known=5, measures=("pagerank",),
         alpha=0.85, weighted=False, include_unvisited=False, iterations=7,
     )  # fmt: skip
-    store.write_ranks(ranking, _columns(ids, ranks), _columns([store.hosts()[0].id], of_host))
+    store.write_ranks(ranking, _columns(ids, ranks), _columns([store.hosts()[0].id], host_ranks))
 
 
 def _columns(ids: list[int], values: Ranks | HostRanks) -> RankColumns:

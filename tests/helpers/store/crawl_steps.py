@@ -30,17 +30,17 @@ from gossamer.model import (
 from gossamer.store.protocol import Store
 from gossamer.store.values import CrawlerReport
 
-HERE = "here"  # a machine
+HERE = "here"  # a machine name
 EMBED_NAMES = {kind.name.lower() for kind in EMBEDS}
 PAGE_OUTCOMES = {"fetched", "not modified"}
 AT_WORK = CrawlerReport(
     state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="", most_parsers=2
 )
-Open = Callable[[], Store]  # opens one and the same web, every time as another object
+Open = Callable[[], Store]  # each call opens the same web as another object
 
 
 class Bond(NamedTuple):
-    """A link on a page of a made-up site."""
+    """A link on a page of a small test site."""
 
     url: str
     kind: Kind = Kind.HYPERLINK
@@ -66,8 +66,8 @@ def seed(url: str) -> Candidate:
     return candidate(url, seed=True)
 
 
-def bonds(*given: Bond | str) -> list[Bond]:
-    return [bond if isinstance(bond, Bond) else Bond(bond) for bond in given]
+def bonds(*links_: Bond | str) -> list[Bond]:
+    return [bond if isinstance(bond, Bond) else Bond(bond) for bond in links_]
 
 
 def links(*given: Bond | str) -> Links:
@@ -88,8 +88,10 @@ def text(*runs: tuple[Field, str]) -> bytes:
     return zstandard.compress(msgspec.msgpack.encode(runs))
 
 
-def fetched(lease: Lease, *given: Bond | str, body: str = "a body", title: str = "A title", at: float = 1.0) -> Visit:
-    """A visit that brought a page."""
+def fetched_visit(
+    lease: Lease, *given: Bond | str, body: str = "a body", title: str = "A title", at: float = 1.0
+) -> Visit:
+    """Return a visit that fetched a page."""
     page = Page(
         lease.resource,
         Outcome.FETCHED,
@@ -120,7 +122,7 @@ def fetched(lease: Lease, *given: Bond | str, body: str = "a body", title: str =
     )
 
 
-def ended(
+def ended_visit(
     lease: Lease,
     outcome: Outcome,
     state: State,
@@ -129,7 +131,7 @@ def ended(
     status: int = 0,
     redirect: Candidate | None = None,
 ) -> Visit:
-    """A visit that brought no page."""
+    """Return a visit without a page."""
     return Visit(
         lease=lease,
         outcome=outcome,
@@ -143,13 +145,13 @@ def ended(
     )
 
 
-def redirected(lease: Lease, to: str) -> Visit:
+def redirected_visit(lease: Lease, to: str) -> Visit:
     target = candidate(to, kind=Kind.REDIRECT, depth=lease.depth, hops=lease.hops + 1)
-    return ended(lease, Outcome.REDIRECTED, State.VISITED, status=301, redirect=target)
+    return ended_visit(lease, Outcome.REDIRECTED, State.VISITED, status=301, redirect=target)
 
 
-def gone(lease: Lease) -> Visit:
-    return ended(lease, Outcome.NOT_FOUND, State.GONE, reason="answered 404", status=404)
+def gone_visit(lease: Lease) -> Visit:
+    return ended_visit(lease, Outcome.NOT_FOUND, State.GONE, reason="answered 404", status=404)
 
 
 def admit_all(candidates: Sequence[Candidate]) -> list[Admission]:
@@ -161,16 +163,16 @@ def admit_none(candidates: Sequence[Candidate]) -> list[Admission]:
 
 
 class Policy:
-    """Rules like those of a real crawl, and a record of what was asked."""
+    """Rules like those of a real crawl; records the candidates it judged."""
 
     def __init__(self, *, host: str = "", max_depth: int | None = None, check: bool = False) -> None:
         self.host = host
         self.max_depth = max_depth
         self.check = check
-        self.asked: list[Candidate] = []
+        self.candidates: list[Candidate] = []
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Admission]:
-        self.asked.extend(candidates)
+        self.candidates.extend(candidates)
         return [self._admit(one) for one in candidates]
 
     def _admit(self, one: Candidate) -> Admission:
@@ -196,7 +198,7 @@ def join(store: Store, machine: str = HERE) -> int:
 
 
 def lease_all(store: Store, crawler: int, *, urls: int = 100, hosts: int = 100) -> list[HostLease]:
-    """New hosts, and more URLs of those held."""
+    """Lease new hosts, and more URLs of the held ones."""
     held = [row.id for row in store.hosts()]
     return store.lease(crawler, hosts=hosts, urls=urls, held=held, now=time.time())
 
@@ -206,7 +208,7 @@ def leases(leased: Sequence[HostLease]) -> dict[str, Lease]:
 
 
 def start(store: Store, *urls: str, admit: Admit = admit_all, settings: str = "{}") -> int:
-    """A round with seeds, and a crawler for it."""
+    """Begin a round with seeds and join a crawler."""
     crawler = join(store)
     store.begin_round(settings, urls, None, None)
     store.add([seed(url) for url in urls], admit)
@@ -216,14 +218,14 @@ def start(store: Store, *urls: str, admit: Admit = admit_all, settings: str = "{
 def visit_all(
     store: Store, crawler: int, site: Site, *, admit: Admit = admit_all, urls: int = 100, keep_links: bool = True
 ) -> list[str]:
-    """Visit everything that can be had; the URLs in the order of their visits. What the site lacks is gone."""
+    """Visit all queued URLs and return them in order. URLs that the site lacks are gone."""
     order: list[str] = []
     while leased := lease_all(store, crawler, urls=urls):
-        found = leases(leased)
-        order += found
+        leased_urls = leases(leased)
+        order += leased_urls
         visits = [
-            fetched(lease, *site[url], body=f"the body of {url}") if url in site else gone(lease)
-            for url, lease in found.items()
+            fetched_visit(lease, *site[url], body=f"the body of {url}") if url in site else gone_visit(lease)
+            for url, lease in leased_urls.items()
         ]
         store.submit(crawler, visits, admit, now=time.time(), keep_links=keep_links)
     return order
@@ -236,7 +238,7 @@ def state(store: Store, url: str) -> str:
 
 
 def recount(store: Store) -> None:
-    """Compare every counter with what it counts."""
+    """Compare every counter with the rows it counts."""
     rows = list(store.resources())
     bonds = {row.id: store.outlinks(row.id) for row in rows}
     counts = store.counts()
@@ -252,10 +254,10 @@ def recount(store: Store) -> None:
     hosts = store.hosts()
     assert counts.hosts == len(hosts)
     for host in hosts:
-        own = [row for row in rows if row.host == host.name]
-        assert host.known == len(own)
-        assert host.queued == sum(row.state == "queued" for row in own)
-        visited = [row for row in own if row.state == "visited" and row.role == "page"]
+        own_rows = [row for row in rows if row.host == host.name]
+        assert host.known == len(own_rows)
+        assert host.queued == sum(row.state == "queued" for row in own_rows)
+        visited = [row for row in own_rows if row.state == "visited" and row.role == "page"]
         assert host.pages == sum(row.outcome in PAGE_OUTCOMES for row in visited)
-        assert host.failed == sum(row.state in {"failed", "gone"} for row in own)
-        assert host.holder or not any(row.state == "leased" for row in own), "leased, so somebody holds the host"
+        assert host.failed == sum(row.state in {"failed", "gone"} for row in own_rows)
+        assert host.holder or not any(row.state == "leased" for row in own_rows), "a host with leased URLs has a holder"

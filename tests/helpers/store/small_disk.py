@@ -1,4 +1,4 @@
-"""A file system of a few megabytes for what happens when the disk is full; it needs no root."""
+"""A file system of a few megabytes, to test a full disk; it needs no root."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def run_on_a_small_disk(disk: Path, size: str, script: str, *arguments: str) -> None:
-    """Mount one at `disk`, where this process does not see it, and run a script there: `script DISK ARGUMENTS`."""
-    from conftest import not_here  # not above: scripts import this module too, and have no pytest around them
+    """Mount a file system at `disk`, invisible to this process, and run `script DISK ARGUMENTS` there."""
+    from conftest import skip_or_fail  # not at the top: scripts without pytest import this module too
 
     line = 'mount -t tmpfs -o size="$1" none "$2"; shift 2; exec "$@"'
     command = [sys.executable, script, str(disk), *arguments]
-    ran = subprocess.run(
+    result = subprocess.run(
         ["unshare", "--map-root-user", "--mount", "sh", "-ec", line, "sh", size, disk, *command],
         check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
-    if "unshare: " in ran.stderr or "mount: " in ran.stderr:
-        not_here(f"no small file system can be mounted: {ran.stderr}")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    if "unshare: " in result.stderr or "mount: " in result.stderr:
+        skip_or_fail(f"no small file system can be mounted: {result.stderr}")
+    assert result.returncode == 0, result.stdout + result.stderr

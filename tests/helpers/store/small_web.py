@@ -1,4 +1,4 @@
-"""A small stored web for tests of what reads one: a handful of resources in every state, some of them hostile."""
+"""A small stored web to read: a few resources in every state, some of them hostile."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAULTS = {
 
 
 def build(directory: Path, *, settings: CrawlSettings | None = None, source: bool = True) -> SqliteStore:
-    """Make the web and leave it open, its crawler (Naiad) at work."""
+    """Create the web and leave it open, with its crawler (Naiad) at work."""
     store = SqliteStore.open(directory, create=True)
     store.begin_round(msgspec.json.encode(settings or CrawlSettings()).decode(), [SEED], None, None)
     store.add([candidate(SEED, seed=True)], admit)
@@ -66,7 +66,7 @@ def admit(candidates: Sequence[Candidate]) -> list[Admission]:
 
 def visit(lease: Lease, *, source: bool) -> Visit:
     outcome, status, reason = FAULTS.get(lease.url, (Outcome.FETCHED, 200, ""))
-    page = parsed(lease.url, source=source) if outcome is Outcome.FETCHED else None
+    page = parsed_page(lease.url, source=source) if outcome is Outcome.FETCHED else None
     return Visit(
         lease=lease, outcome=outcome, state=verdict(outcome, status, 0, 1).state, reason=reason, status=status,
         visited_at=NOW, bytes=page.size if page else 0, milliseconds=12, media_type=page.media_type if page else "",
@@ -74,7 +74,7 @@ def visit(lease: Lease, *, source: bool) -> Visit:
     )  # fmt: skip
 
 
-def parsed(url: str, *, source: bool) -> Page:
+def parsed_page(url: str, *, source: bool) -> Page:
     title = TITLE if url == SEED else "Page"
     text = msgspec.msgpack.encode([(Field.TITLE, title), (Field.PARAGRAPH, "some\nwords \x1b[1m")])
     return Page(
@@ -85,13 +85,13 @@ def parsed(url: str, *, source: bool) -> Page:
 
 
 def bonds(url: str) -> Links:
-    found: dict[tuple[str, str], int] = {}
+    weights: dict[tuple[str, str], int] = {}
     for href, anchor in LINKS.get(url, []):
         target = href if "://" in href else SEED + href
-        found[target, anchor] = found.get((target, anchor), 0) + 1
-    many = len(found)
+        weights[target, anchor] = weights.get((target, anchor), 0) + 1
+    count = len(weights)
     return Links(
-        [url_digest(target) for target, _ in found], [target for target, _ in found], [int(Kind.HYPERLINK)] * many,
-        [True] * many, [anchor for _, anchor in found], list(found.values()), [""] * many,
-        [int(Position.CONTENT)] * many,
+        [url_digest(target) for target, _ in weights], [target for target, _ in weights], [int(Kind.HYPERLINK)] * count,
+        [True] * count, [anchor for _, anchor in weights], list(weights.values()), [""] * count,
+        [int(Position.CONTENT)] * count,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Looking at the web app in a real browser: Debian's Chromium, driven by Playwright.
+"""Open the web app in a real browser: Debian's Chromium, driven by Playwright.
 
-A page is watched while a test uses it. Whatever a page of ours must never do fails the test: errors on the console
-(violations of the content security policy are told there), exceptions, dialogs, requests to other hosts.
+Every page is watched while a test uses it. These fail the test: errors on the console (the browser also reports
+violations of the content security policy there), exceptions, dialogs, and requests to other hosts.
 """
 
 from __future__ import annotations
@@ -30,45 +30,45 @@ ROOT = Path(__file__).resolve().parents[3]
 MANIFEST = ROOT / "src/gossamer/web/static/dist/.vite/manifest.json"
 AXE = ROOT / "frontend/node_modules/axe-core/axe.min.js"
 PICTURES = ROOT / "docs/pictures"
-PICTURED = {"width": 1200, "height": 760}  # the size of pages in the documentation's pictures
+PICTURE_SIZE = {"width": 1200, "height": 760}  # size of pages in the documentation's pictures
 TOKEN = "only-for-tests"
 START_SECONDS = 30.0
-WAIT_SECONDS = 45.0  # for what a page does; moments, where nothing else runs
-# Without a graphics card WebGL is computed. Chromium wants to be told that this is meant, and says that it is slow.
+WAIT_SECONDS = 45.0  # for actions of a page; busy machines need it
+# Without a graphics card Chromium renders WebGL in software. It needs these flags, and warns that it is slow.
 FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 DRIVER = "GL Driver Message"
 
 
-class Serving:
-    """`gossamer serve` for a web, as long as the context lasts."""
+class AppServer:
+    """`gossamer serve` for a web, as a context manager."""
 
     def __init__(self, store: Path, *, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
         self.store = store
         self._arguments = ("serve", "--store", store, "--host", host, "--port", port)
         self._token = token
-        self.url = ""  # known once entered
+        self.url = ""  # set by __enter__
 
     def __enter__(self) -> Self:
-        self._said = tempfile.NamedTemporaryFile("r+")
+        self._output = tempfile.NamedTemporaryFile("r+")
         self._process = subprocess.Popen(
-            command(*self._arguments), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._said,
+            command(*self._arguments), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._output,
             env=environment({"GOSSAMER_TOKEN": self._token}),
         )  # fmt: skip
-        until = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while not self.url:
-            said = Path(self._said.name).read_text()
-            assert time.monotonic() < until, said
-            assert self._process.poll() is None, said
-            self.url = next((line.split()[1] for line in said.splitlines() if line.startswith("Ready: ")), "")
+            output = Path(self._output.name).read_text()
+            assert time.monotonic() < deadline, output
+            assert self._process.poll() is None, output
+            self.url = next((line.split()[1] for line in output.splitlines() if line.startswith("Ready: ")), "")
             time.sleep(0.05)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.end()
-        self._said.close()
+        self.stop()
+        self._output.close()
 
-    def end(self) -> None:
-        """End it, as Ctrl-C does."""
+    def stop(self) -> None:
+        """Stop the server with SIGINT, as Ctrl-C does."""
         self._process.send_signal(signal.SIGINT)
         try:
             self._process.wait(10)
@@ -77,26 +77,26 @@ class Serving:
             self._process.wait()
 
     def cpu_seconds(self) -> float:
-        """The processor time it has taken so far."""
-        taken = psutil.Process(self._process.pid).cpu_times()
-        return float(taken.user + taken.system)
+        """Return the processor time used so far."""
+        times = psutil.Process(self._process.pid).cpu_times()
+        return float(times.user + times.system)
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Return the port it listens on."""
         return urlsplit(self.url).port or 0
 
     @property
-    def control(self) -> str:
-        """The URL that lets a browser steer crawlers."""
+    def control_url(self) -> str:
+        """Return the URL that lets a browser control crawlers."""
         return f"{self.url}control?token={self._token}"
 
 
 @contextmanager
 def chromium(binary: Path) -> Iterator[Browser]:
-    """A browser."""
+    """Start a browser."""
     with sync_playwright() as playwright:
-        sandbox = os.geteuid() != 0  # Chromium's own does not work for root
+        sandbox = os.geteuid() != 0  # Chromium's sandbox does not work for root
         browser = playwright.chromium.launch(executable_path=binary, args=list(FLAGS), chromium_sandbox=sandbox)
         try:
             yield browser
@@ -104,13 +104,13 @@ def chromium(binary: Path) -> Iterator[Browser]:
             browser.close()
 
 
-class Watch:
-    """What a page did that it must not do."""
+class PageWatch:
+    """Records faults of a page and the hosts it asks."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.faults: list[str] = []
-        self.hosts: set[str] = set()  # asked
+        self.hosts: set[str] = set()  # that the page sent requests to
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.faults.append(f"exception: {error}"))
         page.on("dialog", self._dialog)
@@ -130,11 +130,11 @@ class Watch:
 
 
 @contextmanager
-def looking(browser: Browser, url: str, *, expected: tuple[str, ...] = (), **options: Any) -> Iterator[Page]:
-    """A page that is watched. `expected` are parts of what the console may say; options are those of a new page."""
+def open_page(browser: Browser, url: str, *, expected: tuple[str, ...] = (), **options: Any) -> Iterator[Page]:
+    """Open a watched page. The console may contain `expected` texts; options go to `new_page`."""
     page = browser.new_page(**options)
     page.set_default_timeout(WAIT_SECONDS * 1000)
-    watch = Watch(page)
+    watch = PageWatch(page)
     try:
         page.goto(url)
         yield page
@@ -145,28 +145,28 @@ def looking(browser: Browser, url: str, *, expected: tuple[str, ...] = (), **opt
         page.close()
 
 
-def axe(page: Page) -> list[str]:
-    """The serious accessibility faults of a page, as axe-core finds them."""
-    page.evaluate(AXE.read_text())  # not a script of the page: its policy would forbid it
-    found = page.evaluate("axe.run(document, {iframes: false})")  # a stored page in its sandbox is not ours
+def accessibility_faults(page: Page) -> list[str]:
+    """Return the serious accessibility faults that axe-core finds on a page."""
+    page.evaluate(AXE.read_text())  # not as a script of the page, because its policy forbids that
+    result = page.evaluate("axe.run(document, {iframes: false})")  # stored pages in their sandbox are not ours
     return [
         f"{fault['id']}: {fault['help']} {node['target']} {node['html'][:200]}"
-        for fault in found["violations"]
+        for fault in result["violations"]
         if fault["impact"] in {"serious", "critical"}
         for node in fault["nodes"]
     ]
 
 
-def picture(page: Page, name: str, seconds: float = 0.5) -> None:
-    """Keep what a page looks like for the documentation, when GOSSAMER_PICTURES=1: no two runs give the same bytes."""
+def save_picture(page: Page, name: str, seconds: float = 0.5) -> None:
+    """Save a screenshot for the documentation if GOSSAMER_PICTURES=1; no two runs give the same bytes."""
     if os.environ.get("GOSSAMER_PICTURES") == "1":
-        page.wait_for_timeout(1000 * seconds)  # for what there is to see
+        page.wait_for_timeout(1000 * seconds)  # let the page settle
         page.screenshot(path=PICTURES / f"{name}.png")
 
 
-def until(condition: Any, seconds: float = WAIT_SECONDS) -> None:
-    """Wait for something to be so."""
+def wait_until(condition: Any, seconds: float = WAIT_SECONDS) -> None:
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "It did not happen in time."
+        assert time.monotonic() < end, "The condition did not hold in time."
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The demo web, crawled and served: what the pictures of the documentation show."""
+"""Crawl and serve the demo web, which the documentation's pictures show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.demo import DemoWeb
 from helpers.cli.commands import FAST, crawl, gossamer
-from helpers.web.browser import Serving
+from helpers.web.browser import AppServer
 from helpers.web.served_app import App
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def demo_app(directory: Path) -> Iterator[App]:
-    """Crawl and rank Python's own documentation; the app shows it."""
+    """Crawl and rank Python's own documentation, and serve it."""
     with DemoWeb() as demo:
         crawl(demo.url, directory, *FAST)
         assert gossamer("rank", "--store", directory).returncode == 0
-        with Serving(directory) as serving:
+        with AppServer(directory) as serving:
             app = App(serving, demo.url)
             yield app
             app.client.close()

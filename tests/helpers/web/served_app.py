@@ -1,4 +1,4 @@
-"""A small crawled web behind a running web app, for tests that ask it over HTTP."""
+"""A small crawled web behind a running web app, for tests over HTTP."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import httpx
 
 from helpers.cli.commands import FAST, crawl, gossamer
-from helpers.web.browser import TOKEN, Serving
-from webs.served import Answer, Served
+from helpers.web.browser import TOKEN, AppServer
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,19 +19,19 @@ TOPICS = ("spider", "silk", "orb", "funnel", "garden", "autumn", "thread", "anch
 
 
 def page(title: str, text: str, *links: tuple[str, str]) -> str:
-    """A page in English."""
+    """Return a page in English."""
     anchors = "".join(f'<li><a href="{target}">{anchor}</a>' for target, anchor in links)
     return f'<!doctype html><html lang="en"><title>{title}</title><h1>{title}</h1><p>{text}</p><ul>{anchors}</ul>'
 
 
-def site() -> dict[str, str | Answer]:
-    """A dozen pages that link to one another, a missing one, a plain text."""
-    pages: dict[str, str | Answer] = {
+def site() -> dict[str, str | SiteResponse]:
+    """Return a dozen pages that link to each other, a missing one, and a plain text."""
+    pages: dict[str, str | SiteResponse] = {
         "/": page(
             "Webs", "All about gossamer, and the spiders that make it.", *((f"/{topic}", topic) for topic in TOPICS),
             ("/missing", "a page that is gone"), ("/notes.txt", "notes"),
         ),
-        "/notes.txt": Answer("Plain gossamer notes.", headers={"Content-Type": "text/plain; charset=utf-8"}),
+        "/notes.txt": SiteResponse("Plain gossamer notes.", headers={"Content-Type": "text/plain; charset=utf-8"}),
     }  # fmt: skip
     for number, topic in enumerate(TOPICS):
         after = TOPICS[(number + 1) % len(TOPICS)]
@@ -41,9 +41,9 @@ def site() -> dict[str, str | Answer]:
 
 
 class App:
-    """A web app to ask."""
+    """A running web app with an HTTP client."""
 
-    def __init__(self, serving: Serving, web: str) -> None:
+    def __init__(self, serving: AppServer, web: str) -> None:
         self.url = serving.url
         self.web = web  # the URL that was crawled
         self.store = serving.store
@@ -51,25 +51,25 @@ class App:
         self.client = httpx.Client(base_url=serving.url, timeout=60)
 
     def get(self, path: str, **options: object) -> httpx.Response:
-        """Ask for a path."""
+        """Send a GET request."""
         return self.client.get(path, **options)  # type: ignore[arg-type]
 
     def post(self, path: str, body: object = None, *, token: str | None = TOKEN, **headers: str) -> httpx.Response:
-        """Ask for something to be done."""
+        """Send a POST request with the token."""
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         return self.client.post(path, json={} if body is None else body, headers={**bearer, **headers})
 
 
 @contextmanager
-def served_app(directory: Path, pages: Mapping[str, str | Answer]) -> Iterator[App]:
-    """Crawl pages, rank them, serve the app; the pages are there as long as the app is."""
+def served_app(directory: Path, pages: Mapping[str, str | SiteResponse]) -> Iterator[App]:
+    """Crawl and rank pages, and serve the app; the pages stay available meanwhile."""
     store = directory / "web"
     with ExitStack() as stack:
-        source = stack.enter_context(Served(pages))
+        source = stack.enter_context(SiteServer(pages))
         crawl(source.url, store, *FAST)
-        ranked = gossamer("rank", "--store", store)
-        assert ranked.returncode == 0, ranked.stderr
-        serving = stack.enter_context(Serving(store))
+        result = gossamer("rank", "--store", store)
+        assert result.returncode == 0, result.stderr
+        serving = stack.enter_context(AppServer(store))
         app = App(serving, source.url)
         stack.callback(app.client.close)
         yield app

@@ -1,7 +1,7 @@
-"""Makes a parser process crash, hang or lie on demand, for tests: it is on PYTHONPATH of the crawl of a hostile web.
+"""Make a parser process crash, hang or lie on demand, for tests of the hostile web.
 
-Python imports it at its start. In a parser process, and only there, a page that begins with `<!--fault:NAME-->` brings
-about that fault. No such hook is in the product.
+This folder is on PYTHONPATH of the crawl, so Python imports the module at start. In a parser process, and only there, a
+page that begins with `<!--fault:NAME-->` triggers that fault. The product has no such hook.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MARK = b"<!--fault:"
 
 
-def _hang_deaf() -> None:
-    """Neither the parser's own alarm nor anything but SIGKILL ends this."""
+def _hang_ignoring_signals() -> None:
+    """Hang so that only SIGKILL ends the process, not even the parser's own alarm."""
     signal.pthread_sigmask(signal.SIG_BLOCK, range(1, signal.NSIG))
     time.sleep(3600)
 
 
-def _fault() -> None:
+def _raise() -> None:
     raise RuntimeError("a bug \x1b[31m in a reader")
 
 
@@ -35,9 +35,9 @@ FAULTS: dict[bytes, Callable[[], object]] = {
     b"segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     b"abort": os.abort,
     b"exit": lambda: os._exit(3),
-    b"raise": _fault,
+    b"raise": _raise,
     b"hang": lambda: time.sleep(3600),
-    b"hang-deaf": _hang_deaf,
+    b"hang-deaf": _hang_ignoring_signals,
     b"hoard": lambda: bytearray(1 << 40),
 }
 
@@ -47,15 +47,15 @@ def _install() -> None:
 
     from gossamer.parse.page_parser import PageParser
 
-    honest = PageParser.parse
+    original = PageParser.parse
 
     def parse(self: PageParser, job: ParseJob) -> Page:
         if job.body.startswith(MARK):
             name = job.body[len(MARK) :].partition(b"-->")[0]
             if name == b"lie":
-                return msgspec.structs.replace(honest(self, job), id=job.id + 1)
+                return msgspec.structs.replace(original(self, job), id=job.id + 1)
             FAULTS[name]()
-        return honest(self, job)
+        return original(self, job)
 
     PageParser.parse = parse  # type: ignore[method-assign]
 

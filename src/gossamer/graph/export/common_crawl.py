@@ -1,11 +1,11 @@
-"""The link graph in the layout of Common Crawl's web graphs: three gzipped text files, for the tools that read those.
+"""The link graph in the layout of Common Crawl's web graphs: three gzipped text files.
 
     vertices.txt.gz   id, name: sorted by name, ids from 0 without gaps
     edges.txt.gz      source id, target id
-    ranks.txt.gz      place and value by harmonic centrality, place and value by PageRank, name; best first
+    ranks.txt.gz      position and value by harmonic centrality, position and value by PageRank, name; best first
 
-Hosts are named in reverse (`org.example.docs`), as there; unlike there a leading `www.` stays, for here it is another
-host. Pages are named by their URLs, a level that Common Crawl does not publish.
+Host names are reversed (`org.example.docs`) as in Common Crawl. Unlike there, a leading `www.` stays, because Gossamer
+treats it as another host. Page names are URLs; Common Crawl publishes no page graph.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-LINES_AT_ONCE = 1 << 14
-GZIP_LEVEL = 6  # of gzip
+LINES_AT_ONCE = 1 << 14  # lines per write
+GZIP_LEVEL = 6
 RANKS_HEADER = "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#{}\n"
 
 
 def write_common_crawl(store: Store, graph: Graph, folder: Path, *, hosts: bool) -> bool:
-    """Write the files into a folder; False when there is no ranks.txt.gz, for want of ranks."""
+    """Write the files into a folder; return False if the web has no ranks, so that ranks.txt.gz is missing."""
     links = graph.hosts if hosts else graph.pages
     names = list(map(reversed_host, graph.host_names())) if hosts else None
 
@@ -78,12 +78,12 @@ def _rank_lines(harmonic: Floats, pagerank: Floats, label: Callable[[int], str],
 
 
 def _descending_order(values: Floats) -> npt.NDArray[np.int64]:
-    """The numbers of nodes, those with the greatest values first; equal ones by number, those without one last."""
+    """Return node numbers by descending value; ties by number, nodes without a value last."""
     return np.argsort(-values, kind="stable")
 
 
 def _write_lines(path: Path, lines: Iterator[str]) -> None:
-    # No time in the header: the same graph makes the same bytes.
+    # No time in the header: the same graph gives the same bytes.
     with path.open("wb") as raw, gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as out:
         while chunk := list(islice(lines, LINES_AT_ONCE)):
             out.write("".join(chunk).encode())

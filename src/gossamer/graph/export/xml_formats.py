@@ -1,8 +1,7 @@
-"""The link graph for other programs: GEXF 1.3 (Gephi) and GraphML (yEd, igraph, networkx ...).
+"""The link graph as GEXF 1.3 (Gephi) and GraphML (yEd, igraph, networkx ...).
 
-What goes out is exactly the graph that is ranked, with ranks and communities as attributes. Nodes and edges are written
-as they are read, so that memory does not grow with the graph. Text from the web is made fit for XML 1.0, which has no
-way to write most control characters: they are left out.
+The files contain exactly the graph that is ranked, with ranks and communities as attributes. The writers stream nodes
+and edges, so memory does not grow with the graph. They leave out control characters that XML 1.0 cannot represent.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import Store
     from gossamer.store.values import HostNode, PageNode
 
-EDGES_AT_ONCE = 1 << 16  # edges turned into text at a time
+EDGES_AT_ONCE = 1 << 16  # edges per block
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
-NODE_SIZES = (1.0, 40.0)  # of a node as Gephi draws it, by its score from 0 to 100
+NODE_SIZES = (1.0, 40.0)  # size in Gephi for the scores 0 and 100
 
 INTEGER_RANKS = frozenset(
     {"indegree", "outdegree", "in_weight", "out_weight", "depth", "component", "community", "core"}
@@ -36,23 +35,23 @@ HOST_RANKS = tuple(name for name in HostRanks.__struct_fields__ if name != "page
 
 
 class NodeAttribute(NamedTuple):
-    """What nodes have besides their label."""
+    """An attribute of nodes, besides the label."""
 
     name: str
-    type: str  # string, long, double: words that both GEXF and GraphML know
+    type: str  # string, long or double: both GEXF and GraphML know these names
 
 
 class ExportNode(NamedTuple):
-    """A node as it is written."""
+    """A node to write."""
 
-    label: str  # a URL, or the name of a host
-    values: Sequence[Any]  # by attribute; None: it has none
+    label: str  # a URL or a host name
+    values: Sequence[Any]  # by attribute; None: no value
     score: float | None
     community: int | None
 
 
 class ExportGraph(Value, frozen=True, kw_only=True):
-    """A graph to write: of pages or of hosts."""
+    """A graph of pages or hosts to write."""
 
     links: LinkMatrix
     attributes: tuple[NodeAttribute, ...]
@@ -75,7 +74,7 @@ HOST_ATTRIBUTES = (NodeAttribute("pages", "long"), *map(_attribute, HOST_RANKS))
 
 
 def page_export_graph(store: Store, graph: Graph) -> ExportGraph:
-    """The graph of pages."""
+    """Return the graph of pages."""
     known = store.page_nodes(graph.docs.tolist())
     nodes = (_page_node(url, node) for url, node in zip(graph.urls(), known, strict=True))
     description = f"Followed hyperlinks between {len(graph.docs):,} pages; a weight is the number of links."
@@ -83,7 +82,7 @@ def page_export_graph(store: Store, graph: Graph) -> ExportGraph:
 
 
 def host_export_graph(store: Store, graph: Graph) -> ExportGraph:
-    """The graph of hosts."""
+    """Return the graph of hosts."""
     known = store.host_nodes(graph.host_ids.tolist())
     nodes = (_host_node(name, node) for name, node in zip(graph.host_names(), known, strict=True))
     description = f"Followed hyperlinks between {len(graph.host_ids):,} hosts; a weight is the number of links."
@@ -112,7 +111,7 @@ def _ranked_node(
 
 
 def xml_text(text: str) -> str:
-    """A text for an attribute or an element of XML 1.0."""
+    """Escape a text for an attribute or element of XML 1.0."""
     text = (
         ILLEGAL_IN_XML.sub("", text)
         .replace("&", "&amp;")
@@ -120,7 +119,7 @@ def xml_text(text: str) -> str:
         .replace(">", "&gt;")
         .replace('"', "&quot;")
     )
-    # As they are, a reader would take them for blanks (section 3.3.3).
+    # Unescaped, XML readers turn these into blanks (section 3.3.3).
     return text.replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")
 
 
@@ -129,7 +128,7 @@ def _xml_value(value: object) -> str:
 
 
 def iterate_edges(links: LinkMatrix) -> Iterator[tuple[int, int, int]]:
-    """Every edge: source, target, weight; by source."""
+    """Yield every edge as source, target, weight; sorted by source."""
     for start in range(0, links.edges, EDGES_AT_ONCE):
         stop = min(start + EDGES_AT_ONCE, links.edges)
         sources = np.searchsorted(links.starts, np.arange(start, stop), side="right") - 1
@@ -139,13 +138,13 @@ def iterate_edges(links: LinkMatrix) -> Iterator[tuple[int, int, int]]:
 
 
 def labelled_edges(graph: ExportGraph) -> Iterator[tuple[str, str, int]]:
-    """Every edge by the labels of its ends; these are kept in memory."""
+    """Yield every edge as source label, target label, weight; keeps all labels in memory."""
     labels = [node.label for node in graph.nodes]
     return ((labels[source], labels[target], weight) for source, target, weight in iterate_edges(graph.links))
 
 
 def _write_lines(out: IO[bytes], lines: Iterator[str]) -> int:
-    """Write lines, many at a time; returns how many there were."""
+    """Write lines in blocks; return their number."""
     count = 0
     while chunk := list(islice(lines, EDGES_AT_ONCE // 8)):
         out.write("".join(chunk).encode())
@@ -157,7 +156,7 @@ def _write_lines(out: IO[bytes], lines: Iterator[str]) -> int:
 
 
 def write_gexf(graph: ExportGraph, out: IO[bytes], creator: str) -> None:
-    """GEXF 1.3 (https://gexf.net), with sizes by score and colours by community."""
+    """Write GEXF 1.3 (https://gexf.net), with sizes by score and colours by community."""
     attributes = "".join(
         f'      <attribute id="{number}" title="{name}" type="{kind}"/>\n'
         for number, (name, kind) in enumerate(graph.attributes)
@@ -186,7 +185,8 @@ def _gexf_node(number: int, node: ExportNode) -> str:
     values = "".join(
         f'<attvalue for="{i}" value="{_xml_value(value)}"/>' for i, value in enumerate(node.values) if value is not None
     )
-    return f'      <node id="{number}" label="{xml_text(node.label)}"><attvalues>{values}</attvalues>{_gexf_style(node)}</node>\n'
+    start = f'      <node id="{number}" label="{xml_text(node.label)}">'
+    return f"{start}<attvalues>{values}</attvalues>{_gexf_style(node)}</node>\n"
 
 
 def _gexf_style(node: ExportNode) -> str:
@@ -201,7 +201,7 @@ def _gexf_style(node: ExportNode) -> str:
 
 
 def write_graphml(graph: ExportGraph, out: IO[bytes], creator: str) -> None:
-    """GraphML (http://graphml.graphdrawing.org)."""
+    """Write GraphML (http://graphml.graphdrawing.org)."""
     keys = "".join(
         f'  <key id="{name}" for="node" attr.name="{name}" attr.type="{kind}"/>\n' for name, kind in graph.attributes
     )

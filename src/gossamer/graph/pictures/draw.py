@@ -1,4 +1,4 @@
-"""The link graph as a picture: links, nodes, names and a legend, each laid over the other."""
+"""Draw the link graph: links at the bottom, then nodes, labels and a legend. Lengths are in points."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Numbers = npt.NDArray[np.int64]
 
-GRAPH_AREA = (24.0, 34.0, 760.0, 570.0)  # left, bottom, width, height of the part with the graph
+GRAPH_AREA = (24.0, 34.0, 760.0, 570.0)  # left, bottom, width, height of the graph
 LEGEND_LEFT = 806.0
-NODE_RADII = (2.4, 15.0)  # of a node, by its score
-LABEL_HEIGHTS = (6.0, 10.5)  # height of a label, by its score
-MAX_COVERAGE = 0.07  # of the graph's part of the paper, by nodes, at most: with more of them they are smaller
-MAX_LABELS = 90  # at most; the legible ones are fewer
-MAX_LEGEND_GROUPS = 12  # in the legend
+NODE_RADII = (2.4, 15.0)  # for the lowest and the highest score
+LABEL_HEIGHTS = (6.0, 10.5)  # for the lowest and the highest score
+MAX_COVERAGE = 0.07  # share of the graph area that nodes may cover; many nodes are drawn smaller
+MAX_LABELS = 90  # usually fewer fit
+MAX_LEGEND_GROUPS = 12  # as many as the palette has colours
 
 
 def draw_graph(picture: Picture, title: str, out: IO[bytes], image_format: str) -> None:
-    """Draw the graph; `form` is svg or png."""
+    """Draw the graph; `image_format` is svg or png."""
     with open_sheet(out, image_format) as sheet:
         radii = _radii(picture)
         positions = _node_positions(picture, radii)
@@ -47,7 +47,7 @@ def draw_graph(picture: Picture, title: str, out: IO[bytes], image_format: str) 
 
 
 def _importance(picture: Picture) -> Floats:
-    """The scores from 0 to 1, spread so that the best stand out."""
+    """Return scores from 0 to 1, spread so that the best stand out."""
     low, high = picture.scores.min(), picture.scores.max()
     return np.asarray(((picture.scores - low) / (high - low)) ** 1.6 if high > low else np.zeros(len(picture.scores)))
 
@@ -59,12 +59,12 @@ def _radii(picture: Picture) -> Floats:
 
 
 def _node_positions(picture: Picture, radii: Floats) -> Floats:
-    """Where the nodes stand on the paper."""
+    """Return the positions of the nodes on the sheet."""
     mass = np.asarray(0.6 + radii / NODE_RADII[1], np.float32)
     pull = np.asarray(0.4 + 3 * np.sqrt(picture.strength), np.float32)
     raw = force_layout(picture.groups, picture.source, picture.target, pull, mass)
     positions = _fit_to_area(np.asarray(even_out(raw), np.float64))
-    for _ in range(3):  # making room may push nodes over the edge
+    for _ in range(3):  # separating discs may push nodes over the edge
         positions = _fit_to_area(
             np.asarray(separate_discs(np.asarray(positions, np.float32), np.asarray(radii + 1.2, np.float32)))
         )
@@ -72,13 +72,13 @@ def _node_positions(picture: Picture, radii: Floats) -> Floats:
 
 
 def _fit_to_area(positions: Floats) -> Floats:
-    """Moved and stretched into the part of the paper for the graph."""
+    """Move and stretch positions into the graph area."""
     left, bottom, width, height = GRAPH_AREA
     margin = NODE_RADII[1] + 4
     low, span = positions.min(0), np.ptp(positions, axis=0)
-    room = np.array([width - 2 * margin, height - 2 * margin])
-    scale = room / np.maximum(span, 1e-9)
-    scale = np.minimum(scale, scale.min() * 1.5)  # stretched a little to fill the paper, not out of shape
+    available = np.array([width - 2 * margin, height - 2 * margin])
+    scale = available / np.maximum(span, 1e-9)
+    scale = np.minimum(scale, scale.min() * 1.5)  # stretch a little to fill the area, but keep the shape
     middle = np.array([left + width / 2, bottom + height / 2])
     return np.asarray((positions - low - span / 2) * scale + middle)
 
@@ -102,7 +102,7 @@ def _draw_links(axes: Any, picture: Picture, positions: Floats) -> None:
 
 
 def _arcs(start: Floats, end: Floats) -> Floats:
-    """Start, bend and end of lightly bent lines: what runs the same way stays apart."""
+    """Return start, control point and end of slightly bent lines: parallel links stay apart."""
     direction = end - start
     bend = np.stack([-direction[:, 1], direction[:, 0]], 1) * 0.12
     return np.stack([start, (start + end) / 2 + bend, end], 1)
@@ -125,11 +125,11 @@ def _draw_nodes(axes: Any, picture: Picture, positions: Floats, radii: Floats) -
     )
 
 
-# -- words -------------------------------------------------------------------------------------------------------------
+# -- labels ------------------------------------------------------------------------------------------------------------
 
 
 class Box(NamedTuple):
-    """Room that is taken."""
+    """A rectangle on the sheet."""
 
     left: float
     bottom: float
@@ -137,7 +137,7 @@ class Box(NamedTuple):
     top: float
 
     def with_padding(self) -> Box:
-        """With the air that a text needs around it."""
+        """Return the box with the margin that a label needs."""
         return Box(self.left - 3, self.bottom - 2, self.right + 3, self.top + 2)
 
     def overlaps(self, other: Box) -> bool:
@@ -148,7 +148,7 @@ class Box(NamedTuple):
 
 
 def _draw_labels(sheet: Sheet, picture: Picture, positions: Floats, radii: Floats) -> None:
-    """Names of the most important nodes, as many as fit without covering one another."""
+    """Label the most important nodes, as many as fit without overlapping."""
     background = {"boxstyle": "round,pad=0.1", "facecolor": WHITE, "edgecolor": "none", "alpha": 0.72}
     discs = [
         Box(x - r * 0.8, y - r * 0.8, x + r * 0.8, y + r * 0.8)
@@ -170,7 +170,7 @@ def _draw_labels(sheet: Sheet, picture: Picture, positions: Floats, radii: Float
 
 
 def _label_order(picture: Picture) -> Numbers:
-    """The nodes in the order in which they get names: the best, and what everything hangs on."""
+    """Return nodes by importance plus degree, the order in which they get labels."""
     degrees = np.bincount(np.concatenate([picture.source, picture.target]), minlength=len(picture.labels))
     return np.asarray(np.argsort(-_importance(picture) - degrees / degrees.max(), kind="stable"))
 
@@ -178,7 +178,7 @@ def _label_order(picture: Picture) -> Numbers:
 def _free_spot(
     size: tuple[float, float], position: Floats, radius: float, occupied: list[Box], discs: list[Box], node: int
 ) -> Box | None:
-    """Room for a label beside its node; None when all of it is taken."""
+    """Return a free box for a label beside its node; None if all are taken."""
     for spot in _label_spots(size, float(position[0]), float(position[1]), radius):
         inside = spot.left > GRAPH_AREA[0] and spot.right < GRAPH_AREA[0] + GRAPH_AREA[2] + 20
         free = not any(map(spot.with_padding().overlaps, occupied))
@@ -192,11 +192,11 @@ def _free_spot(
 
 
 def _is_big(disc: Box) -> bool:
-    return disc.right - disc.left > 8  # a label may cover the small ones
+    return disc.right - disc.left > 8  # a label may cover small discs
 
 
 def _label_spots(size: tuple[float, float], x: float, y: float, radius: float) -> Iterator[Box]:
-    """Right, left, above, below."""
+    """Yield boxes right of, left of, above and below a node."""
     width, height = size
     gap = radius + 2
     for left, bottom in (
@@ -207,7 +207,7 @@ def _label_spots(size: tuple[float, float], x: float, y: float, radius: float) -
 
 
 def _draw_legend(sheet: Sheet, picture: Picture) -> None:
-    """The groups, each by the name of its best node."""
+    """Draw the legend: each group with the label of its best node."""
     from matplotlib.patches import Circle  # noqa: PLC0415
 
     counts, order = np.bincount(picture.groups), _label_order(picture)
@@ -229,11 +229,11 @@ def _draw_legend(sheet: Sheet, picture: Picture) -> None:
 
 
 def _fit_to_legend(sheet: Sheet, text: str, height: float) -> str:
-    """A text that fits into the legend."""
-    room = SHEET_SIZE[0] - LEGEND_LEFT - 22
-    if sheet.text_size(text, height)[0] <= room:
+    """Shorten a text to the width of the legend."""
+    available = SHEET_SIZE[0] - LEGEND_LEFT - 22
+    if sheet.text_size(text, height)[0] <= available:
         return text
-    while text and sheet.text_size(f"{text}…", height)[0] > room:
+    while text and sheet.text_size(f"{text}…", height)[0] > available:
         text = text[:-1].rstrip()
     return f"{text}…"
 
@@ -243,5 +243,5 @@ def _caption(picture: Picture) -> str:
     nodes_text = f"{shown:,} {picture.level}" if shown == picture.total_nodes else (
         f"The {shown:,} best of {picture.total_nodes:,} {picture.level}"
     )  # fmt: skip
-    links_text = f"{links:,} links" if drawn == links else f"the {drawn:,} most telling of {links:,} links"
+    links_text = f"{links:,} links" if drawn == links else f"the {drawn:,} strongest of {links:,} links"
     return f"{nodes_text} and {links_text} between them. Size: PageRank. Colour: community."

@@ -1,8 +1,8 @@
-"""Places for the nodes of a small graph, so that what links together stands together. Pure and deterministic.
+"""Positions for the nodes of a small graph: linked nodes are close together. Pure and deterministic.
 
-A force layout in the manner of ForceAtlas2's LinLog mode: nodes push each other off by their size, links pull with the
-logarithm of their length, which sets communities apart more clearly than springs do (Noack 2009). All pairs are looked
-at, in numpy: for the at most 2,000 nodes of a picture that takes seconds, and needs neither a tree nor another library.
+A force layout like ForceAtlas2 in LinLog mode: nodes repel each other by their size, links attract by the logarithm of
+their length. That separates communities more clearly than springs do (Noack 2009). numpy computes all pairs of nodes.
+For the at most 2,000 nodes of a picture that takes seconds, and needs no tree and no other library.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float32]
     Numbers = npt.NDArray[np.int32]
 
-GOLDEN_ANGLE = np.pi * (3 - 5**0.5)  # the angle of sunflower seeds: evenly spread, never in line
-MAX_STEPS = 400  # for 500 nodes; fewer for more
-GRAVITY = 0.25  # keeps what hangs on nothing from drifting away
-MIN_DISTANCE = 1e-4
+GOLDEN_ANGLE = np.pi * (3 - 5**0.5)  # radians between sunflower seeds: points spread evenly, never in line
+MAX_STEPS = 400  # for up to 500 nodes; fewer for more
+GRAVITY = 0.25  # keeps unlinked nodes from drifting away
+MIN_DISTANCE = 1e-4  # avoids division by zero
 
 
 def sunflower_points(count: int) -> Floats:
-    """Points spread evenly over a disc, about one unit apart."""
+    """Return points spread evenly over a disc, about one unit apart."""
     numbers = np.arange(count)
     angle, radius = numbers * GOLDEN_ANGLE, np.sqrt(numbers + 0.5) / 1.8
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).astype(np.float32)
 
 
 def initial_positions(groups: Numbers) -> Floats:
-    """Where nodes start: each group in a disc of its own, the discs around the middle, the biggest first."""
+    """Return start positions: a disc for each group, the biggest in the middle."""
     positions = np.zeros((len(groups), 2), np.float32)
     numbers, counts = np.unique(groups, return_counts=True)
     order = np.lexsort((numbers, -counts))
@@ -43,7 +43,7 @@ def initial_positions(groups: Numbers) -> Floats:
 
 
 def force_layout(groups: Numbers, source: Numbers, target: Numbers, weight: Floats, mass: Floats) -> Floats:
-    """A place for each node; about one unit apart, the middle at 0."""
+    """Return a position for each node, about one unit apart, centred at 0."""
     positions = initial_positions(groups)
     count = len(positions)
     if count < 2:
@@ -60,9 +60,9 @@ def force_layout(groups: Numbers, source: Numbers, target: Numbers, weight: Floa
 
 
 def _repulsion(positions: Floats, mass: Floats) -> Floats:
-    """Each node pushes each other one off by its mass over their distance.
+    """Return the repulsion of each node by all others: mass divided by distance.
 
-    The sum of m_j (x_i - x_j) / d_ij^2 over j, as matrix products: three passes over the pairs instead of ten.
+    Computes the sum of m_j (x_i - x_j) / d_ij^2 over j as matrix products: three passes over the pairs instead of ten.
     """
     square = (positions * positions).sum(1)
     push = positions @ (positions.T * np.float32(-2))
@@ -85,14 +85,14 @@ def _add_attraction(force: Floats, positions: Floats, source: Numbers, target: N
 
 
 def _rotate_wide(positions: Floats) -> Floats:
-    """Turned so that it is wide rather than high, as screens are; the same way for the same graph."""
+    """Rotate positions so that they are wider than high, like screens; deterministic for a graph."""
     _, _, axes = np.linalg.svd(positions, full_matrices=False)
     axes *= np.sign(axes[np.arange(2), np.abs(axes).argmax(1)])[:, None]
     return np.asarray(positions @ axes.T, np.float32)
 
 
 def even_out(positions: Floats, share: float = 0.5) -> Floats:
-    """The places with crowds thinned out and gaps narrowed: partly by distance, partly by order along each axis."""
+    """Spread crowds and narrow gaps: blend each coordinate with its rank along the axis."""
     span = np.maximum(np.ptp(positions, axis=0), MIN_DISTANCE)
     order = np.argsort(np.argsort(positions, axis=0, kind="stable"), axis=0, kind="stable")
     even = order / max(len(positions) - 1, 1)
@@ -101,7 +101,7 @@ def even_out(positions: Floats, share: float = 0.5) -> Floats:
 
 
 def separate_discs(positions: Floats, radii: Floats, rounds: int = 60) -> Floats:
-    """The places moved as little as needed for discs of these radii not to overlap."""
+    """Move positions as little as needed so that discs of these radii do not overlap."""
     positions = positions.copy()
     for _ in range(rounds):
         dx = positions[:, None, 0] - positions[None, :, 0]

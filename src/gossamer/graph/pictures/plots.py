@@ -1,4 +1,4 @@
-"""Plots of the link graph's numbers: how links are spread over pages, and how many clicks pages are away."""
+"""Plots of the link graph: distribution of links per page, and click depths."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
-AXES_LEFT = 70.0  # where the axes begin (points)
+AXES_LEFT = 70.0  # left end of the axes (points)
 
 
 def draw_degrees(inlinks: Numbers, outlinks: Numbers, title: str, out: IO[bytes], image_format: str) -> None:
-    """How links are spread: the share of pages with at least so many, on logarithmic axes."""
+    """Plot the share of pages with at least n links, on logarithmic axes."""
     without_links = []
     with open_sheet(out, image_format) as sheet:
         axes = _add_axes(sheet, title)
@@ -39,18 +39,18 @@ def draw_degrees(inlinks: Numbers, outlinks: Numbers, title: str, out: IO[bytes]
 
 
 def draw_depths(clicks: Numbers, unreached: int, title: str, out: IO[bytes], image_format: str) -> None:
-    """How many pages are how many clicks away from the seeds."""
+    """Plot the number of pages by clicks from the seeds."""
     with open_sheet(out, image_format) as sheet:
         axes = _add_axes(sheet, title)
         bars = axes.bar(np.arange(len(clicks)), clicks, color=community_hex(0), width=0.8)
         axes.bar_label(bars, [f"{count:,}" for count in clicks], padding=2, fontsize=7.5, color=FAINT)
         axes.set(xlabel="clicks from the seeds", ylabel="pages")
-        axes.set_xlim(-0.75, max(len(clicks), 8) - 0.25)  # a few bars are no walls
+        axes.set_xlim(-0.75, max(len(clicks), 8) - 0.25)  # keeps a few bars from becoming wide
         for axis in (axes.xaxis, axes.yaxis):
             axis.get_major_locator().set_params(integer=True)
         axes.yaxis.set_major_formatter(_integer_tick)
         axes.margins(y=0.08)
-        beyond = f", and {unreached:,} that no click leads to" if unreached else ""
+        beyond = f", and {unreached:,} that no path of links reaches" if unreached else ""
         sheet.draw_text(AXES_LEFT, 14, f"{int(clicks.sum()):,} pages{beyond}.", 8, colour=FAINT)
 
 

@@ -1,7 +1,7 @@
-"""What a picture of the link graph shows: the nodes that matter most, what links them, their groups and names.
+"""Select the content of a picture: the most important nodes, their links, groups and labels.
 
-A picture of everything is a picture of nothing. So the best nodes by PageRank are chosen, the strongest links between
-them are drawn, and the caption says of how many. `layout` finds places, `draw` makes the picture.
+A picture of a whole web is unreadable. So a picture shows the best nodes by PageRank and the strongest links between
+them, and its caption gives the total numbers. `layout` computes positions, `draw` draws.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gossamer.errors import UsageError
-from gossamer.graph.ranking.algorithms import pagerank, score
 from gossamer.graph.ranking.distances import click_depths
+from gossamer.graph.ranking.pagerank import pagerank, score
 from gossamer.graph.structure import UndirectedGraph, relabel_by_size
 
 if TYPE_CHECKING:
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Numbers = npt.NDArray[np.int32]
 
-MAX_NODES = 2_000
-DEFAULT_NODES = 300  # what can be told apart on a screen
-MIN_HOSTS = 12  # with fewer hosts than this, a graph of hosts says little
-LINKS_PER_NODE = 4  # drawn: the strongest of each node
-MAX_LABEL_LENGTH = 34  # characters of a label
+MAX_NODES = 2_000  # the layout compares all pairs
+DEFAULT_NODES = 300  # distinguishable on a screen
+MIN_HOSTS = 12  # a graph of fewer hosts says little
+LINKS_PER_NODE = 4  # links drawn per node and direction, the strongest
+MAX_LABEL_LENGTH = 34  # characters
 
-# What sites put before or behind every title: " — Python 3.11 documentation", "PostgreSQL: ", " (Java SE 17)".
+# Separates the parts that sites add to every title: " — Python 3.11 documentation", "PostgreSQL: ", " (Java SE 17)".
 TITLE_SEPARATOR = re.compile(r"\s+[\u2014\u2013|\u00b7\u00bb\u00ab:-]\s+|:\s+|\s+(?=\()")
-MAX_TITLE_SHARE = 0.25  # a part of a title that so many pages share says nothing about one of them
+MAX_TITLE_SHARE = 0.25  # a title part that more pages share does not identify a page
 
 
 class Picture(NamedTuple):
-    """What is drawn."""
+    """The content of a picture."""
 
-    labels: list[tuple[str, ...]]  # of each node, the better ones first: the font may lack letters of some
+    labels: list[tuple[str, ...]]  # of each node, best first: the font may lack letters of some
     scores: Floats  # 0..100
     groups: Numbers  # community, by size within the picture
     source: Numbers
     target: Numbers
     strength: Floats  # of each link, 0..1
-    is_drawn: npt.NDArray[np.bool_]  # which links are drawn; all of them pull
-    level: str  # pages, hosts
-    total_nodes: int  # nodes of the whole graph
+    is_drawn: npt.NDArray[np.bool_]  # links to draw; all of them affect the layout
+    level: str  # pages or hosts
+    total_nodes: int  # in the whole graph
 
 
 class NodeMeasures(NamedTuple):
@@ -62,15 +62,15 @@ class NodeMeasures(NamedTuple):
 
 
 def default_level(graph: Graph) -> str:
-    """What to show when nobody says: the hosts if there are enough of them, else the pages."""
+    """Return the default level: hosts if there are enough, else pages."""
     return "hosts" if graph.hosts.nodes >= MIN_HOSTS else "pages"
 
 
 def select_picture(store: Store, graph: Graph, level: str, nodes: int = DEFAULT_NODES) -> Picture:
-    """Choose what to show of a graph."""
+    """Select the best nodes of a graph and the links between them."""
     links = graph.hosts if level == "hosts" else graph.pages
     if not links.edges:
-        raise UsageError(f"There are no links between {level} in this web, so there is nothing to draw.")
+        raise UsageError(f"This web has no links between {level}, so there is nothing to draw.")
     measures = _node_measures(store, graph, level, links)
     chosen = _choose_nodes(links, measures.scores, min(nodes, MAX_NODES))
     source, target, weight = _links_between(links, chosen)
@@ -89,7 +89,7 @@ def select_picture(store: Store, graph: Graph, level: str, nodes: int = DEFAULT_
 
 
 def _node_measures(store: Store, graph: Graph, level: str, links: LinkMatrix) -> NodeMeasures:
-    """The ranks of the last `gossamer rank` where they are there, else computed now."""
+    """Return the ranks of the last `gossamer rank` if all nodes have them, else compute them now."""
     if store.ranking() is not None:
         nodes: Iterable[Ranks | HostRanks | None] = (
             (node.ranks for node in store.host_nodes(graph.host_ids.tolist()))
@@ -104,15 +104,15 @@ def _node_measures(store: Store, graph: Graph, level: str, links: LinkMatrix) ->
 
 
 def _choose_nodes(links: LinkMatrix, scores: Floats, most: int) -> npt.NDArray[np.int64]:
-    """The best nodes, in the order of their numbers; half of them with links of their own, or there would be none.
+    """Return the best nodes, sorted by number; at least half of them have outgoing links.
 
-    What is known and not visited has no links, and a good rank by those of others.
+    Unvisited pages can have high ranks but no outgoing links. With only such nodes the picture would have no links.
     """
     best = np.lexsort((np.arange(links.nodes), -scores))
     linking = best[np.diff(links.starts)[best] > 0][: (most + 1) // 2]
     chosen = np.concatenate([linking, best[~np.isin(best, linking)]])[:most]
     source, target, _ = _links_between(links, np.sort(chosen))
-    linked = np.union1d(source, target)  # numbers among the chosen ones
+    linked = np.union1d(source, target)  # indexes into the sorted chosen nodes
     return np.sort(chosen)[linked]
 
 
@@ -120,7 +120,7 @@ def _choose_nodes(links: LinkMatrix, scores: Floats, most: int) -> npt.NDArray[n
 
 
 def _links_between(links: LinkMatrix, chosen: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers, Floats]:
-    """The links between chosen nodes, by their new numbers."""
+    """Return the links between chosen nodes, renumbered in their order."""
     number = np.full(links.nodes, -1, np.int32)
     number[chosen] = np.arange(len(chosen))
     rows = [links.out_of(int(node)) for node in chosen]
@@ -132,7 +132,7 @@ def _links_between(links: LinkMatrix, chosen: npt.NDArray[np.int64]) -> tuple[Nu
 
 
 def _link_strengths(source: Numbers, target: Numbers, weight: Floats, nodes: int) -> Floats:
-    """How much a link says: little when it is one of hundreds, such as those to a start page from everywhere."""
+    """Return the strength of each link: weak if its ends have many links, such as links to the home page."""
     out = np.bincount(source, minlength=nodes)[source]
     into = np.bincount(target, minlength=nodes)[target]
     strength = np.log1p(weight) / np.sqrt(out * into)
@@ -140,7 +140,7 @@ def _link_strengths(source: Numbers, target: Numbers, weight: Floats, nodes: int
 
 
 def _strongest_links(source: Numbers, target: Numbers, strength: Floats, nodes: int) -> npt.NDArray[np.bool_]:
-    """The strongest links of each node, out or in."""
+    """Mark the strongest links of each node, outgoing and incoming."""
     is_drawn = np.zeros(len(source), bool)
     order = np.argsort(-strength, kind="stable")
     for ends in (source, target):
@@ -156,10 +156,10 @@ def _strongest_links(source: Numbers, target: Numbers, strength: Floats, nodes: 
 
 
 def click_depth_counts(store: Store, graph: Graph) -> npt.NDArray[np.int64]:
-    """How many pages are how many clicks away from the seeds: by click, from 0."""
+    """Return the number of pages by clicks from the seeds, from 0."""
     seeds = graph.pages_of(store.seed_ids())
     if not len(seeds):
-        raise UsageError("This web has no seed that was visited, so no click depths; crawl from a URL.")
+        raise UsageError("No seed of this web was visited, so there are no click depths. Crawl from a URL first.")
     clicks = click_depths(graph.pages, seeds)
     return np.bincount(clicks[clicks >= 0])
 
@@ -174,13 +174,13 @@ def _host_labels(graph: Graph, chosen: npt.NDArray[np.int64]) -> list[tuple[str,
 def _page_labels(store: Store, graph: Graph, chosen: npt.NDArray[np.int64]) -> list[tuple[str, ...]]:
     titles = distinctive_titles([printable_line(node.title) for node in store.page_nodes(graph.docs[chosen].tolist())])
     url_parts = [last_url_part(graph.url(int(page))) for page in chosen]
-    times = Counter(titles)  # where several pages have the same, it tells none of them
+    times = Counter(titles)  # a title that several pages share identifies none of them
     pairs = (each if times[each[0]] == 1 else each[::-1] for each in zip(titles, url_parts, strict=True))
     return [tuple(shorten_label(name) for name in pair if name) for pair in pairs]
 
 
 def distinctive_titles(titles: Sequence[str]) -> list[str]:
-    """Titles without what many of them share: the name of the site, its version."""
+    """Return titles without parts that many share, such as the name of the site."""
     parts = [TITLE_SEPARATOR.split(title) for title in titles]
     counts = Counter(part for each in parts for part in set(each))
     most = max(2, MAX_TITLE_SHARE * len(titles))
@@ -188,16 +188,16 @@ def distinctive_titles(titles: Sequence[str]) -> list[str]:
 
 
 def last_url_part(url: str) -> str:
-    """The last part of a URL that says something: for pages without a title."""
+    """Return the last non-empty path segment of a URL, else its host."""
     host, _, path = url.partition("://")[2].partition("/")
     return next((part for part in reversed(path.split("/")) if part), host)
 
 
 def printable_line(text: str) -> str:
-    """A text on one line, with nothing in it that is not seen."""
+    """Return a text on one line, without invisible characters."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
 def shorten_label(text: str) -> str:
-    """A label that is not too long."""
+    """Shorten a text to `MAX_LABEL_LENGTH` characters."""
     return text if len(text) <= MAX_LABEL_LENGTH else f"{text[: MAX_LABEL_LENGTH - 1].rstrip()}…"

@@ -1,7 +1,7 @@
-"""What pictures are drawn on: a sheet of a fixed size, in points, that writes text from the web as it is.
+"""The sheet that pictures are drawn on: a matplotlib figure of fixed size, measured in points.
 
-By matplotlib, an extra. Names are never taken for formulas, and only drawn in letters that the font has. The same
-picture makes the same bytes.
+Text from the web is drawn literally, never as a formula, and only in characters that the font has.
+The same picture gives the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Everything is in points, 1/72 inch, as letters are.
+# Lengths are in points (1/72 inch), like font sizes.
 SHEET_SIZE = (980.0, 660.0)
 DPI = 150
 INK, FAINT, WHITE = "#222222", "#777777", "#ffffff"
@@ -28,24 +28,24 @@ STYLE: dict[Any, object] = {
 
 @contextmanager
 def open_sheet(out: IO[bytes], image_format: str) -> Iterator[Sheet]:
-    """A sheet to draw on, which is written when it is done; `form` is svg or png."""
+    """Yield a sheet to draw on and write it at the end; `image_format` is svg or png."""
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - heavy, and for those who want pictures
+        import matplotlib as mpl  # noqa: PLC0415 - a heavy, optional dependency
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError as error:
         raise UsageError("Pictures need matplotlib: pip install 'gossamer[pictures]'.") from error
     with mpl.rc_context():
-        mpl.rcdefaults()  # whatever the user's own settings are
+        mpl.rcdefaults()  # ignores the user's matplotlib settings
         mpl.rcParams.update(STYLE)
         figure = Figure(figsize=(SHEET_SIZE[0] / 72, SHEET_SIZE[1] / 72), dpi=DPI, facecolor=WHITE)
         yield Sheet(figure)
-        # Without the time and the version of the library, so that the same picture is the same file.
+        # No time and no library version: the same picture gives the same file.
         metadata = {"Date": None, "Creator": "Gossamer"} if image_format == "svg" else {"Software": "Gossamer"}
         figure.savefig(out, format=image_format, metadata=metadata)
 
 
 class Sheet:
-    """Paper, all of it as axes in points, and a pen that knows how much room a text takes."""
+    """A figure with axes in points, which measures and draws text."""
 
     def __init__(self, figure: Any) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
@@ -62,22 +62,22 @@ class Sheet:
         self._charmap = FT2Font(fontManager.findfont("DejaVu Sans")).get_charmap()
 
     def can_show(self, text: str) -> bool:
-        """Whether the font has all letters, and they are written from left to right (no other way is known here)."""
+        """Whether the font has all characters and none is written from right to left, which is not supported."""
         return text.isprintable() and all(
             ord(character) in self._charmap and bidirectional(character) not in {"R", "AL"} for character in text
         )
 
     def first_showable(self, names: tuple[str, ...]) -> str:
-        """The first of several names that can be shown."""
+        """Return the first name that can be shown, else ""."""
         return next((name for name in names if self.can_show(name)), "")
 
     def text_size(self, text: str, height: float) -> tuple[float, float]:
-        """Width and height of a text."""
+        """Return width and height of a text in points."""
         font = self._font_properties(family="DejaVu Sans", size=height)
         width_pixels, height_pixels, _ = self._renderer.get_text_width_height_descent(text, font, ismath=False)
         return width_pixels * 72 / DPI, height_pixels * 72 / DPI
 
     def draw_text(self, x: float, y: float, text: str, height: float, *, colour: str = INK, **options: Any) -> Any:
-        """Write a text from a point on."""
+        """Draw a text that starts at a point; characters that cannot be shown are left out."""
         shown = "".join(character for character in text if self.can_show(character))
         return self.axes.text(x, y, shown, fontsize=height, color=colour, **options)

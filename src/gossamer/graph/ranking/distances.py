@@ -1,7 +1,7 @@
-"""Distances in clicks: from the seeds, from everywhere, and to everywhere.
+"""Distances in clicks: click depth from the seeds, and harmonic centrality.
 
-`reach` walks level by level over arrays. `harmonic` walks from 64 pages at once, a bit of a word for each: the walks
-that arrive at a page are the union of those that were at its neighbours, and a union is one instruction.
+`shortest_distances` is a breadth-first search, level by level over arrays. `harmonic_centrality` runs 64 searches per
+machine word, one bit each: a page's searches are the union of its neighbours' searches, and a union is one `or`.
 """
 
 from __future__ import annotations
@@ -14,31 +14,28 @@ from scipy import sparse
 from gossamer.graph.bonds import gather_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
+    from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
     from gossamer.graph.snapshot import LinkMatrix
 
 UNREACHED = -1
-DENSE_DIVISOR = (
-    16  # a level with more than this part of all links is quicker looked at as a product with the whole matrix
-)
-WALK_WORDS = 4  # of 64 bits: as many walks at once as fit into half a cache line
-SAMPLE_PAGES = 256  # pages that the estimate walks from: 2 to 3 % off in the median
-EXACT_WORK = 10_000_000_000  # pages times links up to which it walks from all pages: 3 to 4 seconds
+DENSE_DIVISOR = 16  # a level with more than 1/16 of all links is faster as a product with the whole matrix
+WALK_WORDS = 4  # 64-bit words of searches per page: half a cache line
+SAMPLE_PAGES = 256  # start pages of the estimate; its median error is 2 to 3 %
+EXACT_WORK = 10_000_000_000  # pages times links up to which all pages are start pages: 3 to 4 seconds
 
 
 class HarmonicCentrality(NamedTuple):
-    """Harmonic centrality: for each page the sum of 1 / clicks over all pages that lead to it."""
+    """Harmonic centrality: for each page, the sum of 1 / clicks over all pages that reach it."""
 
     values: npt.NDArray[np.float64]
-    method: str  # "exact", or from how many pages it was estimated
+    method: str  # "exact" or "estimated from N pages"
 
 
 def shortest_distances(starts: Array, neighbours: Array, sources: Array) -> npt.NDArray[np.int32]:
-    """The distance of every node from the nearest source along rows of neighbours; -1: there is no way."""
+    """Return the distance of every node from the nearest source; -1: unreachable."""
     distance = np.full(len(starts) - 1, UNREACHED, np.int32)
     distance[sources] = 0
     frontier, level, matrix = np.flatnonzero(distance == 0), 0, None
@@ -56,13 +53,13 @@ def shortest_distances(starts: Array, neighbours: Array, sources: Array) -> npt.
 
 
 def sorted_unique(numbers: Array) -> Array:
-    """Every number once, in order. By sorting: the hash table of `np.unique` takes five times as long."""
+    """Return each number once, sorted. Sorting is five times as fast as the hash table of `np.unique`."""
     ordered = np.sort(numbers)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def _neighbour_matrix(starts: Array, neighbours: Array) -> sparse.csc_array:
-    """The matrix whose product with a set of nodes is the set of all their neighbours."""
+    """Return the matrix whose product with a set of nodes is the set of their neighbours."""
     nodes = len(starts) - 1
     index = np.int32 if len(neighbours) < 2**31 else np.int64
     rows = sparse.csr_array((np.ones(len(neighbours), bool), neighbours, starts.astype(index)), shape=(nodes, nodes))
@@ -70,15 +67,15 @@ def _neighbour_matrix(starts: Array, neighbours: Array) -> sparse.csc_array:
 
 
 def click_depths(links: LinkMatrix, seeds: Array) -> npt.NDArray[np.int32]:
-    """Clicks from the seeds; -1: no way leads there."""
+    """Return the clicks from the nearest seed to each page; -1: unreachable."""
     return shortest_distances(links.starts, links.targets, seeds)
 
 
-def harmonic_centrality(links: LinkMatrix, on_progress: Callable[[str], None] = lambda _: None) -> HarmonicCentrality:
-    """Harmonic centrality of all pages: exact where that takes seconds, otherwise estimated from random pages."""
+def harmonic_centrality(links: LinkMatrix, on_progress: OnProgress = lambda _: None) -> HarmonicCentrality:
+    """Compute harmonic centrality: exactly if that takes seconds, else estimated from random start pages."""
     nodes = links.nodes
     exact = nodes <= SAMPLE_PAGES or nodes * links.edges <= EXACT_WORK
-    # The same pages every time: who ranks twice wants the same numbers.
+    # A fixed seed: ranking twice gives the same numbers.
     sources = np.arange(nodes) if exact else np.random.default_rng(nodes).choice(nodes, SAMPLE_PAGES, replace=False)
     total = np.zeros(nodes)
     for begin in range(0, len(sources), 64 * WALK_WORDS):
@@ -90,8 +87,8 @@ def harmonic_centrality(links: LinkMatrix, on_progress: Callable[[str], None] = 
 
 
 def _add_inverse_distances(links: LinkMatrix, sources: Array, total: Array) -> None:
-    """Walk from up to 64 * WORDS pages at once and add 1 / clicks to what is reached."""
-    linked = np.flatnonzero(np.diff(links.in_starts))  # reduceat knows no empty rows
+    """Search from up to 64 * WALK_WORDS pages at once; add 1 / clicks to every reached page."""
+    linked = np.flatnonzero(np.diff(links.in_starts))  # reduceat cannot handle empty rows
     first = links.in_starts[linked]
     walk = np.arange(len(sources))
     seen = np.zeros((links.nodes, WALK_WORDS), np.uint64)

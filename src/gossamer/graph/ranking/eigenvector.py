@@ -1,9 +1,8 @@
-"""The dominant eigenvector of a big symmetric matrix, of which nothing is known but what it makes of a vector.
+"""The dominant eigenvector of a big symmetric matrix, which is given only as a function: its product with a vector.
 
-Lanczos' method takes 11 to 16 products with the matrix where power iteration takes 23 to 68, and no more where two
-communities are about as strong and power iteration takes thousands. ARPACK does the same in three times the time: its
-BLAS keeps a second core busy waiting, and the vectors need not be made orthogonal again and again: they are until an
-eigenvector is found (Paige 1980), which is when this ends.
+Lanczos' method needs 11 to 16 products, power iteration 23 to 68, and thousands if two eigenvalues are nearly equal.
+ARPACK takes three times as long: its BLAS keeps a second core busy, and it orthogonalizes all vectors repeatedly.
+That is unnecessary here: they stay orthogonal until an eigenvector converges (Paige 1980), and then the search ends.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from gossamer.graph.arrays import Array
 
     Floats = npt.NDArray[np.float64]
-    MatrixProduct = Callable[[Array], Array]  # the product with the matrix, in the precision of the vector
+    MatrixProduct = Callable[[Array], Array]  # multiplies the matrix by a vector, in its precision
 
-MAX_VECTORS = 16  # kept at a time
-MAX_RESTARTS = 10
+MAX_VECTORS = 16  # of a Krylov space; bounds memory
+MAX_RESTARTS = 10  # each starts from the best vector so far
 
 
 def dominant_eigenvector(multiply: MatrixProduct, vector: Array, tolerance: float) -> Array:
-    """The eigenvector of the greatest eigenvalue, found from a vector."""
+    """Return the eigenvector of the greatest eigenvalue, searched from a start vector."""
     for _ in range(MAX_RESTARTS):
         space = _KrylovSpace(multiply, vector)
         while True:
@@ -43,9 +42,10 @@ def dominant_eigenvector(multiply: MatrixProduct, vector: Array, tolerance: floa
 
 
 def correct_eigenvector(multiply: MatrixProduct, vector: Floats, image: Floats, tolerance: float) -> Floats:
-    """A vector that is nearly the eigenvector, with what it lacks (the correction equation of Jacobi and Davidson).
+    """Return an approximate eigenvector plus its correction (the correction equation of Jacobi and Davidson).
 
-    What it lacks is small, so that products in 32 bits are good enough to find it to 64; `image` is one in 64.
+    The correction is small, so products in 32 bits compute it well enough for a result in 64 bits.
+    `image` is the product with `vector` in 64 bits.
     """
     length = _norm(vector)
     unit = (vector / length).astype(np.float32)
@@ -62,14 +62,14 @@ def correct_eigenvector(multiply: MatrixProduct, vector: Floats, image: Floats, 
     while True:
         small = space.grow() / value
         identity = np.eye(len(small))
-        # Least squares: where another vector is as dominant, nothing can be said of its share.
+        # Least squares: the equation is singular if another eigenvector is as dominant.
         coefficients = np.linalg.lstsq(identity - small, identity[0], rcond=tolerance)[0]
         if space.residual_norm * abs(coefficients[-1]) <= tolerance * value or space.is_full:
             return vector + space.combine(size * coefficients)
 
 
 class _KrylovSpace:
-    """Orthogonal vectors, each made from the one before: seen among them the matrix is small and tridiagonal."""
+    """Orthogonal vectors, each made from the previous one. In their basis the matrix is small and tridiagonal."""
 
     def __init__(self, multiply: MatrixProduct, vector: Array) -> None:
         self._multiply = multiply
@@ -77,15 +77,15 @@ class _KrylovSpace:
         self._vectors: list[Array] = []
         self._diagonal: list[float] = []
         self._off_diagonal: list[float] = []
-        self.residual_norm = 0.0  # length of what the matrix makes of the last vector and is not among them
+        self.residual_norm = 0.0  # length of the last product's part outside the space
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many as are kept at a time."""
+        """Whether the space has `MAX_VECTORS` vectors."""
         return len(self._vectors) == MAX_VECTORS
 
     def grow(self) -> Floats:
-        """Add a vector; returns the small matrix."""
+        """Add a vector; return the small matrix."""
         if self._vectors:
             self._off_diagonal.append(self.residual_norm)
         self._vectors.append(self._next)
@@ -99,7 +99,7 @@ class _KrylovSpace:
         return np.diag(self._diagonal) + np.diag(self._off_diagonal, 1) + np.diag(self._off_diagonal, -1)
 
     def combine(self, coefficients: Floats) -> Array:
-        """The vector that has these shares of them."""
+        """Return the linear combination with these coefficients."""
         total = np.zeros_like(self._next)
         for coefficient, vector in zip(coefficients.tolist(), self._vectors, strict=True):
             total += coefficient * vector
@@ -107,7 +107,7 @@ class _KrylovSpace:
 
 
 def _dot(one: Array, other: Array) -> float:
-    return float(np.einsum("i,i", one, other))  # without BLAS
+    return float(np.einsum("i,i", one, other))  # einsum does not use BLAS, whose threads would compete
 
 
 def _norm(vector: Array) -> float:

@@ -1,7 +1,7 @@
-"""Hubs and authorities of a big graph, computed by a process of its own while this one is at the other ranks.
+"""Hubs and authorities of a big graph, computed in another process beside the other ranks.
 
-They take about as long as all the others together. Not in a thread: products of scipy keep Python's lock. Both
-processes map the same files. For a small graph it would take longer to start one.
+They take about as long as all other ranks together. A thread would not help: products of scipy hold Python's lock. Both
+processes map the same files. For a small graph, starting a process takes longer than the computation.
 """
 
 from __future__ import annotations
@@ -13,27 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gossamer.basics.cores import available_cores, helper_process
+from gossamer.basics.cores import available_cores
 from gossamer.graph.arrays import load_bundle
-from gossamer.graph.ranking.algorithms import Hits, hits
+from gossamer.graph.ranking.hits import Hits, hits
 from gossamer.graph.snapshot import KNOWN, VISITED, LinkMatrix
+from gossamer.processes.helper_process import connect_to_parent, helper_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
+    from gossamer.graph import OnProgress
     from gossamer.graph.snapshot import Graph
 
-    OnProgress = Callable[[str], None]
     GetHits = Callable[[], Hits]
 
-MIN_PROCESS_LINKS = 10_000_000  # links; below that they take less than a second
+MIN_PROCESS_LINKS = 10_000_000  # links; fewer take less than a second
 WEIGHTED, UNWEIGHTED = "weighted", "plain"
 
 
 @contextmanager
 def start_hits(graph: Graph, directory: Path, *, weighted: bool, on_progress: OnProgress) -> Iterator[GetHits]:
-    """Hubs and authorities of the pages of a graph whose files are in a directory, for when they are needed."""
+    """Start to compute hubs and authorities of the pages of a graph; yield a function that waits for them.
+
+    `directory` holds the files of the graph.
+    """
 
     def compute_here() -> Hits:
         return hits(graph.pages, weighted=weighted, on_progress=on_progress)
@@ -47,22 +51,20 @@ def start_hits(graph: Graph, directory: Path, *, weighted: bool, on_progress: On
 
 
 def _receive_hits(connection: Connection[Any, Any], on_progress: OnProgress) -> Hits | None:
-    """What it found; None when it did not: another process may have put a newer graph in place of this one."""
+    """Wait for the results; None when the helper exited, because a newer graph replaced the files, for example."""
     on_progress("hubs and authorities")
     try:
         return Hits(np.frombuffer(connection.recv_bytes()), np.frombuffer(connection.recv_bytes()))
-    except (EOFError, OSError):  # it has ended
+    except (EOFError, OSError):
         return None
 
 
 def main(directory: str, name: str, stamp: str, kind: str, connection: str) -> None:
-    """Send hubs, then authorities."""
-    from multiprocessing.connection import Connection  # noqa: PLC0415 - see `on_another`
-
+    """Compute in the helper process; send hubs, then authorities."""
     bundle = load_bundle(Path(directory), name)
     if bundle is None or str(bundle.facts["made_from"]) != stamp:
         sys.exit(1)
     result = hits(LinkMatrix(*(bundle[each] for each in LinkMatrix._fields)), weighted=kind == WEIGHTED)
-    with suppress(OSError), Connection(int(connection)) as parent:  # who asked may be there no more
+    with suppress(OSError), connect_to_parent(connection) as parent:  # the parent may be gone
         for values in result:
             parent.send_bytes(values.tobytes())

@@ -1,7 +1,7 @@
-"""Products of a graph's matrix with what its nodes give, which is what most of ranking is.
+"""Products of a graph's matrix with vectors: most of the work of ranking.
 
-scipy wants a number for every link, also where all of them are 1: with 40,000,000 links half a gigabyte, and making it
-takes as long as a few products. So rows are multiplied some at a time, with the same ones for all of them.
+scipy needs a value for every link, even if all are 1: half a gigabyte for 40,000,000 links, and as much time as a few
+products. So `BlockMatrix` multiplies blocks of rows that share one array of ones.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse._sparsetools import csc_matvec  # what is public makes a vector of all nodes for every block
+from scipy.sparse._sparsetools import csc_matvec  # public functions allocate a full vector per block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from gossamer.graph.arrays import Array
 
-LINKS_AT_ONCE = 1 << 18  # so many ones stay in the processor's cache
-MAX_FILLED_SHARE = 0.75  # of all columns: with fewer, those without anything are left out, and more stays in the cache
+LINKS_AT_ONCE = 1 << 18  # links per block; its ones stay in the processor cache
+MAX_FILLED_SHARE = 0.75  # below this share of filled columns, empty ones are left out to save cache
 
 
 class _Block(NamedTuple):
@@ -32,9 +32,9 @@ class _Block(NamedTuple):
 
 
 class BlockMatrix:
-    """Rows of numbers: 1, or weights, in the columns of a node's neighbours.
+    """A sparse matrix in blocks of rows: ones or weights in the columns of a node's neighbours.
 
-    `filled`: the columns in which there is something.
+    `filled`: the columns that are not empty.
     """
 
     def __init__(self, starts: Array, columns: Array, weights: Array | None, filled: Array) -> None:
@@ -46,11 +46,11 @@ class BlockMatrix:
         self._matrices: dict[np.dtype[np.generic], list[sparse.csr_array]] = {}
 
     def __matmul__(self, vector: Array) -> Array:
-        """The product with a vector, in its precision."""
+        """Multiply by a vector, in its precision."""
         return self._row_products(vector if self._filled is None else vector[self._filled])
 
     def transposed_product(self, vector: Array) -> Array:
-        """The product of the transposed matrix with a vector, in its precision."""
+        """Multiply the transposed matrix by a vector, in its precision."""
         sums = self._column_sums(vector)
         if self._filled is None:
             return sums
@@ -59,7 +59,7 @@ class BlockMatrix:
         return product
 
     def gram_product(self, vector: Array) -> Array:
-        """The product with what the transposed matrix makes of a vector."""
+        """Multiply the transposed matrix by a vector, then the matrix by the result."""
         return self._row_products(self._column_sums(vector))
 
     def _row_products(self, compact: Array) -> Array:
@@ -69,10 +69,10 @@ class BlockMatrix:
         return product
 
     def _column_sums(self, vector: Array) -> Array:
-        """Row by row as well.
+        """Multiply the transposed matrix by a vector, without the empty columns.
 
-        Where rows are long and in order, as those of what many link to, this way through memory takes half as long as
-        that through the rows of the transposed matrix, which are short.
+        Goes row by row too: rows of well-linked pages are long and sorted. That takes half the time of going through
+        the short rows of the transposed matrix.
         """
         sums = np.zeros(self._width, vector.dtype)
         for block, matrix in self._block_matrices(vector.dtype):
@@ -94,7 +94,7 @@ class BlockMatrix:
 
 
 def _build_blocks(starts: Array, columns: Array, filled: Array | None) -> Iterator[_Block]:
-    """Rows with about `LINKS_AT_ONCE` links together, their columns numbered anew among the filled ones."""
+    """Yield blocks of about `LINKS_AT_ONCE` links, with columns renumbered among the filled ones."""
     nodes = len(starts) - 1
     number = np.zeros(nodes, np.int32)
     if filled is not None:
@@ -105,7 +105,7 @@ def _build_blocks(starts: Array, columns: Array, filled: Array | None) -> Iterat
 
 
 def _row_ranges(starts: Array) -> Iterator[tuple[slice, slice]]:
-    """Rows, and their links, which are about `LINKS_AT_ONCE`."""
+    """Yield ranges of rows with about `LINKS_AT_ONCE` links, and the ranges of those links."""
     boundaries = np.searchsorted(starts, np.arange(LINKS_AT_ONCE, starts[-1], LINKS_AT_ONCE))
     for first, end in pairwise([0, *boundaries.tolist(), len(starts) - 1]):
         if first < end:
@@ -113,9 +113,9 @@ def _row_ranges(starts: Array) -> Iterator[tuple[slice, slice]]:
 
 
 def row_sums(starts: Array, weights: Array) -> Array:
-    """The sum of each row: what has come together by its end, less what had by its start.
+    """Return the sum of each row, from differences of a cumulative sum.
 
-    numpy's `reduceat` takes five times as long with short rows, and knows no empty ones.
+    numpy's `reduceat` takes five times as long for short rows and cannot handle empty ones.
     """
     sums = np.zeros(len(starts) - 1, np.int64)
     for rows, links in _row_ranges(starts):

@@ -1,7 +1,7 @@
-"""All ranks of a web at once: open the graph, compute, write back.
+"""Compute all ranks of a web: open the graph, compute, write.
 
-The results go to the store in one transaction, and as an array by DocID to where search looks for it. Both carry the
-store version that they reflect.
+The ranks go to the store in one transaction, and the PageRank scores to the array that search reads. Both record
+the store version that they reflect.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 
 from gossamer.errors import UsageError
 from gossamer.graph.bonds import open_bonds
-from gossamer.graph.ranking.algorithms import ALPHA, hits, load_pagerank, pagerank, save_pagerank, score
 from gossamer.graph.ranking.distances import click_depths, harmonic_centrality
-from gossamer.graph.ranking.expectation import expected_backlinks
+from gossamer.graph.ranking.expected_backlinks import expected_backlinks
+from gossamer.graph.ranking.hits import hits
 from gossamer.graph.ranking.hits_process import start_hits
 from gossamer.graph.ranking.matrix import row_sums
+from gossamer.graph.ranking.pagerank import ALPHA, load_pagerank, pagerank, save_pagerank, score
 from gossamer.graph.snapshot import open_graph
 from gossamer.graph.structure import BOWTIE, UndirectedGraph, bow_tie, components
 from gossamer.model import Value
@@ -31,27 +32,34 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
-    from gossamer.graph.bonds import OnProgress
     from gossamer.graph.ranking.hits_process import GetHits
     from gossamer.graph.snapshot import Graph, LinkMatrix
     from gossamer.store.protocol import Store
 
-MEASURES = ("hits", "harmonic", "depth", "components", "communities", "cores")  # beside PageRank and degrees
-VALUES_AT_ONCE = 10_000
+MEASURES = (
+    "hits",
+    "harmonic",
+    "depth",
+    "components",
+    "communities",
+    "cores",
+)  # optional; PageRank and degrees are always computed
+VALUES_AT_ONCE = 10_000  # array values converted to Python numbers per step
 
 
 class RankOptions(Value, frozen=True, kw_only=True):
-    """What to compute, and how."""
+    """The measures to compute, and their parameters."""
 
-    measures: tuple[str, ...] = MEASURES  # in their order; PageRank and degrees are always among them
+    measures: tuple[str, ...] = MEASURES  # in the order of `MEASURES`
     alpha: float = ALPHA
-    weighted: bool = False  # a link that stands on a page three times counts three times
+    weighted: bool = False  # True: a link that a page has three times counts three times
     include_unvisited: bool = False
 
 
 class Nearness(Value, frozen=True, kw_only=True):
-    """A page as seen from chosen ones: PageRank of a reader who always starts there."""
+    """A page with its PageRank personalised to chosen start pages."""
 
     url: str
     pagerank: float
@@ -59,7 +67,7 @@ class Nearness(Value, frozen=True, kw_only=True):
 
 
 def rank_web(store: Store, directory: Path, options: RankOptions, on_progress: OnProgress = lambda _: None) -> Ranking:
-    """Compute the ranks and write them, unless those that are there are just these."""
+    """Compute and write the ranks, unless the stored ones are current and have the same options."""
     previous = store.ranking()
     if (
         previous is not None
@@ -79,7 +87,7 @@ def rank_web(store: Store, directory: Path, options: RankOptions, on_progress: O
             hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
             alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
         )  # fmt: skip
-        on_progress("writing ranks")  # in here: it need not wait until the other process has given back its memory
+        on_progress("writing ranks")  # before the child process exits: freeing its memory takes time
         store.write_ranks(
             ranking, _ordered_columns(graph.docs, pages, Ranks), _ordered_columns(graph.host_ids, hosts, HostRanks)
         )
@@ -99,10 +107,10 @@ def _start_hits(
 
 
 class RankOrder(Value, frozen=True, kw_only=True):
-    """What the crawl's settings say about its order."""
+    """The order of a crawl, from its settings."""
 
     order: str = ""
-    topic: str = ""  # nearness to it outweighs all else, and is not known here
+    topic: str = ""  # a topic determines the order, and the graph does not know it
 
 
 def _crawl_order(store: Store) -> RankOrder:
@@ -119,10 +127,10 @@ def _is_current(previous: Ranking, version: int, options: RankOptions) -> bool:
 
 
 def pages_near(graph: Graph, docs: Sequence[int], options: RankOptions, limit: int) -> list[Nearness]:
-    """The first pages by PageRank personalised to some."""
+    """Return the best pages by PageRank personalised to the given resources."""
     start_pages = graph.pages_of(docs)
     if not len(start_pages):
-        raise UsageError("None of these pages was visited, so nothing is known of where they lead.")
+        raise UsageError("None of these pages was visited, so their links are unknown. Crawl them first.")
     start = np.zeros(graph.pages.nodes)
     start[start_pages] = 1
     values = pagerank(graph.pages, alpha=options.alpha, weighted=options.weighted, start=start).values
@@ -178,7 +186,7 @@ def _host_columns(graph: Graph, options: RankOptions, on_progress: OnProgress) -
 def _basic_columns(
     links: LinkMatrix, options: RankOptions, facts: dict[str, Any], on_progress: OnProgress
 ) -> dict[str, Array]:
-    """PageRank and degrees."""
+    """Return the columns that every ranking has: PageRank, score and degrees."""
     ranked = pagerank(links, alpha=options.alpha, weighted=options.weighted, on_progress=on_progress)
     facts["iterations"] = ranked.iterations
     return {
@@ -192,15 +200,15 @@ def _basic_columns(
 
 
 def _negative_to_none(numbers: Array) -> Array:
-    """The numbers, and None for -1."""
+    """Replace -1 by None."""
     values = numbers.astype(object)
     values[numbers < 0] = None
     return values
 
 
 def _ordered_columns(ids: Array, columns: dict[str, Array], type_: type[Ranks | HostRanks]) -> RankColumns:
-    """The columns in the order of the fields, and by id, for stores like to append."""
-    order = np.argsort(ids, kind="stable")  # in runs already, a host after the other, which this makes use of
+    """Return the columns in field order, sorted by id, because stores append faster in that order."""
+    order = np.argsort(ids, kind="stable")  # fast: ids are sorted in runs, one per host
     in_field_order = (columns.get(name) for name in type_.__struct_fields__)
     return RankColumns(
         _OrderedColumn(ids, order), tuple(None if it is None else _OrderedColumn(it, order) for it in in_field_order)
@@ -208,7 +216,7 @@ def _ordered_columns(ids: Array, columns: dict[str, Array], type_: type[Ranks | 
 
 
 class _OrderedColumn:
-    """A column in an order, as Python's own numbers: some at a time, for all of them take ten times its room."""
+    """A reordered column as Python numbers, converted in steps because they take ten times the memory."""
 
     def __init__(self, column: Array, order: Array) -> None:
         self._column = column

@@ -1,17 +1,18 @@
-"""Reports: what is wrong with a site, or worth knowing, told row by row from what a crawl stored.
+"""Reports about a site: a store comes in, rows go out.
 
-In comes a store, out come rows. A report is one value (`base.Report`) with a stable code, a severity, and the sentences
-that say why it matters and what to do; `registry.REPORTS` lists them all. Most are one question that the store answers
-set-based (`gossamer.store.read.questions`). Those that look into the pages themselves do so in processes of their own
-(`inspection`), because pages are hostile.
+A report is one value (`base.Report`) with a stable code, a severity, and sentences that say why it matters and what to
+do. Most reports are one question that the store answers in SQL (`gossamer.store.read.questions`). Reports that parse
+page sources do so in child processes (`inspection`), because pages are hostile.
 
-Reading order
-    `base`        what a report is, and what it may lack
-    `registry`    all of them, and how they are named
-    `overview`, `links`, `redirects`, `titles`, `duplicates`, `directives`, `pages`   the reports by theme
-    `near`        pages that are nearly the same
-    `inspection`, `inspector`   pages looked into elsewhere: `markup`, `alternates`
-    `languages`   what hreflang may say
+Central names
+    `base`        `Report`, `Severity`, `ReportOptions`, `find_missing_data`
+    `registry`    `REPORTS`, `THEMES`, `select_reports`
+    `run`         `run_report`: rows as dictionaries, for programs
+    `overview`, `links`, `redirects`, `titles`, `duplicates`, `directives`, `hreflang_reports`, `markup_reports`
+                  the reports by theme
+    `near_duplicates`          nearly equal pages by MinHash
+    `inspection`, `inspector`  child processes that run `hreflang` and `markup` on page sources
+    `languages`   valid hreflang values
 """
 
 from gossamer.graph.reports.run import run_report

@@ -1,4 +1,4 @@
-"""What a report is."""
+"""The types of a report: `Report`, its severity, its options, and the data that it may lack."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from gossamer.store.read.questions import Question
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from gossamer.graph import OnProgress
     from gossamer.store.protocol import Store
 
 ReportRow = tuple[Any, ...]
 ColumnType = Literal["text", "integer", "number", "flag", "time"]
 
-# Columns that are no text; a name means the same in every report.
+# Types of columns that are not text; a column name has the same type in every report.
 COLUMN_TYPES: dict[ColumnType, frozenset[str]] = {
     "integer": frozenset(
         {
@@ -33,55 +34,55 @@ COLUMN_TYPES: dict[ColumnType, frozenset[str]] = {
 
 
 class Severity(StrEnum):
-    """How bad it is that a report has rows."""
+    """How serious the rows of a report are."""
 
-    ERROR = "error"  # readers meet it, or a search engine does
+    ERROR = "error"  # readers or search engines get an error
     WARNING = "warning"  # costs visitors or rank
-    NOTICE = "notice"  # worth a look
-    INFO = "info"  # an overview: no finding at all
+    NOTICE = "notice"  # worth checking
+    INFO = "info"  # an overview, not a finding
 
     @property
     def rank(self) -> int:
-        """0 is worst."""
+        """The order of severities; 0 is the worst."""
         return list(Severity).index(self)
 
 
 def _ignore_progress(_: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the progress of a report."""
 
 
 class ReportOptions(Value, frozen=True, kw_only=True):
-    """What a report is asked about, where it is asked about something."""
+    """Parameters of a report. Most reports need none."""
 
-    resource: int | None = None  # its DocID
+    resource: int | None = None  # DocID, for reports about one URL
     since: float = 0.0  # Unix time
-    on_progress: Callable[[str], None] = _ignore_progress  # told again and again how far a long report is
+    on_progress: OnProgress = _ignore_progress
 
 
 class Report(Value, frozen=True, kw_only=True):
-    """A report: what it finds, why that matters, and how its rows come about."""
+    """A report: what it finds, why that matters, what to do, and the function that makes its rows."""
 
-    code: str  # for ever the same
+    code: str  # never changes
     name: str
     severity: Severity
-    finds: str  # what a row is, as a title
+    finds: str  # title: what a row is
     why: str
     fix: str
     columns: tuple[str, ...]
     rows: Callable[[Store, ReportOptions], Iterator[ReportRow]]
-    needs: tuple[Literal["links", "source"], ...] = ()  # what a crawl may leave out, and this needs
+    needs: tuple[Literal["links", "source"], ...] = ()  # optional parts of a crawl that the report needs
     takes: tuple[Literal["url", "since"], ...] = ()
 
 
 def column_type(name: str) -> ColumnType:
-    """What the values of a column are."""
+    """Return the type of a column's values."""
     return next((kind for kind, names in COLUMN_TYPES.items() if name in names), "text")
 
 
 def question_rows(
     question: Question, **values: str | float | bytes
 ) -> Callable[[Store, ReportOptions], Iterator[ReportRow]]:
-    """The rows of a report that is one question to the store."""
+    """Return the `rows` function of a report that is a single question to the store."""
 
     def rows(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
         option_values = {"resource": options.resource or 0, "since": options.since}
@@ -92,14 +93,14 @@ def question_rows(
 
 
 class MissingData(Value, frozen=True, kw_only=True):
-    """Why a report is incomplete, or cannot be made at all."""
+    """Why a report is incomplete or not available."""
 
     reason: str
-    is_total: bool  # of all pages, so that an empty report would mean nothing
+    is_total: bool  # missing for all pages: an empty report would mean nothing
 
 
 def find_missing_data(store: Store, reports: Sequence[Report]) -> dict[str, MissingData]:
-    """What stored parts the reports miss, by code; without those that miss none."""
+    """Return the missing data of reports by code, without complete reports."""
     if not any(report.needs for report in reports):
         return {}
     pages, *without = next(store.ask(Question.KEPT))

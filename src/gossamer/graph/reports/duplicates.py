@@ -1,4 +1,4 @@
-"""Reports about the same content in several places: exactly, nearly, and under a whole other name."""
+"""Reports about duplicate content: equal pages, nearly equal pages, and sites under several names."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from gossamer.graph.reports.near_duplicates import ShingleHashes
     from gossamer.store.protocol import Store
 
-MIN_SIMILARITY = 0.9  # similarity from which pages are told of
-SHINGLES_AT_ONCE = 2_000_000  # held in memory (8 bytes each)
-MAX_TEXT_LENGTH = 1_000_000  # characters of a page that are compared
-EMPTY_TEXT_DIGEST = blake2b(
-    b"\x90", digest_size=16
-).digest()  # the digest of a page without any text: an empty msgpack list
+MIN_SIMILARITY = 0.9  # least similarity of a reported pair
+SHINGLES_AT_ONCE = 2_000_000  # shingles in memory (8 bytes each)
+MAX_TEXT_LENGTH = 1_000_000  # characters compared per page
+# The content digest of a page without text, which is stored as an empty msgpack list.
+EMPTY_TEXT_DIGEST = blake2b(b"\x90", digest_size=16).digest()
 
 
 def _near_duplicates(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
-    import numpy as np  # noqa: PLC0415  for this report alone
+    import numpy as np  # noqa: PLC0415  only this report needs it
 
     from gossamer.graph.reports import near_duplicates  # noqa: PLC0415
 
@@ -41,7 +40,7 @@ def _near_duplicates(store: Store, options: ReportOptions) -> Iterator[ReportRow
 
 
 def _shingle_sets(store: Store) -> Iterator[tuple[list[str], list[ShingleHashes]]]:
-    """The pages to compare, some at a time: one of each text, if it is long enough."""
+    """Yield blocks of URLs and shingles to compare: one page per distinct text that is long enough."""
     from gossamer.graph.reports.near_duplicates import MIN_SHINGLES, hash_shingles  # noqa: PLC0415
 
     seen: set[bytes] = set()
@@ -69,9 +68,9 @@ REPORTS = (
         code="DUP001",
         name="duplicates",
         severity=Severity.WARNING,
-        finds="Pages with exactly the text of another page",
-        why="Search engines list one of them, perhaps not the one you would choose, and links to them are split.",
-        fix="Redirect to one of them, or name it as canonical on the others.",
+        finds="Pages with exactly the same text as another page",
+        why="Search engines list one of them, perhaps not the one you prefer, and the links are divided among them.",
+        fix="Redirect to one of them, or name it as the canonical URL of the others.",
         columns=Question.EQUAL_PAGES.columns,
         rows=question_rows(Question.EQUAL_PAGES, nothing=EMPTY_TEXT_DIGEST),
     ),
@@ -79,9 +78,9 @@ REPORTS = (
         code="DUP002",
         name="near-duplicates",
         severity=Severity.NOTICE,
-        finds=f"Pages of which {MIN_SIMILARITY:.0%} or more is the text of another page",
-        why="They compete with each other, and readers wonder which one to read.",
-        fix="Make one page of them, name one as canonical, or write what makes each of them worth reading.",
+        finds=f"Pages whose text is {MIN_SIMILARITY:.0%} or more the same as that of another page",
+        why="They compete in search results, and readers do not know which one to read.",
+        fix="Merge them, name one as the canonical URL, or make their texts more different.",
         columns=("url", "similar_to", "similarity"),
         rows=_near_duplicates,
     ),
@@ -89,8 +88,8 @@ REPORTS = (
         code="DUP003",
         name="mirrors",
         severity=Severity.WARNING,
-        finds="Sites of which half or more is also under another name",
-        why="One site under several names (www., https, another host) counts as several that are less important.",
+        finds="Sites of which half or more is also available under another name",
+        why="Search engines treat one site under several names (www., https, another host) as several weaker ones.",
         fix="Redirect all names to one of them.",
         columns=Question.MIRRORS.columns,
         rows=question_rows(Question.MIRRORS, nothing=EMPTY_TEXT_DIGEST),

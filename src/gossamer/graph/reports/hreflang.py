@@ -1,4 +1,4 @@
-"""The hreflang annotations of a page, as it has them in its head."""
+"""Extract the hreflang annotations from the head of a page. An inspection process runs this."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from gossamer.graph.reports.inspector import InspectionJob
 
 
-MAX_ANNOTATIONS = 1_000  # annotations of one page: more than there are languages and regions in use
+MAX_ANNOTATIONS = 1_000  # per page; more than the languages and regions in use
 
 
 def hreflang_annotations(job: InspectionJob) -> Iterator[tuple[str, str]]:
-    """Each annotation: language as written, canonical URL."""
+    """Yield each annotation: language as written, canonical URL."""
     html, _ = convert_to_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
     tree = LexborHTMLParser(html)
     base_element = tree.css_first("base[href]")

@@ -1,7 +1,7 @@
-"""Looking into stored pages, in processes with limited memory and time: pages are hostile, whenever they are parsed.
+"""Inspects stored pages in processes with limited memory and time, because pages are hostile.
 
-The store is read here, in order; each page goes to a process (`inspector`) that is free, and comes back as what was
-found in it or as why nothing could be. A process that dies or takes too long is replaced.
+This process reads the store, in order. It sends each page to an idle process (`inspector`), which answers with its
+findings or a failure. A process that exits or takes too long is replaced.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import queue
 import signal
 import subprocess
-import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,18 +18,21 @@ import msgspec
 
 from gossamer.basics.cores import available_cores
 from gossamer.errors import ParserFault
-from gossamer.graph.reports.inspector import LENGTH_BYTES, MAX_SECONDS, MEMORY_MIB, InspectionJob, InspectionResult
+from gossamer.graph.reports.inspector import MAX_SECONDS, MEMORY_MIB, InspectionJob, InspectionResult
+from gossamer.processes.exit_report import describe_exit, wait_or_kill
+from gossamer.processes.framing import encode_frame, read_frame
+from gossamer.processes.start import start_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
 
 JOBS_AHEAD = 4  # pages read ahead for each process
-_EXIT_SECONDS = 2.0  # seconds a process has to end by itself
+_EXIT_SECONDS = 2.0  # that a process has to exit by itself
 
 
 def inspect_pages(jobs: Iterable[InspectionJob], processes: int | None = None) -> Iterator[InspectionResult]:
-    """What was found in each page, in the order of the jobs."""
+    """Yield the result of each page, in the order of the jobs."""
     process_count = processes or available_cores()
     idle: queue.SimpleQueue[_Inspector] = queue.SimpleQueue()
     inspectors = [_Inspector() for _ in range(process_count)]
@@ -55,7 +57,7 @@ def _ordered_results(
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
-    finally:  # when nobody wants the rest, what is being looked into still is, for some milliseconds
+    finally:  # the caller may stop early; pages in work are still finished, in some milliseconds
         for future in ahead:
             future.cancel()
 
@@ -69,7 +71,7 @@ def _inspect_page(idle: queue.SimpleQueue[_Inspector], job: InspectionJob) -> In
 
 
 class _Inspector:
-    """One process, started when it is first needed."""
+    """One process, started with its first job."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -79,57 +81,47 @@ class _Inspector:
         process = self._process = self._process or _start_process()
         assert process.stdin is not None
         assert process.stdout is not None
-        message = msgspec.msgpack.encode(job)
         try:
-            process.stdin.write(len(message).to_bytes(LENGTH_BYTES, "big") + message)
+            process.stdin.write(encode_frame(msgspec.msgpack.encode(job)))
             process.stdin.flush()
-            size = process.stdout.read(LENGTH_BYTES)
-            answer = process.stdout.read(int.from_bytes(size, "big"))
+            answer = read_frame(process.stdout)
         except BrokenPipeError:
-            size = answer = b""
-        if len(size) == LENGTH_BYTES and len(answer) == int.from_bytes(size, "big"):
+            answer = None
+        if answer is not None:
             return self._decode(answer)
-        return InspectionResult(job.page, (), _describe_exit(self.stop()))
+        return InspectionResult(job.page, (), _describe_failure(self.stop()))
 
     def stop(self) -> int:
-        """Let the process end, or make it; gives its exit code."""
+        """Let the process exit, kill it when that takes too long, and return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return 0
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.close()
-        with suppress(BrokenPipeError):  # it is dead, and what was left to write with it
+        with suppress(BrokenPipeError):  # it has exited with bytes left to write
             process.stdin.close()
-        try:
-            return process.wait(_EXIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return process.wait()
+        return wait_or_kill(process, _EXIT_SECONDS)
 
 
 def _start_process() -> subprocess.Popen[bytes]:
     try:
-        process = subprocess.Popen(
-            # -P: what lies in the working directory must not be imported
-            [sys.executable, "-P", "-m", "gossamer.graph.reports.inspector"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            process_group=0,  # Ctrl-C is for the command
-        )
+        process = start_python(
+            "-m", "gossamer.graph.reports.inspector",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
     except OSError as error:
-        raise ParserFault(f"No process could be started to look into pages ({error.strerror}).") from error
+        raise ParserFault(f"No process could be started to inspect pages ({error.strerror}).") from error
     assert process.stdout is not None
-    if len(process.stdout.read(LENGTH_BYTES)) < LENGTH_BYTES:  # it says so when it is ready
+    if read_frame(process.stdout) is None:  # its first frame says that it is ready
         process.communicate()
         raise ParserFault(
-            "Processes to look into pages do not start: try `python -m gossamer.graph.reports.inspector`."
+            "Processes that inspect pages do not start; see why with `python -m gossamer.graph.reports.inspector`."
         )
     return process
 
 
-def _describe_exit(code: int) -> str:
+def _describe_failure(code: int) -> str:
     if code == -signal.SIGALRM:
         return f"it takes longer than {MAX_SECONDS:.0f} s"
-    return f"the process that looked into it ended with {code} (it may use {MEMORY_MIB} MiB)"
+    return f"the process that inspected it {describe_exit(code)} (it may use {MEMORY_MIB} MiB)"

@@ -1,77 +1,70 @@
-"""A process that looks into pages: reads jobs from stdin, answers on stdout. Started by `inspection`, never by hand.
+"""A process that inspects pages: it reads jobs from stdin and answers on stdout. `inspection` starts it.
 
-It is limited before it reads the first byte: memory, time for each page (the kernel kills it), no core dumps. Frames,
-both ways: 4 bytes length (big-endian), then that much msgpack; first an empty one from here, once it is ready.
+It limits itself before it reads the first byte: memory, time for each page (the kernel ends it), no core dumps.
+
+Frames (`processes.framing`) hold msgpack. The process sends an empty frame once it is ready, then a result for each
+job.
 """
 
 from __future__ import annotations
 
-import resource
-import signal
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from gossamer.processes.framing import EMPTY_FRAME, encode_frame, read_frame
+from gossamer.processes.limits import cap_address_space, disable_core_dumps, ignore_interrupts, set_job_timer
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import BinaryIO
 
-LENGTH_BYTES = 4  # bytes of a frame's length
 MEMORY_MIB = 1024
 MAX_SECONDS = 10.0  # for one page
 
 
 class InspectionJob(msgspec.Struct, array_like=True, frozen=True):
-    """A page to look into."""
+    """A page to inspect."""
 
-    page: int  # a number of the asker's choice
+    page: int  # a number that the caller chooses
     check: Literal["hreflang", "markup"]
     url: str
     charset: str
-    source: bytes  # as it is stored
+    source: bytes  # as the store has it
 
 
 class InspectionResult(msgspec.Struct, array_like=True, frozen=True):
-    """What was found in it."""
+    """The findings in one page."""
 
     page: int
     rows: tuple[tuple[Any, ...], ...]
-    failure: str = ""  # why nothing could be found
+    failure: str = ""  # why the page could not be inspected
 
 
 def main() -> None:
-    """Serve stdin."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Serve stdin until it ends."""
+    ignore_interrupts()
     checks = _load_checks()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    memory = MEMORY_MIB << 20
-    memory = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    disable_core_dumps()
+    cap_address_space(MEMORY_MIB)
     decode, jobs, answers = msgspec.msgpack.Decoder(InspectionJob).decode, sys.stdin.buffer, sys.stdout.buffer
-    answers.write(bytes(LENGTH_BYTES))
+    answers.write(EMPTY_FRAME)
     answers.flush()
-    while message := _read_frame(jobs):
+    while (message := read_frame(jobs)) is not None:
         job = decode(message)
-        signal.setitimer(signal.ITIMER_REAL, MAX_SECONDS)  # SIGALRM is left at its default: it ends the process
+        set_job_timer(MAX_SECONDS)
         result = InspectionResult(job.page, tuple(checks[job.check](job)))
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        answer = msgspec.msgpack.encode(result)
-        answers.write(len(answer).to_bytes(LENGTH_BYTES, "big") + answer)
+        set_job_timer(0)
+        answers.write(encode_frame(msgspec.msgpack.encode(result)))
         answers.flush()
 
 
 def _load_checks() -> dict[str, Callable[[InspectionJob], Any]]:
-    from gossamer.graph.reports.hreflang import hreflang_annotations  # noqa: PLC0415  the asker needs Job and Found only
+    # Imported here because the parent process needs only the job and the result.
+    from gossamer.graph.reports.hreflang import hreflang_annotations  # noqa: PLC0415
     from gossamer.graph.reports.markup import markup_faults  # noqa: PLC0415
 
     return {"hreflang": hreflang_annotations, "markup": markup_faults}
-
-
-def _read_frame(jobs: BinaryIO) -> bytes:
-    """The next message; nothing at the end."""
-    return jobs.read(int.from_bytes(jobs.read(LENGTH_BYTES), "big"))
 
 
 if __name__ == "__main__":

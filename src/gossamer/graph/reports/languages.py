@@ -1,7 +1,7 @@
-"""Which values an hreflang attribute may have.
+"""Valid values of an hreflang attribute.
 
-A language of ISO 639-1, perhaps a script of ISO 15924, perhaps a region of ISO 3166-1, or `x-default`: that is what
-search engines accept. A list and no library, for what there is of those judges BCP 47, where `en-UK` is well-formed.
+Search engines accept an ISO 639-1 language, an optional ISO 15924 script, an optional ISO 3166-1 region, and
+`x-default`. The lists are here because libraries check BCP 47, which accepts `en-UK`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HREFLANG = re.compile(r"([a-z]+)(?:-([a-z]{4}))?(?:-([a-z0-9]+))?")
 
 
 def hreflang_fault(value: str) -> str:
-    """What is wrong with the value of an hreflang attribute, "" when nothing is."""
+    """Return the fault of an hreflang value, "" if it is valid."""
     value = value.strip().lower()
     if value == "x-default":
         return ""

@@ -1,9 +1,9 @@
-"""What is wrong with the markup of a page: what the HTML standard's own parser stumbles over, and ids used twice.
+"""Find markup faults of a page: parse errors of the HTML standard, and repeated ids. An inspection process runs this.
 
-html5ever (by markupever) is the parser of a browser engine, and tells the parse errors of the standard in a twelfth of
-the time that html5lib takes, which also tells where (bench/reports.py --libraries). Its words are put into ours here,
-so that they stay the same when a later version of it says something else. The line is found by halving: where is the
-shortest beginning of the page that has the error already?
+html5ever (through markupever) is the parser of a browser engine. It reports the parse errors of the standard twelve
+times as fast as html5lib (bench/reports.py --libraries), but without lines. This module maps its messages to names that
+stay the same when html5ever rewords them. It finds the line of an error by bisection: the shortest beginning of the
+page that has the error.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from gossamer.graph.reports.inspector import InspectionJob
 
-    Fault = tuple[str, int, int | None, str]  # fault, how often, line of the first, detail
+    Fault = tuple[str, int, int | None, str]  # fault, count, line of the first, detail
 
-MAX_IDS_SHOWN = 5  # named in a row
-MAX_ID_LENGTH = 40  # characters shown of one
+MAX_IDS_SHOWN = 5  # repeated ids per row
+MAX_ID_LENGTH = 40  # characters shown of an id
 MAX_DETAIL_LENGTH = 100  # characters
 NO_DOCTYPE = "no doctype, or an outdated one"
 OTHER_FAULT = "syntax error"
-# What a message of html5ever means: the first that is found in it.
+# The name of a fault by html5ever's message; the first matching pattern wins.
 _FAULT_PATTERNS = tuple(
     (re.compile(pattern), meaning)
     for pattern, meaning in (
@@ -52,7 +52,7 @@ _FAULT_PATTERNS = tuple(
     )
 )
 _EXACT_PREFIXES = ("Unexpected token", "Unexpected open tag", "Unexpected open element", "Invalid character reference")
-# The part of a message that names what it is about, and how that is written.
+# The part of a message that names an element or reference, and its format in `detail`.
 _DETAIL_PATTERNS = (
     (re.compile(r"kind: StartTag, name: Atom\(\W*([\w:-]+)"), "<{}>"),
     (re.compile(r"kind: EndTag, name: Atom\(\W*([\w:-]+)"), "</{}>"),
@@ -63,7 +63,7 @@ _DETAIL_PATTERNS = (
 
 
 def markup_faults(job: InspectionJob) -> Iterator[Fault]:
-    """The faults of a page, each kind once."""
+    """Yield the faults of a page, each kind once."""
     html, _ = convert_to_utf8(decode_source(job.source), f"text/html; charset={job.charset}")
     parser = _parse(html)
     if parser.quirks_mode == QUIRKS_MODE_FULL:
@@ -78,9 +78,9 @@ def _parse(html: bytes, *, exact: bool = False) -> Parser:
 
 
 def _exact_messages(html: bytes, messages: list[str]) -> list[str]:
-    """The same messages with the names of what they are about; to get these takes twice as long, so not at first.
+    """Return the messages with the names of elements, which need a second parse that takes twice as long.
 
-    Exact messages are some more, so they are told by how they begin.
+    The exact parse gives some more messages, so they are matched by their beginnings.
     """
     exact = _parse(html, exact=True).errors()
     longer = {begin: iter([message for message in exact if message.startswith(begin)]) for begin in _EXACT_PREFIXES}
@@ -106,7 +106,7 @@ def _detail(message: str, exact_message: str) -> str:
 
 
 def _fault_line(html: bytes, messages: list[str]) -> int:
-    """The line with which the last of these messages comes."""
+    """Return the line at which the last of these messages appears, by bisection."""
     lines = html.splitlines(keepends=True)
     least, most = 1, len(lines)
     while least < most:

@@ -1,4 +1,4 @@
-"""All reports, and how a person names them: by name, by code, by the theme they stand under, or `all`."""
+"""All reports by theme, and their selection by name, code, theme or `all`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import difflib
 from typing import TYPE_CHECKING
 
 from gossamer.errors import UsageError
-from gossamer.graph.reports import directives, duplicates, links, overview, pages, redirects, titles
+from gossamer.graph.reports import (
+    directives,
+    duplicates,
+    hreflang_reports,
+    links,
+    markup_reports,
+    overview,
+    redirects,
+    titles,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.graph.reports.base import Report
 
-# In the order they are listed in.
+# In display order.
 THEMES: dict[str, tuple[Report, ...]] = {
     "overview": overview.REPORTS,
     "links": links.REPORTS,
@@ -21,13 +30,13 @@ THEMES: dict[str, tuple[Report, ...]] = {
     "titles": titles.REPORTS,
     "copies": duplicates.REPORTS,
     "directives": directives.REPORTS,
-    "markup": pages.REPORTS,
+    "markup": (*hreflang_reports.REPORTS, *markup_reports.REPORTS),
 }
 REPORTS = tuple(report for reports in THEMES.values() for report in reports)
 
 
 def select_reports(names: Iterable[str]) -> list[Report]:
-    """The reports that these names mean, each once. Themes and `all` are without those that are about one URL."""
+    """Return the reports with these names, each once. Themes and `all` leave out reports about one URL."""
     selected: dict[str, Report] = {}
     for name in names:
         selected |= {report.code: report for report in _match_reports(name)}

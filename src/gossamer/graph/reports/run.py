@@ -1,4 +1,4 @@
-"""A report for programs."""
+"""Run one report for programs: rows as dictionaries."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def run_report(
     store: Store, name: str, *, resource: int | None = None, since: float = 0.0
 ) -> Iterator[dict[str, object]]:
-    """The rows of one report, by the names of their columns."""
+    """Yield the rows of one report as dictionaries by column name."""
     reports = select_reports([name])
     if len(reports) > 1:
-        raise UsageError(f"{name} is a group of reports: ask for {reports[0].name} and the others one by one.")
+        raise UsageError(f"{name} is a group of reports. Run its reports one by one, {reports[0].name} first.")
     report = reports[0]
     if "url" in report.takes and resource is None:
-        raise UsageError(f"The report {report.name} is about one URL: give it.")
+        raise UsageError(f"The report {report.name} needs a URL. Give one.")
     missing = find_missing_data(store, reports).get(report.code)
     if missing and missing.is_total:
         raise UsageError(f"The report {report.name} cannot be made: {missing.reason}.")
@@ -32,6 +32,6 @@ def run_report(
 
 
 def row_to_dict(report: Report, row: ReportRow) -> dict[str, object]:
-    """A row by the names of its columns."""
+    """Return a row as a dictionary by column name."""
     cells = zip(report.columns, row, strict=True)
     return {name: bool(value) if column_type(name) == "flag" else value for name, value in cells}

@@ -1,7 +1,7 @@
-"""Reports about what a page says it is about: title, description, first heading.
+"""Reports about titles, descriptions and first-level headings.
 
-Only of pages that search engines could list, and equal ones only within a host: any two sites may have a "Contact".
-Pages that are equal in all their text are in `duplicates`, and not once more here.
+They cover only pages that search engines can list. They compare titles only within a host, because any two sites may
+have a page "Contact". Pages with exactly the same text are left to the report `duplicates`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from gossamer.graph.reports.base import ReportOptions, ReportRow
     from gossamer.store.protocol import Store
 
-# What result pages show before they cut (characters). They measure in pixels; these are the usual approximations.
+# Characters that result pages show. They cut by pixels; these are the usual approximations.
 MAX_TITLE_LENGTH = 60
 MAX_DESCRIPTION_LENGTH = 155
 MAX_HEADING_LENGTH = 70
-MAX_HEADINGS_SHOWN = 5  # of a page that are told
+MAX_HEADINGS_SHOWN = 5  # per page
 
 
 class PageHeadings(NamedTuple):
-    """A page that could be listed, with its first-level headings."""
+    """A page that search engines can list, with its first-level headings."""
 
     host: int
     url: str
@@ -55,7 +55,7 @@ def _long_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
 
 
 def _equal_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
-    """Groups of pages, the largest first; not those that are equal in all their text, which is another report."""
+    """Yield groups of pages with the same first heading, largest first, unless all their texts are equal."""
     groups: dict[tuple[int, str], list[tuple[str, bytes]]] = {}
     for page in _page_headings(store):
         if page.headings:
@@ -71,8 +71,8 @@ REPORTS = (
         name="titles-missing",
         severity=Severity.WARNING,
         finds="Pages without a title",
-        why="The title is what search results, tabs and bookmarks show; without one they show something else.",
-        fix="Give the page a <title> that says what it is about.",
+        why="Search results, tabs and bookmarks show the title; without one they show something else.",
+        fix="Give the page a <title> that names its topic.",
         columns=Question.MISSING_TITLES.columns,
         rows=question_rows(Question.MISSING_TITLES),
     ),
@@ -81,8 +81,8 @@ REPORTS = (
         name="titles-duplicate",
         severity=Severity.WARNING,
         finds="Pages of one host with the same title",
-        why="In a list of results nobody can tell them apart.",
-        fix="Let each title name what only this page has, or make one page of them.",
+        why="Readers cannot distinguish them in a list of results.",
+        fix="Give each page a title that fits only this page, or merge the pages.",
         columns=Question.EQUAL_TITLES.columns,
         rows=question_rows(Question.EQUAL_TITLES),
     ),
@@ -91,8 +91,8 @@ REPORTS = (
         name="titles-long",
         severity=Severity.NOTICE,
         finds=f"Titles of more than {MAX_TITLE_LENGTH} characters",
-        why="Result pages cut them off.",
-        fix="Put what matters first, and leave out the rest.",
+        why="Search results cut them off.",
+        fix="Put the important words first and remove the rest.",
         columns=Question.LONG_TITLES.columns,
         rows=question_rows(Question.LONG_TITLES, most=MAX_TITLE_LENGTH),
     ),
@@ -101,7 +101,7 @@ REPORTS = (
         name="descriptions-missing",
         severity=Severity.NOTICE,
         finds="Pages without a description",
-        why="Result pages then show a piece of the text that may not be the one you would choose.",
+        why="Search results then show a part of the text, perhaps not the one you prefer.",
         fix='Add <meta name="description" content="..."> to pages that people search for.',
         columns=Question.MISSING_DESCRIPTIONS.columns,
         rows=question_rows(Question.MISSING_DESCRIPTIONS),
@@ -111,8 +111,8 @@ REPORTS = (
         name="descriptions-duplicate",
         severity=Severity.NOTICE,
         finds="Pages of one host with the same description",
-        why="It describes none of them, and search engines ignore it.",
-        fix="Write one for each page, or leave it out.",
+        why="It does not describe any of them well, and search engines ignore it.",
+        fix="Write a description for each page, or remove it.",
         columns=Question.EQUAL_DESCRIPTIONS.columns,
         rows=question_rows(Question.EQUAL_DESCRIPTIONS),
     ),
@@ -121,8 +121,8 @@ REPORTS = (
         name="descriptions-long",
         severity=Severity.NOTICE,
         finds=f"Descriptions of more than {MAX_DESCRIPTION_LENGTH} characters",
-        why="Result pages cut them off.",
-        fix="Put what matters first, and leave out the rest.",
+        why="Search results cut them off.",
+        fix="Put the important words first and remove the rest.",
         columns=Question.LONG_DESCRIPTIONS.columns,
         rows=question_rows(Question.LONG_DESCRIPTIONS, most=MAX_DESCRIPTION_LENGTH),
     ),
@@ -131,7 +131,7 @@ REPORTS = (
         name="headings-missing",
         severity=Severity.NOTICE,
         finds="Pages without a first-level heading",
-        why="The heading tells readers, and people who hear the page, where they are.",
+        why="The heading shows readers where they are, and screen readers announce it.",
         fix="Give the page an <h1>.",
         columns=("url",),
         rows=_missing_headings,
@@ -141,8 +141,8 @@ REPORTS = (
         name="headings-duplicate",
         severity=Severity.NOTICE,
         finds="Pages of one host with the same first heading",
-        why="Readers who come from elsewhere cannot tell which page they are on.",
-        fix="Let each heading name what only this page has.",
+        why="Readers who come from another site cannot see which page they are on.",
+        fix="Give each page a heading that fits only this page.",
         columns=("heading", "copies", "url"),
         rows=_equal_headings,
     ),
@@ -151,8 +151,8 @@ REPORTS = (
         name="headings-long",
         severity=Severity.NOTICE,
         finds=f"First-level headings of more than {MAX_HEADING_LENGTH} characters",
-        why="A heading is there to be taken in at a glance.",
-        fix="Say it in fewer words.",
+        why="Readers should understand a heading at a glance.",
+        fix="Shorten it.",
         columns=("url", "characters", "heading"),
         rows=_long_headings,
     ),
@@ -161,8 +161,8 @@ REPORTS = (
         name="headings-several",
         severity=Severity.NOTICE,
         finds="Pages with several first-level headings",
-        why="They leave open what the page as a whole is about.",
-        fix="Keep one <h1>, make the others <h2>.",
+        why="The topic of the page as a whole remains unclear.",
+        fix="Keep one <h1> and make the others <h2>.",
         columns=("url", "count", "headings"),
         rows=_several_headings,
     ),

@@ -1,9 +1,19 @@
-"""The index on OpenSearch, for webs that outgrow one machine: the same terms, query tree and second pass.
+"""The index on OpenSearch, for webs too large for one machine: the same terms, queries and second pass.
 
-`cluster` (requests, patience, faults as sentences), `place` (generations, aliases), `cell` and `lease` (one writer at a
-time, and the store version held), `mapping` (a document as OpenSearch takes it), `queries` (the query tree in its
-terms), `bulk` (writing in batches), `view` (pages as they were at one moment), `reader` and `writer` (the protocols of
-`gossamer.index.protocol`). Why it is so: docs/decisions/0022-index-on-opensearch.md.
+In: documents and queries of `gossamer.index.protocol`. Out: matches, word sequences, postings. The decision:
+docs/decisions/0022-index-on-opensearch.md
+
+    cluster         Cluster: requests, retries, and errors as sentences
+    location        OpenSearchLocation: generations and aliases
+    cas_document    CasDocument: a document with compare-and-set writes
+    lease           WriterLease: one writer at a time
+    mapping         the fields of the indexes, and documents in them
+    queries         Translator: a query as an OpenSearch query
+    bulk            BulkWriter: versioned writes in batches
+    forms           FormCounts: document counts of written words
+    point_in_time   PointInTime: the pages as they were at one moment
+    reader          OpenSearchReader, an `IndexReader`
+    writer          OpenSearchWriter, an `IndexWriter`
 """
 
 from gossamer.index.opensearch.cluster import READER_RETRY_SECONDS, WRITER_RETRY_SECONDS, Cluster, ClusterAddress

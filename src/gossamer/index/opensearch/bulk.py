@@ -1,8 +1,8 @@
-"""Writing in batches: what is put or removed is collected, the last word on a document counts, and sent many at a time.
+"""Collect puts and removals, and send them in batches; the last change of a document wins.
 
-Every batch carries a version: the term of the writer's lease, and a number that grows from batch to batch. OpenSearch
-takes a document or a removal only if nothing of a higher version was there (`external_gte`). So a request may be sent
-twice without harm, and neither one that was long on its way nor a writer that lost its lease overwrites what is newer.
+Every batch has a version: the term of the writer's lease, and a batch number that grows. OpenSearch rejects a change
+if the document has a higher version (`external_gte`). So a repeated request is harmless, and neither a late request
+nor a writer without lease overwrites newer documents.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from gossamer.index.opensearch.cluster import Cluster
     from gossamer.index.opensearch.lease import WriterLease
 
-REQUEST_BYTES = 4 << 20  # of one request; OpenSearch's own advice is some megabytes
-PENDING_BYTES = 8 << 20  # before anything is sent
-MOST_PENDING = 10_000  # documents; removals have no bytes
-BULK_SECONDS = 120.0  # for one request
-BATCH_NUMBER_BITS = 32  # of the version that are left to the number of the batch
+REQUEST_BYTES = 4 << 20  # of one request; OpenSearch recommends a few megabytes
+PENDING_BYTES = 8 << 20  # that wait before a send
+MOST_PENDING = 10_000  # changes that wait before a send; removals have no bytes
+BULK_SECONDS = 120.0  # timeout of one request
+BATCH_NUMBER_BITS = 32  # of the version; the higher bits are the term of the lease
 
 
 class BulkWriter:
-    """What goes to one index."""
+    """Collects and sends the changes of one index."""
 
     def __init__(self, cluster: Cluster, index: str, lease: WriterLease) -> None:
         self._cluster, self._index, self._lease = cluster, index, lease
-        self._pending: dict[str, bytes | None] = {}  # name of a document -> source; None: remove
+        self._pending: dict[str, bytes | None] = {}  # id -> source; None: remove
         self._bytes = 0
         self._batch_number = 0
 
     def put(self, doc: str, source: bytes | None) -> None:
-        """A document in place of the one with its name; None takes it out."""
+        """Add or replace a document by its id; None removes it."""
         self._bytes += len(source or b"") - len(self._pending.get(doc) or b"")
         self._pending[doc] = source
 
     @property
     def should_send(self) -> bool:
-        """Whether it is time to send what waits."""
+        """Whether enough changes wait for a send."""
         return self._bytes > PENDING_BYTES or len(self._pending) > MOST_PENDING
 
     def send(self) -> dict[str, str]:
-        """Send what waits; returns the documents that were refused, and why. What is sent is seen after a refresh."""
+        """Send all changes; return the refused documents, and why. Readers see the changes after a refresh."""
         self._lease.renew()
         self._batch_number += 1
         version = self._lease.term << BATCH_NUMBER_BITS | self._batch_number
@@ -58,15 +58,15 @@ class BulkWriter:
         return refused
 
     def _send_with_retries(self, actions: dict[str, bytes]) -> dict[str, str]:
-        """What the cluster has no room for just now is sent again, as long as it takes something now and then."""
+        """Send transient rejections again, until the cluster accepts nothing for the whole retry time."""
         refused: dict[str, str] = {}
         backoff = self._cluster.start_backoff()
         while True:
             rejections = self._send_lines(b"".join(actions.values()))
             refused |= {
-                doc: _rejection_reason(told)
-                for doc, told in rejections.items()
-                if told["status"] not in TRANSIENT_STATUSES
+                doc: _rejection_reason(rejection)
+                for doc, rejection in rejections.items()
+                if rejection["status"] not in TRANSIENT_STATUSES
             }
             left = {doc: actions[doc] for doc in rejections.keys() - refused.keys()}
             if not left:
@@ -74,14 +74,14 @@ class BulkWriter:
             if len(left) < len(actions):
                 backoff = self._cluster.start_backoff()
             elif backoff.is_over:
-                rejection = _rejection_reason(next(iter(rejections.values())))
-                raise IndexUnreachable(f"The index at {self._cluster.address} takes nothing now ({rejection}).")
+                reason = _rejection_reason(next(iter(rejections.values())))
+                raise IndexUnreachable(f"The index at {self._cluster.address} accepts nothing now ({reason}).")
             backoff.wait()
             self._lease.renew()
             actions = left
 
     def _send_lines(self, lines: bytes) -> dict[str, dict[str, Any]]:
-        """Send lines; returns what was not taken, with what the cluster says."""
+        """Send the lines of one request; return the rejections by id."""
         answer = self._cluster.request(
             "POST", f"/{self._index}/_bulk", lines, before_retry=self._lease.renew, timeout_seconds=BULK_SECONDS,
             filter_path="items.*._id,items.*.status,items.*.error",
@@ -90,7 +90,7 @@ class BulkWriter:
 
 
 def _request_batches(pending: dict[str, bytes | None]) -> Iterator[list[str]]:
-    """Documents that go into one request each."""
+    """Yield the ids of one request each."""
     batch: list[str] = []
     size = 0
     for doc, source in pending.items():
@@ -110,22 +110,20 @@ def _action(doc: str, source: bytes | None, version: int) -> bytes:
 
 
 def _rejections(items: Sequence[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The actions that were not taken; to remove what is not there is no fault."""
+    """Yield the rejected actions; removing a missing document is no error."""
     for item in items:
         ((_, result),) = item.items()
         if "error" not in result:
             continue
         if result["status"] == 409:
-            raise IndexBusy("Another process has taken over the writing of the index.")
+            raise IndexBusy("Another process has taken over the index.")
         if is_full(result["error"]):
-            raise IndexFull(
-                "The index takes nothing any more: its disk is nearly full, and OpenSearch made it read-only."
-            )
+            raise IndexFull("The index is read-only because its disk is nearly full: free space, then try again.")
         yield result["_id"], result
 
 
 def _rejection_reason(rejection: dict[str, Any]) -> str:
-    """Why one document was refused: OpenSearch's first words name the field, its last what is wrong."""
+    """Return why a document was refused: the outer reason names the field, the innermost the fault."""
     error = rejection["error"]
     first = error["reason"]
     while "caused_by" in error:

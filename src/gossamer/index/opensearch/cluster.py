@@ -1,8 +1,8 @@
-"""Requests to an OpenSearch cluster: patience with what passes, and one clear sentence for what does not.
+"""Send requests to an OpenSearch cluster, retry transient errors, and report the others in one sentence.
 
-A node that dies is left out by the client, which asks the next one. What a cluster cannot do while it sorts itself out
-(503), or because it has too much to do (429), is asked again for a while, with jitter so that many do not come back at
-once. User name and password come from the environment alone and are sent over https, or to this machine.
+The client library skips a dead node and asks the next one. `Cluster` repeats requests that a cluster rejects during an
+election (503) or under load (429), with jitter so that clients do not return all at once. User name and password come
+only from the environment, and go only over https or to this machine.
 """
 
 from __future__ import annotations
@@ -29,41 +29,40 @@ from opensearchpy.exceptions import (
 
 from gossamer.errors import IndexFault, IndexFull, IndexRefused, IndexUnreachable, UsageError
 from gossamer.model import Value
+from gossamer.urls.canonical import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
 USER, PASSWORD = "GOSSAMER_INDEX_USER", "GOSSAMER_INDEX_PASSWORD"
-REQUEST_SECONDS = 30.0  # for one answer
-CONNECTIONS_PER_NODE = 8  # to one node that are kept open: readers are used from several threads
-WRITER_RETRY_SECONDS = 30.0  # seconds: a cluster that lost a node has chosen who takes over long before
-READER_RETRY_SECONDS = 10.0  # seconds: somebody waits for an answer
-FIRST_CONTACT_SECONDS = 3.0  # seconds for nodes that never answered yet: more likely the URL is wrong
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between tries; each is up to twice the one before
+REQUEST_SECONDS = 30.0  # timeout of one request
+CONNECTIONS_PER_NODE = 8  # open connections to one node, because several threads share a reader
+WRITER_RETRY_SECONDS = 30.0  # a cluster that lost a node elects its successor in less time
+READER_RETRY_SECONDS = 10.0  # a person waits for the answer
+FIRST_CONTACT_SECONDS = 3.0  # for nodes that never answered, because the URL is probably wrong
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between tries; each wait is up to twice the one before
 TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
-_INDEX_NAME = re.compile(
-    r"[a-z0-9][a-z0-9_-]{0,99}"
-)  # OpenSearch takes more; dots are for us, so that no two names meet
-_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
+# OpenSearch allows more. We reserve the dot as separator, so that indexes of two webs never have the same name.
+_INDEX_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 
-logging.getLogger("opensearch").addHandler(logging.NullHandler())  # it tells of every retry; faults are told by us
+logging.getLogger("opensearch").addHandler(logging.NullHandler())  # it logs every retry; we report errors ourselves
 
 
 class ClusterAddress(Value, frozen=True, kw_only=True):
-    """Where an index is: the nodes to ask, and what the names of its indexes begin with."""
+    """The nodes of a cluster, and the prefix of the names of the web's indexes."""
 
     nodes: tuple[str, ...]  # "https://search.example:9200"
     name: str
 
     @classmethod
     def parse(cls, url: str) -> ClusterAddress:
-        """Of what a person writes: https://one.example:9200,https://two.example:9200/name."""
+        """Parse a URL such as https://one.example:9200,https://two.example:9200/name."""
         head, _, last = url.rpartition(",")
         parts = urlsplit(last)
         name = parts.path.strip("/")
         nodes = tuple(filter(None, (*head.split(","), f"{parts.scheme}://{parts.netloc}")))
         if "@" in url:
-            raise UsageError(f"A user name and a password do not belong into an index URL: set {USER} and {PASSWORD}.")
+            raise UsageError(f"A user name and a password do not belong in an index URL: set {USER} and {PASSWORD}.")
         if not _INDEX_NAME.fullmatch(name) or parts.query or parts.fragment or not all(map(_is_node, nodes)):
             raise UsageError(f"{url} is no index URL such as https://search.example:9200/name.")
         return cls(nodes=nodes, name=name)
@@ -76,12 +75,12 @@ def _is_node(url: str) -> bool:
     parts = urlsplit(url)
     try:
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and not parts.path and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # an invalid port
         return False
 
 
 class Backoff:
-    """The waits between tries: longer each time, with jitter, until it is over."""
+    """Waits between tries: longer each time, with jitter, until the time is over."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline, self._wait = time.monotonic() + seconds, FIRST_WAIT
@@ -92,13 +91,13 @@ class Backoff:
         return time.monotonic() + self._wait > self._deadline
 
     def wait(self) -> None:
-        """Until the next try."""
+        """Wait until the next try."""
         time.sleep(self._wait * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
         self._wait = min(2 * self._wait, LONGEST_WAIT)
 
 
 class Cluster:
-    """The nodes of one cluster, for asking. Safe to use from several threads."""
+    """The client of one cluster. Several threads may share it."""
 
     def __init__(
         self,
@@ -119,7 +118,7 @@ class Cluster:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._transport.close()
 
     def request(
@@ -127,9 +126,9 @@ class Cluster:
         before_retry: Callable[[], None] = lambda: None, timeout_seconds: float = REQUEST_SECONDS, retry: bool = True,
         **parameters: object,
     ) -> Any:  # fmt: skip
-        """The answer; None when its status or the name of its fault is one of `but`.
+        """Return the answer; None when its status or error name is one of `ignore_faults`.
 
-        `meanwhile` is called before every further try.
+        The client calls `before_retry` before every further try.
         """
         backoff = self.start_backoff() if retry else Backoff(0.0)
         first_contact = Backoff(FIRST_CONTACT_SECONDS)
@@ -152,7 +151,7 @@ class Cluster:
             before_retry()
 
     def start_backoff(self) -> Backoff:
-        """For what the cluster cannot do just now."""
+        """Return the waits between tries of one request."""
         return Backoff(self._retry_seconds)
 
     def _fault(self, error: OpenSearchException) -> IndexFault:
@@ -160,7 +159,7 @@ class Cluster:
         match error:
             case SSLError():
                 return IndexUnreachable(
-                    f"{where} cannot be reached securely ({_cause(error)}); index.ca_file names the certificate "
+                    f"{where} cannot be reached securely ({_cause(error)}): set index.ca_file to the certificate "
                     "authority to trust."
                 )
             case ConnectionTimeout():
@@ -188,26 +187,26 @@ def _credentials(address: ClusterAddress, environ: Mapping[str, str]) -> tuple[s
         raise UsageError(f"{USER} and {PASSWORD} go together.")
     for node in address.nodes:
         parts = urlsplit(node)
-        if parts.scheme != "https" and not _LOOPBACK.fullmatch(parts.hostname or ""):
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
             raise UsageError(f"{node} would get the password of {USER} unencrypted: use https.")
     return user, password
 
 
 def _is_transient(error: OpenSearchException) -> bool:
-    """Whether it may go well in a moment."""
+    """Return whether a retry may succeed."""
     if isinstance(error, SSLError) or not isinstance(error, TransportError):
         return False
     return isinstance(error, Unreachable) or (error.status_code in TRANSIENT_STATUSES and not is_full(error.info))
 
 
 def is_full(error: object) -> bool:
-    """Whether writing is forbidden, as OpenSearch does with indexes on a disk that is nearly full."""
+    """Return whether OpenSearch blocked writes because its disk is nearly full."""
     return re.search(r"read-only.{1,3}allow.delete", str(error)) is not None
 
 
 def _refusal(where: str, error: TransportError) -> IndexFault:
     if is_full(error.info):
-        return IndexFull(f"{where} takes nothing any more: its disk is nearly full, and OpenSearch made it read-only.")
+        return IndexFull(f"{where} is read-only because its disk is nearly full: free space, then try again.")
     if error.status_code == 401:
         return IndexRefused(f"{where} wants a user name and a password it knows: set {USER} and {PASSWORD}.")
     if error.status_code == 403:
@@ -220,15 +219,17 @@ def _refusal(where: str, error: TransportError) -> IndexFault:
 
 
 def _innermost_reason(error: TransportError) -> str:
-    """OpenSearch's own words, of the innermost cause."""
+    """Return OpenSearch's reason of the innermost cause."""
     info = error.info if isinstance(error.info, dict) else {}
-    why = info.get("error")
-    causes = why.get("root_cause") if isinstance(why, dict) else None
-    cause = causes[0] if causes else why
-    return str(cause.get("reason") or cause.get("type"))[:300] if isinstance(cause, dict) else str(why or error.error)
+    details = info.get("error")
+    causes = details.get("root_cause") if isinstance(details, dict) else None
+    cause = causes[0] if causes else details
+    if isinstance(cause, dict):
+        return str(cause.get("reason") or cause.get("type"))[:300]
+    return str(details or error.error)
 
 
 def _cause(error: TransportError) -> str:
-    """What the operating system or TLS said, without the objects around it."""
+    """Return the message of the operating system or of TLS, without the objects around it."""
     match = re.search(r"\[(?:Errno -?\d+|SSL: \w+)\] ([^(\[)]+)", str(error.error))
     return match[1].strip() if match else str(error.error)

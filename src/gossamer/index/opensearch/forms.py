@@ -1,7 +1,7 @@
-"""The words of a web as they are written, with their terms and in about how many documents each was seen.
+"""Count in about how many documents each written word occurs, with its term.
 
-A count is added to by reading it and writing the sum: there is one writer, and what is sent twice after a lost answer
-counts once. The counts written last are remembered, for most words come again.
+The only writer reads a count, adds to it, and writes the sum. So a request that is repeated after a lost answer counts
+once. A cache keeps the written counts, because most words repeat.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     Pair = tuple[str, str]  # a word and its term
 
 PAIRS_AT_ONCE = 5_000
-MOST_CACHED_COUNTS = 500_000  # some 100 MB
+MOST_CACHED_COUNTS = 500_000  # about 100 MB
 
 
 class FormCounts:
-    """What goes to the index of forms."""
+    """Adds to the counts in the index of forms."""
 
     def __init__(self, cluster: Cluster, index: str, lease: WriterLease, *, empty: bool) -> None:
         self._cluster, self._index = cluster, index
         self._bulk = BulkWriter(cluster, index, lease)
         self._pending: dict[Pair, int] = {}
-        self._known_counts: dict[str, int] = {}  # name of a pair -> its count
-        self._has_all_counts = empty  # what is not remembered is not there
+        self._known_counts: dict[str, int] = {}  # id of a pair -> its count
+        self._has_all_counts = empty  # a pair that is not in the cache is not in the index
 
     def add(self, forms: Mapping[Pair, int]) -> None:
-        """Words with their terms, and in how many more documents they were seen."""
+        """Collect (written word, term) with the number of further documents."""
         for pair, number in forms.items():
             self._pending[pair] = self._pending.get(pair, 0) + number
 
     def send(self) -> None:
-        """Add what waits to the counts. A count that is refused stays as it was: they are rough anyway."""
+        """Add the collected numbers to the counts; a refused count stays, because counts are approximate."""
         pairs = iter(sorted(self._pending.items()))
         while batch := list(islice(pairs, PAIRS_AT_ONCE)):
             named_pairs = [(_pair_id(pair), pair, more) for pair, more in batch]
@@ -54,7 +54,7 @@ class FormCounts:
         self._pending = {}
 
     def _load_counts(self, names: list[str]) -> None:
-        """Look up the counts of words that were not met for long, or by another writer."""
+        """Load the counts that are not in the cache."""
         if len(self._known_counts) > MOST_CACHED_COUNTS:
             self._known_counts, self._has_all_counts = {}, False
         unknown = [] if self._has_all_counts else [name for name in names if name not in self._known_counts]

@@ -1,9 +1,9 @@
-"""One writer at a time: a document in the cluster says who it is, and is changed only from the state it was read in.
+"""Allow one writer at a time: a document in the cluster names it, and only compare-and-set writes change it.
 
-A lease runs out when it is not renewed, so that another may take over from a machine that is gone; a writer that was
-killed on this very machine is known to be dead at once. Each lease has the next higher term, and everything a writer
-writes carries its term (`bulk`): should one wake up after another took over, what it still sends is refused. So no
-clock has to be right for the index to be; a wrong one only makes writers change places.
+A lease expires unless renewed, so another machine can take over. On the same machine a new writer recognizes a killed
+holder at once. Each lease has a higher term than the one before, and every write carries the term (`bulk`). So
+OpenSearch rejects the writes of a holder that wakes up too late. The index is correct even if clocks are wrong; a wrong
+clock only moves the lease between writers.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ RENEW_SECONDS = 15.0
 
 
 class LeaseState(Value, frozen=True, kw_only=True):
-    """The lease as it stands in the cluster."""
+    """The lease as the cluster stores it."""
 
-    holder: str = ""  # nobody
+    holder: str = ""  # "": nobody
     term: int = 0
     until: float = 0.0  # Unix time
-    attempts: int = 0  # writers in a row that neither committed nor ended as they should
+    attempts: int = 0  # consecutive writers without a commit or a clean end
 
 
 class WriterLease:
-    """The right to write an index, as long as it is renewed."""
+    """The right to write an index; it expires unless renewed."""
 
     def __init__(self, location: OpenSearchLocation) -> None:
         self._cluster = location.cluster
@@ -55,25 +55,25 @@ class WriterLease:
 
     @property
     def term(self) -> int:
-        """A number that no writer before had."""
+        """A number higher than that of every earlier writer."""
         return self._state.term
 
     @property
     def attempts(self) -> int:
-        """How many writers in a row neither committed nor ended as they should, this one among them."""
+        """How many consecutive writers had no commit and no clean end, this one included."""
         return self._state.attempts
 
     def renew(self, *, now: bool = False) -> None:
-        """Keep it; to be called more often than it runs out. `IndexBusy`: another has it."""
+        """Renew the lease when due; call it often. Raise `IndexBusy` when another writer has it."""
         if now or time.time() > self._state.until - LEASE_SECONDS + RENEW_SECONDS:
             self._write(self._state)
 
     def reset_attempts(self) -> None:
-        """Note that this writer got something done."""
+        """Record that this writer committed."""
         self._write(LeaseState(holder=self._holder, term=self.term, attempts=0))
 
     def release(self) -> None:
-        """Give it back. When the cluster does not answer it runs out; when it is lost there is nothing to give back."""
+        """Give the lease back; if the cluster does not answer, the lease expires."""
         with suppress(IndexFault):
             self._write(LeaseState(term=self.term), retry=False)
 
@@ -88,9 +88,9 @@ class WriterLease:
 
 
 def _machine_id() -> str:
-    """What only processes that see each other have in common: this boot of this machine, this namespace of processes.
+    """Return the boot id and the process namespace, which only processes that see each other share.
 
-    Empty where that cannot be told; then a lease has to run out.
+    Return "?" where they are unknown; then a lease must expire before another writer can take it.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -100,7 +100,7 @@ def _machine_id() -> str:
 
 
 def _process_start_time(pid: int) -> str:
-    """When a process started, so that another one with its number is not taken for it; "" when there is none."""
+    """Return when a process started, which tells it from a later one with its number; "" when there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:

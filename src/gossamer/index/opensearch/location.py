@@ -1,11 +1,11 @@
-"""Where an index lies in a cluster: its generations, which of them counts, and the store version each holds.
+"""The indexes of a web in a cluster: generations, aliases of the current one, and the store version of each.
 
     NAME.2.pages, .anchors, .forms      one generation
-    NAME.pages, .anchors, .forms        aliases of the generation that counts, moved all at once
-    NAME.state                          the writer's lease, and one document for each generation: the version it holds
+    NAME.pages, .anchors, .forms        aliases of the current generation, moved atomically
+    NAME.state                          the writer's lease, and one document per generation with its store version
 
-A rebuild fills a new generation beside the old one, which is read until the aliases are moved. A generation that does
-not count (a rebuild that was killed) is removed by the next writer.
+A rebuild fills a new generation while readers use the old one. The next writer removes generations that are not
+current, such as those of a killed rebuild.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class OpenSearchLocation:
         self._generation_pattern = re.compile(rf"{re.escape(self.name)}\.(\d+)\.(?:{'|'.join(KINDS)})")
 
     def index_name(self, generation: int, kind: str) -> str:
-        """The name of an index of a generation."""
+        """Return the name of an index of a generation."""
         return f"{self.name}.{generation}.{kind}"
 
     def current(self) -> int | None:
-        """The generation that counts; None when there is none of this format."""
+        """Return the current generation; None when there is none of this format."""
         mappings = self.cluster.request("GET", f"/{self.name}.pages/_mapping", ignore_faults=(404,)) or {}
         for name, mapping in mappings.items():
             match = self._generation_pattern.fullmatch(name)
@@ -45,14 +45,14 @@ class OpenSearchLocation:
         return None
 
     def require_current(self) -> int:
-        """The same, where there has to be one."""
+        """Return the current generation, or raise `IndexMissing`."""
         generation = self.current()
         if generation is None:
-            raise IndexMissing(f"There is no index at {self.cluster.address} yet: `gossamer index` makes it.")
+            raise IndexMissing(f"There is no index at {self.cluster.address} yet: run `gossamer index`.")
         return generation
 
     def create_state_index(self) -> None:
-        """Make the index of states, if it is not there: whoever comes first."""
+        """Create the index of states, unless another writer did."""
         body = {
             "settings": {"number_of_shards": 1, "number_of_replicas": self._replicas},
             "mappings": {"dynamic": False, "properties": {}},
@@ -60,7 +60,7 @@ class OpenSearchLocation:
         self._create_index(self.state_index, body)
 
     def create_generation(self) -> int:
-        """Make the indexes of the next generation."""
+        """Create the indexes of the next generation."""
         generation = max(self._generations(), default=0) + 1
         for kind in KINDS:
             body = index_body(kind, shards=self._shards, replicas=self._replicas)
@@ -68,16 +68,16 @@ class OpenSearchLocation:
         return generation
 
     def _create_index(self, name: str, body: dict[str, Any]) -> None:
-        """Make an index, if it is not there already.
+        """Create an index unless it exists.
 
-        Not waited for: who asks or writes first waits until its shards have started, and all start together.
+        The request does not wait for its shards: the first read or write does, and all indexes start together.
         """
         self.cluster.request(
             "PUT", f"/{name}", body, ignore_faults=("resource_already_exists_exception",), wait_for_active_shards=0
         )
 
     def activate(self, generation: int) -> None:
-        """Let this generation count from now on, all its indexes at once."""
+        """Make this generation the current one, all its indexes at once."""
         actions: list[dict[str, Any]] = []
         for kind in KINDS:
             alias = f"{self.name}.{kind}"
@@ -96,8 +96,8 @@ class OpenSearchLocation:
         settings = self.cluster.request("GET", f"/{self.name}.*/_settings/index.uuid", allow_no_indices="true")
         return {int(match[1]) for name in settings if (match := self._generation_pattern.fullmatch(name))}
 
-    # -- the version held ----------------------------------------------------------------------------------------------
+    # -- the store version ---------------------------------------------------------------------------------------------
 
     def state_document(self, generation: int) -> CasDocument:
-        """The document that says what a generation holds."""
+        """Return the document with the store versions of a generation."""
         return CasDocument(self.cluster, self.state_index, str(generation))

@@ -1,9 +1,9 @@
-"""A document as OpenSearch takes it.
+"""The fields of the indexes on OpenSearch, and documents in them.
 
-Our terms are its tokens, split at blanks. `body` holds the title as its first value, so that it alone says which
-documents a word stands in and how often; values are runs, and between them is a gap that no phrase reaches across. The
-source is not kept, for the store has the texts and nothing is ever reindexed from here. Words in order are stored as
-they are, compressed by us, and come back with a search.
+OpenSearch splits our terms at spaces. The first value of `body` is the title, so `body` alone gives the documents and
+the frequency of a word. Each value is a run, and a gap between values keeps phrases from matching across them. The
+indexes keep no source, because the store has the texts and a rebuild reads them there. Word sequences are stored
+fields, which we compress.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     from gossamer.index.protocol import AnchorDocument, Document
 
-FORMAT = 2  # counted up when fields or the analysis change: an index of another format is made anew
-FIRST_WORDS_BYTES = (
-    4 * 4_096
-)  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
+FORMAT = 2  # raise it when fields or the analysis change; the next writer rebuilds an index of another format
+FIRST_WORDS_BYTES = 4 * 4_096  # of `words`; the words after the first 4,096 seldom change the order of hits
 LONGEST_REASON = 1_000  # characters
 UINT64_RANGE = 1 << 64
 
@@ -55,17 +53,17 @@ PAGE_FIELDS: dict[str, Any] = {
     "steps": {"type": "integer", **_COLUMN},
     "length": {"type": "integer", **_COLUMN},
     "words": _BYTES,  # uint32, zstd: WordIDs of the first words
-    "more": _BYTES,  # ... of the others
+    "more": _BYTES,  # uint32, zstd: WordIDs of the other words
     "runs": _BYTES,  # uint32, zstd: number of words * 16 + field
     "signature": _BYTES,
-    "aside": {"type": "keyword"},  # why the document could not be taken; then it has no other field but
-    "aside_id": {"type": "long"},  # ... its DocID
+    "aside": {"type": "keyword"},  # why the index could not take the document; then it has only
+    "aside_id": {"type": "long"},  # ... this further field, its DocID
 }
 ANCHOR_FIELDS: dict[str, Any] = {
     "id": {"type": "long"},
     "text": _TEXT_WITH_POSITIONS,
-    "words": _BYTES,
-}  # uint32, zstd: codes of terms
+    "words": _BYTES,  # uint32, zstd: codes of terms
+}
 FORM_FIELDS: dict[str, Any] = {
     "form": {"type": "keyword"},
     "term": {"type": "keyword", "doc_values": False},
@@ -73,17 +71,17 @@ FORM_FIELDS: dict[str, Any] = {
     "documents": {"type": "long"},
 }
 KINDS = {"pages": PAGE_FIELDS, "anchors": ANCHOR_FIELDS, "forms": FORM_FIELDS}
-MATCH_COLUMNS = ("twin", "host", "changed", "steps")  # that come with every match
+MATCH_COLUMNS = ("twin", "host", "changed", "steps")  # columns of every match
 
 
 def index_body(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
-    """The settings and fields of one index."""
+    """Return the settings and fields of one index."""
     return {
         "settings": {
             "number_of_shards": shards if kind == "pages" else 1,
             "number_of_replicas": replicas,
-            "refresh_interval": -1,  # what is written is seen from a commit on
-            "gc_deletes": "10m",  # so long a late write of what was removed is known to be late
+            "refresh_interval": -1,  # only a commit makes writes visible
+            "gc_deletes": "10m",  # how long OpenSearch recognizes a late write of a removed document
             "analysis": {
                 "tokenizer": {"blanks": {"type": "whitespace", "max_token_length": 8_192}},
                 "analyzer": {"terms": {"type": "custom", "tokenizer": "blanks"}},
@@ -92,14 +90,14 @@ def index_body(kind: str, *, shards: int, replicas: int) -> dict[str, Any]:
         "mappings": {
             "dynamic": "strict",
             "_meta": {"format": FORMAT},
-            "_source": {"enabled": kind == "forms"},  # its counts are read and added to
+            "_source": {"enabled": kind == "forms"},  # the writer reads its counts
             "properties": KINDS[kind],
         },
     }
 
 
 def page_document(document: Document) -> bytes:
-    """A document for the index of pages."""
+    """Return a document for the index of pages."""
     segments, has_query = path_segments(document.url)
     fields = {
         "id": document.id,
@@ -128,18 +126,18 @@ def page_document(document: Document) -> bytes:
 
 
 def set_aside_document(doc: int, reason: str) -> bytes:
-    """What stands in the place of a document that could not be taken."""
+    """Return the document that replaces one that the index could not take."""
     readable_reason = reason.encode("utf-8", "replace").decode()[:LONGEST_REASON]
     return msgspec.json.encode({"aside": readable_reason, "aside_id": doc})
 
 
 def anchor_document(anchors: AnchorDocument) -> bytes:
-    """A document for the index of anchor texts."""
+    """Return a document for the index of anchor texts."""
     return msgspec.json.encode({"id": anchors.target, "text": anchors.texts, "words": _compress(anchors.words)})
 
 
 def to_signed(twin: int) -> int:
-    """64 bits as a signed number, as OpenSearch's columns are."""
+    """Return 64 bits as a signed number, because OpenSearch has only signed columns."""
     return twin - UINT64_RANGE if twin >= UINT64_RANGE >> 1 else twin
 
 
@@ -148,12 +146,12 @@ def _compress(data: bytes) -> bytes:
 
 
 def word_sequence(fields: Mapping[str, Sequence[Any]]) -> WordSequence:
-    """The words of a document in order, from the stored fields of a hit."""
+    """Return the words of a document in order, from the stored fields of a hit."""
     words, more, runs = (stored_numbers(fields, name) for name in ("words", "more", "runs"))
     return WordSequence(fields.get("language", ("",))[0], np.concatenate((words, more)), runs)
 
 
 def stored_numbers(fields: Mapping[str, Sequence[Any]], name: str) -> NDArray[np.uint32]:
-    """Numbers that were stored as `_packed` bytes, from the stored fields of a hit."""
+    """Return the numbers of a compressed field, from the stored fields of a hit."""
     compressed = (msgspec.convert(one, bytes) for one in fields.get(name, ()))
     return np.frombuffer(b"".join(map(zstandard.decompress, compressed)), "<u4")

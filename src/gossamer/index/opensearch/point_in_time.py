@@ -1,8 +1,8 @@
-"""The pages of an index as they were at one moment: every question to it is about the same documents.
+"""The pages of an index at one moment, so that all queries of a reader see the same documents.
 
-OpenSearch keeps such a moment on the nodes that hold the shards (a point in time). It is gone when one of them dies,
-when nobody asked for a while, or when a rebuilt index took the old one's place. Then the present moment is taken
-instead, and `is_current` says that this is another one: whoever holds a reader for long opens the next.
+OpenSearch keeps a point in time on the nodes of the shards. It is lost when a node dies, when nobody used it for a
+while, or when a rebuilt index replaced the old one. `PointInTime` then opens a new one, and `is_current` returns False,
+so that the owner of a long-lived reader opens the next reader.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from gossamer.index.opensearch.location import OpenSearchLocation
 
-KEEP_ALIVE = "10m"  # after the last question
-HITS_AT_ONCE = 10_000  # hits of one request, as OpenSearch allows by itself
-GONE_STATUSES = (404, 500, 503)  # what is said of a moment that is no more, or whose node is not there
-TRIES = 3
+KEEP_ALIVE = "10m"  # after the last query
+HITS_AT_ONCE = 10_000  # of one request: OpenSearch's default index.max_result_window
+GONE_STATUSES = (404, 500, 503)  # answers for a point in time that is lost, or whose node is
+TRIES = 3  # of a query; all but the last reopen a lost point in time
 
 
 class PointInTime:
-    """A moment of the generation that counts."""
+    """A point in time of the current generation."""
 
     def __init__(self, location: OpenSearchLocation) -> None:
         self._location = location
-        self._lock = Lock()  # readers are used from several threads
+        self._lock = Lock()  # several threads share a reader
         self._was_reopened = False
         self._open()
 
@@ -44,27 +44,27 @@ class PointInTime:
         response = self._location.cluster.request(
             "POST", f"/{index}/_search/point_in_time", keep_alive=KEEP_ALIVE, ignore_faults=(404,)
         )
-        if response is None:  # just now a rebuilt index took its place
+        if response is None:  # a rebuilt index has just replaced it
             self._open()
         else:
             self._pit_id: str = response["pit_id"]
 
     def close(self) -> None:
-        """Let go of the moment; where that cannot be told, it goes by itself."""
+        """Release the point in time; if the request fails, it expires."""
         with suppress(IndexFault):
             self._location.cluster.request("DELETE", "/_search/point_in_time", {"pit_id": [self._pit_id]}, retry=False)
 
     def is_current(self) -> bool:
-        """Whether nothing was committed since."""
+        """Return whether this is still the last commit."""
         if self._was_reopened:
             return False
         self._state_document.read()
         return self._state_document.revision == self._revision
 
     def search(self, body: dict[str, Any], *, global_scores: bool = False) -> dict[str, Any]:
-        """Ask: all shards must answer, for fewer hits than there are would be a lie.
+        """Run a query on all shards; a missing shard is an error, because its hits would be missing.
 
-        `scored` makes scores such as they would be if all documents were in one shard.
+        With `global_scores`, scores are as if all documents were in one shard.
         """
         kind = "dfs_query_then_fetch" if global_scores else "query_then_fetch"
         for tries_left in reversed(range(TRIES)):
@@ -87,7 +87,7 @@ class PointInTime:
                 self._was_reopened = True
 
     def hits(self, body: dict[str, Any], *, offset: int, limit: int) -> tuple[int, list[dict[str, Any]]]:
-        """How many match in all, and a stretch of them, however far down. The order must be total."""
+        """Return the number of matches and a slice of them at any depth; the sort order must be total."""
         request = {**body, "track_total_hits": True}
         if offset + limit <= HITS_AT_ONCE:
             page = self.search({**request, "from": offset, "size": limit}, global_scores=True)["hits"]
@@ -103,7 +103,7 @@ class PointInTime:
         return total, seen[offset:]
 
     def matching_ids(self, query: dict[str, Any]) -> Iterator[int]:
-        """The DocID of every document that matches, in order."""
+        """Yield the DocID of every matching document, in order."""
         body: dict[str, Any] = {
             "query": query,
             "sort": [{"id": "asc"}],

@@ -1,7 +1,7 @@
-"""The query tree in OpenSearch's terms.
+"""Translate a query of `gossamer.index.protocol` into OpenSearch's queries.
 
-A page matches by its own words: those of `body` (the title among them) and of its URL. Title and headings only add to
-the score. Pages with all that is wanted come first because they get a constant on top that no BM25 score reaches.
+A page matches by the words of `body` (which includes the title) and of its URL. Title and headings only add to the
+score. Pages with everything wanted get a bonus higher than any BM25 score, so that they come first.
 """
 
 from __future__ import annotations
@@ -16,44 +16,42 @@ if TYPE_CHECKING:
 
     Tree = dict[str, Any]
 
-HAS_ALL_BONUS = (
-    1024.0  # on top for pages with all that is wanted; a power of two, so that little of the score is rounded away
-)
+HAS_ALL_BONUS = 1024.0  # for pages with everything wanted; a power of two, to round off little of the score
 MATCH_NOTHING: Tree = {"match_none": {}}
-IS_DOCUMENT: Tree = {"exists": {"field": "id"}}  # and not what stands in the place of those that could not be taken
+IS_DOCUMENT: Tree = {"exists": {"field": "id"}}  # excludes the records of documents that the index could not take
 
 
 def any_of(trees: Sequence[Tree]) -> Tree:
-    """One of these at least."""
+    """Match at least one of these queries."""
     if not trees:
         return MATCH_NOTHING
     return trees[0] if len(trees) == 1 else {"bool": {"should": list(trees), "minimum_should_match": 1}}
 
 
 def all_of(trees: Sequence[Tree]) -> Tree:
-    """All of these."""
+    """Match all of these queries."""
     return trees[0] if len(trees) == 1 else {"bool": {"must": list(trees)}}
 
 
 def constant_score(tree: Tree, score: float = 0.0) -> Tree:
-    """A condition that says the same about every page that fulfils it."""
+    """Match like the query, with the same score for every page."""
     return {"constant_score": {"filter": tree, "boost": score}}
 
 
 def term_query(field: str, value: str, weight: float = 1.0) -> Tree:
-    """A term in a field."""
+    """Match a term in a field."""
     return {"term": {field: {"value": value, "boost": weight}}}
 
 
 def phrase_query(field: str, words: Sequence[str], weight: float = 1.0) -> Tree:
-    """Terms one behind the other; the field's analysis splits them at blanks again."""
+    """Match consecutive terms; the field's analyzer splits them at spaces again."""
     if not words:
         return MATCH_NOTHING
     return {"match_phrase": {field: {"query": " ".join(words), "boost": weight}}}
 
 
 class Translator:
-    """Makes OpenSearch's queries for the index of pages."""
+    """Builds queries for the index of pages."""
 
     def __init__(self, weights: protocol.FieldWeights) -> None:
         weighted_fields = (
@@ -66,7 +64,7 @@ class Translator:
         self._body, self._title = weights.body, weights.title
 
     def first_pass(self, query: protocol.Query) -> Tree:
-        """The first pass: what matches, those with all that is wanted on top."""
+        """Return the query of the first pass."""
         wanted = [self._node_query(node) for node in query.effective_wanted]
         must = [self._node_query(node) for node in query.required]
         must.append(any_of(wanted) if wanted else constant_score({"match_all": {}}, HAS_ALL_BONUS))
@@ -80,7 +78,7 @@ class Translator:
         }
 
     def first_pass_among(self, query: protocol.Query, ids: Sequence[int]) -> Tree:
-        """The same, only for these documents."""
+        """Return the query of the first pass over these documents only."""
         return {"bool": {"must": [self.first_pass(query)], "filter": [{"terms": {"id": list(ids)}}]}}
 
     def _node_query(self, node: protocol.QueryNode) -> Tree:  # noqa: PLR0911 - one line for each kind
@@ -111,7 +109,7 @@ class Translator:
         assert_never(node)
 
     def _any_of_query(self, children: Sequence[protocol.QueryNode]) -> Tree:
-        """Texts in one condition, however many: a query may not have more than some hundred conditions."""
+        """Put all twin filters into one condition, because OpenSearch limits the number of conditions."""
         twins = [child.value for child in children if isinstance(child, protocol.TwinFilter)]
         others = [self._node_query(child) for child in children if not isinstance(child, protocol.TwinFilter)]
         return any_of([*others, *([_twins_query(twins)] if twins else [])])
@@ -126,12 +124,12 @@ def _twins_query(values: Iterable[int]) -> Tree:
 
 
 def anchor_query(query: protocol.Query) -> Tree:
-    """The wanted words and all phrases, in the index of anchor texts."""
+    """Match the wanted words and all phrases in the index of anchor texts."""
     return any_of([tree for node in (*query.effective_wanted, *query.required) for tree in _anchor_queries(node)])
 
 
 def _anchor_queries(node: protocol.QueryNode) -> list[Tree]:
-    """What others may call a page by; other nodes say nothing about its name."""
+    """Return the queries of nodes with words; filters do not apply to anchor texts."""
     match node:
         case protocol.Word(terms=terms) | protocol.InTitle(terms=terms):
             return [term_query("text", one) for one in terms]

@@ -1,7 +1,7 @@
-"""The last commit of an index on OpenSearch, for asking.
+"""Read one commit of an index on OpenSearch: first-pass matches with their scores, frequencies, postings.
 
-Pages are asked about as they were at one moment (`view`). Anchor texts and forms of words are not: they only help to
-put hits into order and to guess what was meant.
+Queries for pages use a point in time. Queries for anchor texts and written words do not, because these only help to
+order hits and to suggest words.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from gossamer.index.opensearch.location import OpenSearchLocation
     from gossamer.index.protocol import FieldWeights, Query, WordSequence
 
-MOST_FORMS = 50_000  # words that are told where no limit is given: rarer ones are not what anybody meant
-SEQUENCES_AT_ONCE = 200  # documents whose words come with one answer: some megabytes
+MOST_FORMS = 50_000  # words returned without a limit; rarer ones make no good suggestion
+SEQUENCES_AT_ONCE = 200  # documents whose words one answer holds, a few megabytes
 TERM_FREQUENCY = "termFreq(params.field, params.term)"
 
 
 class OpenSearchReader:
-    """Documents, anchor texts and word sequences of the generation that counts."""
+    """Documents, anchor texts and word sequences of the current generation."""
 
     def __init__(self, location: OpenSearchLocation) -> None:
         self._location = location
@@ -45,49 +45,47 @@ class OpenSearchReader:
 
     @property
     def version(self) -> int:
-        """The store version it holds."""
+        """The store version that the documents have."""
         return self._point_in_time.version
 
     @property
     def anchors_version(self) -> int:
-        """The store version that the anchor texts are of."""
+        """The store version that the anchor texts have."""
         return self._point_in_time.anchors_version
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the point in time and close the connections."""
         self._point_in_time.close()
         self._location.cluster.close()
 
     def is_current(self) -> bool:
-        """Whether this still is the last commit."""
+        """Return whether this is still the last commit."""
         return self._point_in_time.is_current()
 
     def count(self) -> int:
-        """Documents."""
+        """Return the number of documents."""
         return sum(self.languages().values())
 
     def ids(self) -> Iterator[int]:
-        """Every DocID held, in order, read in stretches."""
+        """Yield every DocID in order, read in batches."""
         return self._point_in_time.matching_ids(IS_DOCUMENT)
 
     def languages(self) -> dict[str, int]:
-        """Documents by the analysis they went through; asked once, for the documents stay the same."""
+        """Return the number of documents by language; one request, because a reader's documents do not change."""
         if self._languages is None:
             aggregations = {
                 "by": {"terms": {"field": "language", "size": 100}},
                 "none": {"missing": {"field": "language"}},
             }
-            response = self._point_in_time.search({"query": IS_DOCUMENT, "size": 0, "aggs": aggregations})[
-                "aggregations"
-            ]
-            counts = {one["key"]: one["doc_count"] for one in response["by"]["buckets"]} | {
-                "": response["none"]["doc_count"]
-            }
+            response = self._point_in_time.search({"query": IS_DOCUMENT, "size": 0, "aggs": aggregations})
+            groups = response["aggregations"]
+            counts = {one["key"]: one["doc_count"] for one in groups["by"]["buckets"]}
+            counts[""] = groups["none"]["doc_count"]
             self._languages = {name: number for name, number in counts.items() if number}
         return self._languages
 
     def average_length(self) -> float:
-        """Words of a document, on average; asked once, likewise."""
+        """Return the average number of words of a document, in one request."""
         if self._average_length is None:
             request = {"query": IS_DOCUMENT, "size": 0, "aggs": {"average": {"avg": {"field": "length"}}}}
             self._average_length = self._point_in_time.search(request)["aggregations"]["average"]["value"] or 0.0
@@ -96,11 +94,11 @@ class OpenSearchReader:
     # -- matching ------------------------------------------------------------------------------------------------------
 
     def match(self, query: Query, weights: FieldWeights, *, limit: int, offset: int = 0) -> Matches:
-        """First pass."""
+        """Run the first pass."""
         return self._matches(Translator(weights).first_pass(query), limit, offset)
 
     def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
-        """The same for those of these documents that match."""
+        """Run the first pass over these documents only."""
         return self._matches(Translator(weights).first_pass_among(query, ids), max(len(ids), 1), 0)
 
     def _matches(self, tree: dict[str, Any], limit: int, offset: int) -> Matches:
@@ -122,25 +120,25 @@ class OpenSearchReader:
         )
 
     def has_twins(self, twins: Sequence[int]) -> bool:
-        """Whether any of these texts stands in several documents."""
+        """Return whether several documents have one of these texts."""
         texts = {to_signed(twin) for twin in twins}
         body = {"query": {"terms": {"twin": sorted(texts)}}, "size": 0, "track_total_hits": True}
         total: int = self._point_in_time.search(body)["hits"]["total"]["value"]
         return total > len(texts)
 
     def best_by_anchor(self, query: Query, limit: int) -> list[int]:
-        """The targets whose anchor texts fit best."""
+        """Return the targets whose anchor texts fit best."""
         body = {"query": anchor_query(query), "size": limit, "sort": [{"_score": "desc"}, {"id": "asc"}]}
         return [hit["sort"][1] for hit in self._search_index("anchors", {**body, "stored_fields": "_none_"})]
 
     def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
-        """The words of the anchor texts that lead to each."""
+        """Return the words of the anchor texts of each document."""
         body = {"query": {"terms": {"id": list(ids)}}, "size": len(ids), "sort": [{"id": "asc"}]}
         hits = self._search_index("anchors", {**body, "stored_fields": ["words"]}) if ids else []
         return {hit["sort"][0]: stored_numbers(hit["fields"], "words") for hit in hits}
 
     def _search_index(self, kind: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Hits of the small indexes beside the pages; none when a rebuilt index just took their place."""
+        """Return hits of the anchors or forms; none when a rebuilt index has just replaced them."""
         index = self._location.index_name(self._point_in_time.generation, kind)
         response = self._location.cluster.request(
             "POST", f"/{index}/_search", {"track_total_hits": False, **body}, ignore_faults=(404,),
@@ -152,7 +150,7 @@ class OpenSearchReader:
     # -- words ---------------------------------------------------------------------------------------------------------
 
     def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
-        """The words of each in order."""
+        """Return the words of each document in order."""
         sequences: dict[int, WordSequence] = {}
         for first in range(0, len(ids), SEQUENCES_AT_ONCE):
             some = list(ids[first : first + SEQUENCES_AT_ONCE])
@@ -166,17 +164,18 @@ class OpenSearchReader:
         return sequences
 
     def forms(self, term: str) -> list[str]:
-        """The words seen that have a term."""
+        """Return the written words that have a term."""
         body = {"query": {"term": {"term": term}}, "sort": _MOST_FREQUENT, "size": HITS_AT_ONCE, "_source": ["form"]}
         return [hit["_source"]["form"] for hit in self._search_index("forms", body)]
 
     def words_like(
         self, prefix: str = "", *, shortest: int = 0, longest: int = 99, limit: int | None = None
     ) -> list[tuple[str, int]]:
-        """Words as they are written, the most frequent first; one with several terms is counted with all of them."""
+        """Return written words, the most frequent first; the counts of all terms of a word are added."""
         filters = [{"range": {"length": {"gte": shortest, "lte": longest}}}, {"prefix": {"form": prefix}}]
         body: dict[str, Any] = {"query": {"bool": {"filter": filters}}, "sort": _MOST_FREQUENT, "_source": False}
-        size = HITS_AT_ONCE if limit is None else min(HITS_AT_ONCE, 2 * limit + 8)  # some come more than once
+        # A word with several terms comes several times.
+        size = HITS_AT_ONCE if limit is None else min(HITS_AT_ONCE, 2 * limit + 8)
         counts: Counter[str] = Counter()
         while hits := self._search_index("forms", {**body, "size": size}):
             for hit in hits:
@@ -188,7 +187,7 @@ class OpenSearchReader:
         return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def set_aside_documents(self) -> dict[int, str]:
-        """Documents that could not be taken, and why."""
+        """Return the documents that the index could not take, and why."""
         body: dict[str, Any] = {
             "query": {"exists": {"field": "aside_id"}}, "sort": [{"aside_id": "asc"}], "size": HITS_AT_ONCE,
             "docvalue_fields": ["aside"], "track_total_hits": False,
@@ -200,7 +199,7 @@ class OpenSearchReader:
         return reasons
 
     def document_frequency(self, term: str) -> int:
-        """Documents that hold a term. Asked once, for the documents stay the same."""
+        """Return the number of documents that hold a term, in one request per term."""
         if term not in self._document_frequencies:
             response = self._point_in_time.search(
                 {"query": term_query("body", term), "size": 0, "track_total_hits": True}
@@ -209,7 +208,7 @@ class OpenSearchReader:
         return self._document_frequencies[term]
 
     def postings(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Posting]:
-        """Documents that hold a term, with how often: that is their score here."""
+        """Return documents that hold a term; a script makes its frequency their score."""
         script = {"source": TERM_FREQUENCY, "params": {"field": "body", "term": term}}
         tree = {"script_score": {"query": {"constant_score": {"filter": {"term": {"body": term}}}}, "script": script}}
         order: list[object] = [{"_score": "desc"}, {"id": "asc"}] if by_frequency else [{"id": "asc"}]

@@ -1,8 +1,8 @@
-"""The one writer of an index on OpenSearch.
+"""Write an index on OpenSearch.
 
-What is put or removed is collected and sent when it is much, and everything with a commit; but it is seen only from the
-commit on, for nothing else refreshes the index. A writer that is killed may leave behind what it had sent. That is the
-truth of the store, only newer than the last commit, and the next writer comes to the same changes again.
+The writer collects changes, sends them in large requests, and sends the rest with a commit. Readers see them only from
+the commit on, because nothing else refreshes the index. A killed writer may leave changes that are newer than its last
+commit. They are consistent with the store, and the next writer repeats them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OpenSearchWriter:
-    """Writes the generation that counts, or a new one that counts from its completion on."""
+    """Writes the current generation, or a new one that `complete` makes current."""
 
     def __init__(self, location: OpenSearchLocation, *, rebuild: bool = False) -> None:
         self._location, self._cluster = location, location.cluster
@@ -39,7 +39,7 @@ class OpenSearchWriter:
             self._is_new = rebuild or current is None
             self._generation = location.create_generation() if current is None or rebuild else current
             self._open_indexes()
-            if current is None:  # nothing is there to be read meanwhile
+            if current is None:  # readers have no older generation to use meanwhile
                 self.complete()
             elif not self._is_new:
                 location.remove_other_generations(keep=self._generation)
@@ -56,17 +56,18 @@ class OpenSearchWriter:
         self._pages = BulkWriter(self._cluster, self._index_names["pages"], self._lease)
         self._anchors = BulkWriter(self._cluster, self._index_names["anchors"], self._lease)
         self._forms = FormCounts(self._cluster, self._index_names["forms"], self._lease, empty=self._is_new)
-        self._uncommitted: dict[int, str | None] = {}  # since the last commit: DocID -> language, None when it is out
+        # Changes since the last commit: DocID -> language, None for removed.
+        self._uncommitted: dict[int, str | None] = {}
         if not self._is_new:
-            self._refresh("pages")  # what a writer before left behind is held, and its signatures count
+            self._refresh("pages")  # the signatures of a killed writer's documents count too
 
     @property
     def attempts(self) -> int:
-        """How many writers in a row were opened without a commit of documents, this one among them."""
+        """How many consecutive writers, this one included, opened the index without committing documents."""
         return self._lease.attempts
 
     def complete(self) -> None:
-        """Let a new generation count, and remove the old one."""
+        """Make a new generation the current one, and remove the old one."""
         if self._is_new:
             self._lease.renew(now=True)
             if self._state_document.revision is None:
@@ -76,21 +77,21 @@ class OpenSearchWriter:
             self._is_new = False
 
     def close(self) -> None:
-        """Let go of it; what was not committed comes again."""
+        """Release the lease; the next writer repeats the uncommitted changes."""
         self._lease.release()
         self._cluster.close()
 
-    # -- what is held --------------------------------------------------------------------------------------------------
+    # -- documents held ------------------------------------------------------------------------------------------------
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Of those that are held and were not touched since the last commit."""
+        """Return the signatures of those documents that are held and unchanged since the last commit."""
         self._lease.renew()
         committed = [doc for doc in ids if doc not in self._uncommitted]
         hits = self._stored_fields(committed, {"stored_fields": ["signature"]})
         return {doc: msgspec.convert(fields["signature"][0], bytes) for doc, fields in hits}
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
-        """The analysis of those that are held."""
+        """Return the language of those documents that the index holds."""
         self._lease.renew()
         uncommitted = {doc: self._uncommitted[doc] for doc in ids if doc in self._uncommitted}
         hits = self._stored_fields([doc for doc in ids if doc not in uncommitted], {"docvalue_fields": ["language"]})
@@ -112,12 +113,12 @@ class OpenSearchWriter:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def put(self, documents: Sequence[Document]) -> dict[int, str]:
-        """Add documents; returns those that could not be taken as they are. What the cluster refuses is set aside."""
+        """Add documents; return those that cannot be encoded. `_send_pages` sets aside those that are refused later."""
         refused = {}
         for document in documents:
             try:
                 source = mapping.page_document(document)
-            except (ValueError, TypeError, OverflowError) as error:  # no text (a lone surrogate), a number too big
+            except (ValueError, TypeError, OverflowError) as error:  # a lone surrogate, or a number too big
                 refused[document.id] = f"{type(error).__name__}: {error}"
                 self._put_page(document.id, None, None)
             else:
@@ -126,14 +127,14 @@ class OpenSearchWriter:
         return refused
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Take documents and their anchors out."""
+        """Remove documents and their anchor texts."""
         for doc in ids:
             self._put_page(doc, None, None)
             self._anchors.put(str(doc), None)
         self._send_if_due()
 
     def set_aside(self, reasons: Mapping[int, str]) -> None:
-        """Remember documents that could not be taken, and why: the reason stands in the document's place."""
+        """Replace documents that the index could not take with the reason."""
         for doc, reason in reasons.items():
             self._put_page(doc, mapping.set_aside_document(doc, reason), None)
 
@@ -142,13 +143,13 @@ class OpenSearchWriter:
         self._uncommitted[doc] = language
 
     def put_anchors(self, anchors: Sequence[AnchorDocument]) -> None:
-        """Replace what is known of these targets' anchor texts."""
+        """Replace the anchor texts of these targets."""
         for one in anchors:
             self._anchors.put(str(one.target), mapping.anchor_document(one) if one.texts else None)
         self._send_if_due()
 
     def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:
-        """Remember words with their terms."""
+        """Add to the document counts of written words."""
         self._forms.add(forms)
 
     def _send_if_due(self) -> None:
@@ -164,16 +165,16 @@ class OpenSearchWriter:
         refused_again = self._pages.send() if refused else {}
         if refused_again:
             raise IndexFault(
-                f"The index at {self._cluster.address} refuses everything ({next(iter(refused_again.values()))})."
+                f"The index at {self._cluster.address} refuses all documents ({next(iter(refused_again.values()))})."
             )
 
     def _send_anchors(self) -> None:
-        self._anchors.send()  # anchor texts that are refused only help less
+        self._anchors.send()  # refused anchor texts are lost: they only improve the order of hits
 
     # -- committing ----------------------------------------------------------------------------------------------------
 
     def commit(self, version: int) -> None:
-        """Make it durable: documents and words, then the version they are of."""
+        """Make documents and words durable, then their store version."""
         self._send_pages()
         self._forms.send()
         self._refresh("pages", "forms")
@@ -191,7 +192,7 @@ class OpenSearchWriter:
         self._write_state()
 
     def _refresh(self, *kinds: str) -> None:
-        """Let what was sent be seen, in every shard: one whose node just died is waited for."""
+        """Make the sent changes visible in every shard; wait for a shard whose node has just died."""
         names, backoff = ",".join(self._index_names[kind] for kind in kinds), self._cluster.start_backoff()
         while self._cluster.request("POST", f"/{names}/_refresh", timeout_seconds=BULK_SECONDS)["_shards"]["failed"]:
             if backoff.is_over:
@@ -201,4 +202,4 @@ class OpenSearchWriter:
 
     def _write_state(self) -> None:
         if not self._state_document.write({"version": self.version, "anchors_version": self.anchors_version}):
-            raise IndexBusy(f"Another process has taken over the writing of the index at {self._cluster.address}.")
+            raise IndexBusy(f"Another process has taken over the index at {self._cluster.address}.")

@@ -1,4 +1,4 @@
-"""Whether want of disk space is why an index could not be written: that is no fault of the index, and passes."""
+"""Errors of a full disk, told from those of a broken index: freeing space cures one, a rebuild the other."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gossamer.errors import IndexFull
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOW_SPACE = 64 << 20  # bytes; Tantivy does not tell why it failed, and writes segments of up to this size
+LOW_SPACE = 64 << 20  # bytes; Tantivy gives no reason for a failed write, and its segments are up to this size
 
 
 def is_low(folder: Path) -> bool:
-    """Whether so little is left that a failure to write needs no other cause."""
+    """Return whether so little space is left that it explains a failed write."""
     return shutil.disk_usage(folder).free < LOW_SPACE
 
 
 def full_error(folder: Path) -> IndexFull:
-    """The fault, told."""
-    return IndexFull(f"No disk space is left for the index in {folder}: make room, then `gossamer index` goes on.")
+    """Return the error for a full disk."""
+    return IndexFull(f"No disk space is left for the index in {folder}: free some, then run `gossamer index`.")

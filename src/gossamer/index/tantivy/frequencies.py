@@ -1,9 +1,9 @@
-"""How often a term stands in its documents, read back from their scores.
+"""Compute the frequency of a term in its documents from their scores, for the word table.
 
-Tantivy does not give out its postings, but it scores with them. The BM25 score of one term in one field is idf * (k1 +
-1) * tf / (tf + k), where k = k1 * (1 - b + b * length / average) and the length is rounded to one of 256 values. The
-length of each document is a column of ours, the other figures are in the explanation of any one score, so tf follows.
-4,000 documents take some milliseconds; reading their words would take a hundred times as long.
+Tantivy's Python API does not expose postings, but scores depend on them. The BM25 score of one term in one field is
+idf * (k1 + 1) * tf / (tf + k), where k = k1 * (1 - b + b * length / average). Tantivy rounds the length to one of 256
+values. Our `length` column holds the length of each document, and the explanation of any score holds the other figures.
+So tf follows: 4,000 documents take a few milliseconds, a hundredth of the time to read their words.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import tantivy
     from numpy.typing import NDArray
 
-EXACT_NORMS = 24  # lengths below are kept as they are; above, with four bits (Lucene's SmallFloat, as in Tantivy)
+EXACT_NORMS = 24  # words; shorter lengths are exact, longer ones keep four bits (Lucene's SmallFloat)
 
 
 def _norms() -> NDArray[np.float64]:
-    """The 256 lengths that a document can have in Tantivy's eyes."""
+    """Return the 256 document lengths that Tantivy can represent."""
 
     def decode_norm(code: int) -> int:
         bits, shift = code & 7, (code >> 3) - 1
@@ -38,10 +38,10 @@ NORMS = _norms()
 def term_frequencies(
     searcher: tantivy.Searcher, tree: tantivy.Query, hits: list[tuple[float, tantivy.DocAddress]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The DocIDs of the hits of one term in `body`, and how often it stands in each."""
+    """Return the DocIDs of the hits of one term in `body`, and its frequency in each."""
     if not hits:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    score_values, addresses = zip(*hits, strict=True)  # there may be thousands: no Python for each
+    score_values, addresses = zip(*hits, strict=True)  # thousands of hits: no Python loop
     scores, doc_addresses = np.array(score_values, np.float64), list(addresses)
     ids = np.array(searcher.fast_field_values("id", doc_addresses), np.int64)
     lengths = np.array(searcher.fast_field_values("length", doc_addresses), np.float64)
@@ -53,7 +53,7 @@ def term_frequencies(
 
 
 def _figures(explanation: dict[str, Any]) -> dict[str, float]:
-    """The figures of an explanation by the first word that names them."""
+    """Return the figures of an explanation, by the first word of their description."""
     figures = {explanation["description"].partition(",")[0]: float(explanation["value"])}
     for detail in explanation.get("details", ()):
         figures |= _figures(detail)

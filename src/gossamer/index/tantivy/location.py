@@ -1,14 +1,14 @@
-"""Where an index lies: one directory per generation, and a file that says which of them counts.
+"""The directory of an index: one subdirectory per generation, and a file that names the current one.
 
-    index/current           {"generation": 2, "format": 2}; replaced in one step
-    index/writer.lock       held by the one writer
+    index/current           {"generation": 2, "format": 2}; replaced atomically
+    index/writer.lock       locked by the only writer
     index/2/pages           Tantivy: the documents
-    index/2/anchors         Tantivy: what others call them
+    index/2/anchors         Tantivy: the anchor texts of links to them
     index/2/words.db        SQLite: the words of each document in order
-    index/2/attempt         while a writer is at work: where it began
+    index/2/attempt         exists while a writer runs: the commit it started from
 
-A rebuild makes a new generation beside the old one, which is read until the new one is complete. A generation that does
-not count (a rebuild that was killed) is removed by the next writer.
+A rebuild fills a new generation while readers use the old one. The next writer removes generations that are not
+current, such as those of a killed rebuild.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from gossamer.model import Value
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 2  # counted up when fields or the analysis change: an index of another format is made anew
+FORMAT = 2  # raise it when fields or the analysis change; the next writer rebuilds an index of another format
 
 
 class CurrentGeneration(Value, frozen=True, kw_only=True):
-    """Which generation counts."""
+    """Content of `current`: the generation that readers open."""
 
     generation: int
     format: int
 
 
 class WriterAttempt(Value, frozen=True, kw_only=True):
-    """A writer at work, or one that was killed."""
+    """Content of `attempt`: a writer that runs, or that was killed."""
 
-    commit: int  # the last one when it began: the time of Tantivy's file
-    number: int  # which one in a row that began there
+    commit: int  # the last commit when it started: modification time of Tantivy's meta.json in ns
+    number: int  # consecutive writers that started from this commit, this one included
 
 
 class TantivyLocation:
@@ -51,7 +51,7 @@ class TantivyLocation:
         self._current_file = directory / "current"
 
     def current(self) -> Path | None:
-        """The directory of the generation that counts; None when there is none of this format."""
+        """Return the directory of the current generation; None when there is none of this format."""
         try:
             record = msgspec.json.decode(self._current_file.read_bytes(), type=CurrentGeneration)
         except (FileNotFoundError, msgspec.DecodeError):
@@ -60,30 +60,30 @@ class TantivyLocation:
         return folder if record.format == FORMAT and folder.is_dir() else None
 
     def require_current(self) -> Path:
-        """The same, where there has to be one."""
+        """Return the directory of the current generation, or raise `IndexMissing`."""
         folder = self.current()
         if folder is None:
-            raise IndexMissing(f"There is no index in {self.directory} yet: `gossamer index` makes it.")
+            raise IndexMissing(f"There is no index in {self.directory} yet: run `gossamer index`.")
         return folder
 
     def commit_state(self) -> tuple[tuple[int, int], ...]:
-        """Something that is another after every commit: Tantivy puts a new file in the place of the old one."""
+        """Return inodes and times of files that Tantivy replaces with every commit."""
         folder = self.require_current()
         files = [self._current_file, folder / "pages" / "meta.json", folder / "anchors" / "meta.json"]
         try:
             return tuple((file_status.st_ino, file_status.st_mtime_ns) for file_status in map(os.stat, files))
         except FileNotFoundError as error:
-            raise IndexFault(f"The index lacks {error.filename}: `gossamer index --rebuild` makes it anew.") from error
+            raise IndexFault(f"The index lacks {error.filename}: run `gossamer index --rebuild`.") from error
 
     def create_generation(self) -> Path:
-        """A directory for the next generation."""
+        """Make the directory of the next generation."""
         generations = [int(name.name) for name in self.directory.iterdir() if name.name.isdigit()]
         folder = self.directory / str(max(generations, default=0) + 1)
         folder.mkdir()
         return folder
 
     def activate(self, folder: Path) -> None:
-        """Let this generation count from now on."""
+        """Make this generation the current one, atomically."""
         record = CurrentGeneration(generation=int(folder.name), format=FORMAT)
         draft = self.directory / "current.new"
         with draft.open("wb") as file:
@@ -93,7 +93,7 @@ class TantivyLocation:
         draft.replace(self._current_file)
 
     def begin_attempt(self, folder: Path) -> int:
-        """Note that a writer begins; returns how many in a row did so and neither ended nor committed anything."""
+        """Record that a writer starts; return how many consecutive ones started without a commit or a clean end."""
         attempt_file, commit = folder / "attempt", (folder / "pages" / "meta.json").stat().st_mtime_ns
         try:
             previous = msgspec.json.decode(attempt_file.read_bytes(), type=WriterAttempt)
@@ -104,17 +104,17 @@ class TantivyLocation:
         return number
 
     def end_attempt(self, folder: Path) -> None:
-        """Note that a writer ended as it should."""
+        """Record that a writer ended cleanly."""
         (folder / "attempt").unlink(missing_ok=True)
 
     def remove_other_generations(self, keep: Path) -> None:
-        """Remove the other generations. Who still reads one keeps what is open of it."""
+        """Remove the other generations; readers of one keep its open files."""
         for other in self.directory.iterdir():
             if other.name.isdigit() and other != keep:
                 shutil.rmtree(other)
 
     def lock(self) -> int:
-        """Be the one writer; a file descriptor to close at the end."""
+        """Take the writer's lock; return the file descriptor that holds it until closed."""
         self.directory.mkdir(parents=True, exist_ok=True)
         lock = os.open(self.directory / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

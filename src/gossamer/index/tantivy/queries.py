@@ -1,8 +1,8 @@
-"""The query tree in Tantivy's terms.
+"""Translate a query of `gossamer.index.protocol` into Tantivy's queries.
 
-A page matches by its own words: those of `body` (the title among them) and of its URL. Title and headings only add to
-the score. Pages with all that is wanted come first: they are asked for apart, which takes two thirds of the time of one
-query that tells them from the others.
+A page matches by the words of `body` (which includes the title) and of its URL. Title and headings only add to the
+score. Pages with everything wanted come first. A separate query finds them, which takes two thirds of the time of one
+query for both kinds.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from gossamer.index.tantivy.schema import VERSION_ID
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-MATCHING_FIELDS = ("body", "url")  # what the others hold is in these too
+MATCHING_FIELDS = ("body", "url")  # they include the words of the other fields
 SCORED_FIELDS = (*MATCHING_FIELDS, "title", "headings")
 
 
 def any_of(queries: Sequence[Tree]) -> Tree:
-    """One of these at least."""
+    """Match at least one of these queries."""
     if not queries:
         return Tree.empty_query()
     return queries[0] if len(queries) == 1 else Tree.boolean_query([(Occur.Should, query) for query in queries])
 
 
 def all_of(queries: Sequence[Tree]) -> Tree:
-    """All of these."""
+    """Match all of these queries."""
     return queries[0] if len(queries) == 1 else Tree.boolean_query([(Occur.Must, query) for query in queries])
 
 
 class FirstPassQueries(NamedTuple):
-    """What matches."""
+    """The queries of one first pass."""
 
     matching: Tree
-    counting: Tree  # the same for counting: without the fields that only add to the score
-    with_all: Tree | None  # those with all that is wanted; None: all of them
+    counting: Tree  # `matching` without the fields that only add to the score
+    with_all: Tree | None  # documents with everything wanted; None when every match has it
 
     @property
     def lacking(self) -> Tree:
-        """Those that lack something."""
+        """Documents that lack something wanted."""
         assert self.with_all is not None
         return Tree.boolean_query([(Occur.Must, self.matching), (Occur.MustNot, self.with_all)])
 
 
 class Translator:
-    """Makes Tantivy's queries for the index of pages."""
+    """Builds queries for the index of pages."""
 
     def __init__(self, schema: tantivy.Schema, weights: protocol.FieldWeights) -> None:
         self._schema = schema
@@ -64,7 +64,7 @@ class Translator:
         self._body, self._title = weights.body, weights.title
 
     def first_pass(self, query: protocol.Query, ids: Sequence[int] | None = None) -> FirstPassQueries:
-        """The first pass, over all documents or only these."""
+        """Return the queries of the first pass, over all documents or only these."""
         conditions = [(Occur.Must, self._node_query(node)) for node in query.required]
         conditions += [(Occur.MustNot, self._node_query(node)) for node in query.excluded]
         if ids is not None:
@@ -89,7 +89,7 @@ class Translator:
         )
 
     def _leaves(self, node: protocol.QueryNode, fields: Collection[str] = SCORED_FIELDS) -> list[Tree]:
-        """What a node is any of: Tantivy is quicker with unions that are not nested."""
+        """Return the alternatives of a node, because flat unions are faster than nested ones."""
         if isinstance(node, protocol.Word):
             return [
                 self._weighted_term(field, term, weight)
@@ -160,22 +160,22 @@ class Translator:
 
 
 def _boolean_query(clauses: Sequence[tuple[Occur, Tree]]) -> Tree:
-    """A boolean query; of one clause, that clause, for Tantivy is quicker with what is not nested."""
+    """Return a boolean query, or its only clause, because flat queries are faster than nested ones."""
     return clauses[0][1] if len(clauses) == 1 else Tree.boolean_query(list(clauses))
 
 
 def ids_query(schema: tantivy.Schema, ids: Sequence[int]) -> Tree:
-    """These documents. Tantivy's own query for sets takes 0.2 ms for three of them, this 0.01."""
+    """Match these documents; for three ids this takes 0.01 ms, Tantivy's `term_set_query` 0.2 ms."""
     return any_of([Tree.term_query(schema, "id", id_, index_option="basic") for id_ in ids])
 
 
 def without_score(query: Tree) -> Tree:
-    """A condition that says nothing about how well a page fits."""
+    """Match like the query, with a score of 0."""
     return Tree.const_score_query(query, 0.0)
 
 
 def phrase_query(schema: tantivy.Schema, field: str, words: Sequence[str]) -> Tree:
-    """Words one behind the other; Tantivy takes no phrase of one."""
+    """Match consecutive words; Tantivy accepts no phrase of a single word."""
     if not words:
         return Tree.empty_query()
     if len(words) == 1:
@@ -184,14 +184,14 @@ def phrase_query(schema: tantivy.Schema, field: str, words: Sequence[str]) -> Tr
 
 
 def anchor_query(schema: tantivy.Schema, query: protocol.Query) -> Tree:
-    """The wanted words and all phrases, in the index of anchor texts."""
+    """Match the wanted words and all phrases in the index of anchor texts."""
     return any_of(
         [tree for node in (*query.effective_wanted, *query.required) for tree in _anchor_queries(schema, node)]
     )
 
 
 def _anchor_queries(schema: tantivy.Schema, node: protocol.QueryNode) -> list[Tree]:
-    """What others may call a page by; other nodes say nothing about its name."""
+    """Return the queries of nodes with words; filters do not apply to anchor texts."""
     match node:
         case protocol.Word(terms=terms) | protocol.InTitle(terms=terms):
             return [Tree.term_query(schema, "text", term, index_option="freq") for term in terms]

@@ -1,4 +1,4 @@
-"""The last commit of an index, for asking."""
+"""Read one commit of an index in a directory: first-pass matches with their scores, frequencies, postings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 import tantivy
 from tantivy import Query as Tree
 
+from gossamer.basics.cache import SizedCache
 from gossamer.errors import IndexFault
 from gossamer.index.protocol import Matches, Posting
-from gossamer.index.recent import TwoGenerationCache
 from gossamer.index.tantivy.frequencies import term_frequencies
 from gossamer.index.tantivy.queries import FirstPassQueries, Translator, anchor_query, ids_query, without_score
 from gossamer.index.tantivy.schema import VERSION_ID
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from gossamer.index.tantivy.location import TantivyLocation
 
 IDS_AT_ONCE = 50_000
-MOST_CACHED_FREQUENCIES = 100_000  # terms whose number of documents is kept
-POSTINGS_CACHE_BYTES = 16 << 20  # bytes of documents by frequency: those of the words looked at last
+MOST_CACHED_FREQUENCIES = 100_000  # terms whose document frequency is cached
+POSTINGS_CACHE_BYTES = 16 << 20  # postings by frequency of the terms used last
 
 Number = TypeVar("Number", np.int64, np.uint64, np.float64)
 
@@ -54,27 +54,29 @@ class TantivyReader:
             versions = self._count(Tree.term_query(self._schema, "id", VERSION_ID))
             self._document_count = int(self._searcher.num_docs) - versions
         except ValueError as error:
-            raise IndexFault(f"The index in {folder} cannot be read ({error}): `gossamer index --rebuild`.") from error
+            raise IndexFault(
+                f"The index in {folder} cannot be read ({error}): run `gossamer index --rebuild`."
+            ) from error
         self._sequences = WordsDatabase(folder, read_only=True)
-        self._frequency_cache: TwoGenerationCache[str, int] = TwoGenerationCache(MOST_CACHED_FREQUENCIES)
-        self._postings_cache: TwoGenerationCache[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = TwoGenerationCache(
+        self._frequency_cache: SizedCache[str, int] = SizedCache(MOST_CACHED_FREQUENCIES)
+        self._postings_cache: SizedCache[str, tuple[NDArray[np.int64], NDArray[np.int64]]] = SizedCache(
             POSTINGS_CACHE_BYTES
         )
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close words.db."""
         self._sequences.close()
 
     def is_current(self) -> bool:
-        """Whether this still is the last commit."""
+        """Return whether this is still the last commit."""
         return self._commit_state == self._location.commit_state()
 
     def count(self) -> int:
-        """Documents; the one that holds the version, if it is there yet, is none."""
+        """Return the number of documents, without the one that holds the version."""
         return self._document_count
 
     def ids(self) -> Iterator[int]:
-        """Every DocID held, in order, read in stretches."""
+        """Yield every DocID in order, read in batches."""
         first = VERSION_ID + 1
         while True:
             id_range = Tree.range_query(self._schema, "id", tantivy.FieldType.Integer, lower_bound=first)
@@ -87,7 +89,7 @@ class TantivyReader:
             first = int(hits[-1][0]) + 1
 
     def languages(self) -> dict[str, int]:
-        """Documents by the analysis they went through."""
+        """Return the number of documents by the language of their analysis."""
         return dict(self._languages)
 
     @cached_property
@@ -100,15 +102,15 @@ class TantivyReader:
     # -- matching ------------------------------------------------------------------------------------------------------
 
     def match(self, query: Query, weights: FieldWeights, *, limit: int, offset: int = 0) -> Matches:
-        """First pass."""
+        """Run the first pass."""
         return self._search(Translator(self._schema, weights).first_pass(query), limit, offset)
 
     def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
-        """The same for those of these documents that match."""
+        """Run the first pass over these documents only."""
         return self._search(Translator(self._schema, weights).first_pass(query, ids), max(len(ids), 1), 0)
 
     def _search(self, queries: FirstPassQueries, limit: int, offset: int) -> Matches:
-        """Those with all that is wanted, and behind them the others."""
+        """Return the documents with everything wanted, followed by the others."""
         with_all = self._searcher.search(queries.with_all or queries.matching, limit=limit, offset=offset)
         have_all, left = with_all.hits, limit - len(with_all.hits)
         if queries.with_all is None:
@@ -119,7 +121,7 @@ class TantivyReader:
         return self._matches([*have_all, *lacking.hits], len(have_all), _total(with_all) + _total(lacking))
 
     def _matches(self, hits: list[tuple[float, tantivy.DocAddress]], has_all_count: int, total: int) -> Matches:
-        """Hits as columns; so many of the first have all that is wanted."""
+        """Return hits as columns; the first `has_all_count` have everything wanted."""
         addresses = [address for _, address in hits]
         scores = np.fromiter((score for score, _ in hits), np.float64, len(hits))
         ids = self._column("id", addresses, np.int64)
@@ -140,11 +142,14 @@ class TantivyReader:
         return np.array(self._searcher.fast_field_values(name, addresses), kind)
 
     def has_twins(self, twins: Sequence[int]) -> bool:
-        """By Tantivy's own figure, which has those in it that were replaced: so True may be wrong."""
+        """Return whether several documents may have one of these texts.
+
+        Tantivy's document frequency includes replaced documents, so True may be wrong.
+        """
         return any(self._searcher.doc_freq("twin", twin) > 1 for twin in twins)
 
     def best_by_anchor(self, query: Query, limit: int) -> list[int]:
-        """The targets whose anchor texts fit best."""
+        """Return the targets whose anchor texts fit best."""
         hits = self._anchor_searcher.search(anchor_query(self._anchors.schema, query), limit=limit, count=False).hits
         return [
             int(target or 0)
@@ -152,31 +157,34 @@ class TantivyReader:
         ]
 
     def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
-        """The words of the anchor texts that lead to each."""
+        """Return the words of the anchor texts of each document."""
         return self._sequences.anchor_terms(ids)
 
     # -- words ---------------------------------------------------------------------------------------------------------
 
     def word_sequences(self, ids: Sequence[int], *, whole: bool = True) -> dict[int, WordSequence]:
-        """The words of each in order."""
+        """Return the words of each document in order."""
         return self._sequences.word_sequences(ids) if whole else self._sequences.first_word_sequences(ids)
 
     def forms(self, term: str) -> list[str]:
-        """The words seen that have a term."""
+        """Return the written words that have a term."""
         return self._sequences.forms(term)
 
     def words_like(
         self, prefix: str = "", *, shortest: int = 0, longest: int = 99, limit: int | None = None
     ) -> list[tuple[str, int]]:
-        """Words as they are written, the most frequent first."""
+        """Return written words, the most frequent first."""
         return self._sequences.words_like(prefix, shortest, longest, limit)
 
     def set_aside_documents(self) -> dict[int, str]:
-        """Documents that could not be taken, and why."""
+        """Return the documents that the index could not take, and why."""
         return self._sequences.set_aside_documents()
 
     def document_frequency(self, term: str) -> int:
-        """Documents that hold a term. Counted: Tantivy's own figure has those in it that were replaced."""
+        """Return the number of documents that hold a term.
+
+        A search counts them, because Tantivy's document frequency includes replaced documents.
+        """
         known = self._frequency_cache.get(term)
         if known is None:
             known = self._count(self._term_query(term))
@@ -184,7 +192,7 @@ class TantivyReader:
         return known
 
     def average_length(self) -> float:
-        """Words of a document, on average."""
+        """Return the average number of words of a document."""
         return self._average_length
 
     @cached_property
@@ -196,43 +204,47 @@ class TantivyReader:
         return Tree.term_query(self._schema, "body", term, index_option="freq")
 
     def _count(self, tree: Tree) -> int:
-        return _total(self._searcher.search(tree, limit=1))  # twice as quick as without scores, by a field
+        # With scores, because a search sorted by a field takes twice as long.
+        return _total(self._searcher.search(tree, limit=1))
 
     def postings(self, term: str, *, by_frequency: bool, offset: int, limit: int) -> list[Posting]:
-        """Documents that hold a term, with how often."""
+        """Return documents that hold a term, with its frequency in each."""
         tree = self._term_query(term)
         if by_frequency:
             page = slice(offset, offset + limit)
             rows = zip(*(column[page].tolist() for column in self._postings_by_frequency(term)), strict=True)
-            return [Posting(id=id_, frequency=often) for id_, often in rows]
-        found = self._searcher.search(
+            return [Posting(id=id_, frequency=frequency) for id_, frequency in rows]
+        page_hits = self._searcher.search(
             tree, limit=limit, offset=offset, count=False, order_by_field="id", order=tantivy.Order.Asc
         ).hits
-        if not found:
+        if not page_hits:
             return []
-        within = [int(key) for key, _ in found]
+        page_ids = [int(key) for key, _ in page_hits]
         narrowed = Tree.boolean_query(
-            [(tantivy.Occur.Must, tree), (tantivy.Occur.Must, without_score(ids_query(self._schema, within)))]
+            [(tantivy.Occur.Must, tree), (tantivy.Occur.Must, without_score(ids_query(self._schema, page_ids)))]
         )
-        hits = self._searcher.search(narrowed, limit=len(within), count=False).hits
-        ids, often = term_frequencies(self._searcher, tree, hits)
-        return [Posting(id=int(ids[one]), frequency=int(often[one])) for one in np.argsort(ids)]
+        hits = self._searcher.search(narrowed, limit=len(page_ids), count=False).hits
+        ids, frequencies = term_frequencies(self._searcher, tree, hits)
+        return [Posting(id=int(ids[i]), frequency=int(frequencies[i])) for i in np.argsort(ids)]
 
     def _postings_by_frequency(self, term: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Every document of a term and how often it holds it, most often first; kept, for people page through them."""
-        kept = self._postings_cache.get(term)
-        if kept is None:
+        """Return the DocIDs of a term and its frequency in each, most frequent first.
+
+        The cache keeps them, because people page through them.
+        """
+        postings = self._postings_cache.get(term)
+        if postings is None:
             tree = self._term_query(term)
             hits = self._searcher.search(tree, limit=max(self.document_frequency(term), 1), count=False).hits
-            ids, often = term_frequencies(self._searcher, tree, hits)
-            order = np.lexsort((ids, -often))
-            kept = ids[order], often[order]
-            self._postings_cache.put(term, kept, 2 * ids.nbytes)
-        return kept
+            ids, frequencies = term_frequencies(self._searcher, tree, hits)
+            order = np.lexsort((ids, -frequencies))
+            postings = ids[order], frequencies[order]
+            self._postings_cache.put(term, postings, 2 * ids.nbytes)
+        return postings
 
 
 def _open_index(folder: Path) -> tantivy.Index:
-    """An index, opened. Tantivy locks a file meanwhile; where none can be written, it is shown one that can."""
+    """Open an index. Tantivy must write a lock file, so a read-only folder is opened through symbolic links."""
     if os.access(folder, os.W_OK):
         return tantivy.Index.open(str(folder))
     with TemporaryDirectory(prefix="gossamer-", ignore_cleanup_errors=True) as linked_folder:
@@ -240,18 +252,18 @@ def _open_index(folder: Path) -> tantivy.Index:
             if file.suffix != ".lock":
                 (Path(linked_folder) / file.name).symlink_to(file.absolute())
         index = tantivy.Index.open(linked_folder)
-    # A thread of Tantivy's looks for changes as soon as the index is open, and may have locked it while it was removed.
+    # Tantivy's watcher thread may have created a lock file while the folder was being removed.
     shutil.rmtree(linked_folder, ignore_errors=True)
     return index
 
 
 def _total(result: tantivy.SearchResult) -> int:
-    number: int = result.count  # type: ignore[attr-defined]  # its stub forgot it
+    number: int = result.count  # type: ignore[attr-defined]  # missing in its stub
     return number
 
 
 def stored_version(searcher: tantivy.Searcher, schema: tantivy.Schema) -> int:
-    """The store version of an index, 0 for an empty one."""
+    """Return the store version of an index, 0 for an empty one."""
     hits = searcher.search(Tree.term_query(schema, "id", VERSION_ID), limit=1).hits
     if not hits:
         return 0

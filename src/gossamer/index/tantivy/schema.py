@@ -1,10 +1,10 @@
-"""A document as Tantivy takes it.
+"""The fields of Tantivy, and a document in them.
 
-Everything is built against the schema here, for a value of the wrong type kills Tantivy's writer thread. The id is
-signed, for Tantivy takes a Python number in `delete_documents_by_term` as signed, and finds nothing in an unsigned
-field. Text is not stored: the store has it. `body` holds the title as its first value, so that it alone says which
-documents a word stands in and how often; between values Tantivy leaves a gap in the positions, so that no phrase
-reaches across.
+Only this module builds Tantivy documents, because a value of the wrong type kills Tantivy's writer thread. The id is a
+signed field: `delete_documents_by_term` treats a Python number as signed and finds nothing in an unsigned field.
+Tantivy stores no text, because the store has it. The first value of `body` is the title, so `body` alone gives the
+documents and the frequency of a word. Tantivy leaves a gap in the positions between values, so no phrase matches
+across them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gossamer.index.url_parts import host_number, hostname, path_prefixes, path_
 if TYPE_CHECKING:
     from gossamer.index.protocol import AnchorDocument, Document
 
-TERMS_TOKENIZER = "whitespace"  # Tantivy's tokenizer that takes our terms as they are
+TERMS_TOKENIZER = "whitespace"  # Tantivy's tokenizer that keeps our terms
 RAW_TOKENIZER = "raw"
 VERSION_ID = 0  # the id of the one document that holds the store version; DocIDs begin at 1
 
 
 def pages_schema() -> tantivy.Schema:
-    """The fields of a document."""
+    """Return the fields of a page."""
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("id", indexed=True, fast=True)
     builder.add_unsigned_field("version", fast=True)
@@ -44,7 +44,7 @@ def pages_schema() -> tantivy.Schema:
 
 
 def anchors_schema() -> tantivy.Schema:
-    """The fields of what others call a document."""
+    """Return the fields of the anchor texts of a page."""
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("id", indexed=True, fast=True)
     builder.add_unsigned_field("version", fast=True)
@@ -53,7 +53,7 @@ def anchors_schema() -> tantivy.Schema:
 
 
 def page_document(document: Document) -> tantivy.Document:
-    """A document for the index of pages."""
+    """Return a document for the index of pages."""
     tantivy_document = tantivy.Document()
     tantivy_document.add_integer("id", document.id)
     if document.title:
@@ -86,7 +86,7 @@ def _add_url_parts(tantivy_document: tantivy.Document, document: Document) -> No
 
 
 def anchor_document(anchors: AnchorDocument) -> tantivy.Document:
-    """A document for the index of anchor texts."""
+    """Return a document for the index of anchor texts."""
     tantivy_document = tantivy.Document()
     tantivy_document.add_integer("id", anchors.target)
     for text in anchors.texts:
@@ -95,7 +95,7 @@ def anchor_document(anchors: AnchorDocument) -> tantivy.Document:
 
 
 def version_document(number: int) -> tantivy.Document:
-    """The document that says which store version an index holds: replaced in the commit that it speaks of."""
+    """Return the document that holds the store version; each commit replaces it."""
     tantivy_document = tantivy.Document()
     tantivy_document.add_integer("id", VERSION_ID)
     tantivy_document.add_unsigned("version", number)

@@ -1,10 +1,10 @@
 """words.db: the words of each document in order, for proximity, positions and the word table.
 
-Tantivy does not give its positions out. A list of WordIDs per document, four bytes a word, is read in microseconds.
+Tantivy's Python API does not expose positions. A list of WordIDs per document, four bytes each, loads in microseconds.
 
-The two parts of an index are committed one behind the other, and a kill may come between. So `sequences` is written
-before Tantivy's commit and cleared after it: it always holds at least the documents that Tantivy holds. `held` is the
-other way round: a signature in it stands for a document that Tantivy surely holds.
+words.db and Tantivy commit one after the other, and a kill may come between. So the writer adds to `sequences` before
+Tantivy's commit and deletes after it: `sequences` has every document that Tantivy has. It treats `held` the other way
+round: Tantivy has every document whose signature is in `held`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gossamer.basics.cache import SizedCache
 from gossamer.errors import IndexFault
 from gossamer.index.protocol import WordSequence
-from gossamer.index.recent import TwoGenerationCache
 from gossamer.index.tantivy import disk_space
 
 if TYPE_CHECKING:
@@ -32,22 +32,20 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import AnchorDocument, Document
 
 FILE = "words.db"
-BUSY_SECONDS = 60.0
-CACHE_BYTES = 64 << 20  # bytes of word sequences that a reader keeps at hand: ten thousand documents or so
-ARRAY_OVERHEAD = 100  # bytes of an array beside what is in it
-FIRST_WORDS_BYTES = (
-    4 * 4_096
-)  # bytes of `words`; what is behind the first 4,096 words seldom matters to the order of hits
+BUSY_SECONDS = 60.0  # that SQLite waits for a lock
+CACHE_BYTES = 64 << 20  # word sequences in the cache of a reader, about ten thousand documents
+ARRAY_OVERHEAD = 100  # bytes of an array beside its elements
+FIRST_WORDS_BYTES = 4 * 4_096  # of `words`; the words after the first 4,096 seldom change the order of hits
 
 SCHEMA = """
     CREATE TABLE sequences (
         doc      INTEGER PRIMARY KEY,
         language TEXT NOT NULL,
         runs     BLOB NOT NULL,              -- uint32: number of words * 16 + field
-        words    BLOB NOT NULL,              -- uint32: WordIDs of the first words, stop words 0
-        more     BLOB NOT NULL               -- ... of the others: last, so that it need not be read with them
+        words    BLOB NOT NULL,              -- uint32: WordIDs or stop codes of the first words
+        more     BLOB NOT NULL               -- ... of the others; last, so that reading the first words skips it
     ) STRICT;
-    CREATE TABLE callings (                  -- what others call a document
+    CREATE TABLE callings (                  -- the anchor texts of links to a document
         doc   INTEGER PRIMARY KEY,
         words BLOB NOT NULL                  -- uint32: the codes of their terms
     ) STRICT;
@@ -55,14 +53,14 @@ SCHEMA = """
         doc       INTEGER PRIMARY KEY,
         signature BLOB NOT NULL
     ) STRICT;
-    CREATE TABLE forms (                     -- the words seen, and their terms (by language there may be several)
+    CREATE TABLE forms (                     -- written words and their terms; a word can have one term per language
         form      TEXT NOT NULL,
         term      TEXT NOT NULL,
-        documents INTEGER NOT NULL,          -- about so many; a page that was put again counts again
+        documents INTEGER NOT NULL,          -- approximate, because a page that changes counts again
         PRIMARY KEY (form, term)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX forms_term ON forms (term);
-    CREATE TABLE set_aside (                 -- documents that could not be taken
+    CREATE TABLE set_aside (                 -- documents that the index could not take
         doc    INTEGER PRIMARY KEY,
         reason TEXT NOT NULL
     ) STRICT;
@@ -78,20 +76,21 @@ class WordsDatabase:
         with self._translate_errors():
             mode = "ro" if read_only else "rwc"
             if read_only and not os.access(folder, os.W_OK) and not (folder / f"{FILE}-wal").exists():
-                mode = "ro&immutable=1"  # the memory that readers of a log share could not be made; there is no log
+                # Readers of a WAL need a writable shared-memory file. Without a WAL they do not.
+                mode = "ro&immutable=1"
             self._db = sqlite3.connect(
                 f"{self._path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
                 check_same_thread=False,
             )  # fmt: skip
-            self._lock = Lock()  # readers are used from several threads
-            self._sequence_cache: TwoGenerationCache[int, WordSequence] = TwoGenerationCache(CACHE_BYTES)
-            self._anchor_cache: TwoGenerationCache[int, NDArray[np.uint32]] = TwoGenerationCache(CACHE_BYTES // 4)
+            self._lock = Lock()  # several threads share a reader
+            self._sequence_cache: SizedCache[int, WordSequence] = SizedCache(CACHE_BYTES)
+            self._anchor_cache: SizedCache[int, NDArray[np.uint32]] = SizedCache(CACHE_BYTES // 4)
             self._db.execute("PRAGMA mmap_size = 1073741824")
             if not read_only:
                 self._prepare()
 
     def _prepare(self) -> None:
-        self._db.execute("PRAGMA page_size = 16384")  # most documents' words lie in one piece
+        self._db.execute("PRAGMA page_size = 16384")  # the words of most documents fit one page
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
         if not self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
@@ -103,20 +102,20 @@ class WordsDatabase:
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the low byte names the family
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the low byte is the primary code
             folder = self._path.parent
             if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and disk_space.is_low(folder)):
                 raise disk_space.full_error(folder) from error
-            raise IndexFault(f"{self._path} cannot be used ({error}): `gossamer index --rebuild`.") from error
+            raise IndexFault(f"{self._path} cannot be used ({error}): run `gossamer index --rebuild`.") from error
 
     def close(self) -> None:
-        """Let go of the file; what was not committed is not there."""
+        """Close the file; uncommitted changes are lost."""
         self._db.close()
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def put(self, documents: Iterable[Document]) -> None:
-        """Before Tantivy's commit."""
+        """Write the sequences of documents; call it before Tantivy's commit."""
         rows = [
             (one.id, one.language, one.runs, one.words[:FIRST_WORDS_BYTES], one.words[FIRST_WORDS_BYTES:])
             for one in documents
@@ -128,7 +127,7 @@ class WordsDatabase:
             self._delete_held([row[0] for row in rows])
 
     def mark_removed(self, ids: Sequence[int]) -> None:
-        """Before Tantivy's commit: these will not be held any more."""
+        """Drop the signatures of documents to remove; call it before Tantivy's commit."""
         with self._translate_errors():
             self._delete_held(ids)
 
@@ -137,7 +136,7 @@ class WordsDatabase:
         self._db.executemany("DELETE FROM set_aside WHERE doc = ?", ((one,) for one in ids))
 
     def put_anchor_terms(self, anchors: Iterable[AnchorDocument]) -> None:
-        """Before Tantivy's commit of anchor texts; those without any have no row."""
+        """Write the words of anchor texts; call it before Tantivy's commit. A target without texts has no row."""
         with self._translate_errors():
             for one in anchors:
                 if one.words:
@@ -146,12 +145,12 @@ class WordsDatabase:
                     self._db.execute("DELETE FROM callings WHERE doc = ?", (one.target,))
 
     def set_aside(self, reasons: Mapping[int, str]) -> None:
-        """Documents that could not be taken."""
+        """Record documents that the index could not take."""
         with self._translate_errors():
             self._db.executemany("REPLACE INTO set_aside (doc, reason) VALUES (?, ?)", reasons.items())
 
     def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:
-        """Words with their terms, and in how many more documents they were seen."""
+        """Add to the document counts of (written word, term)."""
         sql = """
             INSERT INTO forms (form, term, documents) VALUES (?, ?, ?)
             ON CONFLICT DO UPDATE SET documents = documents + excluded.documents"""
@@ -159,7 +158,7 @@ class WordsDatabase:
             self._db.executemany(sql, ((form, term, number) for (form, term), number in sorted(forms.items())))
 
     def mark_committed(self, signatures: Mapping[int, bytes], gone: Sequence[int]) -> None:
-        """After Tantivy's commit: these are held now, those are not."""
+        """Record what Tantivy's commit added, and delete what it removed."""
         with self._translate_errors():
             self._db.executemany("REPLACE INTO held (doc, signature) VALUES (?, ?)", signatures.items())
             for table in ("sequences", "callings"):
@@ -167,7 +166,7 @@ class WordsDatabase:
             self.commit()
 
     def commit(self) -> None:
-        """Make it durable."""
+        """Commit, and begin the next transaction."""
         with self._translate_errors():
             self._db.execute("COMMIT")
             self._db.execute("BEGIN IMMEDIATE")
@@ -179,23 +178,23 @@ class WordsDatabase:
             return self._db.execute(sql, parameters).fetchall()
 
     def present_ids(self, ids: Sequence[int]) -> set[int]:
-        """Those that Tantivy may hold."""
+        """Return those documents that Tantivy may hold."""
         rows = self._rows(f"SELECT doc FROM sequences WHERE doc IN {_ID_LIST}", json.dumps(list(ids)))  # noqa: S608
         return {doc for (doc,) in rows}
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Of those that Tantivy surely holds."""
+        """Return the signatures of those documents that Tantivy certainly holds."""
         sql = f"SELECT doc, signature FROM held WHERE doc IN {_ID_LIST}"  # noqa: S608
         return dict(self._rows(sql, json.dumps(list(ids))))
 
     def word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
-        """The words in order."""
+        """Return all words of each document in order."""
         sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
         rows = self._rows(sql, json.dumps(list(ids)))
         return {doc: _sequence(language, words + more, runs) for doc, language, words, runs, more in rows}
 
     def first_word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
-        """The first words in order."""
+        """Return the first words of each document in order, from the cache where possible."""
         cache = self._sequence_cache
         sequences = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
         if len(sequences) < len(ids):
@@ -207,31 +206,31 @@ class WordsDatabase:
         return sequences
 
     def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
-        """What others call these."""
+        """Return the words of the anchor texts of each document that has any."""
         cache = self._anchor_cache
         terms = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
         missing = [doc for doc in ids if doc not in terms]
         if missing:
             sql = f"SELECT doc, words FROM callings WHERE doc IN {_ID_LIST}"  # noqa: S608
             stored = dict(self._rows(sql, json.dumps(missing)))
-            for doc in missing:  # that nobody calls it anything is worth to be remembered too
+            for doc in missing:  # cache the absence of anchor texts too
                 words = stored.get(doc, b"")
                 terms[doc] = np.frombuffer(words, "<u4")
                 cache.put(doc, terms[doc], len(words) + ARRAY_OVERHEAD)
         return {doc: words for doc, words in terms.items() if len(words)}
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
-        """The analysis of each."""
+        """Return the language of each document."""
         sql = f"SELECT doc, language FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
         return dict(self._rows(sql, json.dumps(list(ids))))
 
     def forms(self, term: str) -> list[str]:
-        """The words seen that have a term, the most frequent first."""
+        """Return the written words that have a term, the most frequent first."""
         sql = "SELECT form FROM forms WHERE term = ? ORDER BY documents DESC, form"
         return [form for (form,) in self._rows(sql, term)]
 
     def words_like(self, prefix: str, shortest: int, longest: int, limit: int | None) -> list[tuple[str, int]]:
-        """Words with about how many documents hold them, the most frequent first."""
+        """Return written words with their approximate number of documents, the most frequent first."""
         sql = """
             SELECT form, sum(documents) AS number FROM forms
             WHERE form >= ? AND form < ? AND length(form) BETWEEN ? AND ?
@@ -239,7 +238,7 @@ class WordsDatabase:
         return self._rows(sql, prefix, f"{prefix}\U0010ffff", shortest, longest, -1 if limit is None else limit)
 
     def set_aside_documents(self) -> dict[int, str]:
-        """Documents that could not be taken."""
+        """Return the documents that the index could not take, and why."""
         return dict(self._rows("SELECT doc, reason FROM set_aside ORDER BY doc"))
 
 

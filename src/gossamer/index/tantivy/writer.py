@@ -1,4 +1,4 @@
-"""The one writer of an index."""
+"""Write an index in a directory."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import AnchorDocument, Document
     from gossamer.index.tantivy.location import TantivyLocation
 
-PAGES_HEAP = 64 << 20  # bytes that Tantivy collects before it writes a segment
+PAGES_HEAP = 64 << 20  # bytes that Tantivy buffers before it writes a segment
 ANCHORS_HEAP = 16 << 20
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class TantivyWriter:
-    """Writes the generation that counts, or a new one that counts from its completion on."""
+    """Writes the current generation, or a new one that `complete` makes current."""
 
     def __init__(self, location: TantivyLocation, *, rebuild: bool = False) -> None:
         self._location = location
@@ -48,7 +48,7 @@ class TantivyWriter:
         self._open_indexes(self._folder, stack)
         self.attempts = location.begin_attempt(self._folder)
         stack.callback(location.end_attempt, self._folder)
-        if current is None:  # nothing is there to be read meanwhile
+        if current is None:  # readers have no older generation to use meanwhile
             self.complete()
         elif not self._is_new:
             location.remove_other_generations(keep=self._folder)
@@ -64,43 +64,43 @@ class TantivyWriter:
             anchors = tantivy.Index(self._anchors_schema, str(folder / "anchors"))
             self.version = stored_version(pages.searcher(), self._pages_schema)
             self.anchors_version = stored_version(anchors.searcher(), self._anchors_schema)
-            # One thread: the analysis before it is what takes time, and one thread makes the fewest segments.
+            # One thread, because our analysis is the bottleneck, and one thread makes the fewest segments.
             self._pages = pages.writer(heap_size=PAGES_HEAP, num_threads=1)
             self._anchors = anchors.writer(heap_size=ANCHORS_HEAP, num_threads=1)
         self._signatures: dict[int, bytes] = {}  # put since the last commit
         self._removed: set[int] = set()  # removed since the last commit
 
     def complete(self) -> None:
-        """Let a new generation count, and remove the old one."""
+        """Make a new generation the current one, and remove the old one."""
         if self._is_new:
             self._location.activate(self._folder)
             self._location.remove_other_generations(keep=self._folder)
             self._is_new = False
 
     def close(self) -> None:
-        """Let go of it; what was not committed is as if it had never been put. Once more, it does nothing."""
+        """Release the index and drop uncommitted changes; a second call does nothing."""
         for writer in ("_pages", "_anchors"):
-            vars(self).pop(writer, None)  # let go of, Tantivy's writers end, and with them their locks
+            vars(self).pop(writer, None)  # deleting Tantivy's writers releases their locks
         self._exit_stack.close()
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def signatures(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Of those that are held."""
+        """Return the signatures of those documents that the index holds."""
         return self._sequences.signatures(ids)
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
-        """The analysis of those that are held."""
+        """Return the language of those documents that the index holds."""
         languages = self._sequences.languages(ids)
         return {doc: language for doc, language in languages.items() if doc not in self._removed}
 
     def put(self, documents: Sequence[Document]) -> dict[int, str]:
-        """Add documents, each in place of the one with its id; returns those that could not be taken, and why."""
+        """Add or replace documents by id; return the refused ones, and why."""
         accepted, tantivy_documents, refused = [], [], {}
         for document in documents:
             try:
                 tantivy_documents.append(schema.page_document(document))
-            except (ValueError, TypeError, OverflowError) as error:  # no text (a lone surrogate), a number too big
+            except (ValueError, TypeError, OverflowError) as error:  # a lone surrogate, or a number too big
                 refused[document.id] = f"{type(error).__name__}: {error}"
             else:
                 accepted.append(document)
@@ -117,7 +117,7 @@ class TantivyWriter:
         return refused
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Take documents and their anchors out."""
+        """Remove documents and their anchor texts."""
         listed = list(ids)
         present = self._sequences.present_ids(listed)
         self._sequences.mark_removed(listed)
@@ -130,7 +130,7 @@ class TantivyWriter:
             self._signatures.pop(doc, None)
 
     def put_anchors(self, anchors: Sequence[AnchorDocument]) -> None:
-        """Replace what is known of these targets' anchor texts."""
+        """Replace the anchor texts of these targets."""
         self._sequences.put_anchor_terms(anchors)
         with self._translate_errors():
             for one in anchors:
@@ -140,15 +140,15 @@ class TantivyWriter:
                     self._anchors.add_document(schema.anchor_document(one))
 
     def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:
-        """Remember words with their terms."""
+        """Add to the document counts of written words."""
         self._sequences.note_forms(forms)
 
     def set_aside(self, reasons: Mapping[int, str]) -> None:
-        """Remember documents that could not be taken, and why."""
+        """Record documents that the index could not take, and why."""
         self._sequences.set_aside(reasons)
 
     def commit(self, version: int) -> None:
-        """Make it durable: words first, then documents, then what is known of both."""
+        """Commit the sequences, then Tantivy's documents, then the signatures (see `sequences`)."""
         self._sequences.commit()
         self._commit(self._pages, version)
         self._sequences.mark_committed(self._signatures, list(self._removed))
@@ -156,7 +156,7 @@ class TantivyWriter:
         self.version = version
 
     def commit_anchors(self, version: int) -> None:
-        """Make the anchor texts durable; after a kill in between all of them are put again."""
+        """Commit the anchor texts; after a kill in between, the next builder puts all of them again."""
         self._sequences.commit()
         self._commit(self._anchors, version)
         self.anchors_version = version
@@ -169,10 +169,10 @@ class TantivyWriter:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """The border: whatever Tantivy complains of while writing means that this writer is of no use any more."""
+        """Translate Tantivy's errors; after any error while writing, this writer is unusable."""
         try:
             yield
         except ValueError as error:
             if disk_space.is_low(self._folder):
                 raise disk_space.full_error(self._folder) from error
-            raise IndexBroken(f"The index writer broke ({error}): `gossamer index --rebuild`.") from error
+            raise IndexBroken(f"The index writer failed ({error}): run `gossamer index --rebuild`.") from error

@@ -1,12 +1,13 @@
-"""A decoded document -> what is in it: the readers behind `gossamer.parse.page_parser`.
+"""Decoded document -> ParsedDocument: the readers behind `parse.page_parser`.
 
-In comes the body of one page in UTF-8 (PDF: its bytes) and its URL; out comes a `Document`: bonds, text by field,
-metadata. Nothing here does I/O, and everything is bounded, for the documents are hostile.
+In: the body of a page in UTF-8 (PDF: its bytes) and its URL. Out: a `ParsedDocument` with bonds, text by field and
+metadata. Readers do no I/O, and they limit everything, because the documents are hostile.
 
-    document.py   Document: what a reader finds
-    links.py      Bonds: links counted, resolved and capped
-    html.py       read_html, the innermost loop, and elements.py, what each element means to it
-    feeds.py      read_xml: RSS, Atom, any other XML
-    pdf.py        read_pdf
-    text.py       text collapsed, capped, packed
+    document  ParsedDocument: the result of a reader
+    links     LinkCollector: links counted, resolved and capped
+    html      read_html, the innermost loop of a crawl
+    elements  what each element means to read_html
+    feeds     read_xml: RSS, Atom, any other XML
+    pdf       read_pdf
+    text      text collapsed, capped, packed
 """

@@ -1,4 +1,4 @@
-"""What a reader (HTML, feed, PDF ...) finds in a document, before it becomes a `Page`."""
+"""The result of a reader (HTML, feed, PDF ...), before it becomes a `Page`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 MAX_TITLE = 1000  # characters
 MAX_DESCRIPTION = 2000  # characters
-MAX_LANGUAGE = 35  # characters: the longest tag RFC 5646 §4.4.1 finds reason for
+MAX_LANGUAGE = 35  # characters: the longest tag that RFC 5646 §4.4.1 considers
 
 
 class ChangeHints(NamedTuple):
-    """What a sitemap or feed says about one of its entries, as written."""
+    """What a sitemap or feed says about the changes of one entry, as written."""
 
     url: str  # canonical
     modified: str
@@ -24,7 +24,7 @@ class ChangeHints(NamedTuple):
 
 @dataclass(slots=True)
 class ParsedDocument:
-    """Filled by one reader, each field at most once."""
+    """The content of a document. One reader fills it, each field at most once."""
 
     bonds: LinkCollector
     title: str = ""
@@ -33,9 +33,7 @@ class ParsedDocument:
     language: str = ""
     canonical: str = ""
     robots: list[tuple[str, str]] = field(default_factory=list)  # <meta> robots: name, content
-    noindex: bool = False  # it is a list of other pages, not a page
+    noindex: bool = False  # the document only lists other pages
     runs: list[TextRun] = field(default_factory=list)  # the body's text, in reading order
-    reason: str = ""  # what could not be read, for people
-    change_hints: list[ChangeHints] = field(
-        default_factory=list
-    )  # of a sitemap or feed: when the pages it lists change
+    reason: str = ""  # what could not be read, shown to people
+    change_hints: list[ChangeHints] = field(default_factory=list)  # of a sitemap or feed

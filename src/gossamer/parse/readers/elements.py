@@ -1,7 +1,7 @@
-"""What HTML's elements mean to a crawler: links, metadata, where text stops and goes on.
+"""What the elements of HTML mean to a crawler: links, metadata, blocks of text.
 
-A handler is called when an element begins and answers what is to be done when it ends (see `html.Walk`). Elements
-without one are inline: they neither separate words nor hold links.
+`html.HtmlWalker` calls a handler at the start of its element. The handler returns what to do at the element's end.
+Elements without a handler are inline: they neither separate words nor contain links.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
 
     from gossamer.parse.readers.html import HtmlWalker
 
-# Marks in the text, words of their own that begin with NUL, which the HTML parser lets nobody write (dropped or
-# replaced, WHATWG HTML §13.2.5).
-BLOCK = " \0 "  # stands between two blocks
-MARKS = tuple(f" \0{int(field)} " for field in Field)  # what follows stands in this field
-HIDE, SHOW = " \0- ", " \0+ "  # what stands between is no page text
-INHERITED_MARKS = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDE})  # hold for paragraphs within as well
-SKIP = "skip"  # a handler's answer: do not look at the content
-MAX_OPEN_ANCHORS = 8  # they nest in broken pages only; without a bound, gathering their texts would be quadratic
-LINK_BATCH = (
-    4096  # links gathered before they are counted: most pages have fewer, and a page of millions must not hold all
-)
+# Marks in the text, as separate words. They begin with NUL, which no page can contain: the HTML parser drops or
+# replaces it (WHATWG HTML §13.2.5).
+BLOCK = " \0 "  # between two blocks
+MARKS = tuple(f" \0{int(field)} " for field in Field)  # the text behind belongs to this field
+HIDE, SHOW = " \0- ", " \0+ "  # the text between them is not page text
+INHERITED_MARKS = frozenset({*MARKS[Field.H1 : Field.H6 + 1], HIDE})  # paragraphs inside keep this mark
+SKIP = "skip"  # returned by a handler: ignore the content of the element
+MAX_OPEN_ANCHORS = 8  # anchors nest only in broken pages; without a limit, collecting their texts would be quadratic
+LINK_BATCH = 4096  # links collected before they are counted: a page with millions must not hold all in memory
 HYPERLINK = int(Kind.HYPERLINK)
 
 
@@ -42,25 +40,25 @@ class OpenAnchor(NamedTuple):
 
     href: str
     rel: str
-    link_index: int  # among the links found
-    first_part: int  # pieces of text before it
-    first_alt: int  # alt texts before it
+    link_index: int  # in the walker's pending links
+    first_part: int  # index of its first part of text
+    first_alt: int  # index of its first alt text
 
 
 class OpenDrawing(NamedTuple):
     """An `<svg>` that is open."""
 
-    outer_mark: str  # of the field it stands in
+    outer_mark: str  # of the field around it
 
 
 class OpenLandmark(NamedTuple):
     """A landmark that is open."""
 
-    outer_position: int  # position that holds again behind it
+    outer_position: int  # position of the text around it
 
 
 if TYPE_CHECKING:
-    # At an element's end: a block ends, go back to the field of this mark, close one of the above, do nothing.
+    # At an element's end: BLOCK ends a block, another mark restores its field, an open element is closed; None: no-op.
     Closing = str | OpenAnchor | OpenDrawing | OpenLandmark | None
     Handler = Callable[[HtmlWalker, LexborNode], Closing]
 
@@ -101,7 +99,7 @@ _new_node = LexborHTMLParser("").create_node
 
 
 def _tag_id(name: str) -> int:
-    """Lexbor's number of an element, the same in every document."""
+    """Return Lexbor's number of an element, the same in every document."""
     return _new_node(name).tag_id
 
 
@@ -137,7 +135,7 @@ def _html(walker: HtmlWalker, node: LexborNode) -> Closing:
 
 
 def _noframes(walker: HtmlWalker, node: LexborNode) -> Closing:
-    """What a page shows without frames: markup that the HTML parser takes for text."""
+    """Keep the content for browsers without frames: it is markup, but the HTML parser reads it as text."""
     if walker.noframes_markup is not None:
         walker.noframes_markup.append(node.text())
     return SKIP
@@ -146,13 +144,13 @@ def _noframes(walker: HtmlWalker, node: LexborNode) -> Closing:
 def _title(walker: HtmlWalker, node: LexborNode) -> Closing:
     if walker.mark is not HIDE:
         walker.document.title = walker.document.title or clean(node.text(), MAX_TITLE)
-    elif walker.open_anchors:  # a drawing's title is like an image's alt
+    elif walker.open_anchors:  # the title of a drawing serves as its alt text
         walker.alts.append(node.text())
     return SKIP
 
 
 def _base(walker: HtmlWalker, node: LexborNode) -> Closing:
-    """The first one with an href counts (WHATWG HTML §4.2.3); if that is broken, the page's own URL does."""
+    """Use the first one with an href (WHATWG HTML §4.2.3); if that is invalid, the page's own URL."""
     attributes = node.attributes
     if not walker.base and "href" in attributes:
         walker.base = canonicalize(attributes["href"] or "", walker.url) or walker.url
@@ -195,7 +193,7 @@ def _a(walker: HtmlWalker, node: LexborNode) -> Closing:
     attributes = node.attributes
     href = attributes.get("href")
     if href is None:
-        href = "" if "href" in attributes else attributes.get("xlink:href")  # an empty one leads to the page itself
+        href = "" if "href" in attributes else attributes.get("xlink:href")  # an empty href means the page itself
         if href is None:
             return None
     rel = attributes.get("rel")
@@ -207,13 +205,13 @@ def _a(walker: HtmlWalker, node: LexborNode) -> Closing:
         links.append((href, HYPERLINK, "", rel, walker.position))
         return None
     child = node.first_child
-    if child is not None and child.tag_id == TEXT_NODE and child.next is None:  # nothing but text: most are
+    if child is not None and child.tag_id == TEXT_NODE and child.next is None:  # only text, as in most anchors
         text = child.text_content or ""
         walker.text_parts.append(text)
         links.append((href, HYPERLINK, text, rel, walker.position))
         return SKIP
     walker.open_anchors += 1
-    links.append((href, HYPERLINK, "", rel, walker.position))  # its text is put in at its end
+    links.append((href, HYPERLINK, "", rel, walker.position))  # `_close_element` fills in the text
     return OpenAnchor(href, rel, len(links) - 1, len(walker.text_parts), len(walker.alts))
 
 
@@ -275,7 +273,7 @@ def _block_with_background(walker: HtmlWalker, node: LexborNode) -> Closing:
 
 
 def _svg(walker: HtmlWalker, _: LexborNode) -> Closing:
-    """A drawing's text is no page text, but its links are links."""
+    """Hide the text of a drawing, but keep its links."""
     if walker.mark is HIDE:
         return None  # a drawing in a drawing
     closing = OpenDrawing(walker.mark)
@@ -285,7 +283,7 @@ def _svg(walker: HtmlWalker, _: LexborNode) -> Closing:
     return closing
 
 
-# By tag number: a handler, or for blocks of text their mark.
+# By tag number: a handler, or the mark of a block of text.
 HANDLERS: dict[int, Handler | str] = {
     **dict.fromkeys(map(_tag_id, _BLOCK_ELEMENTS), BLOCK),
     **{_tag_id(name): MARKS[field] for name, field in _FIELD_BY_ELEMENT.items()},

@@ -1,8 +1,8 @@
 """XML -> links and text: RSS 0.9x and 2.0, RSS 1.0 (RDF), Atom; of any other XML, its text.
 
-Read by expat as a stream of events, so that half of a broken feed is better than none. What a file declares as entities
-is refused (no bombs), nothing is read from elsewhere, and the names of HTML's characters are understood, because feeds
-are full of `&nbsp;` that no XML parser knows.
+Expat reads a stream of events, so a broken feed gives its entries up to the fault. The reader refuses entities that a
+file declares, because they can expand without end, and opens no other files. It knows the character names of HTML,
+because feeds are full of `&nbsp;`, which XML lacks.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gossamer.urls.canonical import canonicalize
 if TYPE_CHECKING:
     from gossamer.parse.readers.text import TextRun
 
-_PROLOG_BYTES = 64 << 10  # bytes looked through for the root element
-_MAX_FIELD = 1 << 20  # characters of one title or summary read
+_PROLOG_BYTES = 64 << 10  # searched for the root element
+_MAX_FIELD = 1 << 20  # characters read of one title or summary
 # The root element's name, behind declarations, comments and a document type.
 _ROOT = re.compile(
     rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?>)*+<([A-Za-z_][\w.:-]*+)", re.DOTALL
 )
-_ENTRY_ELEMENTS = {"rss": "item", "RDF": "item", "feed": "entry"}  # root element -> what an entry is called
-_SUMMARIES = ("content:encoded", "content", "summary", "description")  # what an entry says, the longest first
+_ENTRY_ELEMENTS = {"rss": "item", "RDF": "item", "feed": "entry"}  # root element -> element of an entry
+_SUMMARIES = ("content:encoded", "content", "summary", "description")  # of an entry, the longest first
 _DATES = ("updated", "atom:updated", "dcterms:modified", "pubDate", "published", "dc:date", "date")  # the latest first
 _FIELDS = frozenset({"title", "link", "guid", "subtitle", *_SUMMARIES, *_DATES})
 _LANGUAGES = frozenset({"language", "dc:language"})
@@ -37,7 +37,7 @@ _PAGING_RELS = frozenset({"next", "prev", "previous", "first", "last", "prev-arc
 
 
 def root_element(xml: bytes) -> str:
-    """The local name of the root element, "" when there is none near the start."""
+    """Return the local name of the root element, "" when there is none near the start."""
     match = _ROOT.match(xml[:_PROLOG_BYTES])
     return match[1].decode("ascii").rpartition(":")[2] if match else ""
 
@@ -47,9 +47,9 @@ def read_xml(xml: str, url: str, max_links: int) -> ParsedDocument:
     document = ParsedDocument(LinkCollector(url, max_links))
     root = root_element(xml[:_PROLOG_BYTES].encode())
     reader = _FeedReader(document, _ENTRY_ELEMENTS[root]) if root in _ENTRY_ELEMENTS else _TextReader(document)
-    parser = expat.ParserCreate("utf-8")  # whatever the declaration says: it was decoded before
+    parser = expat.ParserCreate("utf-8")  # the text is decoded already, whatever its declaration says
     parser.buffer_text = True
-    parser.UseForeignDTD(True)  # lets names of characters through, to be skipped instead of failing
+    parser.UseForeignDTD(True)  # makes expat skip unknown names of characters instead of failing
     parser.ExternalEntityRefHandler = lambda *_: 1
     parser.EntityDeclHandler = _refuse_entity
     parser.SkippedEntityHandler = lambda name, _: reader.text(html5.get(f"{name};", ""))
@@ -57,7 +57,7 @@ def read_xml(xml: str, url: str, max_links: int) -> ParsedDocument:
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
     try:
-        parser.Parse(xml.replace("\0", ""), True)  # in one call: before 2.6 expat is quadratic over many
+        parser.Parse(xml.replace("\0", ""), True)  # in one call: expat before 2.6 takes quadratic time over many
     except (expat.ExpatError, _EntityError) as fault:
         document.reason = f"broken XML: {fault}"
     reader.finish()
@@ -73,7 +73,7 @@ def _refuse_entity(name: str, *_: object) -> None:
 
 
 class _TextReader:
-    """All text of a document, one line between two tags."""
+    """Collects all text of a document, one line between two tags."""
 
     def __init__(self, document: ParsedDocument) -> None:
         self._document = document
@@ -96,17 +96,17 @@ class _TextReader:
 
 
 class _FeedReader:
-    """A feed's own fields and those of its entries, told apart by the element around them."""
+    """Collects the fields of a feed and of its entries; the parent element says whose they are."""
 
     def __init__(self, document: ParsedDocument, entry: str) -> None:
         self._document = document
         self._entry_element = entry
         self._prefix = ""  # of the root element: <atom:feed> has <atom:entry>
         self._path: list[str] = []
-        self._entry_fields: dict[str, str] | None = None  # fields of the entry that is open
+        self._entry_fields: dict[str, str] | None = None  # of the open entry
         self._feed_fields: dict[str, str] = {}
-        self._field = ""  # the one that is open
-        self._field_owner: dict[str, str] = {}  # whose it is
+        self._field = ""  # the open field
+        self._field_owner: dict[str, str] = {}  # the fields that it belongs to
         self._field_depth = 0
         self._parts: list[str] = []
 
@@ -130,7 +130,7 @@ class _FeedReader:
         bonds.base = canonicalize(attributes.get("xml:base", ""), bonds.base) or bonds.base
 
     def _parent_fields(self) -> dict[str, str] | None:
-        """Whose child the next element is: the entry's, the feed's or neither's (an image's, an author's)."""
+        """Return the fields that the next element belongs to; None in an image or author, for example."""
         parent = self._path[-1] if self._path else ""
         if self._entry_fields is not None:
             return self._entry_fields if parent == self._entry_element else None
@@ -142,7 +142,7 @@ class _FeedReader:
         elif name == "enclosure":
             self._document.bonds.add(attributes.get("url", ""), int(Kind.MEDIA))
         elif name == "guid" and attributes.get("isPermaLink", "true").lower() != "true":
-            return  # a name, not a URL
+            return  # an identifier, not a URL
         elif name in _FIELDS or name in _LANGUAGES:
             self._field, self._field_owner, self._field_depth = name, fields, len(self._path)
 
@@ -191,7 +191,7 @@ class _FeedReader:
         self._document.runs += [run for run in runs if run[1]]
 
     def finish(self) -> None:
-        """Fill in what is said of the feed as a whole; an entry that was cut off counts too."""
+        """Complete an entry that was cut off, then fill in the fields of the feed."""
         if self._field:
             self._close_field()
         if self._entry_fields is not None:
@@ -205,7 +205,7 @@ class _FeedReader:
             document.bonds.add(fields["link"].strip(), int(Kind.ALTERNATE), document.title[:MAX_ANCHOR])
 
     def _plain_text(self, html: str) -> str:
-        """Text of a field that may hold markup, escaped or not."""
+        """Return the text of a field that may hold markup, escaped or not."""
         if "<" not in html and "&" not in html:
             return html
         return "\n".join(

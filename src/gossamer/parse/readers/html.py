@@ -1,9 +1,8 @@
 """HTML and XHTML -> links, text by field, metadata: one pass over Lexbor's tree.
 
-This is the innermost loop of a crawl. A node costs three calls into Lexbor (tag, text or first child, next sibling) and
-one look-up; what is rarer is left to a handler per element (elements.py). Text is gathered in one list, with marks
-between the blocks, and cut up once at the end. Walking the tree beat searching its serialisation with a regular
-expression, 0.19 to 0.55 ms a page of 36 kB.
+This is the innermost loop of a crawl: 0.19 ms for a page of 36 kB. A node costs three calls into Lexbor (tag, text or
+first child, next sibling) and one lookup; handlers (elements.py) do the rarer work. The walker collects text in one
+list, with marks between the blocks, and splits it once at the end.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ if TYPE_CHECKING:
 _MARK = re.compile(r"\0[0-9+-]?")
 _HIDDEN = re.compile(r" \0- .*? \0\+ ", re.DOTALL)
 _TEXT = int(Field.TEXT)
-_SPLIT_BYTES = 1 << 20  # bytes of text cut into words together
-_MAX_ANCHOR_PARTS = 256  # pieces of text of one anchor looked at
-# In XML "<script/>" is empty; in HTML it is open, and swallows the rest of the page. No "<" within: that is how XML has
-# it, and it keeps the search from going over the same text twice.
+_SPLIT_BYTES = 1 << 20  # bytes of text split into words at a time
+_MAX_ANCHOR_PARTS = 256  # parts of text used of one anchor
+# In XML "<script/>" is empty; in HTML it is open and contains the rest of the page. No "<" inside: XML forbids it, and
+# so the search never reads the same text twice.
 _SELF_CLOSED = re.compile(rb"""<([A-Za-z][\w:-]*+)((?:[^<>"'/]++|/(?!>)|"[^"<]*+"|'[^'<]*+')*+)/>""")
 _ROLE_STARTS = frozenset({role[:1].encode() for role in POSITION_BY_ROLE})
 _LANDMARK_TAGS = (b"<nav", b"<header", b"<footer", b"<aside", b"<main")
@@ -56,23 +55,23 @@ _VOID_ELEMENTS = frozenset(b"area base br col embed hr img input link meta sourc
 
 
 def read_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
-    """Read a page in UTF-8. Without `anchors`, links come without text, rel and position: enough to follow them."""
-    tree = LexborHTMLParser(html)  # scripting off, so what stands in <noscript> counts
+    """Read a page in UTF-8. Without `keep_anchors`, links have no anchor text: enough to follow them."""
+    tree = LexborHTMLParser(html)  # scripting is off, so the content of <noscript> counts
     roles = _positions_by_role(tree, html) if keep_anchors else {}
     walker = HtmlWalker(ParsedDocument(LinkCollector(url, max_links)), roles, keep_anchors=keep_anchors)
     walker.walk_document(tree)
     base = walker.base or url
-    if walker.bonds.base != base:  # a <base> behind links that it holds for as well
+    if walker.bonds.base != base:  # a <base> applies to the links before it too
         walker = HtmlWalker(ParsedDocument(LinkCollector(base, max_links)), roles, keep_anchors=keep_anchors)
         walker.walk_document(tree)
     walker.finish()
-    if base != url:  # it is there for other links, but names a document all the same
+    if base != url:  # the base serves other links, but it names a document too
         walker.bonds.add(base, int(Kind.RELATED), "", "base", int(Position.HEAD))
     return walker.document
 
 
 def read_xhtml(xhtml: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
-    """Read a page in XML syntax: as HTML with its empty elements closed, for most XHTML is not well-formed either."""
+    """Read XHTML as HTML with its empty elements closed, because most XHTML is not well-formed."""
     return read_html(_SELF_CLOSED.sub(_close_empty_element, xhtml), url, max_links, keep_anchors=keep_anchors)
 
 
@@ -81,7 +80,7 @@ def _close_empty_element(tag: re.Match[bytes]) -> bytes:
 
 
 def _positions_by_role(tree: LexborHTMLParser, html: bytes) -> dict[int, int]:
-    """Elements that only their role attribute makes landmarks, and the position they stand for."""
+    """Return the position of elements that are landmarks by their role only, by node."""
     if not _has_roles(html):
         return {}
     positions: dict[int, int] = {}
@@ -93,7 +92,7 @@ def _positions_by_role(tree: LexborHTMLParser, html: bytes) -> dict[int, int]:
 
 
 def _has_roles(html: bytes) -> bool:
-    """Whether a role may make a landmark of what is none by its tag. Searching the tree costs as much again."""
+    """Return whether a role may make an element a landmark. Searching the tree would double the cost."""
     at = html.find(b"role=")
     while at >= 0:
         role = html[at + 5 : at + 7].lstrip(b"\"'")[:1]
@@ -106,7 +105,7 @@ def _has_roles(html: bytes) -> bool:
 
 
 class HtmlWalker:
-    """One pass over one tree; what the handlers need to know and to change."""
+    """One pass over one tree, and the state that handlers read and change."""
 
     def __init__(self, document: ParsedDocument, role_positions: dict[int, int], *, keep_anchors: bool) -> None:
         self.document = document
@@ -114,25 +113,25 @@ class HtmlWalker:
         self.url = document.bonds.base
         self.role_positions = role_positions
         self.keep_anchors = keep_anchors
-        self.base = ""  # what the first <base href> says
-        self.mark = MARKS[Field.TEXT]  # of the field that text stands in now
+        self.base = ""  # of the first <base href>
+        self.mark = MARKS[Field.TEXT]  # of the current field
         self.position = int(Position.CONTENT)
         self.text_parts = [self.mark]  # text so far
         self.alts: list[str] = []  # of images in open anchors
         self.open_anchors = 0
-        self.pending_links: list[FoundLink] = []  # links not counted yet, in the order they begin
-        self.has_drawings = False  # there is text that is none
-        self.noframes_markup: list[str] | None = []  # markup in <noframes>; None: it counts no more
+        self.pending_links: list[FoundLink] = []  # links not counted yet, in document order
+        self.has_drawings = False  # some text is hidden
+        self.noframes_markup: list[str] | None = []  # markup in <noframes>; None: ignore it
 
     def walk_document(self, tree: LexborHTMLParser) -> None:
-        """Walk a document, then what it has for browsers without frames. Once: what nests in there counts no more."""
+        """Walk a document, then its content for browsers without frames; <noframes> inside that is ignored."""
         self.walk(tree.root)
         noframes_markup, self.noframes_markup = self.noframes_markup or [], None
         for html in noframes_markup:
             self.walk(LexborHTMLParser(html).root)
 
-    def walk(self, node: LexborNode | None) -> None:  # noqa: C901, PLR0912  the innermost loop: calls would cost more than they tell
-        """Walk the tree below and behind `node`, without recursion: pages nest as deep as they like."""
+    def walk(self, node: LexborNode | None) -> None:  # noqa: C901, PLR0912  the innermost loop: calls cost too much
+        """Walk `node`, its descendants and the nodes behind it, without recursion: pages may nest at any depth."""
         handlers, roles, add = HANDLERS, self.role_positions, self.text_parts.append
         stack: list[tuple[LexborNode, Closing]] = []
         while node is not None:
@@ -157,7 +156,7 @@ class HtmlWalker:
                     add(handler)
                 if closing is not SKIP:
                     child = node.first_child
-                    if child is not None and child.tag_id == TEXT_NODE:  # half of all elements hold just that
+                    if child is not None and child.tag_id == TEXT_NODE:  # half of all elements contain only text
                         add(child.text_content or "")
                         child = child.next
                     if child is not None:
@@ -179,21 +178,21 @@ class HtmlWalker:
             node = following
 
     def enter_landmark(self, position: int) -> OpenLandmark:
-        """A landmark begins."""
+        """Start a landmark."""
         before = self.position
         self.position = position
         self.text_parts.append(BLOCK)
         return OpenLandmark(before)
 
     def add_link(self, href: str | None, kind: Kind, anchor: str | None = None, rel: str = "") -> None:
-        """Count a link that stands in an attribute alone. An empty one names nothing (WHATWG HTML, of src)."""
+        """Add a link from an attribute. An empty one names no resource (WHATWG HTML on src)."""
         if href:
             text = anchor if anchor and self.keep_anchors else ""
             self.pending_links.append((href, int(kind), text, rel, self.position))
             self.flush_full_batch()
 
     def flush_full_batch(self) -> None:
-        """Count the links found, when they are many and the text of each is known."""
+        """Count the pending links if they are many and no anchor is open."""
         if len(self.pending_links) >= LINK_BATCH and not self.open_anchors:
             self._flush_links()
 
@@ -203,7 +202,7 @@ class HtmlWalker:
             self.pending_links.clear()
 
     def _close_element(self, closing: str | OpenAnchor | OpenDrawing | OpenLandmark) -> None:
-        """An element ends."""
+        """End an element."""
         if isinstance(closing, str):
             self.mark = closing
             self.text_parts.append(closing)
@@ -224,19 +223,19 @@ class HtmlWalker:
             self.text_parts.append(BLOCK)
 
     def _anchor_text(self, anchor: OpenAnchor) -> str:
-        """Its text, or the alt texts of the images in it, with blanks as they come."""
+        """Return the text of an anchor, or the alt texts of its images; blanks are not collapsed."""
         text = "".join(self.text_parts[anchor.first_part : anchor.first_part + _MAX_ANCHOR_PARTS])
         if "\0" in text:
             text = _MARK.sub(" ", text)
         if self.alts:
             alts = self.alts[anchor.first_alt :]
             del self.alts[anchor.first_alt :]
-            if not text.strip():  # blanks of other scripts too
+            if not text.strip():  # Unicode blanks too
                 return " ".join(alts)
         return text
 
     def finish(self) -> None:
-        """Count the links, and cut the text up into runs."""
+        """Count the pending links, and split the text into runs."""
         self._flush_links()
         text = "".join(self.text_parts)
         if self.has_drawings:
@@ -245,7 +244,7 @@ class HtmlWalker:
 
 
 def _split_at_blanks(text: bytes) -> Iterator[bytes]:
-    """The text, cut at blanks where it is long: all words of a long one at once take ten times its room."""
+    """Yield the text in chunks that end at blanks: a list of all its words would take ten times its memory."""
     start = 0
     while (end := text.find(b" ", start + _SPLIT_BYTES)) >= 0:
         yield text[start:end]
@@ -254,16 +253,16 @@ def _split_at_blanks(text: bytes) -> Iterator[bytes]:
 
 
 def _separate_words(text: bytes) -> bytes:
-    """Its words, marks among them, with one blank behind each."""
+    """Return the words and marks of a text, with one blank behind each."""
     return b" ".join([*text.split(), b""])
 
 
 def _split_into_runs(marked: str) -> list[TextRun]:
-    """Each heading and paragraph is a run by itself; what else stands together is lines of one."""
+    """Split text with marks into runs: one for each heading and paragraph, one for other text between them."""
     collapsed = b"".join(map(_separate_words, _split_at_blanks(marked.encode("utf-8", "replace")))).decode()
-    strip = None if collapsed.isascii() else str.strip  # blanks of other scripts
+    strip = None if collapsed.isascii() else str.strip  # Unicode blanks
     runs: list[TextRun] = []
-    lines: list[str] = []  # of the run of plain text that is being gathered
+    lines: list[str] = []  # of the current run of plain text
     field = _TEXT
     for block in collapsed.split("\0")[1:]:  # it begins with a mark
         if block == " ":

@@ -1,7 +1,7 @@
 """PDF -> title, text, links, by PDFium.
 
-PDFium is one library with one state per process, written in C++ and fed with hostile files; here it runs in parser
-processes only. Every page is closed before the next is opened, so memory is that of the largest page.
+PDFium has one state per process, is written in C++ and reads hostile files; it runs in parser processes only. The
+reader closes every page before it opens the next, so it needs the memory of the largest page.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from gossamer.parse.readers.text import clean, collapse_blanks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_PAGES = 500  # read of one file
+MAX_PAGES = 500  # pages read of one file
 _MAX_URI = 64 << 10  # bytes of a link's target
-_HYPHEN = re.compile("[\x02\ufffe](?:\r?\n)?")  # PDFium's marks of a word broken at a line's end
+_HYPHEN = re.compile("[\x02\ufffe](?:\r?\n)?")  # PDFium's marks in a word that is broken at a line's end
 
 
 def read_pdf(body: bytes, url: str, max_links: int) -> ParsedDocument:
@@ -100,7 +100,7 @@ def _metadata(pdf: pypdfium2.PdfDocument, key: bytes) -> str:
 
 
 def _read_utf16(call: Callable[[object, int], int]) -> str:
-    """A string of PDFium's: asked for its size first, UTF-16 with a NUL behind. Not always valid, so not strict."""
+    """Return a string of PDFium: UTF-16 with a NUL at the end, not always valid. The first call gets its size."""
     size = call(None, 0)
     buffer = (ctypes.c_ushort * (size // 2))()
     call(buffer, size)

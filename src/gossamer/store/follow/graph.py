@@ -1,6 +1,6 @@
-"""What the store and the graph room hand to one another: links as columns, and ranks.
+"""Values that the store and the graph package exchange: links as columns, and ranks.
 
-Columns are `array`s of the standard library, so that reading commands need not import numpy; the graph room looks at
+Columns are `array`s of the standard library, so that reading commands need not import numpy. The graph package views
 them as numpy arrays without copying.
 """
 
@@ -16,47 +16,44 @@ if TYPE_CHECKING:
 
 
 class LinkChanges(NamedTuple):
-    """Some of the resources that changed since a version, by id, with all links of theirs that the graph is about.
+    """Some resources that changed since a version, by id, with their followed hyperlinks and redirects."""
 
-    Those are followed hyperlinks, and where a redirect leads.
-    """
-
-    gone: array[int]  # ids of what was there and is no page any more, or not known any more; sorted
+    gone: array[int]  # ids of resources that stopped being pages, or were removed; sorted
     ids: array[int]  # ids of pages and redirects; sorted
     urls: list[str]  # of these
     links: array[int]  # source, target, weight; source, target, weight ... sorted by source. Weight 0: a redirect
 
 
 class ResourceHosts(NamedTuple):
-    """On which hosts resources are."""
+    """Resources and the hosts they are on."""
 
     ids: array[int]  # sorted
     hosts: array[int]
 
 
 class Ranks(Value, frozen=True, kw_only=True):
-    """What the link graph says of a page: a row of `ranks`. None: not computed in the last run."""
+    """The measures of a page in the link graph: a row of `ranks`. None: not computed in the last run."""
 
-    pagerank: float  # the share of a random reader's time; all pages together 1
+    pagerank: float  # the share of a random reader's time; the sum over all pages is 1
     score: float  # the same on a logarithmic scale, 0..100
     indegree: int  # pages that link here
     outdegree: int  # pages linked to
     in_weight: int  # bond strength: times they link here
     out_weight: int
-    hub: float | None = None  # how good a list of links it is (HITS); all together 1
+    hub: float | None = None  # HITS: how good a list of links it is; the sum over all pages is 1
     authority: float | None = None
     harmonic: float | None = None  # sum of 1 / clicks over all pages that lead here
-    depth: int | None = None  # clicks from the seeds; None as well when no way leads here
-    component: int | None = None  # of pages that all reach one another; 0 is the biggest
+    depth: int | None = None  # clicks from the seeds; None also when no path leads here
+    component: int | None = None  # strongly connected component; 0 is the biggest
     bowtie: str | None = None  # core, in, out, tube, tendril, apart
     community: int | None = None  # 0 is the biggest
     core: int | None = None  # the k of the innermost k-core
 
 
 class HostRanks(Value, frozen=True, kw_only=True):
-    """What the graph of hosts says of a host: a row of `host_ranks`."""
+    """The measures of a host in the host graph: a row of `host_ranks`."""
 
-    pages: int  # of its pages in the graph
+    pages: int  # its pages in the graph
     pagerank: float
     score: float
     indegree: int  # hosts that link here
@@ -71,7 +68,7 @@ class HostRanks(Value, frozen=True, kw_only=True):
 
 
 class Ranking(Value, frozen=True, kw_only=True):
-    """How the ranks were made."""
+    """How the ranks were computed."""
 
     made_at: float
     version: int  # of the store
@@ -79,7 +76,7 @@ class Ranking(Value, frozen=True, kw_only=True):
     links: int  # bonds between different pages
     hosts: int
     visited: int  # pages
-    known: int  # visited pages, and what they link to
+    known: int  # visited pages, and resources that they link to
     measures: tuple[str, ...]
     alpha: float
     weighted: bool
@@ -90,7 +87,7 @@ class Ranking(Value, frozen=True, kw_only=True):
 
     @property
     def visited_share(self) -> float:
-        """How much of what is known was visited: with less than all, ranks are estimates."""
+        """The visited share of the known pages; below 1, ranks are estimates."""
         return self.visited / self.known if self.known else 1.0
 
 
@@ -110,12 +107,12 @@ class RankedHost(Value, frozen=True, kw_only=True):
 
 
 class RankColumns(NamedTuple):
-    """The ranks of all pages or all hosts, as columns in the order of the fields of `Ranks` or `HostRanks`."""
+    """The ranks of all pages or hosts, as columns in the order of the fields of `Ranks` or `HostRanks`."""
 
     ids: Iterable[object]
     columns: tuple[Iterable[object] | None, ...]  # None: not computed
 
     def columns_by_name(self, key: str, fields: Iterable[str]) -> dict[str, Iterable[object]]:
-        """The columns that there are with their names, the ids first."""
+        """Return the computed columns by name, the ids first."""
         pairs = zip(fields, self.columns, strict=True)
         return {key: self.ids} | {name: column for name, column in pairs if column is not None}

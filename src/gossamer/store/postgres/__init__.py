@@ -1,9 +1,18 @@
-"""The PostgreSQL back-end: one schema of a database is one web, shared by as many machines as like.
+"""The PostgreSQL back-end: one schema of a database is one web, shared by any number of machines.
 
-Central names: `PostgresStore` (store.py, the writing methods of the protocol; reading.py, the reading ones), `Database`
-and `Transaction` (database.py, the connection, and how writers share a web), `settle` (admission.py, from links to
-resources), `Submission` (submit.py, a batch written). schema.sql says what is stored. What does not speak SQL is shared
-with the SQLite back-end and stands one room up: `claims`, `visiting`, `comparing`, `revisiting`, `asked`, `rows`.
+In: the calls of `store/protocol.py`. Out: rows in the tables of schema.sql, and frozen values for readers. The modules
+mirror those of `store/sqlite/`. Code without SQL is shared by both back-ends and lies in `store/`.
+
+store      `PostgresStore`: the writing methods, one transaction each
+reader     `StoreReader`: the reading methods
+database   `Database`, `Transaction`: the connection, retries, and how writers share a web
+opening    `open_database`: creates and migrates the schema
+location   `PostgresLocation`: a parsed `postgresql://` URL
+bulk_copy  rows into tables by COPY
+copy       a web as source or target of `gossamer copy`
+work/      what crawlers write
+read/      what readers ask
+follow/    what index and graph follow
 """
 
 from gossamer.store.postgres.store import PostgresStore

@@ -1,8 +1,8 @@
-"""A web in a database as one end of a copy (`gossamer.store.copy`).
+"""A web in a database as source or target of a copy (`gossamer.store.copy`).
 
-An unfinished copy is a schema of its own, named after the one that it will become. It holds one table more, of notes:
-how far each table is, which moment of which web it is a copy of, and the indexes to be made in the end, for a table is
-filled faster without.
+An unfinished copy is a schema of its own, named after the schema that it will become. Its additional table `copying`
+holds notes: the progress of each table, the fingerprint of the source, and the definitions of dropped indexes. Tables
+fill faster without indexes; `complete` creates them again.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ if TYPE_CHECKING:
     from gossamer.store.postgres.location import PostgresLocation
     from gossamer.store.rows import Row
 
-UNFINISHED = "_copying"  # ends the name of its schema
-NUL, NUL_REPLACEMENT = "\0", "\ufffd"  # text in PostgreSQL cannot hold the one
-TABLES_WITH_SEQUENCE = ("crawlers", "rounds", "history", "visits")  # tables whose ids PostgreSQL gives out
+UNFINISHED = "_copying"  # suffix of the schema of an unfinished copy
+NUL, NUL_REPLACEMENT = "\0", "\ufffd"  # PostgreSQL text cannot contain NUL
+TABLES_WITH_SEQUENCE = ("crawlers", "rounds", "history", "visits")  # tables whose ids come from a sequence
+# A copy may hold its snapshot for hours, and indexes are built faster with more memory.
 LONG_SESSION = "SET idle_in_transaction_session_timeout = 0; SET lock_timeout = 0; SET maintenance_work_mem = '256MB'"
 TRY_LOCK = "SELECT pg_try_advisory_lock(hashtext('gossamer copy'), hashtext(%s))"
 NOTES = "CREATE TABLE IF NOT EXISTS copying (key TEXT PRIMARY KEY, value BYTEA NOT NULL)"
 COUNT_TABLES = """
     SELECT count(*) FILTER (WHERE tablename = 'web'), count(*) FILTER (WHERE tablename = 'copying')
     FROM pg_tables WHERE schemaname = %s"""
-# Not those of primary keys, which keep rows in order and from coming twice.
+# All indexes but those of primary keys, which keep rows in order and unique.
 INDEXES = """
     SELECT c.relname, pg_get_indexdef(c.oid) FROM pg_class AS c
     JOIN pg_index AS i ON i.indexrelid = c.oid JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = c.oid)"""
 PUT = "INSERT INTO copying VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-# A sequence that never gave a number says 1, too.
+# `is_called` tells a sequence that gave out 1 from an unused one: `last_value` is 1 in both.
 LAST_SEQUENCE_VALUE = "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM {}"
 SET_LAST = "SELECT setval(%s, greatest(%s, 1), %s > 0)"
 SEQUENCES = {"last_resource": "resource_ids", "last_host": "hosts_id_seq"}
@@ -60,45 +61,45 @@ def _counters(db: Connection) -> dict[str, int]:
 
 
 class PostgresSource:
-    """One moment of a web in a database."""
+    """A snapshot of a web in a database."""
 
     def __init__(self, location: PostgresLocation) -> None:
         self.display_name = location.display_name
         self._location = location
-        open_database(location, create=False, read_only=True).close()  # says so if there is none
+        open_database(location, create=False, read_only=True).close()  # raises an error if there is no web
         with translate_errors(location):
             self._db = connect(location)
             self._db.execute(LONG_SESSION)
             self._db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def fingerprint(self) -> bytes:
-        """What tells this moment from every other one."""
+        """Return a digest that differs between any two states of the web."""
         with translate_errors(self._location):
             return compute_fingerprint([self._db.execute(fact).fetchall() for fact in FINGERPRINT_QUERIES])
 
     def columns(self, table: str) -> tuple[str, ...]:
-        """The columns of a table."""
+        """Return the columns of a table."""
         with translate_errors(self._location):
             cursor = self._db.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(sql.Identifier(table)))
             return tuple(column.name for column in cursor.description or ())
 
     def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
-        """The rows behind a key."""
+        """Return the next rows after a key."""
         with translate_errors(self._location):
             return _rows(self._db, table, columns, after)
 
     def counters(self) -> dict[str, int]:
-        """The web's counters."""
+        """Return the web's counters and the last ids given out."""
         with translate_errors(self._location):
             return _counters(self._db)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection, and with it the snapshot."""
         self._db.close()
 
 
 class PostgresTarget:
-    """A web that is being made in a database."""
+    """An unfinished copy in a database; readers see it only after `publish`."""
 
     def __init__(self, location: PostgresLocation) -> None:
         self.display_name = location.display_name
@@ -110,7 +111,9 @@ class PostgresTarget:
                 f"{location.display_name}: a schema to copy to must have a name of at most {max_bytes} bytes."
             )
         if has_web(location):
-            raise StoreError(f"There is a web at {location.display_name} already: a copy needs a place of its own.")
+            raise StoreError(
+                f"There is a web at {location.display_name} already: copy to another schema with ?schema=NAME."
+            )
         with translate_errors(location):
             self._db = connect(self._location)
             try:
@@ -123,23 +126,23 @@ class PostgresTarget:
 
     def _take_lock(self) -> None:
         if not self._db.execute(TRY_LOCK, (self._location.schema,)).fetchall()[0][0]:
-            raise StoreBusy(f"Another process is copying a web to {self.display_name} just now.")
+            raise StoreBusy(f"Another process is copying a web to {self.display_name}: wait until it is done.")
 
     def _create_schema(self) -> None:
-        """Make the schema and its notes at once, so that one without notes is known for a web of somebody's own."""
+        """Create the schema and its notes in one transaction: a schema without notes belongs to another web."""
         with self._db.transaction():
             self._db.execute(LOCK_SCHEMA, (self._location.schema,))
             ((webs, notes),) = self._db.execute(COUNT_TABLES, (self._location.schema,)).fetchall()
             if webs and not notes:
                 raise StoreError(
-                    f"A copy to {self.display_name} would be made in the schema {self._location.schema}, and that holds a web of"
-                    " its own: copy to another schema."
+                    f"A copy to {self.display_name} is made in the schema {self._location.schema} first, and that"
+                    " holds a web of its own: copy to another schema."
                 )
             migrate(self._db, self._location)
             self._db.execute(NOTES)
 
     def begin(self, fingerprint: bytes) -> bool:
-        """Make ready; True: a copy of that moment was begun here before."""
+        """Prepare for a copy of this state; return True to resume one, False for a new one."""
         with translate_errors(self._location):
             before = self._db.execute("SELECT value FROM copying WHERE key = 'mark'").fetchone()
             if before is not None and before[0] == fingerprint:
@@ -158,13 +161,13 @@ class PostgresTarget:
             self._db.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(name)))
 
     def table_progress(self) -> dict[str, TableProgress]:
-        """How far each table is."""
+        """Return the progress of each table."""
         with translate_errors(self._location):
             rows = self._db.execute("SELECT substr(key, 7), value FROM copying WHERE key LIKE 'table %'").fetchall()
         return {name: msgspec.msgpack.decode(value, type=TableProgress) for name, value in rows}
 
     def convert_rows(self, rows: list[Row]) -> list[Row]:
-        """Rows without the one character that PostgreSQL cannot hold."""
+        """Return rows with U+FFFD instead of NUL, which PostgreSQL cannot store."""
         if not any(NUL in value for row in rows for value in row if type(value) is str):
             return rows
         return [
@@ -173,7 +176,7 @@ class PostgresTarget:
         ]
 
     def write(self, table: CopyTable, columns: Sequence[str], rows: list[Row], progress: TableProgress) -> None:
-        """Add rows, and the note."""
+        """Add rows and the progress in one transaction."""
         names = sql.SQL(", ").join(map(sql.Identifier, columns))
         load = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(sql.Identifier(table.name), names)
         empty = sql.SQL("SELECT {} FROM {} LIMIT 0").format(names, sql.Identifier(table.name))
@@ -186,12 +189,12 @@ class PostgresTarget:
             cursor.execute(PUT, (f"table {table.name}", msgspec.msgpack.encode(progress)))
 
     def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
-        """The rows behind a key, as they are stored."""
+        """Return the next stored rows after a key."""
         with translate_errors(self._location):
             return _rows(self._db, table, columns, after)
 
     def complete(self, counters: Mapping[str, int]) -> None:
-        """Set the counters and what gives out ids, and make the indexes."""
+        """Set the counters and the sequences of ids, and create the indexes."""
         with translate_errors(self._location), self._db.transaction():
             for key, value in counters.items():
                 if key in SEQUENCES:
@@ -211,18 +214,20 @@ class PostgresTarget:
                 self._db.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(copied.name)))
 
     def counters(self) -> dict[str, int]:
-        """The web's counters."""
+        """Return the web's counters and the last ids given out."""
         with translate_errors(self._location):
             return _counters(self._db)
 
     def publish(self) -> None:
-        """Take the notes away, and give the schema its name."""
+        """Drop the notes and give the schema its final name."""
         old, new = sql.Identifier(self._location.schema), sql.Identifier(self._final_location.schema)
         with translate_errors(self._location), self._db.transaction():
             self._db.execute("DROP TABLE copying")
-            self._db.execute(sql.SQL("DROP SCHEMA IF EXISTS {}").format(new))  # if it is there, it is empty
+            self._db.execute(
+                sql.SQL("DROP SCHEMA IF EXISTS {}").format(new)
+            )  # an existing one is empty: `has_web` checked
             self._db.execute(sql.SQL("ALTER SCHEMA {} RENAME TO {}").format(old, new))
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection; the next copy resumes an unfinished one."""
         self._db.close()

@@ -1,22 +1,22 @@
-"""The connection to a database: kept up, asked, written to in transactions that happen once.
+"""The connection to a database: it reconnects, retries, and commits every transaction exactly once.
 
-Everything that knows how PostgreSQL behaves as a server stands here: connections that break, servers that restart,
-deadlocks. The other modules of this package only speak SQL inside a `Transaction`.
+This module handles PostgreSQL as a server: broken connections, restarts, deadlocks. The other modules only run SQL
+inside a `Transaction`.
 
 How writers share a web
-    Every transaction holds one advisory lock for the web: shared for what crawlers do all the time (`submit`, `lease`,
-    `beat`), alone for what looks at or changes many things at once (a new round, a new scope, forgetting, taking back
-    the work of the dead). So those few need no thought about others.
+    Every writing transaction holds one advisory lock of the web. The frequent ones hold it shared: `submit`, `lease`,
+    `heartbeat`. The ones that read or change many rows hold it exclusively: a new round, a new scope, forgetting,
+    reclaiming the leases of dead crawlers. An exclusive transaction needs no other locks.
 
-    Writers at the same time take rows in one order, so that they do not wait for each other in circles: new hosts by
-    name, new resources by digest, backlinks by id, the round, hosts by id, and then the gate, which is the row
-    `version` of the counters. It lets one through at a time, and only who has passed it changes resources that others
-    know. What is big and needs nobody else (bonds, texts, sources, visits) is written before. Where that order cannot
-    be kept (a smaller depth passed on), PostgreSQL ends one of two that wait for each other, and it is done again.
+    Shared writers lock rows in one order, to avoid deadlocks: new hosts by name, new resources by digest, backlinks by
+    id, the round, hosts by id, and last the row `version` of `meta`. One writer at a time holds that row, and only its
+    holder changes resources that others know. The big tables that need no lock are written before: bonds, texts,
+    sources, visits. Propagating smaller depths cannot keep the order. There PostgreSQL aborts one of two deadlocked
+    transactions, and `_retry` runs it again.
 
-What happens when the server goes away
-    The work is done again on a new connection. If the connection broke while committing, the server is asked what
-    became of that very transaction, so nothing is lost and nothing written twice.
+When the server goes away
+    `_retry` runs the work again on a new connection. If the connection broke during COMMIT, `_was_committed` asks the
+    server about that transaction. So no batch is lost, and none is written twice.
 """
 
 from __future__ import annotations
@@ -53,22 +53,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RECONNECT_SECONDS = 120.0  # seconds for a server to come back; a restart takes a few, a failover up to a minute
-FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between two tries
-LONG_EXCLUSIVE_SECONDS = 1.0  # seconds of a transaction that others had to wait for
-MAX_DEADLOCKS = 20  # a transaction is done again so many times
-WEB_LOCK = 0  # number of the web's lock; those of crawlers are their ids, which begin at 1
+RECONNECT_SECONDS = 120.0  # a restart of the server takes a few seconds, a failover up to a minute
+FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds between two attempts; the wait doubles
+LONG_EXCLUSIVE_SECONDS = 1.0  # an exclusive transaction longer than this delays heartbeats, so it is noted
+MAX_DEADLOCKS = 20  # attempts of one transaction
+WEB_LOCK = 0  # number of the web's lock; a crawler's lock has its id, and ids begin at 1
 
-# A plan made for the first thousand resources must not be used for the next million. Compiling helps no short query.
-# A change of scope may keep others waiting for minutes; one that was frozen in the middle of a batch must not.
-# Keepalives let the server notice within half a minute that a machine is gone, and its crawler with it.
+# force_custom_plan: a plan for the first thousand resources must not serve the next million.
+# jit: compiling takes longer than these short queries.
+# lock_timeout: a change of scope may make others wait for minutes.
+# idle_in_transaction_session_timeout: a frozen crawler must not block others with an open transaction.
+# tcp_keepalives: the server notices within 30 s that a machine is gone, and frees the locks of its crawlers.
 SESSION = """
     SET plan_cache_mode = force_custom_plan; SET jit = off; SET random_page_cost = 1.1; SET lock_timeout = '600s';
     SET statement_timeout = 0; SET idle_in_transaction_session_timeout = '60s'; SET client_encoding = 'UTF8';
     SET client_min_messages = warning;
     SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 4"""
-# Statements of crawlers go from a few rows to others by index; statistics of a table that grew a thousandfold since
-# would say otherwise. Who is alone may look at whole tables.
+# Shared transactions go from a few rows to others by index. Outdated statistics of a fast-growing table would make
+# the planner scan it. Exclusive transactions may scan whole tables.
 BEGIN_SHARED = (
     "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
 )
@@ -87,7 +89,7 @@ LOCK_HOSTS = "SELECT id FROM hosts WHERE id = ANY(%s::bigint[]) ORDER BY id FOR 
 UPDATE_COUNTERS = """
     UPDATE meta AS m SET value = m.value + c.n
     FROM unnest(%s::text[], %s::bigint[]) AS c (key, n) WHERE m.key = c.key"""
-# While somebody was alone nobody could beat: that is not a sign of death.
+# No crawler could send a heartbeat during an exclusive transaction, so a late one does not mean that it died.
 NOTE_EXCLUSIVE_END = """
     INSERT INTO meta (key, value) VALUES ('alone', %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
 SELECT_WEB_OID = "SELECT oid::bigint FROM pg_namespace WHERE nspname = %s"
@@ -99,43 +101,43 @@ SELECT_TRANSACTION_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 
 
 class Transaction:
-    """One writing transaction: the connection, the counters it changes, and what is remembered between batches."""
+    """One writing transaction: the connection, the counters it changes, and the cache of known URLs."""
 
     def __init__(self, db: Connection, url_cache: UrlCache) -> None:
         self.db = db
-        self.meta: Counter[str] = Counter()  # by how much the web's counters change
+        self.meta: Counter[str] = Counter()  # changes of the web's counters
         self.counter_deltas = CounterDeltas(self.meta)
         self.url_cache = url_cache
         self._staged: set[str] = set()
 
     def stage(self, table: str, names: Sequence[str], columns: Sequence[Iterable[str]]) -> None:
-        """Put rows on a stage (loading.py), in place of those that stood there in this transaction."""
+        """Fill a temporary table of `STAGES`, replacing the rows of an earlier call in this transaction."""
         if table in self._staged:
             self.db.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
         self._staged.add(table)
         copy_rows(self.db, table, names, columns)
 
     def lock_version(self) -> None:
-        """From here on others wait, until this transaction ends."""
+        """Make other writers wait until this transaction ends."""
         self.db.execute(LOCK_VERSION)
 
     def next_version(self) -> int:
-        """The store version that this transaction makes; passes the gate."""
+        """Return the store version of this transaction. This locks the row `version`, as `lock_version` does."""
         row = self.db.execute(NEXT_VERSION).fetchone()
         assert row is not None
         return int(row[0])
 
     def lock_hosts(self, hosts: Iterable[int]) -> None:
-        """Lock these hosts, and those whose counters have changed so far; before the gate."""
+        """Lock these hosts and the ones with changed counters. Call it before `lock_version`."""
         self.db.execute(LOCK_HOSTS, (int_array(sorted(self.counter_deltas.changed_hosts().union(hosts))),))
 
     def write_host_counters(self) -> None:
-        """Bring the hosts' own counters up to date."""
+        """Write the changed counters of hosts."""
         if changed := self.counter_deltas.take_host_deltas():
             self.db.execute(UPDATE_HOST_COUNTERS, [int_array(column) for column in zip(*changed, strict=True)])
 
     def finish(self) -> None:
-        """Write the counters; the last thing before COMMIT."""
+        """Write all changed counters; the last step before COMMIT."""
         self.write_host_counters()
         if changed := [(key, number) for key, number in self.meta.items() if number]:
             self.lock_version()
@@ -143,13 +145,13 @@ class Transaction:
             self.db.execute(UPDATE_COUNTERS, (list(keys), int_array(numbers)))
 
     def totals(self) -> dict[str, int]:
-        """The web's counters as they will be; the hosts' are written."""
+        """Return the web's counters as they will be after this transaction."""
         stored: dict[str, int] = dict(self.db.execute("SELECT key, value FROM meta"))
         return {key: value + self.meta[key] for key, value in stored.items()}
 
 
 class Database:
-    """A web in a database. One connection, made when it is needed and again when it broke."""
+    """A web in a database: one connection, opened on demand and again after it broke."""
 
     def __init__(self, location: PostgresLocation, *, read_only: bool) -> None:
         self.location = location
@@ -158,19 +160,19 @@ class Database:
         self._db: Connection | None = None
         self._has_stages = False
         self._web_oid = 0
-        self._crawlers: set[int] = set()  # crawlers that live through this connection
-        self._unlocked_crawlers: set[int] = set()  # those of them whose lock an earlier connection still has
-        self._has_lost_server = False  # the server was lost
-        self.reconnected_at = 0.0  # when a lost server was there again
+        self._crawlers: set[int] = set()  # crawlers that hold their lock through this connection
+        self._unlocked_crawlers: set[int] = set()  # the server has not yet freed their lock of an earlier connection
+        self._has_lost_server = False
+        self.reconnected_at = 0.0  # time of the last reconnection after a loss
 
-    # -- asking --------------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Ask; every statement sees the web as it is at that moment."""
+        """Run a read. Each of its statements sees the latest committed state."""
         return self._retry(work)
 
     def snapshot(self, work: Callable[[Connection], T]) -> T:
-        """Ask several things of one moment."""
+        """Run a read whose statements all see the same state."""
 
         def read_snapshot(db: Connection) -> T:
             db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -184,7 +186,7 @@ class Database:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def write(self, work: Callable[[Transaction], T], *, exclusive: bool = False) -> T:
-        """Do all of it, once, or leave nothing behind. `work` may be called again after a fault that passes."""
+        """Run `work` in one transaction: all of it takes effect once, or nothing. A retry calls `work` again."""
         return self._retry(lambda db: self._write(db, work, exclusive=exclusive))
 
     def _write(self, db: Connection, work: Callable[[Transaction], T], *, exclusive: bool) -> T:
@@ -205,13 +207,13 @@ class Database:
                 db.execute(NOTE_EXCLUSIVE_END, (math.ceil(time.time()),))
             self._commit(db)
         except BaseException:
-            self._url_cache.clear()  # it may hold ids that now were never given out
+            self._url_cache.clear()  # it may hold ids that this rollback undoes
             _end_transaction(db, "ROLLBACK")
             raise
         return result
 
     def _commit(self, db: Connection) -> None:
-        """Commit; if the connection breaks over it, find out what came of it."""
+        """Commit. If the connection breaks meanwhile, ask the server whether the commit took effect."""
         row = db.execute(SELECT_TRANSACTION_ID).fetchone()
         assert row is not None
         try:
@@ -225,7 +227,7 @@ class Database:
             while True:
                 try:
                     row = db.execute(SELECT_TRANSACTION_STATUS, (transaction_id,)).fetchone()
-                except errors.InvalidParameterValue:  # this server has not come so far: it is another one
+                except errors.InvalidParameterValue:  # the id lies in the server's future: a failover lost it
                     return False
                 if row is None or row[0] != "in progress":
                     return row is not None and row[0] == "committed"
@@ -233,16 +235,16 @@ class Database:
 
         return self._retry(wait_for_outcome)
 
-    # -- crawlers that live through this connection --------------------------------------------------------------------
+    # -- locks of crawlers ---------------------------------------------------------------------------------------------
 
     def lock_crawler(self, crawler: int) -> None:
-        """Show others that a crawler lives, for as long as this connection does."""
+        """Hold a crawler's lock. Others see by it that the crawler lives, until this connection ends."""
         self._crawlers.add(crawler)
         self._unlocked_crawlers.add(crawler)
         self.relock_crawlers()
 
     def relock_crawlers(self) -> None:
-        """Take the locks that an earlier connection had: the server may see its end later than we do."""
+        """Take the locks of an earlier connection again. The server may notice its end later than this process."""
         if self._unlocked_crawlers:
             self.read(self._take_locks)
 
@@ -253,7 +255,7 @@ class Database:
                 self._unlocked_crawlers.discard(crawler)
 
     def unlock_crawler(self, crawler: int) -> None:
-        """It has left."""
+        """Free the lock of a crawler that left."""
         if crawler in self._crawlers:
             self._crawlers.discard(crawler)
             self._unlocked_crawlers.discard(crawler)
@@ -262,7 +264,7 @@ class Database:
     # -- the connection ------------------------------------------------------------------------------------------------
 
     def _retry(self, work: Callable[[Connection], T]) -> T:
-        """Do it, again after a deadlock, and again when the server is back after it went away."""
+        """Run `work`; run it again after a deadlock, and after the server went away and came back."""
         started, deadlocks, wait = time.monotonic(), 0, FIRST_WAIT
         with translate_errors(self.location):
             while True:
@@ -274,7 +276,7 @@ class Database:
                     deadlocks += 1
                     if deadlocks > MAX_DEADLOCKS:
                         raise
-                    time.sleep(random.uniform(0, FIRST_WAIT))  # noqa: S311 - so that two do not meet again
+                    time.sleep(random.uniform(0, FIRST_WAIT))  # noqa: S311 - so that the two do not collide again
                 except (psycopg.OperationalError, errors.IdleInTransactionSessionTimeout) as error:
                     if not _is_server_lost(error, db) or time.monotonic() - started > RECONNECT_SECONDS:
                         raise
@@ -284,7 +286,7 @@ class Database:
                     wait = min(2 * wait, LONGEST_WAIT)
 
     def connection(self) -> Connection:
-        """The connection, made if there is none."""
+        """Return the connection; open one if there is none."""
         if self._db is None or self._db.closed:
             self._drop_connection()
             self.use_connection(connect(self.location))
@@ -294,7 +296,7 @@ class Database:
         return self._db
 
     def use_connection(self, db: Connection) -> None:
-        """Work with this connection from now on, and end it at the end."""
+        """Use this connection from now on, and own it: `close` closes it."""
         self._db = db
         try:
             self._prepare(db)
@@ -306,7 +308,7 @@ class Database:
         row = db.execute(SELECT_WEB_OID, (self.location.schema,)).fetchone()
         if row is None:
             raise missing_web(self.location)
-        self._web_oid = int(row[0]) - (1 << 32 if row[0] >= 1 << 31 else 0)  # locks have signed numbers
+        self._web_oid = int(row[0]) - (1 << 32 if row[0] >= 1 << 31 else 0)  # lock numbers are signed 32-bit
         if self._read_only:
             db.execute("SET default_transaction_read_only = on")
         self._has_stages = False
@@ -319,18 +321,18 @@ class Database:
             self._db = None
 
     def close(self) -> None:
-        """End the connection; crawlers that live through it are dead from now on, and others need not wonder."""
+        """Close the connection and mark its crawlers, so that others can reclaim their leases at once."""
         try:
             if self._crawlers and self._db is not None and not self._db.closed:
                 self._db.execute(MARK_CLOSED, (int_array(self._crawlers),))
         except psycopg.OperationalError:
-            pass  # the server is gone as well; others will see that no beat comes
+            pass  # the server is gone too; others will notice the missing heartbeat
         finally:
             self._drop_connection()
 
 
 def connect(location: PostgresLocation) -> Connection:
-    """A connection to the database, whose names are those of the web's schema."""
+    """Open a connection whose search path is the schema of the web."""
     db = psycopg.connect(location.connection, autocommit=True, application_name="gossamer", connect_timeout=10)
     try:
         db.execute(SESSION)
@@ -342,28 +344,30 @@ def connect(location: PostgresLocation) -> Connection:
 
 
 def int_array(values: Iterable[object]) -> str:
-    """Numbers as one parameter, for `%s::bigint[]`; ten times as fast as a list given to psycopg."""
+    """Return numbers as one parameter for `%s::bigint[]`; psycopg takes ten times as long for a list."""
     return f"{{{','.join(map(str, values))}}}"
 
 
 def _end_transaction(db: Connection, command: str) -> None:
-    """End a transaction, if the connection still is there."""
+    """End a transaction, unless the connection is closed."""
     if not db.closed:
         db.execute(command)
 
 
-# -- faults ------------------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
-UNREACHABLE = frozenset({"08", "28", "3D", "53", "57"})  # connection, password, database, resources, operator
+UNREACHABLE = frozenset(
+    {"08", "28", "3D", "53", "57"}
+)  # SQLSTATE classes: connection, password, database, resources, operator
 SERVER_LOST_ERRORS = (
     errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow,
-    errors.IdleInTransactionSessionTimeout,  # we were frozen over a transaction, which is undone
+    errors.IdleInTransactionSessionTimeout,  # this process was suspended; the server rolled back
 )  # fmt: skip
 
 
 def _is_server_lost(error: psycopg.Error, db: Connection | None) -> bool:
-    """Whether the server went away, or is not there yet, as opposed to being there and refusing."""
+    """Return whether the server went away or is still starting, rather than refused the statement."""
     if isinstance(error, SERVER_LOST_ERRORS) or (error.sqlstate or "").startswith("08"):
         return True
     return error.sqlstate is None and (db is None or db.closed)
@@ -371,7 +375,7 @@ def _is_server_lost(error: psycopg.Error, db: Connection | None) -> bool:
 
 @contextmanager
 def translate_errors(location: PostgresLocation) -> Iterator[None]:
-    """The border: faults of PostgreSQL leave as our own."""
+    """Raise errors of PostgreSQL as `StoreError`s."""
     try:
         yield
     except psycopg.Error as error:
@@ -379,7 +383,7 @@ def translate_errors(location: PostgresLocation) -> Iterator[None]:
 
 
 def missing_web(location: PostgresLocation) -> StoreMissing:
-    """There is no web there."""
+    """Return the error for a location without a web."""
     return StoreMissing(
         f"There is no web at {location.display_name}: `gossamer crawl URL --store {location.display_name}` makes one."
     )
@@ -390,7 +394,8 @@ def _store_error(error: psycopg.Error, location: PostgresLocation) -> StoreError
     match error:
         case errors.DiskFull():
             return StoreFull(
-                f"No disk space is left for {location.display_name}; nothing of the last batch was written."
+                f"No disk space is left for {location.display_name}; nothing of the last batch was written:"
+                " free some on the database server, then start again."
             )
         case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
             return StoreBusy(f"Another process keeps writing to {location.display_name}: try again when it is done.")

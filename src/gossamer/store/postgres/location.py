@@ -1,4 +1,4 @@
-"""Where a web in PostgreSQL is: a URL taken apart."""
+"""Parsing the URL of a web in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from gossamer.basics.locations import DEFAULT_SCHEMA, UNREADABLE_URL, parse_loca
 from gossamer.errors import UsageError
 
 SCHEMES = frozenset({"postgresql", "postgres"})
-MAX_SCHEMA_BYTES = 63  # of a name in PostgreSQL; longer ones would be cut
+MAX_SCHEMA_BYTES = 63  # PostgreSQL truncates longer names (NAMEDATALEN - 1)
 
 
 class PostgresLocation(NamedTuple):
     """A database and the schema in it that holds the web."""
 
-    connection: str  # for libpq; may hold a password
+    connection: str  # connection string for libpq; may contain a password
     schema: str
     display_name: str  # the URL without a password, for people and logs
 
 
 def parse_postgres_location(url: str) -> PostgresLocation:
-    """Take apart `postgresql://user@host:port/database?schema=NAME`."""
+    """Parse `postgresql://user@host:port/database?schema=NAME`."""
     parts = parse_location(url)
     if parts is None:
         raise UsageError(UNREADABLE_URL)
@@ -32,10 +32,12 @@ def parse_postgres_location(url: str) -> PostgresLocation:
         raise UsageError(f"{parts.scheme} stores are not known: give a directory or a postgresql:// URL.")
     if not schema or len(schema.encode()) > MAX_SCHEMA_BYTES or "\0" in schema or schema.startswith("pg_"):
         raise UsageError(
-            f"{parts.without_password}: `schema` must be a name of 1 to {MAX_SCHEMA_BYTES} bytes that does not begin with pg_."
+            f"{parts.without_password}: `schema` must be a name of 1 to {MAX_SCHEMA_BYTES} bytes"
+            " that does not begin with pg_."
         )
     rest = [(name, value) for name, value in parts.parameters if name != "schema"]
-    try:  # the password apart from the URL: libpq takes URLs apart in another way, and repeats what it does not like
+    # The password is passed apart from the URL: libpq parses URLs differently and quotes bad ones in its errors.
+    try:
         connection = make_conninfo(parts._replace(parameters=rest).without_password, password=parts.password)
     except psycopg.ProgrammingError as error:
         details = "" if parts.password else f" ({str(error).strip()})"

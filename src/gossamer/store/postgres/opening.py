@@ -1,6 +1,6 @@
-"""Opening a web in PostgreSQL: made where it is wanted and there is none, brought up to date, refused if it is no web.
+"""Opening a web in PostgreSQL: create it if wanted, migrate it if it is older, refuse a schema that is no web.
 
-Any number of crawlers may start at once: an advisory lock on the schema's name lets one of them make it.
+Any number of crawlers may start at once. An advisory lock on the schema's name lets one of them create the tables.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from gossamer.store.postgres.database import Connection
     from gossamer.store.postgres.location import PostgresLocation
 
-LAYOUT = 1  # the version of the tables that schema.sql makes
+LAYOUT = 1  # the version of the tables in schema.sql
 OLDEST_SERVER = 14
 
-# The file that leads from one layout to the next, by the layout it leads to. Empty before the first change.
+# Migration files by the layout that each leads to. Layout 1 is the first, so there is none yet.
 MIGRATIONS: Mapping[int, str] = {}
 
 LOCK_SCHEMA = "SELECT pg_advisory_xact_lock(hashtext('gossamer'), hashtext(%s))"
@@ -31,7 +31,7 @@ COUNT_TABLES = "SELECT count(*), count(*) FILTER (WHERE tablename = 'web') FROM 
 
 
 def open_database(location: PostgresLocation, *, create: bool, read_only: bool) -> Database:
-    """Open the web at a place, making or migrating it where that is wanted and needed."""
+    """Open the web at a location; create it if `create` says so, migrate it if it is older."""
     with translate_errors(location):
         db = connect(location)
         try:
@@ -51,21 +51,24 @@ def _upgrade_schema(db: Connection, location: PostgresLocation, *, create: bool,
         raise missing_web(location)
     if layout < LAYOUT:
         if read_only and layout:
-            raise StoreNotWritable(f"{location.display_name} is of an older version: open it once for writing.")
+            raise StoreNotWritable(
+                f"{location.display_name} is of an older version of Gossamer: open it once for writing, for example"
+                " with `gossamer crawl`."
+            )
         migrate(db, location)
 
 
 def has_web(location: PostgresLocation) -> bool:
-    """Whether there is a web at a place."""
+    """Return whether there is a web at a location."""
     with translate_errors(location), connect(location) as db:
         return _read_layout(db, location) > 0
 
 
 def migrate(db: Connection, location: PostgresLocation) -> None:
-    """Bring an empty schema, or none, or an older web to the layout of this version, in one transaction."""
+    """Bring a missing or empty schema or an older web to the layout of this version, in one transaction."""
     with db.transaction():
         db.execute(LOCK_SCHEMA, (location.schema,))
-        layout = _read_layout(db, location)  # again: another process may have been first
+        layout = _read_layout(db, location)  # read under the lock: another process may have migrated it
         if layout == 0:
             _create_schema(db, location)
             db.execute(_read_script("schema.sql"))
@@ -79,13 +82,13 @@ def _read_script(name: str) -> bytes:
 
 
 def _create_schema(db: Connection, location: PostgresLocation) -> None:
-    """Make the schema, unless it is there: who may use one need not have the right to make one."""
+    """Create the schema unless it exists. A user may have the right to use one without the right to create one."""
     if not db.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (location.schema,)).fetchone():
         db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(location.schema)))
 
 
 def _read_layout(db: Connection, location: PostgresLocation) -> int:
-    """The layout of the web; 0 when there is nothing yet. Changes nothing: it may be anybody's schema."""
+    """Return the layout of the web; 0 for a schema without tables. Change nothing: the schema may be another's."""
     row = db.execute(COUNT_TABLES, (location.schema,)).fetchone()
     assert row is not None
     tables, webs = row
@@ -97,12 +100,13 @@ def _read_layout(db: Connection, location: PostgresLocation) -> int:
         layout_row = None
     if layout_row is None:
         raise StoreCorrupt(
-            f"{location.display_name}: the schema {location.schema} holds tables that are no Gossamer web."
+            f"{location.display_name}: the schema {location.schema} holds tables that are no Gossamer web:"
+            " name another one with ?schema=NAME."
         )
     if layout_row[0] > LAYOUT:
         raise StoreTooNew(
-            f"{location.display_name} was written by a newer version of Gossamer (store version {layout_row[0]}, this one knows"
-            f" {LAYOUT}): upgrade Gossamer to use it."
+            f"{location.display_name} was written by a newer version of Gossamer (store version {layout_row[0]},"
+            f" this one knows {LAYOUT}): upgrade Gossamer to use it."
         )
     return int(layout_row[0])
 
@@ -113,5 +117,6 @@ def _check_server(db: psycopg.Connection[tuple[object, ...]], location: Postgres
     encoding = db.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise StoreError(
-            f"{location.display_name}: the database must be made with the encoding UTF8; it is {encoding}."
+            f"{location.display_name}: the database has the encoding {encoding}, and Gossamer needs UTF8:"
+            " create one with `createdb --encoding=UTF8 --template=template0 NAME`."
         )

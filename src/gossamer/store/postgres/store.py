@@ -1,4 +1,4 @@
-"""The PostgreSQL store as the rest of the house sees it: each method is one transaction, made elsewhere."""
+"""The PostgreSQL store: each writing method runs one transaction of `work/` or `follow/`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from gossamer.store.postgres.follow import rank_writer, words
+from gossamer.store.postgres.follow import changes, rank_writer
 from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.postgres.opening import open_database
 from gossamer.store.postgres.reader import StoreReader
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 class PostgresStore(StoreReader):
-    """A web in a database, shared by as many machines as like. Used from one thread at a time; which one may change."""
+    """A web in a database, shared by any number of machines. Use it from one thread at a time; any thread will do."""
 
     def __init__(self, database: Database, old_sources: int = 0) -> None:
         super().__init__(database)
-        self._old_sources = old_sources  # bytes of them to keep
+        self._old_sources = old_sources  # bytes of replaced sources to keep
         self._seed_cache = SeedCache()
 
     @classmethod
     def open(cls, url: str, *, create: bool, read_only: bool = False, old_sources_mib: int = 0) -> PostgresStore:
-        """Open the web that a URL names; `create` makes one where there is none."""
+        """Open the web that a URL names; `create` creates a missing one."""
         return cls.open_location(
             parse_postgres_location(url), create=create, read_only=read_only, old_sources_mib=old_sources_mib
         )
@@ -55,17 +55,17 @@ class PostgresStore(StoreReader):
     def open_location(
         cls, location: PostgresLocation, *, create: bool, read_only: bool = False, old_sources_mib: int = 0
     ) -> PostgresStore:
-        """The same, of a place that was taken apart already."""
+        """Open the web at a parsed location."""
         return cls(open_database(location, create=create, read_only=read_only), old_sources_mib << 20)
 
     def close(self) -> None:
-        """Close the connection. A crawler that did not leave counts as dead from now on."""
+        """Close the connection. A crawler that did not leave counts as dead at once."""
         self._database.close()
 
-    # -- who works here ------------------------------------------------------------------------------------------------
+    # -- crawlers ------------------------------------------------------------------------------------------------------
 
     def join(self, machine: str, pid: int) -> CrawlerRow:
-        """Take a free name; give back the leases of crawlers seen to be dead."""
+        """Register a crawler under a free name, and reclaim the leases of dead crawlers."""
         crawler = self._database.write(
             lambda tx: crawlers.register_crawler(tx, machine, pid, time.time()), exclusive=True
         )
@@ -73,7 +73,7 @@ class PostgresStore(StoreReader):
         return crawler
 
     def heartbeat(self, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
-        """Renew this crawler's leases, reclaim those of dead ones, and learn what is wanted of it."""
+        """Renew a crawler's leases, reclaim those of dead crawlers, and return its orders."""
         self._database.relock_crawlers()
         machine = self._database.read(lambda db: crawlers.machine_of(db, crawler))
         self._reclaim(machine, now, except_crawler=crawler)
@@ -87,28 +87,28 @@ class PostgresStore(StoreReader):
             )
 
     def leave(self, crawler: int) -> None:
-        """Give back every lease and the name."""
+        """Release every lease and the name of a crawler."""
         self._database.write(lambda tx: crawlers.leave(tx, crawler), exclusive=True)
         self._database.unlock_crawler(crawler)
 
     def set_wanted_state(self, name: str, wanted: str) -> bool:
-        """Ask a crawler to run, pause or stop; False when there is none of that name at work."""
+        """Ask a crawler to run, pause or stop; return False if no crawler of that name works."""
         self._reclaim(platform.node(), time.time())
         return self._database.write(lambda tx: crawlers.set_wanted_state(tx, name, wanted))
 
     def set_wanted_parsers(self, name: str, number: int) -> bool:
-        """Ask a crawler to have so many parsers; False when none of that name is at work, or may not have as many."""
+        """Ask a crawler to run `number` parsers; return False if none of that name works or its maximum is lower."""
         self._reclaim(platform.node(), time.time())
         return self._database.write(lambda tx: crawlers.set_wanted_parsers(tx, name, number))
 
     def crawlers(self) -> list[CrawlerRow]:
-        """The last life of every name: who is at work, and who was."""
+        """Return the latest crawler of every name, working or not."""
         return self._database.read(crawlers.latest_crawlers)
 
-    # -- what was asked ------------------------------------------------------------------------------------------------
+    # -- rounds --------------------------------------------------------------------------------------------------------
 
     def current_round(self) -> Round | None:
-        """The last round begun, finished or not."""
+        """Return the latest round, finished or not."""
         return self._database.snapshot(partial(rounds.current_round, seed_cache=self._seed_cache))
 
     def begin_round(
@@ -119,7 +119,7 @@ class PostgresStore(StoreReader):
         max_per_host: int | None,
         revisit: Schedule | Literal["all"] | None = None,
     ) -> Round:
-        """Start a new round; the queue carries over, and what is to be visited again joins it."""
+        """Start a new round. The queue carries over, and `revisit` adds resources to visit again."""
         now = time.time()
 
         def begin(tx: Transaction) -> Round:
@@ -133,19 +133,19 @@ class PostgresStore(StoreReader):
         return self._database.write(begin, exclusive=True)
 
     def keep_fresh(self, schedule_: Schedule, budget: VisitBudget, now: float) -> int:
-        """Queue the visits of most worth that a budget allows by now; returns how many."""
+        """Queue the most valuable visits that the budget allows by now; return how many."""
         return self._database.write(lambda tx: schedule.keep_fresh(tx, schedule_, budget, now), exclusive=True)
 
     def finish_round(self, now: float) -> None:
-        """Mark the current round as finished; only when nothing is queued or leased."""
+        """Mark the current round as finished, unless a resource is queued or leased."""
         self._database.write(lambda tx: rounds.finish_round(tx, now), exclusive=True)
 
     def readmit(self, admit: AdmitCandidates) -> int:
-        """Ask `admit` again about every resource not visited yet; returns how many changed their state."""
+        """Ask `admit` again about every unvisited resource; return how many changed their state."""
         return self._database.write(lambda tx: rounds.readmit(tx, admit), exclusive=True)
 
     def requeue(self, now: float) -> int:
-        """Queue every visited, failed, refused or gone resource again; returns how many."""
+        """Queue every visited, failed, refused or gone resource again; return how many."""
         return self._database.write(lambda tx: rounds.requeue(tx, now), exclusive=True)
 
     # -- work ----------------------------------------------------------------------------------------------------------
@@ -153,16 +153,16 @@ class PostgresStore(StoreReader):
     def add(
         self, candidates: Sequence[Candidate], admit: AdmitCandidates, discovered_by: int | None = None
     ) -> list[AddResult]:
-        """Add URLs: each is known already, or new and (if admitted) queued."""
+        """Add URLs. New and admitted ones are queued."""
         discovery = Discovery(admit, time.time(), discovered_by, reopen=True)
         return self._database.write(lambda tx: lease.add(tx, candidates, discovery), exclusive=True)
 
     def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
-        """Hand out up to `urls` URLs for each host in `held` and for up to `hosts` further free hosts."""
+        """Lease up to `urls` URLs of each host in `held` and of up to `hosts` further free hosts."""
         return self._database.write(partial(lease.lease, crawler=crawler, hosts=hosts, urls=urls, held=held, now=now))
 
     def lease_urls(self, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
-        """Lease exactly these URLs, whatever their state; those not known are added. None: another has the host."""
+        """Lease exactly these URLs in any state, adding unknown ones. None: another crawler holds the host."""
         return self._database.write(lambda tx: lease.lease_urls(tx, crawler, candidates, now), exclusive=True)
 
     def submit(
@@ -177,34 +177,34 @@ class PostgresStore(StoreReader):
         now: float,
         keep_links: bool = True,
     ) -> SubmitResult:
-        """Write a batch."""
+        """Write a batch of visits in one transaction."""
         batch = VisitBatch(visits, hosts, robots, released, keep_links)
         return self._database.write(lambda tx: Submission(tx, crawler, admit, now, self._old_sources).write(batch))
 
     def waiting_hosts(self, crawler: int, limit: int = 5) -> list[WaitingHost]:
-        """Hosts with queued URLs that the crawler does not hold, soonest first."""
+        """Return hosts with queued URLs that the crawler does not hold, soonest first."""
         return self._database.read(lambda db: lease.waiting_hosts(db, crawler, limit))
 
-    # -- what is derived from it ---------------------------------------------------------------------------------------
+    # -- index and graph -----------------------------------------------------------------------------------------------
 
     def write_ranks(self, ranking_: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
-        """Put new ranks of pages and hosts in place of all old ones."""
+        """Replace all ranks of pages and hosts."""
         page_chunks, host_chunks = rank_writer.page_rank_chunks(pages), rank_writer.host_rank_chunks(hosts)
         self._database.write(lambda tx: rank_writer.write_ranks(tx, ranking_, page_chunks, host_chunks))
 
     def reprioritize(self, resources: Iterable[object], backlinks: Iterable[object]) -> None:
-        """Give queued pages the priority that the order `best` gives to so many backlinks."""
+        """Give queued pages the priority that the order `best` derives from these numbers of backlinks."""
         chunks = rank_writer.split_columns((resources, backlinks))
         self._database.write(lambda tx: rank_writer.reprioritize(tx, chunks), exclusive=True)
 
     def word_ids(self, terms: Sequence[str], stops: Sequence[str] = ()) -> dict[str, int]:
-        """The number of each term; new ones get the next, for ever. Stop words have 0."""
-        return self._database.write(lambda tx: words.assign_word_ids(tx, terms, stops))
+        """Return the id of each term. New terms get the next ids, which never change. Stop words have 0."""
+        return self._database.write(lambda tx: changes.assign_word_ids(tx, terms, stops))
 
     # -- removing ------------------------------------------------------------------------------------------------------
 
     def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
-        """Remove a resource, or a host with its resources, with everything that hangs on them; returns how many."""
+        """Remove a resource, or a host and its resources, with all their data; return how many resources."""
 
         def remove(tx: Transaction) -> int:
             removed = forget.forget_resource(tx, url_digest) if url_digest is not None else 0

@@ -1,8 +1,8 @@
-"""The questions that reports put to a store, each with the columns of its answer.
+"""The questions of reports, each with the columns of its answer.
 
-A store answers them set-based, where the data is (`Store.ask`). What a question means, which rows count and in which
-order they come, is said once by the report that asks it (`gossamer.graph.reports`); a back-end brings one statement for
-each, and the contract tests hold it to the columns.
+The database answers a question with one statement (`Store.ask`). The report that asks defines which rows count and
+their order (`gossamer.graph.reports`). Each back-end has one statement per question in its reports.sql. Contract tests
+compare the columns.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from enum import Enum
 
 
 class Question(Enum):
-    """A question: its name, the columns of an answer, and the values it needs."""
+    """A question: its name, the columns of an answer, and its parameters."""
 
-    KEPT = "kept", "pages without_links without_source"  # how many of the pages fetched
+    KEPT = "kept", "pages without_links without_source"  # counts of fetched pages
     BROKEN_LINKS = "broken links", "source url status outcome anchor position kind weight reason"
     CLOSED_LINKS = "closed links", "source url status outcome anchor position kind weight"
     INLINKS = "inlinks", "source anchor weight kind follow rel position", "resource"
@@ -59,8 +59,8 @@ class Question(Enum):
         "url change parts status_before status bytes_before bytes title_before title visited_before visited_at",
         "since",
     )
-    ALTERNATES = "alternates", "url state outcome listed"  # what `<link rel=alternate>` names
-    # What is looked into page by page; a body is packed as `Page.text` and `Page.source` are.
+    ALTERNATES = "alternates", "url state outcome listed"  # targets of `<link rel=alternate>`
+    # Contents of pages; a body is packed like `Page.text` and `Page.source`.
     TEXTS = "texts", "id host url text_digest body"
     SOURCES = "sources", "id url charset body"
     HREFLANG_SOURCES = "hreflang sources", "id url charset body"
@@ -75,7 +75,7 @@ _QUESTION = re.compile(r"^-- question: (.+)\n", re.MULTILINE)
 
 
 def parse_statements(text: str) -> tuple[str, dict[str, str]]:
-    """A back-end's file of statements, cut up: what they share, and the statement for each question's text."""
+    """Split a back-end's reports.sql into the shared part and the statement of each question."""
     shared, *rest = _QUESTION.split(text)
     queries = (query.partition(";\n")[0] for query in rest[1::2])
     return shared, dict(zip(rest[::2], queries, strict=True))

@@ -1,8 +1,17 @@
-"""The SQLite back-end: one directory is one web, no daemon, no account.
+"""The SQLite back-end: one directory is one web, without daemon or account.
 
-Central names: `SqliteStore` (store.py, the protocol's methods), `Database` and `Transaction` (database.py, the file),
-`settle` (admission.py, from links to resources), `recall` (digests.py, which of them are known), `Submission`
-(submit.py, a batch written). schema.sql says what is stored.
+In: the calls of `store/protocol.py`. Out: rows in web.db (schema.sql), and frozen values for readers. The modules
+mirror those of `store/postgres/`. Code without SQL is shared by both back-ends and lies in `store/`.
+
+store        `SqliteStore`: the writing methods, one transaction each
+reader       `StoreReader`: the reading methods
+database     `Database`, `Transaction`: the connection, locks and faults of the file
+opening      `open_database`: creates and migrates the file
+bulk_insert  `BulkInsert`: many rows by few statements
+copy         a web as source or target of `gossamer copy`
+work/        what crawlers write
+read/        what readers ask
+follow/      what index and graph follow
 """
 
 from gossamer.store.sqlite.store import SqliteStore

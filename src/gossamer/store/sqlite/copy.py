@@ -1,8 +1,7 @@
-"""A web in a directory as one end of a copy (`gossamer.store.copy`).
+"""A web in a directory as source or target of a copy (`gossamer.store.copy`).
 
-An unfinished copy is a web.db in the directory `copying` of the place it is made for. It holds one more table, of
-notes: how far each table is, which moment of which web it is a copy of, and the indexes to be made in the end, for a
-table is filled faster without.
+An unfinished copy is a web.db in the subdirectory `copying` of the target. Its extra table `copying` notes how far each
+table is, which moment of which web it copies, and the indexes to create at the end. A table fills faster without them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ import msgspec
 
 from gossamer.errors import StoreBusy, StoreError
 from gossamer.store.copy import FINGERPRINT_QUERIES, TableProgress, compute_fingerprint, next_rows_sql
-from gossamer.store.sqlite.database import FILE, Database, current_schema, open_database, translate_errors
+from gossamer.store.sqlite.database import FILE, Database, translate_errors
+from gossamer.store.sqlite.opening import current_schema, open_database
 from gossamer.store.sqlite.work.digests import index_fresh_digests
 
 if TYPE_CHECKING:
@@ -41,11 +41,13 @@ def _rows(database: Database, table: CopyTable, columns: Sequence[str], after: t
 
 def _counters(database: Database) -> dict[str, int]:
     with database.connection() as db:
-        return dict(db.execute("SELECT key, value FROM meta WHERE key <> 'digested'"))  # of this file, not of the web
+        return dict(
+            db.execute("SELECT key, value FROM meta WHERE key <> 'digested'")
+        )  # `digested` describes the file, not the web
 
 
 def _sync_directory(directory: Path) -> None:
-    """Names of files survive a power cut from here on."""
+    """Flush the names of files, so that they survive a power cut."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -54,30 +56,30 @@ def _sync_directory(directory: Path) -> None:
 
 
 class SqliteSource:
-    """One moment of a web in a directory."""
+    """One snapshot of a web in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self.display_name = str(directory)
         self._database = open_database(directory, create=False, read_only=True, cache_mib=CACHE_MIB)
         with self._database.connection() as db:
-            db.execute("BEGIN")  # the first read makes it that moment
+            db.execute("BEGIN")  # the first read starts the snapshot
 
     def fingerprint(self) -> bytes:
-        """What tells this moment from every other one."""
+        """Return a digest that identifies this moment of this web."""
         with self._database.connection() as db:
             return compute_fingerprint([db.execute(sql).fetchall() for sql in FINGERPRINT_QUERIES])
 
     def columns(self, table: str) -> tuple[str, ...]:
-        """The columns of a table."""
+        """Return the columns of a table."""
         with self._database.connection() as db:
             return tuple(name for (name,) in db.execute("SELECT name FROM pragma_table_info(?)", (table,)))
 
     def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
-        """The rows behind a key."""
+        """Return the rows after a key."""
         return _rows(self._database, table, columns, after)
 
     def counters(self) -> dict[str, int]:
-        """The web's counters."""
+        """Return the counters of the web."""
         return _counters(self._database)
 
     def close(self) -> None:
@@ -86,13 +88,13 @@ class SqliteSource:
 
 
 class SqliteTarget:
-    """A web that is being made in a directory."""
+    """A web under construction in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self.display_name = str(directory)
         self._directory = directory
         if (directory / FILE).exists():
-            raise StoreError(f"There is a web in {directory} already: a copy needs a place of its own.")
+            raise StoreError(f"There is a web in {directory} already: copy to another directory.")
         with translate_errors(directory):
             (directory / UNFINISHED).mkdir(parents=True, exist_ok=True)
             self._lock = os.open(directory / UNFINISHED / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
@@ -108,7 +110,9 @@ class SqliteTarget:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StoreBusy(f"Another process is copying a web to {self.display_name} just now.") from None
+            raise StoreBusy(
+                f"Another process is copying a web to {self.display_name}: try again when it is done."
+            ) from None
 
     def _open(self) -> Database:
         return open_database(self._directory / UNFINISHED, create=True, read_only=False, cache_mib=CACHE_MIB)
@@ -119,7 +123,7 @@ class SqliteTarget:
         return self._database
 
     def begin(self, fingerprint: bytes) -> bool:
-        """Make ready; True: a copy of that moment was begun here before, in the schema of this version."""
+        """Prepare; return True to resume a copy of that moment in the schema of this version."""
         fingerprint = b"%d %b" % (current_schema().version, fingerprint)
         with self._open_database.connection() as db:
             has_notes = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'copying'").fetchone()
@@ -145,17 +149,17 @@ class SqliteTarget:
             db.execute("COMMIT")
 
     def table_progress(self) -> dict[str, TableProgress]:
-        """How far each table is."""
+        """Return how far each table is."""
         with self._open_database.connection() as db:
             rows = db.execute("SELECT substr(key, 7), value FROM copying WHERE key LIKE 'table %'").fetchall()
         return {name: msgspec.msgpack.decode(value, type=TableProgress) for name, value in rows}
 
     def convert_rows(self, rows: list[Row]) -> list[Row]:
-        """SQLite takes them as they are."""
+        """Return the rows as they are: SQLite can store them all."""
         return rows
 
     def write(self, table: CopyTable, columns: Sequence[str], rows: list[Row], progress: TableProgress) -> None:
-        """Add rows, and the note."""
+        """Write rows and progress in one transaction."""
         placeholders = ", ".join("?" * len(columns))
         insert = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({placeholders})"  # noqa: S608
         with self._open_database.connection() as db:
@@ -165,11 +169,11 @@ class SqliteTarget:
             db.execute("COMMIT")
 
     def rows(self, table: CopyTable, columns: Sequence[str], after: tuple[Any, ...] | None) -> list[Row]:
-        """The rows behind a key, as they are stored."""
+        """Return the stored rows after a key."""
         return _rows(self._open_database, table, columns, after)
 
     def complete(self, counters: Mapping[str, int]) -> None:
-        """Set the counters, and make the indexes and the table of digests."""
+        """Set the counters, and create the indexes and the table of digests."""
         with self._open_database.connection() as db:
             db.execute("BEGIN IMMEDIATE")
             db.executemany("UPDATE meta SET value = ? WHERE key = ?", ((value, key) for key, value in counters.items()))
@@ -181,11 +185,11 @@ class SqliteTarget:
             index_fresh_digests(tx)
 
     def counters(self) -> dict[str, int]:
-        """The web's counters."""
+        """Return the counters of the web."""
         return _counters(self._open_database)
 
     def publish(self) -> None:
-        """Take the notes away, and give the file its place."""
+        """Drop the notes and move the file to its directory."""
         with self._open_database.connection() as db:
             db.execute("DROP TABLE copying")
         self._open_database.close()  # folds the log into the file
@@ -196,7 +200,7 @@ class SqliteTarget:
             _sync_directory(self._directory)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file; a later copy can resume it."""
         if self._database is not None:
             self._database.close()
             self._database = None

@@ -1,6 +1,6 @@
--- From version 1 to 2: digests are a table of their own, no longer an index of resources.
+-- From version 1 to 2: the table digests replaces an index of resources.
 --
--- For some hours new webs had that table and still claimed version 1: each step looks whether it was made.
+-- Some webs of version 1 have that table already, so each step checks whether it is done.
 
 CREATE TABLE IF NOT EXISTS digests (
     digest   BLOB PRIMARY KEY,
@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS digests (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO meta (key, value) VALUES ('digested', 0) ON CONFLICT DO NOTHING;
 
--- The plus lets SQLite read them from the index that goes next, which has them in order: nothing is sorted in memory.
+-- The plus makes SQLite read the rows in order from the index that is dropped next, so it sorts nothing in memory.
 INSERT INTO digests (digest, resource)
     SELECT digest, id FROM resources WHERE +id > (SELECT value FROM meta WHERE key = 'digested') ORDER BY digest;
 UPDATE meta SET value = (SELECT value FROM meta WHERE key = 'last_resource') WHERE key = 'digested';

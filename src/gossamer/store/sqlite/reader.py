@@ -1,12 +1,11 @@
-"""The reading half of the SQLite store: each method is one read, or a stream of short ones, made elsewhere."""
+"""The reading methods of the SQLite store: each is one read, or a stream of short ones."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gossamer.store.sqlite.follow import changes, graph, link_changes
-from gossamer.store.sqlite.read import documents, export, recent, reports, resources
-from gossamer.store.sqlite.work import revisits, schedule
+from gossamer.store.sqlite.read import documents, export, freshness, history, recent, reports, resources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,212 +34,212 @@ if TYPE_CHECKING:
 
 
 class StoreReader:
-    """What can be asked of a web in a file."""
+    """The reading methods of a web in a file."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # -- what is there -------------------------------------------------------------------------------------------------
+    # -- counts, hosts and resources -----------------------------------------------------------------------------------
 
     def version(self) -> int:
-        """The version of the last batch written."""
+        """Return the version of the last batch written."""
         with self._database.connection() as db:
             return resources.version(db)
 
     def counts(self) -> Counts:
-        """How much is there."""
+        """Return how many resources, hosts, links and documents there are; fast at any size."""
         with self._database.connection() as db:
             return resources.counts(db)
 
     def hosts(self, limit: int | None = None) -> list[HostRow]:
-        """Hosts, those with most pages first."""
+        """Return hosts, those with most pages first."""
         with self._database.connection() as db:
             return resources.hosts(db, limit)
 
     def resource(self, url_digest: bytes) -> ResourceRow | None:
-        """A resource by the digest of its URL."""
+        """Return a resource by the digest of its URL."""
         with self._database.connection() as db:
             return resources.resource(db, url_digest)
 
     def resources(self, state: State | None = None) -> Iterator[ResourceRow]:
-        """All resources (of a state), by id, streamed."""
+        """Stream all resources, or those in a state, by id."""
         return resources.resources(self._database, state)
 
     def inlinks(self, resource: int, limit: int | None = None) -> list[LinkRow]:
-        """Bonds that point at a resource."""
+        """Return the bonds that point at a resource."""
         with self._database.connection() as db:
             return resources.inlinks(db, resource, limit)
 
     def outlinks(self, resource: int, limit: int | None = None) -> list[LinkRow]:
-        """Bonds of a page, in order of first occurrence."""
+        """Return the bonds of a page, in order of first occurrence."""
         with self._database.connection() as db:
             return resources.outlinks(db, resource, limit)
 
     def errors(self, limit: int | None = None) -> Iterator[ErrorRow]:
-        """Failed, gone and refused resources, each with one page that points at it; streamed."""
+        """Stream failed, gone and refused resources, each with one page that points at it."""
         return resources.errors(self._database, limit)
 
     def visits(self, resource: int) -> list[VisitRow]:
-        """Every visit of a resource, oldest first."""
+        """Return the visits of a resource, oldest first."""
         with self._database.connection() as db:
             return resources.visits(db, resource)
 
     def latest_visits(self, limit: int, *, faults: bool = False) -> list[LatestVisit]:
-        """The latest visits that brought a page, or those that failed, newest first."""
+        """Return the latest visits that brought a page, or (`faults`) failed, newest first; fast at any size."""
         with self._database.connection() as db:
             return recent.latest_visits(db, limit, faults=faults)
 
     def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
-        """How many visits and bytes there were in each second since a time."""
+        """Return second, visits and bytes for each second since a time, oldest first."""
         with self._database.connection() as db:
             return recent.visits_by_second(db, since)
 
     def text(self, resource: int) -> list[tuple[Field, str]] | None:
-        """The text by field, in reading order; None when there is none."""
+        """Return the text by field, in reading order; None when there is none."""
         with self._database.connection() as db:
             return resources.text(db, resource)
 
     def documents(self, ids: Sequence[int]) -> dict[int, DocumentRow]:
-        """What a search shows of those of these resources that have a text, by id; one read."""
+        """Return what search shows of these resources, by id, in one read; those without text are left out."""
         with self._database.connection() as db:
             return documents.documents(db, ids)
 
     def source(self, resource: int) -> bytes | None:
-        """The decoded body as it was; None when it was not kept."""
+        """Return the decoded body; None when it was not kept."""
         with self._database.connection() as db:
             return resources.source(db, resource)
 
     def ask(self, question: Question, **values: str | float | bytes) -> Iterator[tuple[Any, ...]]:
-        """The answer to a question of a report, streamed."""
+        """Stream the answer to a report's question, each row in the order of the question's columns."""
         return reports.ask(self._database, question, values)
 
-    # -- all there is --------------------------------------------------------------------------------------------------
+    # -- whole tables --------------------------------------------------------------------------------------------------
 
     def every_link(self) -> Iterator[Bond]:
-        """Every bond, those of a page together and in order of first occurrence."""
+        """Stream every bond, grouped by page, in order of first occurrence."""
         return export.links(self._database)
 
     def every_visit(self) -> Iterator[VisitRow]:
-        """Every visit, oldest first."""
+        """Stream every visit, oldest first."""
         return export.visits(self._database)
 
     def every_host(self) -> Iterator[HostRow]:
-        """Every host, by id."""
+        """Stream every host, by id."""
         return export.hosts(self._database)
 
     def every_page(self) -> Iterator[ResourceRow]:
-        """Every resource whose content is known, whatever became of later visits; by id."""
+        """Stream every resource whose content is stored, by id, whatever later visits found."""
         return export.pages(self._database)
 
     def page_nodes(self, resources: Sequence[int]) -> Iterator[PageNode]:
-        """What is known of pages and what the link graph says of them, in the order asked for."""
+        """Stream page data and ranks for these resources, in the order given."""
         return export.page_nodes(self._database, resources)
 
     def host_nodes(self, hosts: Sequence[int]) -> Iterator[HostNode]:
-        """The same of hosts."""
+        """Stream page counts and ranks for these hosts, in the order given."""
         return export.host_nodes(self._database, hosts)
 
     # -- the link graph ------------------------------------------------------------------------------------------------
 
     def link_changes(self, since: int) -> Iterator[LinkChanges]:
-        """Pages and redirects that changed after a version, with their links, and what is no more."""
+        """Stream pages and redirects that changed after a version, with their links, by id."""
         return link_changes.link_changes(self._database, since)
 
     def resource_hosts(self, after: int) -> Iterator[ResourceHosts]:
-        """The hosts of all resources with a greater id."""
+        """Stream the hosts of all resources with a greater id, by id. A resource never changes its host."""
         return graph.resource_hosts(self._database, after)
 
     def urls(self, resources: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """The URLs of resources, by id; without those that are no more."""
+        """Stream the URLs of resources, by id; removed resources are left out."""
         return graph.urls(self._database, resources)
 
     def seed_ids(self) -> list[int]:
-        """The DocIDs of the seeds."""
+        """Return the DocIDs of the seeds."""
         with self._database.connection() as db:
             return graph.seed_ids(db)
 
     def host_names(self, hosts: Sequence[int]) -> dict[int, str]:
-        """The names of hosts by their id."""
+        """Return the names of hosts by id."""
         with self._database.connection() as db:
             return graph.host_names(db, hosts)
 
     def host_id(self, name: str) -> int | None:
-        """The id of a host; None when it is not known."""
+        """Return the id of a host; None when it is not known."""
         with self._database.connection() as db:
             return graph.host_id(db, name)
 
     def ranking(self) -> Ranking | None:
-        """How the ranks were made; None when there are none."""
+        """Return how the ranks were computed; None when there are none."""
         with self._database.connection() as db:
             return graph.ranking(db)
 
     def ranks(self, resource: int) -> Ranks | None:
-        """The ranks of a page; None when it has none."""
+        """Return the ranks of a page; None when it has none."""
         with self._database.connection() as db:
             return graph.ranks(db, resource)
 
     def ranked_pages(self, measure: str, limit: int) -> list[RankedPage]:
-        """The first pages by one of the fields of `Ranks`."""
+        """Return the first pages by one of the fields of `Ranks`."""
         with self._database.connection() as db:
             return graph.ranked_pages(db, measure, limit)
 
     def ranked_hosts(self, limit: int) -> list[RankedHost]:
-        """The first hosts by PageRank."""
+        """Return the first hosts by PageRank."""
         with self._database.connection() as db:
             return graph.ranked_hosts(db, limit)
 
-    # -- what is derived from it ---------------------------------------------------------------------------------------
+    # -- for the index -------------------------------------------------------------------------------------------------
 
     def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
-        """The next stretch of what changed, with the standing of every document that it concerns."""
+        """Return the next changes after a cursor, at most `limit` resources, and other documents they affect."""
         with self._database.connection() as db:
             return changes.changes(db, cursor, limit)
 
     def relinked_documents(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:
-        """The documents whose anchor texts may be others since a version, streamed; some come more than once."""
+        """Stream documents whose anchor texts may have changed since a version; some come twice."""
         return changes.relinked_documents(self._database, after, at_once)
 
     def anchor_texts(self, targets: Sequence[int], *, max_links: int, max_texts: int) -> list[AnchorTexts]:
-        """What other pages call each of these."""
+        """Return the texts that other pages use for links to each target."""
         with self._database.connection() as db:
             return changes.anchor_texts(db, targets, max_links, max_texts)
 
     def known_word_ids(self, terms: Sequence[str]) -> dict[str, int]:
-        """The numbers of those terms that have one."""
+        """Return the WordIDs of those terms that have one."""
         with self._database.connection() as db:
             return changes.known_word_ids(db, terms)
 
     def every_word(self) -> Iterator[tuple[str, int]]:
-        """Every term and its number, in order, streamed."""
+        """Stream every term and its WordID, in order."""
         return changes.every_word(self._database)
 
-    # -- what changed --------------------------------------------------------------------------------------------------
+    # -- freshness and history -----------------------------------------------------------------------------------------
 
     def pace_counts(self) -> dict[int, int]:
-        """How many resources wait for their next visit, by pace."""
+        """Return how many resources wait for their next visit, by pace (`gossamer.revisit.pace`)."""
         with self._database.connection() as db:
-            return schedule.pace_counts(db)
+            return freshness.pace_counts(db)
 
     def pace(self, resource: int) -> int | None:
-        """How soon a resource deserves a visit; None when it has none to come."""
+        """Return how soon a resource deserves a visit (`gossamer.revisit.pace`); None when no visit is to come."""
         with self._database.connection() as db:
-            return schedule.resource_pace(db, resource)
+            return freshness.resource_pace(db, resource)
 
-    def freshness(self, schedule_: Schedule, now: float) -> Freshness:
-        """How fresh the web is, and what is due."""
+    def freshness(self, schedule: Schedule, now: float) -> Freshness:
+        """Return how fresh the web is, and what is due."""
         with self._database.connection() as db:
-            return schedule.freshness(db, schedule_, now)
+            return freshness.freshness(db, schedule, now)
 
     def history(self, resource: int) -> list[ChangeRow]:
-        """What visits of a resource found to be different, oldest first."""
+        """Return the changes that visits of a resource found, oldest first."""
         with self._database.connection() as db:
-            return revisits.resource_history(db, resource)
+            return history.resource_history(db, resource)
 
     def history_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
-        """What visits found to be different after a time, oldest first; streamed."""
-        return revisits.history_since(self._database, when, limit)
+        """Stream the changes that visits found after a time, oldest first."""
+        return history.history_since(self._database, when, limit)
 
     def old_source(self, change: int) -> bytes | None:
-        """The decoded body as it was until a change; None when it was not kept."""
+        """Return the decoded body until a change (`ChangeRow.id`); None when it was not kept."""
         with self._database.connection() as db:
-            return revisits.old_source(db, change)
+            return history.old_source(db, change)

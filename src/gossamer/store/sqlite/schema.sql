@@ -1,26 +1,26 @@
--- The SQLite store, version 2: one directory is one web, and this is its web.db.
+-- The SQLite store, version 2: the web.db of a directory.
 --
--- A new web gets this file; an older one is brought here by the numbered migrations in database.py. Times are Unix
--- seconds (REAL). Words of the model (states, roles, outcomes) are stored as they are written, kinds and positions as
--- the numbers of `gossamer.model`, so that a web can be read with the sqlite3 shell alone.
+-- A new web gets this file. The numbered migrations in opening.py bring an older one here. Times are Unix seconds
+-- (REAL). States, roles and outcomes are stored as words, kinds and positions as the numbers of `gossamer.model`. So the
+-- sqlite3 shell alone can read a web.
 --
--- REFERENCES are declared for people and for `PRAGMA foreign_key_check` (the tests run it). They are not enforced while
--- writing: two look-ups for each of 60 bonds a page bought nothing that the one transaction per batch does not give.
+-- REFERENCES serve readers and `PRAGMA foreign_key_check` (the tests run it). SQLite does not enforce them, because that
+-- takes two look-ups for each of 60 bonds a page. One transaction per batch keeps them valid.
 
--- Counters that must be quick at any size, kept in the transaction that changes what they count: version, generation,
--- the last ids given out (a DocID is never used twice), hosts, links, documents, and resources by state.
+-- Counters that are fast at any size, updated in the transaction that changes the counted rows: version, generation, the
+-- last assigned ids (a DocID is never used twice), hosts, links, documents, and resources by state.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Who works, or worked, here. A row is one life of one crawler: the name is used again after it, the id never.
+-- Crawlers at work, and those that ended. A later crawler may use the name again, never the id.
 CREATE TABLE crawlers (
     id               INTEGER PRIMARY KEY,
     name             TEXT    NOT NULL,
     machine          TEXT    NOT NULL,
     pid              INTEGER NOT NULL,
-    lock             INTEGER NOT NULL,               -- inode of crawlers/NAME.lock: a file made anew proves nothing
+    lock             INTEGER NOT NULL,               -- inode of crawlers/NAME.lock; a new file proves nothing
     started_at       REAL    NOT NULL,
     heartbeat_at     REAL    NOT NULL,
     wanted           TEXT    NOT NULL DEFAULT 'run', -- run, pause, stop
@@ -30,12 +30,12 @@ CREATE TABLE crawlers (
     bytes_per_second REAL    NOT NULL DEFAULT 0,
     limited_by       TEXT    NOT NULL DEFAULT '',
     waiting_for      TEXT    NOT NULL DEFAULT '',
-    parsers          INTEGER NOT NULL DEFAULT 0,     -- parser processes it has, as it told last
-    most_parsers     INTEGER NOT NULL DEFAULT 0,     -- ... may have; 0: that cannot be changed
-    wanted_parsers   INTEGER                         -- ... shall have; NULL: as many as it was started with
+    parsers          INTEGER NOT NULL DEFAULT 0,     -- parser processes, by its last report
+    most_parsers     INTEGER NOT NULL DEFAULT 0,     -- it may have; 0: the number cannot be changed
+    wanted_parsers   INTEGER                         -- it shall have; NULL: as many as it was started with
 ) STRICT;
 
--- What was asked. Limits hold for all crawlers together.
+-- Runs of a crawl with their settings. Limits hold for all crawlers together.
 CREATE TABLE rounds (
     id                 INTEGER PRIMARY KEY,
     started_at         REAL    NOT NULL,
@@ -53,17 +53,17 @@ CREATE TABLE seeds (
     PRIMARY KEY (round, seq)
 ) STRICT, WITHOUT ROWID;
 
--- An authority (`example.org`, `localhost:8080`). The counters let work be found without a look at its resources.
+-- An authority (`example.org`, `localhost:8080`). The counters show work without reading resources.
 CREATE TABLE hosts (
     id            INTEGER PRIMARY KEY,
-    holder        INTEGER REFERENCES crawlers (id),  -- the one crawler that may visit it now
+    holder        INTEGER REFERENCES crawlers (id),  -- the only crawler that may visit it now
     queued_pages  INTEGER NOT NULL DEFAULT 0,
-    queued_others INTEGER NOT NULL DEFAULT 0,        -- sitemaps and link checks: page limits do not hold them back
+    queued_others INTEGER NOT NULL DEFAULT 0,        -- sitemaps and link checks; page limits do not apply to them
     spent         INTEGER NOT NULL DEFAULT 0,        -- 1: its page limit of the round is reached
-    ready_at      REAL    NOT NULL DEFAULT 0,        -- not before
+    ready_at      REAL    NOT NULL DEFAULT 0,        -- no visit before
     delay         REAL    NOT NULL DEFAULT 0,
     failures      INTEGER NOT NULL DEFAULT 0,        -- in a row
-    known         INTEGER NOT NULL DEFAULT 0,        -- its resources, in whatever state
+    known         INTEGER NOT NULL DEFAULT 0,        -- its resources in any state
     pages         INTEGER NOT NULL DEFAULT 0,        -- visited as pages: fetched or not modified
     failed        INTEGER NOT NULL DEFAULT 0,        -- failed or gone
     round_pages   INTEGER NOT NULL DEFAULT 0,        -- like rounds.pages, of this host
@@ -75,7 +75,7 @@ CREATE INDEX hosts_free ON hosts (ready_at, id)
     WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0);
 CREATE INDEX hosts_held ON hosts (holder) WHERE holder IS NOT NULL;
 
--- robots.txt is a matter of scheme, host and port (RFC 9309 section 2.3).
+-- A robots.txt applies to one scheme, host and port (RFC 9309 section 2.3).
 CREATE TABLE robots (
     host       INTEGER NOT NULL REFERENCES hosts (id),
     scheme     TEXT    NOT NULL,
@@ -86,7 +86,7 @@ CREATE TABLE robots (
     PRIMARY KEY (host, scheme)
 ) STRICT, WITHOUT ROWID;
 
--- A URL known; its id is the DocID. What every batch looks at stands first, for SQLite reads a row from the left.
+-- Known URLs; the id is the DocID. Columns that every batch reads come first, because SQLite reads a row from the left.
 CREATE TABLE resources (
     id             INTEGER PRIMARY KEY,
     digest         BLOB    NOT NULL,                 -- 128-bit BLAKE2b of the canonical URL's key
@@ -94,19 +94,19 @@ CREATE TABLE resources (
     state          TEXT    NOT NULL,
     role           TEXT    NOT NULL DEFAULT 'page',  -- page, sitemap, check
     outcome        TEXT    NOT NULL DEFAULT '',      -- of the last visit
-    depth          INTEGER NOT NULL,                 -- depth, hops, kind, follow, seed: the claim it stands on
+    depth          INTEGER NOT NULL,                 -- depth, hops, kind, follow, seed: of its best claim
     hops           INTEGER NOT NULL DEFAULT 0,
-    asked          INTEGER NOT NULL,                 -- bits: the strengths of claim judged so far (admission.py)
+    asked          INTEGER NOT NULL,                 -- bits: judged strengths of claims (store/work/claims.py)
     priority       REAL    NOT NULL DEFAULT 0,
-    tries          INTEGER NOT NULL DEFAULT 0,       -- failed ones in a row, this round
+    tries          INTEGER NOT NULL DEFAULT 0,       -- failed tries in a row in this round
     visits         INTEGER NOT NULL DEFAULT 0,
-    outlinks       INTEGER,                          -- rows in links; -1: followed but not kept; NULL: never seen
+    outlinks       INTEGER,                          -- rows in links; -1: followed, not stored; NULL: unknown
     version        INTEGER,                          -- the store version of its last change; NULL: never visited
     kind           INTEGER NOT NULL,
     follow         INTEGER NOT NULL,
     seed           INTEGER NOT NULL DEFAULT 0,
     url            TEXT    NOT NULL,
-    reason         TEXT    NOT NULL DEFAULT '',      -- why it stands where it stands
+    reason         TEXT    NOT NULL DEFAULT '',      -- why it has this state
     discovered_at  REAL    NOT NULL,
     discovered_by  INTEGER REFERENCES crawlers (id),
     visited_at     REAL,
@@ -126,105 +126,105 @@ CREATE TABLE resources (
     content_digest BLOB    NOT NULL DEFAULT x'',
     text_digest    BLOB    NOT NULL DEFAULT x'',
     topic          REAL    NOT NULL DEFAULT 0,       -- nearness to the crawl's topic
-    changes        INTEGER NOT NULL DEFAULT 0,       -- visits that found other content than the one before
-    told_at        REAL,                             -- the newest date of change that a sitemap or feed gave
+    changes        INTEGER NOT NULL DEFAULT 0,       -- visits that found new content
+    told_at        REAL,                             -- the newest date of change in a sitemap or feed
     misled         INTEGER NOT NULL DEFAULT 0,       -- such dates in a row that were wrong
-    dated          REAL,                             -- dated, found, gap, quiet: what is known of how often it changes
+    dated          REAL,                             -- dated, found, gap, quiet: how often it changes
     found          REAL,                             -- (`gossamer.revisit.evidence`)
     gap            REAL,
     quiet          REAL,
     pace           INTEGER                           -- how soon it deserves a visit (`gossamer.revisit.pace`)
 ) STRICT;
 
--- Partial indexes hold open work only, so finding it costs the same however much is finished. Two queues, for page
--- limits hold back pages only.
+-- Partial indexes hold open work only, so the cost of finding it does not grow with finished work. Pages have a queue of
+-- their own, because page limits apply only to them.
 CREATE INDEX resources_queued_pages ON resources (host, priority DESC, id) WHERE state = 'queued' AND role = 'page';
 CREATE INDEX resources_queued_others ON resources (host, priority DESC, id) WHERE state = 'queued' AND role <> 'page';
 CREATE INDEX resources_leased ON resources (host, role) WHERE state = 'leased';
 CREATE INDEX resources_seeds ON resources (id) WHERE seed = 1;
 CREATE INDEX resources_errors ON resources (id) WHERE state IN ('failed', 'gone', 'refused');
--- Of each pace, those not visited for longest stand first: what is due is found without a look at the rest.
+-- The resources of each pace that wait longest come first, so due ones are found without reading the rest.
 CREATE INDEX resources_pace ON resources (pace, visited_at)
     WHERE state IN ('visited', 'failed', 'refused', 'gone') AND pace IS NOT NULL;
--- What is derived from the store (index, graph) catches up by `WHERE version > ?`, which implies IS NOT NULL.
+-- Index and graph catch up by `WHERE version > ?`, which implies IS NOT NULL.
 CREATE INDEX resources_version ON resources (version) WHERE version IS NOT NULL;
 
--- Which resource has a digest. Resources with an id above the counter `digested` are not here yet (digests.py).
+-- Resources by digest. Those with an id above the counter `digested` are not here yet (work/digests.py).
 CREATE TABLE digests (
     digest   BLOB PRIMARY KEY,
     resource INTEGER NOT NULL REFERENCES resources (id)
 ) STRICT, WITHOUT ROWID;
 
--- How many other resources lead a reader to one; none: no row. Apart from resources, for every batch counts up thousands
--- of them: four hundred of these rows share a page of the file, ten of those would.
+-- How many other resources lead a reader to a resource; none: no row. Every batch updates thousands of rows. They are not
+-- in resources, because 400 of these rows share a page of the file, but only ten rows of resources.
 CREATE TABLE backlinks (
     resource INTEGER PRIMARY KEY REFERENCES resources (id),
     number   INTEGER NOT NULL
 ) STRICT;
 
--- DocIDs that are no more, so that what is derived can drop them.
+-- DocIDs of deleted resources, so that index and graph can drop them.
 CREATE TABLE forgotten (
     resource INTEGER PRIMARY KEY,
     version  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX forgotten_version ON forgotten (version);
 
--- The decoded body of a visited resource, zstd. Apart from resources, for it is ten times as big and seldom read.
+-- The decoded body of a visited resource, zstd. Not in resources, because it is ten times as big and seldom read.
 CREATE TABLE sources (
     resource INTEGER PRIMARY KEY REFERENCES resources (id),
     body     BLOB NOT NULL
 ) STRICT;
 
--- What the index is made of: zstd of msgpack [[field, text], ...] in reading order.
+-- The text for the index: zstd of msgpack [[field, text], ...] in reading order.
 CREATE TABLE texts (
     resource INTEGER PRIMARY KEY REFERENCES resources (id),
     body     BLOB NOT NULL
 ) STRICT;
 
--- One bond. Clustered by its source, where it is written, replaced and read together.
+-- Bonds, clustered by source, because the bonds of a page are written, replaced and read together.
 CREATE TABLE links (
     source   INTEGER NOT NULL REFERENCES resources (id),
     seq      INTEGER NOT NULL,                       -- order of first occurrence
     target   INTEGER NOT NULL REFERENCES resources (id),
     kind     INTEGER NOT NULL,
     follow   INTEGER NOT NULL,
-    weight   INTEGER NOT NULL,                       -- times it occurs
+    weight   INTEGER NOT NULL,                       -- number of occurrences
     position INTEGER NOT NULL,
     rel      TEXT    NOT NULL,
     anchor   TEXT    NOT NULL,
     PRIMARY KEY (source, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX links_target ON links (target);
--- Redirects and canonical links: who says that another page is the same (4: redirect, 5: canonical).
+-- Redirects (4) and canonical links (5): bonds that name another page as the same.
 CREATE INDEX links_same ON links (target) WHERE kind IN (4, 5);
 
--- What a visit found to be different from before: a row says how the resource was until then.
+-- Changes that visits found: a row describes the resource before the change.
 CREATE TABLE history (
     id         INTEGER PRIMARY KEY,
     resource   INTEGER NOT NULL REFERENCES resources (id),
     found_at   REAL    NOT NULL,                     -- the visit that found it
-    since      REAL    NOT NULL,                     -- the visit before, which found it as it was
+    since      REAL    NOT NULL,                     -- the last visit that found the old content
     event      TEXT    NOT NULL,                     -- changed, gone, moved, refused, appeared
-    status     INTEGER NOT NULL,                     -- until then; likewise title and bytes
+    status     INTEGER NOT NULL,                     -- before the change, like bytes and title
     bytes      INTEGER NOT NULL,
     title      TEXT    NOT NULL,
-    parts      TEXT    NOT NULL,                     -- what differs, with blanks between: text title links ...
-    links      BLOB    NOT NULL,                     -- zstd of msgpack [bonds lost, bonds gained]; empty: the same
+    parts      TEXT    NOT NULL,                     -- the parts that differ, separated by blanks: text title links ...
+    links      BLOB    NOT NULL,                     -- zstd of msgpack [lost bonds, gained bonds]; empty: no change
     source     BLOB                                  -- zstd, as in sources; within the budget for old sources
 ) STRICT;
 CREATE INDEX history_resource ON history (resource);
 CREATE INDEX history_found ON history (found_at);
 CREATE INDEX history_sources ON history (id) WHERE source IS NOT NULL;
 
--- Resources that gained or lost bonds because a page that links there, or did, was found changed. First visits are not
--- here: their bonds are all new, and are found by their source.
+-- Resources that gained or lost bonds because a visit found a linking page changed. Targets of first visits are not here,
+-- because all their bonds are new and are found by their source.
 CREATE TABLE relinked (
     target  INTEGER PRIMARY KEY,
     version INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX relinked_version ON relinked (version);
 
--- The lexicon: a term keeps its WordID for ever; stop words have 0.
+-- The lexicon: a term keeps its WordID forever; stop words have 0.
 CREATE TABLE words (
     term TEXT PRIMARY KEY,
     word INTEGER NOT NULL
@@ -244,21 +244,21 @@ CREATE TABLE visits (
 ) STRICT;
 CREATE INDEX visits_resource ON visits (resource);
 
--- Results of graph analysis, written as a whole by the graph room: a row for each page of the graph, for each host, and
--- one that says how they were made.
+-- Results of graph analysis, which the graph package writes as a whole: a row for each page of the graph, for each host,
+-- and one that says how they were computed.
 CREATE TABLE ranks (
     resource   INTEGER PRIMARY KEY REFERENCES resources (id),
-    pagerank   REAL    NOT NULL,                     -- all pages together 1
+    pagerank   REAL    NOT NULL,                     -- the sum over all pages is 1
     score      REAL    NOT NULL,                     -- the same on a logarithmic scale, 0..100
     indegree   INTEGER NOT NULL,                     -- pages that link here
     outdegree  INTEGER NOT NULL,
-    in_weight  INTEGER NOT NULL,                     -- times they link here
+    in_weight  INTEGER NOT NULL,                     -- number of links from them
     out_weight INTEGER NOT NULL,
     hub        REAL,                                 -- NULL, here and below: not computed in the last run
     authority  REAL,
     harmonic   REAL,                                 -- sum of 1 / clicks over all pages that lead here
-    depth      INTEGER,                              -- clicks from the seeds; NULL as well when no way leads here
-    component  INTEGER,                              -- of pages that all reach one another; 0 is the biggest
+    depth      INTEGER,                              -- clicks from the seeds; NULL also when no path leads here
+    component  INTEGER,                              -- strongly connected component; 0 is the biggest
     bowtie     TEXT,                                 -- core, in, out, tube, tendril, apart
     community  INTEGER,                              -- 0 is the biggest
     core       INTEGER                               -- the k of the innermost k-core
@@ -281,7 +281,7 @@ CREATE TABLE host_ranks (
 ) STRICT;
 
 CREATE TABLE rankings (
-    facts TEXT NOT NULL                              -- JSON: store.graph.Ranking
+    facts TEXT NOT NULL                              -- JSON: gossamer.store.follow.graph.Ranking
 ) STRICT;
 
 INSERT INTO meta (key, value) VALUES

@@ -1,4 +1,4 @@
-"""Visits compared with what is known of their resources: the same as before, changed, or not to be believed yet."""
+"""Compare visits with stored resources: unchanged, changed, or doubtful."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EVENTS = {
     Outcome.FETCHED: "changed", Outcome.NOT_FOUND: "gone", Outcome.REDIRECTED: "moved", Outcome.TYPE: "refused",
 }  # fmt: skip
-APPEARED = "appeared"  # it answers with a page, and did not before
+APPEARED = "appeared"  # the event when a page appears where none was stored
 COMPARED_FIELDS = ("title", "description", "language", "canonical", "noindex", "nofollow", "media_type")
 
 
@@ -56,20 +56,20 @@ class StoredResource(NamedTuple):
 
     @property
     def has_content(self) -> bool:
-        """Whether a page is stored of it."""
+        """Whether the store has a page of it."""
         return bool(self.content_digest)
 
 
 class Difference(NamedTuple):
-    """How a visit differs from what was known."""
+    """How a visit differs from the stored resource."""
 
-    parts: tuple[str, ...]  # what differs; nothing: the same
+    parts: tuple[str, ...]  # the parts that differ; empty: unchanged
     lost: list[BondRow]  # bonds
     gained: list[BondRow]
 
 
 class HistoryEntry(NamedTuple):
-    """A line of history to be."""
+    """A line of history to write."""
 
     stored: StoredResource
     visit: Visit
@@ -77,20 +77,20 @@ class HistoryEntry(NamedTuple):
 
 
 class ComparedBatch(NamedTuple):
-    """A batch of visits, compared with what is stored."""
+    """A batch of visits, compared with the store."""
 
-    finished: list[FinishedVisit]  # those that replace nothing are marked
+    finished: list[FinishedVisit]  # visits that change nothing are marked
     changes: list[HistoryEntry]
     revisit_states: dict[int, RevisitState]
 
 
 def select_revisits(finished: Iterable[FinishedVisit]) -> dict[int, FinishedVisit]:
-    """The visits that would replace what is stored, by resource: those to compare."""
+    """Return the visits that would replace stored content, by resource."""
     return {item.row.id: item for item in finished if item.row.visits and item.replaces}
 
 
 def texts_to_compare(revisits: Mapping[int, FinishedVisit], stored: Mapping[int, StoredResource]) -> list[int]:
-    """The resources whose texts must be compared word by word: their digests say that they are not the same."""
+    """Return resources whose texts must be compared word by word because their digests differ."""
     return [
         resource
         for resource, item in revisits.items()
@@ -99,7 +99,7 @@ def texts_to_compare(revisits: Mapping[int, FinishedVisit], stored: Mapping[int,
 
 
 def visit_bonds(item: FinishedVisit, ids: Mapping[bytes, int], *, keep_links: bool) -> Iterator[BondRow]:
-    """The bonds that would be stored of a visit."""
+    """Yield the bonds that a visit would store."""
     links = item.links
     if not keep_links and item.visit.redirect is None:
         return
@@ -117,7 +117,7 @@ def find_difference(
     old_bonds: list[BondRow],
     new_bonds: list[BondRow],
 ) -> Difference:
-    """How a visit differs: `page` is what it brought, `text` the text of before, where it has to be compared."""
+    """Return how a visit differs; `page` is its new page, `old_text` the stored text if it must be compared."""
     if (page is not None) != stored.has_content:
         parts = ["content"]
     elif page is not None:
@@ -139,7 +139,7 @@ def _same_text(text: bytes | None, page: Page) -> bool:
 def assess_visits(
     finished: Sequence[FinishedVisit], stored: Mapping[int, StoredResource], differences: Mapping[int, Difference]
 ) -> ComparedBatch:
-    """What each visit means, by the differences found."""
+    """Decide what each visit means, by the differences."""
     compared = ComparedBatch([], [], {})
     for item in finished:
         _assess_visit(item, stored[item.row.id], differences.get(item.row.id), compared)
@@ -150,7 +150,7 @@ def _assess_visit(
     item: FinishedVisit, stored: StoredResource, difference: Difference | None, compared: ComparedBatch
 ) -> None:
     visit = item.visit
-    # The first "not found" of a page may be an accident: it is asked for again before it goes.
+    # The first "not found" of a page may be an accident, so the page stays until a second one.
     doubtful = visit.outcome is Outcome.NOT_FOUND and stored.has_content and stored.outcome != Outcome.NOT_FOUND
     changed = difference is not None and bool(difference.parts) and not doubtful
     if changed and difference is not None:
@@ -163,13 +163,13 @@ def _assess_visit(
 
 
 def history_row(entry: HistoryEntry) -> tuple[int, float, float, str, int, int, str, str, bytes]:
-    """A line of history, as it is stored."""
+    """Return a line of history as it is stored."""
     stored, visit, (parts, lost, gained) = entry
     event = EVENTS[visit.outcome]
     if event == "changed" and not stored.has_content:
         event = APPEARED
     links = zstandard.compress(msgspec.msgpack.encode((lost, gained))) if lost or gained else b""
     return (
-        stored.id, visit.visited_at, stored.visited_at or visit.visited_at, event, stored.status, stored.size, stored.title,
-        " ".join(parts), links,
+        stored.id, visit.visited_at, stored.visited_at or visit.visited_at, event, stored.status, stored.size,
+        stored.title, " ".join(parts), links,
     )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Claims on resources, judged without a database: which of them are news, which is best, and what it changes.
+"""Claims on resources, judged without a database: which are news, which is best, what it changes.
 
-Every way a URL can be found (a link, a redirect, a seed, a link found again at a smaller depth) is a claim on it. The
-crawl's `admit` is asked only about claims that are news: the resource is unknown, or this claim on it is stronger or
-nearer than all that were judged before. Thousands of links to what is known for long cost a dictionary look-up each.
+Every way to find a URL (a link, a redirect, a seed, a link found again at a smaller depth) is a claim on it. The store
+asks the crawl's `admit` only about claims that are news. A claim is news if the resource is unknown, or if the claim is
+stronger or nearer than all judged claims. So each of thousands of links to known URLs costs one dictionary look-up.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
     from gossamer.model import AdmitCandidates
 
-FORGOTTEN = "forgotten"  # reason of a resource that stays known only because remembered pages link to it
-OPEN_STATES = frozenset({State.KNOWN, State.OUT_OF_SCOPE})  # not admitted so far
+FORGOTTEN = "forgotten"  # the reason of a resource that stays known only because pages link to it
+OPEN_STATES = frozenset({State.KNOWN, State.OUT_OF_SCOPE})  # not admitted
 ACTIVE_STATES = frozenset({State.QUEUED, State.LEASED})
 FAILED_STATES = frozenset({State.FAILED, State.REFUSED, State.GONE})
 
 
 class Strength(IntEnum):
-    """How much a bond says for visiting its target. The numbers are stored as bits; never renumber."""
+    """How strongly a bond suggests a visit of its target. The numbers are stored as bits; never renumber."""
 
     FAINT_EMBED = 0  # an embed behind nofollow
     EMBED = 1
     FAINT_LINK = 2  # behind nofollow
-    STATEMENT = 3  # what the page's head says: canonical, alternate, related
-    LINK = 4  # what a reader can follow, or a site lists
+    STATEMENT = 3  # from the page's head: canonical, alternate, related
+    LINK = 4  # a reader can follow it, or a site lists it
     SEED = 5
 
 
-# Which judged claims make another one of a strength superfluous. Embeds and links are judged by different rules (a link
-# out of scope is not visited, the same URL as an image may be checked), so neither covers the other.
+# Judged strengths that make a claim of a strength superfluous. Different rules judge embeds and links: a link out of
+# scope is not visited, the same URL as an image may be checked. So neither covers the other.
 _EMBED_BITS = {strength: 1 << strength for strength in (Strength.FAINT_EMBED, Strength.EMBED)}
 COVERED_BY: dict[int, int] = {
     **{strength: sum(bit for other, bit in _EMBED_BITS.items() if other >= strength) for strength in _EMBED_BITS},
@@ -61,29 +61,29 @@ STRENGTHS: dict[tuple[int, bool], int] = {
 
 
 def strength(candidate: Candidate) -> int:
-    """How much a candidate says for visiting it."""
+    """Return how strongly a candidate suggests a visit."""
     return int(Strength.SEED) if candidate.seed else STRENGTHS[candidate.kind, candidate.follow]
 
 
 def distance(depth: int, hops: int) -> int:
-    """Depth first, then hops: one number to compare."""
+    """Return depth and hops as one number to compare, depth first."""
     return depth << 6 | min(hops, 63)
 
 
 def is_news(known: KnownResource, claim_strength: int, claim_distance: int) -> bool:
-    """Whether a claim could change what is known: a strength not judged yet, or a nearer way."""
+    """Return whether a claim could change a resource: an unjudged strength, or a shorter distance."""
     return not known.asked & COVERED_BY[claim_strength] or (
         claim_distance < known.distance and claim_strength > Strength.EMBED
     )
 
 
 class Discovery(NamedTuple):
-    """Who found the candidates, and who decides on them."""
+    """How candidates were found, and the function that decides on them."""
 
     admit: AdmitCandidates
     discovered_at: float
     discovered_by: int | None
-    reopen: bool = False  # a seed given again is tried again though it failed
+    reopen: bool = False  # queue failed seeds again
 
 
 class ResourceClaim(NamedTuple):
@@ -107,7 +107,7 @@ class ResourceClaim(NamedTuple):
 
 
 class BestClaim(NamedTuple):
-    """The best of the claims on one resource, and all strengths that were judged."""
+    """The best claim on one resource, and all judged strengths."""
 
     candidate: Candidate
     admission: Admission
@@ -120,7 +120,7 @@ def select_news(
     rows: Mapping[int, ResourceClaim],
     discovery: Discovery,
 ) -> Iterator[Candidate]:
-    """Candidates that are new, or news; of the known ones it is told how many pages point at them."""
+    """Yield candidates that are new or news; known ones get their number of backlinks."""
     for candidate in candidates:
         if candidate.digest not in known:
             yield candidate
@@ -137,7 +137,7 @@ def _may_change(row: ResourceClaim, candidate: Candidate, discovery: Discovery) 
 
 
 def choose_best_claims(candidates: Sequence[Candidate], admissions: Sequence[Admission]) -> dict[bytes, BestClaim]:
-    """The best claim on each resource."""
+    """Return the best claim on each resource."""
     claims: dict[bytes, BestClaim] = {}
     for candidate, admission in zip(candidates, admissions, strict=True):
         bit = 1 << strength(candidate)
@@ -152,14 +152,17 @@ def choose_best_claims(candidates: Sequence[Candidate], admissions: Sequence[Adm
 
 
 def _claim_rank(candidate: Candidate, admission: Admission) -> tuple[bool, bool, int, int]:
-    """Among claims on one URL: an admitted page before a check before none; then the nearest, or the strongest."""
+    """Rank claims on one URL: admitted page, check, not admitted; then the nearest or the strongest."""
     queued = admission.state is State.QUEUED
     claim_strength = 0 if queued else strength(candidate)
     return queued, admission.role is not Role.CHECK, claim_strength, -distance(candidate.depth, candidate.hops)
 
 
 def judged_strengths(claim: BestClaim) -> int:
-    """Who is admitted as a page cannot get further by another claim, only nearer."""
+    """Return the strengths that need no judging again.
+
+    Later claims can only reduce the distance of an admitted page.
+    """
     admission = claim.admission
     return ALL_STRENGTHS if admission.state is State.QUEUED and admission.role is not Role.CHECK else claim.asked
 
@@ -167,7 +170,7 @@ def judged_strengths(claim: BestClaim) -> int:
 def new_row(
     resource: int, host: int, claim: BestClaim, discovery: Discovery
 ) -> tuple[int, bytes, int, str, str, int, int, int, float, int, int, int, str, str, float, int | None]:
-    """The columns of a resource that was not known before."""
+    """Return the columns of a new resource."""
     c, a = claim.candidate, claim.admission
     return (
         resource, c.digest, host, a.state.value, a.role.value, c.depth, c.hops, judged_strengths(claim), a.priority,
@@ -175,13 +178,8 @@ def new_row(
     )  # fmt: skip
 
 
-def authority(url: str) -> str:
-    """The host with its port, as a canonical URL has it: `http://localhost:8080/x` is on `localhost:8080`."""
-    return url.split("/", 3)[2].rpartition("@")[2]
-
-
 def apply_claim(row: ResourceClaim, claim: BestClaim, discovery: Discovery) -> ResourceClaim:
-    """A resource after a choice on it."""
+    """Return a resource after a decision on it."""
     candidate, admission = claim.candidate, claim.admission
     row = row._replace(asked=row.asked | judged_strengths(claim))
     is_nearer = distance(candidate.depth, candidate.hops) < distance(row.depth, row.hops)
@@ -193,7 +191,7 @@ def apply_claim(row: ResourceClaim, claim: BestClaim, discovery: Discovery) -> R
     if row.state in OPEN_STATES or _needs_another_visit(row, claim, discovery):
         row = row._replace(state=State.QUEUED.value, reason="", tries=0)
         return _with_claim(row, candidate)._replace(role=admission.role.value, priority=admission.priority)
-    if row.role == Role.CHECK and admission.role is not Role.CHECK:  # under way: the next visit will be a page's
+    if row.role == Role.CHECK and admission.role is not Role.CHECK:  # the next visit, after the check, fetches the page
         return _with_claim(row, candidate)._replace(role=admission.role.value, priority=admission.priority)
     if is_nearer:
         return row._replace(depth=candidate.depth, hops=candidate.hops, priority=admission.priority)
@@ -201,7 +199,7 @@ def apply_claim(row: ResourceClaim, claim: BestClaim, discovery: Discovery) -> R
 
 
 def _needs_another_visit(row: ResourceClaim, claim: BestClaim, discovery: Discovery) -> bool:
-    """Whether a resource that had its visit should have another: it was only checked, or is a seed that failed."""
+    """Return whether a visited resource needs another visit: it was only checked, or is a failed seed."""
     if row.state in ACTIVE_STATES:
         return False
     if row.role == Role.CHECK and claim.admission.role is not Role.CHECK:
@@ -210,7 +208,7 @@ def _needs_another_visit(row: ResourceClaim, claim: BestClaim, discovery: Discov
 
 
 def _claim_strength(row: ResourceClaim) -> int:
-    """The strength of the claim that an open resource stands on."""
+    """Return the strength of the claim that an open resource has."""
     return int(Strength.SEED) if row.seed else STRENGTHS[row.kind, bool(row.follow)]
 
 
@@ -222,7 +220,7 @@ def _with_claim(row: ResourceClaim, candidate: Candidate) -> ResourceClaim:
 
 
 def improved_row(row: ResourceClaim) -> tuple[str, str, int, int, int, float, int, int, int, int, str, int]:
-    """The columns that a choice can change, and the id."""
+    """Return the columns that a claim can change, and the id."""
     return (
         row.state, row.role, row.depth, row.hops, row.asked, row.priority, row.tries, row.kind, row.follow, row.seed,
         row.reason, row.id,
@@ -230,5 +228,5 @@ def improved_row(row: ResourceClaim) -> tuple[str, str, int, int, int, float, in
 
 
 def to_known_resource(row: ResourceClaim) -> KnownResource:
-    """A row as it is kept in memory."""
+    """Return the row as the cache keeps it."""
     return KnownResource(row.id, row.asked, distance(row.depth, row.hops))

@@ -1,4 +1,4 @@
-"""The names of crawlers, and what is told of those that have one."""
+"""The names of crawlers, and crawlers from their rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MOONS = (
 
 
 def crawler_names() -> Iterator[str]:
-    """The names in the order in which they are given."""
+    """Yield the names in the order of their use."""
     yield from MOONS
     for number in count(2):
         yield from (f"{moon} {number}" for moon in MOONS)
 
 
 def build_crawlers(rows: Iterable[Sequence[Any]], dead: Container[int]) -> list[CrawlerRow]:
-    """Crawlers from their rows, whose columns are the fields of `Crawler`; the dead are shown as lost."""
+    """Build crawlers from rows with the fields of `CrawlerRow`; dead ones get the state "lost"."""
     columns = (dict(zip(CrawlerRow.__struct_fields__, row, strict=True)) for row in rows)
     return [CrawlerRow(**{**one, "state": LOST if one["id"] in dead else one["state"]}) for one in columns]

@@ -1,4 +1,4 @@
-"""Work handed out, without a database: how many pages a round still allows, and rows made into leases."""
+"""Leases without a database: a crawler's share of hosts, the pages a round still allows, rows into leases."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from gossamer.store.work.url_cache import KnownResource
 
 
-RECENT_HEARTBEAT_SECONDS = 10.0  # seconds: who waits and was not heard of for longer would take no hosts
-MAX_COUNTED_HOSTS = 10_000  # free hosts counted when they are shared out: with more than that, nobody lacks one
+RECENT_HEARTBEAT_SECONDS = 10.0  # a waiting crawler that is silent for longer gets no share
+MAX_COUNTED_HOSTS = 10_000  # free hosts counted for a fair share; with more, no crawler lacks one
 
 
 def fair_share(hosts: int, crawlers: int) -> int:
-    """How many hosts each of so many crawlers may hold; one at least, for it is held by somebody."""
+    """Return how many hosts each crawler may hold, at least one."""
     return max(1, -(-hosts // max(1, crawlers)))
 
 
 class LeasableHost(NamedTuple):
-    """A host that work is sought on."""
+    """A host that may have work."""
 
     id: int
     name: str
@@ -40,17 +40,17 @@ class LeasableHost(NamedTuple):
 
 
 class PageBudget:
-    """How many pages may still be leased. Leased ones count as visited, so that limits hold exactly."""
+    """How many pages may still be leased. Leased pages count as visited, so that limits hold exactly."""
 
     def __init__(self, limits: RoundLimits, leased: Mapping[int, int]) -> None:
-        """`leased`: pages by host, where there are limits."""
+        """`leased` are pages by host, if the round has limits."""
         self._per_host = limits.max_pages_per_host
         self._leased = leased
         used = limits.pages + sum(leased.values())
         self.pages_left = None if limits.max_pages is None else max(0, limits.max_pages - used)
 
     def pages_for_host(self, host: LeasableHost, max_pages: int) -> int:
-        """Pages that may be leased of a host, at most so many."""
+        """Return how many pages of a host may be leased, at most `max_pages`."""
         if self.pages_left is not None:
             max_pages = min(max_pages, self.pages_left)
         if self._per_host is not None:
@@ -58,7 +58,7 @@ class PageBudget:
         return max_pages
 
     def grant(self, leases: Iterable[Lease]) -> list[Lease]:
-        """Those leases that there are pages left for; they are spent."""
+        """Return the leases that the budget allows, and spend it."""
         granted = []
         for lease in leases:
             if self.pages_left is not None and lease.role is Role.PAGE:
@@ -70,12 +70,12 @@ class PageBudget:
 
 
 def is_limited(limits: RoundLimits) -> bool:
-    """Whether a round limits pages."""
+    """Return whether a round limits pages."""
     return limits.max_pages is not None or limits.max_pages_per_host is not None
 
 
 def choose_best_leases(rows: Iterable[Sequence[Any]], max_leases: int) -> list[Lease]:
-    """The first so many of a host's URLs, by priority and then by age.
+    """Return the first `max_leases` URLs of a host, by priority and then by id.
 
     Rows: host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome.
     """
@@ -89,14 +89,14 @@ def choose_best_leases(rows: Iterable[Sequence[Any]], max_leases: int) -> list[L
 
 
 def count_new_leases(deltas: CounterDeltas, leases: Iterable[Lease]) -> None:
-    """What was queued is leased."""
+    """Count leases that were queued until now."""
     for one in leases:
         deltas.subtract(one.host, State.QUEUED, one.role, one.before)
         deltas.add(one.host, State.LEASED, one.role, one.before)
 
 
 def host_leases(chosen: Iterable[tuple[LeasableHost, list[Lease]]], robots: Iterable[Sequence[Any]]) -> list[HostLease]:
-    """The answer to who asks for work. Rows of robots: host, scheme, outcome, text, fetched_at, reason."""
+    """Build the answer of `lease`. Rows of robots: host, scheme, outcome, text, fetched_at, reason."""
     known: defaultdict[int, list[Robots]] = defaultdict(list)
     for host, scheme, outcome, text, fetched_at, reason in robots:
         known[host].append(
@@ -117,7 +117,7 @@ def build_add_results(
     before: Collection[bytes],
     rows: Mapping[int, ResourceClaim],
 ) -> list[AddResult]:
-    """The answer to who adds URLs: where each stands now. `before` are the digests that were known."""
+    """Build the answer of `add`; `before` are the digests known before the call."""
     return [
         AddResult(
             url=candidate.url, resource=(row := rows[known[candidate.digest].id]).id, known=candidate.digest in before,
@@ -128,20 +128,20 @@ def build_add_results(
 
 
 def build_waiting_hosts(rows: Iterable[Sequence[Any]]) -> list[WaitingHost]:
-    """Rows: host, queued, ready_at, holder, reason."""
+    """Build waiting hosts from rows of host, queued, ready_at, holder, reason."""
     return [WaitingHost(**dict(zip(WaitingHost.__struct_fields__, row, strict=True))) for row in rows]
 
 
-# -- claimed by name ---------------------------------------------------------------------------------------------------
+# -- leases by URL -----------------------------------------------------------------------------------------------------
 
 
 def admit_all(candidates: Sequence[Candidate]) -> list[Admission]:
-    """What is claimed is visited, whatever the rules of a crawl say."""
+    """Admit every candidate, whatever the scope of the crawl is."""
     return [Admission(state=State.QUEUED) for _ in candidates]
 
 
 def lease_rows(deltas: CounterDeltas, rows: Iterable[Sequence[Any]]) -> dict[int, Lease]:
-    """Claimed resources as leases, by id. Rows: id, host, state, role, outcome, url, depth, hops, tries."""
+    """Return leases by id from rows of id, host, state, role, outcome, url, depth, hops, tries."""
     leases = {}
     for resource, host, state, role, outcome, url, depth, hops, tries in rows:
         deltas.subtract(host, state, role, outcome)

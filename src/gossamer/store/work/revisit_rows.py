@@ -1,7 +1,7 @@
-"""When resources are visited again, decided without a database: their standing after a visit, and which come first.
+"""Revisits without a database: the schedule columns after a visit, and which resources come first.
 
-What is waited for lies in order of pace and time of the last visit, so the oldest of each pace is found at once, and
-choosing the best visits costs the same in a web of a million pages as in one of a thousand.
+A back-end keeps waiting resources ordered by pace and time of the last visit. So the oldest of each pace is found at
+once, and the choice costs the same for a thousand pages as for a million.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gossamer.model import Outcome, Role, State
+from gossamer.model import SUCCESSFUL_OUTCOMES, Role, State
 from gossamer.revisit.dates import parse_http_date
 from gossamer.revisit.evidence import Evidence, initial_evidence, prior_evidence, with_visit
 from gossamer.revisit.pace import (
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.work.change_detection import StoredResource
 
-SUCCESSFUL_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED, Outcome.REDIRECTED, Outcome.CHECKED})
-AGE_STEPS = 256  # of the longest wait: how finely it is seen whether all can be visited in time
-WAIT_MARGIN = 0.02  # of the longest wait: time for a visit that is queued to be made
+AGE_STEPS = 256  # steps of the longest wait, the resolution of ages
+WAIT_MARGIN = 0.02  # share of the longest wait, so that a queued visit has time to happen
 
 
 class RevisitState(NamedTuple):
@@ -52,7 +51,7 @@ class RevisitState(NamedTuple):
 def revisit_state_after(
     stored: StoredResource, visit: Visit, *, role: str, changed: bool, doubtful: bool
 ) -> RevisitState:
-    """Where a resource stands after a visit."""
+    """Return the schedule columns of a resource after a visit."""
     if visit.outcome in SUCCESSFUL_OUTCOMES:
         return _page_revisit_state(stored, visit, role, changed=changed)
     pace = stored.pace
@@ -83,7 +82,10 @@ def _page_revisit_state(stored: StoredResource, visit: Visit, role: str, *, chan
 
 
 def _evidence(stored: StoredResource, visit: Visit, *, changed: bool) -> Evidence:
-    """What is known of its changes. A visit that follows a failed one says nothing: it is not known since when."""
+    """Return what is known about changes of the resource.
+
+    A visit after a failed one adds nothing, because the time of the change is unknown.
+    """
     modified = parse_http_date(visit.last_modified) if visit.last_modified else None
     age = None if modified is None else visit.visited_at - modified
     known = (
@@ -97,20 +99,20 @@ def _evidence(stored: StoredResource, visit: Visit, *, changed: bool) -> Evidenc
 
 
 class ResourceHints(NamedTuple):
-    """What sitemaps and feeds say of the pages they list."""
+    """What sitemaps and feeds say about the pages they list."""
 
-    dates: list[tuple[float, int]]  # changed at, resource
-    periods: list[tuple[float, float, float, float, int]]  # the evidence that a period makes, resource
+    dates: list[tuple[float, int]]  # time of the change, resource
+    periods: list[tuple[float, float, float, float, int]]  # the evidence from a period, resource
 
 
 def collect_hints(visits: Iterable[Visit], ids: Mapping[bytes, int]) -> ResourceHints:
-    """What the visits of a batch were told."""
+    """Collect the hints from the visits of a batch."""
     collected = ResourceHints([], [])
     for visit in visits:
         if visit.page is None or not visit.page.hints.digests:
             continue
         hints = visit.page.hints
-        targets = [ids.get(digest) for digest in hints.digests]  # None: one of the links that were too many
+        targets = [ids.get(digest) for digest in hints.digests]  # None: dropped, one link too many
         dates = zip(hints.modified, targets, strict=True)
         collected.dates.extend(
             (min(at, visit.visited_at), target) for at, target in dates if at > 0 and target is not None
@@ -120,7 +122,7 @@ def collect_hints(visits: Iterable[Visit], ids: Mapping[bytes, int]) -> Resource
     return collected
 
 
-# -- what is due -------------------------------------------------------------------------------------------------------
+# -- due resources -----------------------------------------------------------------------------------------------------
 
 
 class DueResource(NamedTuple):
@@ -136,33 +138,33 @@ class DueResource(NamedTuple):
 
 
 class RevisitQueue(Protocol):
-    """What waits for its next visit, as a back-end has it in order."""
+    """The resources that wait for their next visit, in the order of a back-end."""
 
     def paces(self) -> list[int]:
-        """The paces that there are."""
+        """Return the paces of waiting resources."""
         ...
 
     def oldest(self, pace: int, before: float, skipped_hosts: Collection[int], limit: int) -> Iterable[DueResource]:
-        """Of a pace those not visited since a time, oldest first, without the hosts passed over."""
+        """Return resources of a pace not visited since `before`, oldest first, without skipped hosts."""
         ...
 
     def pages_used(self, hosts: Collection[int]) -> dict[int, int]:
-        """How many pages each host has had in this round, with those queued."""
+        """Return how many pages of this round each host had, including queued ones."""
         ...
 
     def age_counts(self, now: float, step: float) -> Iterable[tuple[int, int]]:
-        """How many pages were visited so many steps ago."""
+        """Return pairs of age in steps and number of pages."""
         ...
 
 
 def choose_due(
     queue: RevisitQueue, schedule: Schedule, budget: VisitBudget, max_visits: int, now: float
 ) -> list[DueResource]:
-    """The visits of most worth. Hosts that have had their share are passed over, as long as there are others."""
+    """Return the most valuable visits, skipping hosts that used their share while others are left."""
     overdue = _count_overdue(queue, schedule, budget, now)
     per_host = math.inf if budget.per_host is None else budget.per_host
     chosen: dict[int, DueResource] = {}
-    used: dict[int, int] = {}  # of what each host may have
+    used: dict[int, int] = {}  # pages by host
     full_hosts: set[int] = set()
     while len(chosen) < max_visits:
         full_before = len(full_hosts)
@@ -184,7 +186,10 @@ def choose_due(
 def _queue_heads(
     queue: RevisitQueue, schedule: Schedule, limit: int, full_hosts: set[int], now: float, overdue: int
 ) -> list[DueResource]:
-    """Of each pace those not visited for longest, as many as could be chosen; if some must be, also those not due."""
+    """Return the oldest resources of each pace, as many as could be chosen.
+
+    If pages are overdue, pages that are not due come too.
+    """
     soonest = schedule.limits.shortest
     return [
         one
@@ -197,7 +202,7 @@ def _queue_heads(
 def _order_by_worth(
     heads: Sequence[DueResource], overdue: int, schedule: Schedule, now: float
 ) -> Iterator[DueResource]:
-    """First those that must be visited to keep within the longest wait, then those of most worth."""
+    """Yield first the pages that must be visited to keep the longest wait, then the most valuable."""
     pages = sorted((one for one in heads if is_page(one.pace)), key=lambda one: one.visited_at)
     yield from pages[:overdue]
     due = (one for one in heads if now - one.visited_at >= schedule.interval(one.pace))
@@ -205,10 +210,10 @@ def _order_by_worth(
 
 
 def _count_overdue(queue: RevisitQueue, schedule: Schedule, budget: VisitBudget, now: float) -> int:
-    """How many of the oldest pages have to be visited now for none to wait longer than allowed.
+    """Return how many of the oldest pages must be visited now so that none waits longer than allowed.
 
-    The k-th oldest must have its visit within the time that its wait leaves, in which the budget allows so many visits.
-    Pages that were all visited at once would otherwise be due at once.
+    The k-th oldest page needs its visit before its wait ends, and the budget allows only so many visits until then.
+    Otherwise pages that were all visited at once would all become due at once.
     """
     longest = schedule.limits.longest
     step = longest / AGE_STEPS

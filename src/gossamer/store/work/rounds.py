@@ -1,4 +1,4 @@
-"""What was asked, as far as the store acts upon it: a round's limits, and what a new scope decides."""
+"""Rounds without a database: limits, and what changed settings decide about known URLs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from gossamer.model import Admission
 
-READMIT_AT_ONCE = 2_000  # resources asked about together: bounded memory, few calls
+READMIT_AT_ONCE = 2_000  # resources per call of `admit`: bounded memory, few calls
 NO_ROUND = 0  # visits made before any round began
-LOWEST_PRIORITY = -1e9  # a priority after everything else of a host: what answered 404 is asked again then
+LOWEST_PRIORITY = -1e9  # after all other URLs of a host; a page that answered 404 is retried with it
 
 
 class RoundLimits(NamedTuple):
@@ -28,11 +28,11 @@ class RoundLimits(NamedTuple):
     max_pages: int | None
     max_pages_per_host: int | None
     max_depth: int | None
-    backlink_gain: float  # what one backlink adds to a resource's priority
+    backlink_gain: float  # priority that one backlink adds to a resource
 
 
 class _ContentSettings(msgspec.Struct):
-    """The part of a round's settings that decides what is read out of a page and kept of it."""
+    """The settings of a round that decide what is extracted from a page and kept."""
 
     links: bool = True
     source: bool = True
@@ -42,7 +42,7 @@ class _ContentSettings(msgspec.Struct):
 
 
 class _FrontierSettings(msgspec.Struct):
-    """The part of a round's settings that the store itself acts upon."""
+    """The settings of a round that the store itself uses."""
 
     max_depth: int | None = None
     order: str = "breadth"
@@ -53,7 +53,7 @@ RoundRow = tuple[int, float, float | None, str, int | None, int | None, int]
 
 
 def round_limits(row: RoundRow | None) -> RoundLimits:
-    """What a round allows; everything when there is none."""
+    """Return the limits of a round; no limits when there is no round."""
     if row is None:
         return RoundLimits(NO_ROUND, 0, None, None, None, 0.0)
     round_id, _, _, settings, max_pages, max_pages_per_host, pages = row
@@ -64,30 +64,30 @@ def round_limits(row: RoundRow | None) -> RoundLimits:
 
 
 class RoundSeeds(NamedTuple):
-    """What a round starts from."""
+    """The URLs that a round starts from."""
 
     given: tuple[str, ...]
     joined: tuple[str, ...]
 
     @classmethod
     def from_urls(cls, given: Iterable[str], seed_resources: Iterable[str]) -> RoundSeeds:
-        """`seed_resources` are the URLs of all that count as seeds."""
+        """Build the seeds; `seed_resources` are the URLs of all resources marked as seeds."""
         given = tuple(given)
         known = set(given)
         return cls(given, tuple(url for url in seed_resources if url not in known))
 
 
 class SeedCache:
-    """The seeds that were read last. They may be a long list, and crawlers ask for the round all the time.
+    """The seeds read last, because the list may be long and crawlers ask for the round all the time.
 
-    They are the same as long as the round is, and the number and the last of the resources that count as seeds.
+    The key is the round with the number and the greatest id of the resources marked as seeds.
     """
 
     def __init__(self) -> None:
-        self._entry: tuple[object, RoundSeeds] | None = None  # one value, for several threads may ask
+        self._entry: tuple[object, RoundSeeds] | None = None  # one tuple, because several threads may read it
 
     def get(self, round_id: int, seed_summary: object, load_seeds: Callable[[int], RoundSeeds]) -> RoundSeeds:
-        """The seeds of a round: those in memory, or if there are others, read now."""
+        """Return the seeds of a round, from memory if the key is the same."""
         entry, key = self._entry, (round_id, seed_summary)
         if entry is not None and entry[0] == key:
             return entry[1]
@@ -97,7 +97,7 @@ class SeedCache:
 
 
 def build_round(row: RoundRow, seeds: RoundSeeds) -> Round:
-    """A round as a value."""
+    """Build a round from its row."""
     round_id, started_at, finished_at, settings, max_pages, max_pages_per_host, pages = row
     return Round(
         id=round_id, started_at=started_at, finished_at=finished_at, settings=settings, seeds=seeds.given,
@@ -106,31 +106,34 @@ def build_round(row: RoundRow, seeds: RoundSeeds) -> Round:
 
 
 def has_same_content_settings(settings: str, others: str) -> bool:
-    """Whether two rounds read the same out of a page. If not, a later visit cannot be content with "not modified"."""
+    """Return whether two rounds extract the same from a page.
+
+    If not, a later visit must fetch the page again and cannot accept "not modified".
+    """
     return msgspec.json.decode(settings, type=_ContentSettings) == msgspec.json.decode(others, type=_ContentSettings)
 
 
 def has_minimal_depths(rounds: Iterable[str], depth: int) -> bool:
-    """Whether rounds of these settings kept depths minimal as far as this: each had a limit, and none a smaller one."""
+    """Return whether these rounds kept depths minimal up to `depth`: each had a limit of at least that."""
     decoded = (msgspec.json.decode(settings, type=_FrontierSettings) for settings in rounds)
     return all(acted.max_depth is not None and acted.max_depth >= depth for acted in decoded)
 
 
-# -- a new scope -------------------------------------------------------------------------------------------------------
+# -- changed scope -----------------------------------------------------------------------------------------------------
 
 
 class AdmissionState(NamedTuple):
-    """What was decided on a resource."""
+    """The decision on a resource."""
 
     state: str
     role: str
     reason: str
     priority: float
-    asked: int  # strengths of claim judged
+    asked: int  # judged strengths of claims, as bits
 
 
 class UnvisitedResource(NamedTuple):
-    """A resource not visited yet, the claim it stands on, and what was decided on that."""
+    """A resource not visited yet, its best claim, and the decision on it."""
 
     id: int
     host: int
@@ -140,7 +143,7 @@ class UnvisitedResource(NamedTuple):
 
 
 def build_unvisited_resource(row: Sequence[Any]) -> UnvisitedResource:
-    """A claim from its row: id, host, outcome, the columns of `Standing`, then those of the candidate."""
+    """Build it from id, host, outcome, the columns of `AdmissionState`, and those of the candidate."""
     url, digest, kind, follow, depth, hops, seed, backlinks, anchor, topic = row[8:]
     candidate = Candidate(
         url=url, digest=digest, kind=Kind(kind), follow=bool(follow), depth=depth, hops=hops, seed=bool(seed),
@@ -150,7 +153,7 @@ def build_unvisited_resource(row: Sequence[Any]) -> UnvisitedResource:
 
 
 def decide_admission(resource: UnvisitedResource, admission: Admission) -> AdmissionState:
-    """Where it stands after an admission. What is leased stays so if it may be visited; if not, the lease ends."""
+    """Return the decision after an admission; a lease stays only if the URL may be visited."""
     queued = admission.state is State.QUEUED
     state = State.LEASED if queued and resource.admission_state.state == State.LEASED else admission.state
     role = admission.role.value if queued else resource.admission_state.role

@@ -1,4 +1,4 @@
-"""A batch of finished visits, looked at without a database: what they found, and the rows they become."""
+"""A batch of finished visits without a database: their claims, and the rows they become."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.model import EMBEDS, Candidate, Kind, Links, Outcome, Page, Position, Role, State
+from gossamer.model import EMBEDS, PAGE_OUTCOMES, Candidate, Kind, Links, Outcome, Page, Position, Role, State
 from gossamer.store.work.claims import ALL_STRENGTHS, STRENGTHS, distance, is_news
-from gossamer.store.work.counters import PAGE_OUTCOMES
 from gossamer.store.work.rounds import LOWEST_PRIORITY
 
 if TYPE_CHECKING:
@@ -18,17 +17,16 @@ if TYPE_CHECKING:
     from gossamer.model import HostUpdate, Lease, Robots, Visit
     from gossamer.store.work.url_cache import KnownResource
 
-MAX_REDIRECT_CHAIN = 64  # redirects followed to find a loop; crawlers give up long before
+MAX_REDIRECT_CHAIN = 64  # redirects followed to find a loop; crawlers give up earlier
 LINKS_NOT_STORED = -1  # resources.outlinks of a page whose links were followed and counted, but not stored
 BACKLINK_KINDS = frozenset(int(kind) for kind in Kind if kind not in EMBEDS)
-REPLACING_OUTCOMES = frozenset(
-    {Outcome.FETCHED, Outcome.REDIRECTED, Outcome.NOT_FOUND, Outcome.TYPE}
-)  # what was there is gone
+# The old content is gone after these.
+REPLACING_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.REDIRECTED, Outcome.NOT_FOUND, Outcome.TYPE})
 EMPTY_PAGE = Page(0, Outcome.FETCHED, "")
 
 
 class LeasedRow(NamedTuple):
-    """A resource leased to the crawler that submits, as it is stored."""
+    """A stored resource that is leased to the submitting crawler."""
 
     id: int
     host: int
@@ -43,16 +41,16 @@ class LeasedRow(NamedTuple):
 
 
 class FinishedVisit(NamedTuple):
-    """A visit, the row it is of, and the links it brought."""
+    """A visit, its resource, and the links it brought."""
 
     visit: Visit
     row: LeasedRow
     links: Links
-    is_unchanged: bool = False  # it found what was there before
+    is_unchanged: bool = False  # it found the stored content again
 
     @property
     def replaces(self) -> bool:
-        """Whether what was stored of an earlier visit is no more."""
+        """Whether the visit replaces the stored content."""
         visit = self.visit
         has_news = visit.outcome in REPLACING_OUTCOMES and (
             visit.outcome is not Outcome.FETCHED or visit.page is not None
@@ -61,12 +59,12 @@ class FinishedVisit(NamedTuple):
 
     @property
     def state(self) -> State:
-        """Where the resource stands now. What became a page while it was only checked has its visit still to come."""
+        """The new state of the resource; queued again if it became a page during a check."""
         return State.QUEUED if self.row.role != self.visit.lease.role else self.visit.state
 
 
 class VisitBatch(NamedTuple):
-    """What is handed to `submit`."""
+    """The arguments of `submit`."""
 
     visits: Sequence[Visit]
     hosts: Sequence[HostUpdate]
@@ -79,7 +77,7 @@ class VisitBatch(NamedTuple):
 
 
 def target_digests(finished: Sequence[FinishedVisit]) -> set[bytes]:
-    """The digests of all that the visits lead to."""
+    """Return the digests of all targets of the visits."""
     redirects = {f.visit.redirect.digest for f in finished if f.visit.redirect is not None}
     return redirects.union(*(f.links.digests for f in finished if f.visit.redirect is None))
 
@@ -87,7 +85,7 @@ def target_digests(finished: Sequence[FinishedVisit]) -> set[bytes]:
 def collect_claims(
     finished: Sequence[FinishedVisit], linked: set[bytes], known: Mapping[bytes, KnownResource]
 ) -> list[Candidate]:
-    """The claims of a batch on its targets that may be news, by what is known of those."""
+    """Return the claims of a batch that may be news."""
     redirects = [replace(f.visit.redirect, depth=f.row.depth) for f in finished if f.visit.redirect is not None]
     pages = sorted((f for f in finished if f.visit.redirect is None and f.links.digests), key=_target_distance)
     if not pages:
@@ -102,14 +100,14 @@ def collect_claims(
 
 
 def visit_links(visit: Visit) -> Links:
-    """The bonds a visit brought: those of its page, or its redirect."""
+    """Return the bonds that a visit brought: those of its page, or its redirect."""
     if (to := visit.redirect) is not None:
         return Links([to.digest], [to.url], [int(Kind.REDIRECT)], [True], [""], [1], [""], [int(Position.HEAD)])
     return visit.page.links if visit.page is not None and visit.outcome is Outcome.FETCHED else Links()
 
 
 def _select_open_targets(linked: set[bytes], known: Mapping[bytes, KnownResource], nearest: int) -> set[bytes]:
-    """The targets on which a claim from so near could be news. Of most there is nothing left to say."""
+    """Return the targets for which a claim at this distance could be news; most are settled."""
     settled = (digest for digest, it in known.items() if it.asked == ALL_STRENGTHS and it.distance <= nearest)
     return linked.difference(settled)
 
@@ -117,9 +115,9 @@ def _select_open_targets(linked: set[bytes], known: Mapping[bytes, KnownResource
 def _first_claims(
     pages: Sequence[FinishedVisit], open_targets: set[bytes]
 ) -> dict[tuple[bytes, int], tuple[FinishedVisit, int]]:
-    """For every wanted target and strength of claim, where such a claim is first made: (visit, number of the bond).
+    """Return for each open target and strength the first claim: (visit, index of the link).
 
-    The nearest pages come first. Redirects are not among them, they speak for themselves (see `Visit.redirect`).
+    The nearest pages come first. Redirects are not included (see `Visit.redirect`).
     """
     claims: dict[tuple[bytes, int], tuple[FinishedVisit, int]] = {}
     for item in pages:
@@ -131,7 +129,7 @@ def _first_claims(
 
 
 def _target_distance(item: FinishedVisit) -> int:
-    """How far the targets of a visit's links are."""
+    """Return the distance of the targets of a visit's links."""
     return distance(item.row.depth + 1, target_hops(item.row.role, item.row.hops))
 
 
@@ -145,12 +143,15 @@ def _link_candidate(item: FinishedVisit, index: int) -> Candidate:
 
 
 def target_hops(role: str, hops: int) -> int:
-    """Entries of a sitemap are one hop further, so that sitemaps listing sitemaps come to an end."""
+    """Return the hops of a link's target.
+
+    Entries of a sitemap are one hop further, so that sitemaps that list sitemaps come to an end.
+    """
     return hops + 1 if role == Role.SITEMAP else 0
 
 
 def stored_link_candidate(row: tuple[bytes, str, int, int, str, int, int, str, float]) -> Candidate:
-    """A stored link as a candidate."""
+    """Return a stored link as a candidate."""
     digest, url, kind, follow, anchor, depth, hops, role, topic = row  # the last four are its source's
     redirect = kind == Kind.REDIRECT
     return Candidate(
@@ -160,13 +161,13 @@ def stored_link_candidate(row: tuple[bytes, str, int, int, str, int, int, str, f
 
 
 def backlink_targets(source: int, targets: Sequence[int], kinds: Sequence[int]) -> set[int]:
-    """The other resources that a page leads a reader to, each once."""
+    """Return the other resources that a page leads a reader to, each once."""
     linked = set(compress(targets, map(BACKLINK_KINDS.__contains__, kinds)))
     linked.discard(source)
     return linked
 
 
-# -- redirects in circles ----------------------------------------------------------------------------------------------
+# -- redirect loops ----------------------------------------------------------------------------------------------------
 
 
 def without_loops(
@@ -175,9 +176,9 @@ def without_loops(
     stored_redirect: Callable[[int], int | None],
     load_urls: Callable[[Sequence[int]], Mapping[int, str]],
 ) -> Iterator[FinishedVisit]:
-    """Visits whose redirect leads back to where it came from are failures, with the circle as the reason.
+    """Yield the visits; a redirect that leads back to its start becomes a failure with the loop as reason.
 
-    `stored` says where a resource of an earlier batch redirects to, `urls` the URLs of resources.
+    `stored_redirect` returns the target of a stored redirect, `load_urls` the URLs of resources.
     """
     redirect_targets: dict[int, int | None] = {item.row.id: None for item in finished if item.replaces}
     for item in finished:
@@ -197,9 +198,9 @@ def without_loops(
 def _redirect_loop(
     source: int, target: int, redirect_targets: Mapping[int, int | None], stored_redirect: Callable[[int], int | None]
 ) -> list[int]:
-    """The steps of a redirect loop through a resource, which stands at both ends; or nothing.
+    """Return the steps of a redirect loop through a resource, which is first and last; or an empty list.
 
-    `ahead` is where the resources of this batch lead by now, as far as they are decided.
+    `redirect_targets` are the targets of this batch, as far as they are decided.
     """
     path = [source]
     while target != source:
@@ -215,7 +216,7 @@ def _redirect_loop(
 
 
 def outcome_row(item: FinishedVisit, crawler: int) -> tuple[str, str, str, int, int, float, int]:
-    """The columns that every visit changes."""
+    """Return the columns that every visit changes."""
     visit = item.visit
     tries = item.row.tries + 1 if visit.state is State.QUEUED else 0
     return (
@@ -224,7 +225,7 @@ def outcome_row(item: FinishedVisit, crawler: int) -> tuple[str, str, str, int, 
 
 
 def visit_row(item: FinishedVisit, round_: int, crawler: int) -> tuple[int, int, float, int, str, int, int, int]:
-    """The visit itself."""
+    """Return the row of `visits`."""
     visit = item.visit
     return (
         item.row.id, round_, visit.visited_at, crawler, visit.outcome.value, visit.status, visit.bytes,
@@ -233,17 +234,17 @@ def visit_row(item: FinishedVisit, round_: int, crawler: int) -> tuple[int, int,
 
 
 def page_visits(finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
-    """The visits that count as pages, which a round's limits are about."""
+    """Return the visits that count as pages for the limits of a round."""
     return [f for f in finished if f.visit.lease.role is Role.PAGE and f.visit.outcome in PAGE_OUTCOMES]
 
 
 def stores_links(item: FinishedVisit, batch: VisitBatch) -> bool:
-    """A redirect is always kept: without it nobody could tell where the resource leads."""
+    """Return whether links are stored; a redirect always is, because its target is known from nowhere else."""
     return batch.keep_links or item.visit.redirect is not None
 
 
 def link_rows(item: FinishedVisit, targets: list[int]) -> Iterable[tuple[object, ...]]:
-    """The bonds of a visit, in order of first occurrence."""
+    """Return the rows of `links`, in order of first occurrence."""
     links, number = item.links, len(targets)
     return zip(
         repeat(item.row.id, number), range(number), targets, links.kinds, map(int, links.follows), links.weights,
@@ -252,7 +253,7 @@ def link_rows(item: FinishedVisit, targets: list[int]) -> Iterable[tuple[object,
 
 
 def content_row(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
-    """The columns that a new content brings, those of a page or of nothing."""
+    """Return the columns of new content: a page, or none."""
     visit, page = item.visit, item.visit.page or EMPTY_PAGE
     etag, last_modified = validators(visit)
     changed = item.row.visits > 0 and page.content_digest != item.row.content_digest
@@ -264,26 +265,26 @@ def content_row(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
 
 
 def unchanged_content_row(item: FinishedVisit, page: Page) -> tuple[object, ...]:
-    """The columns that a content brings which says the same as the one before."""
+    """Return the columns to update when the content means the same."""
     etag, last_modified = validators(item.visit)
     return etag or "", last_modified or "", item.visit.bytes, page.content_digest, item.row.id
 
 
 def retry_priority(item: FinishedVisit) -> float | None:
-    """What is not believed to be gone is asked again when the rest of its host is done."""
+    """Return the lowest priority for a retry of a doubtful "not found", after the rest of its host."""
     is_retry = item.visit.outcome is Outcome.NOT_FOUND and item.visit.state is State.QUEUED
     return LOWEST_PRIORITY if is_retry else None
 
 
 def _outlink_count(item: FinishedVisit, batch: VisitBatch) -> int:
-    """How many links are stored of it, or that it is not known any more which ones count."""
+    """Return how many links are stored, or `LINKS_NOT_STORED`."""
     if item.links.digests:
         return len(item.links.digests) if stores_links(item, batch) else LINKS_NOT_STORED
     return LINKS_NOT_STORED if item.row.outlinks == LINKS_NOT_STORED else 0
 
 
 def validators(visit: Visit) -> tuple[str | None, str | None]:
-    """ETag and Last-Modified, only of contents that a later "not modified" could refer to."""
+    """Return ETag and Last-Modified, only for contents that a later "not modified" can refer to."""
     if visit.outcome not in PAGE_OUTCOMES:
         return None, None
     return visit.etag or None, visit.last_modified or None

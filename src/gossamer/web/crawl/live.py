@@ -1,7 +1,7 @@
-"""The crawl as it goes: a page, its history of seconds, and server-sent events for those who watch.
+"""Server-sent events of a running crawl, for browsers that watch it.
 
-What is sent comes from the store, so crawlers on other machines are seen too. One look a second serves all who watch,
-and nobody looks when nobody watches.
+Events come from the store, so they also cover crawlers on other machines. One read per second serves all subscribers,
+and nothing reads the store while there are none.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from gossamer.errors import GossamerError
-from gossamer.web import answers
-from gossamer.web.http import api_examples
-from gossamer.web.http.compression import JsonResponse
-from gossamer.web.http.openapi import json_responses, media_responses
+from gossamer.web.crawl import answers
+from gossamer.web.http.openapi import media_responses
 from gossamer.web.http.problems import problem_from_error
 
 if TYPE_CHECKING:
@@ -31,13 +29,13 @@ if TYPE_CHECKING:
 router = APIRouter()
 
 POLL_SECONDS = 1.0
-PING_SECONDS = 15.0  # proxies close what is silent for long
-RETRY_MILLISECONDS = 2_000
-MAX_SUBSCRIBERS = 200  # connections
+PING_SECONDS = 15.0  # proxies close connections that stay silent
+RETRY_MILLISECONDS = 2_000  # after which a browser connects again
+MAX_SUBSCRIBERS = 200  # open connections
 
 
 class LiveFeed:
-    """Looks at the store once a second, for as long as somebody watches."""
+    """Reads the store once per second while there are subscribers."""
 
     def __init__(self, sessions: SessionPool) -> None:
         self._sessions = sessions
@@ -46,11 +44,11 @@ class LiveFeed:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody else may watch."""
+        """Whether the feed accepts no further subscriber."""
         return len(self._subscribers) >= MAX_SUBSCRIBERS
 
     async def events(self) -> AsyncIterator[bytes]:
-        """What one of those who watch is sent."""
+        """Yield the events of one subscriber until it disconnects."""
         queue: asyncio.Queue[bytes] = asyncio.Queue(2)
         self._subscribers.add(queue)
         if self._task is None or self._task.done():
@@ -66,7 +64,7 @@ class LiveFeed:
             self._subscribers.discard(queue)
 
     async def close(self) -> None:
-        """Stop looking."""
+        """Stop reading the store."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -80,12 +78,12 @@ class LiveFeed:
             if comparable != last_comparable:
                 last_comparable = comparable
                 for each in self._subscribers:
-                    with suppress(asyncio.QueueFull):  # who does not read fast enough misses a second
+                    with suppress(asyncio.QueueFull):  # a slow subscriber misses this event
                         each.put_nowait(event)
             await asyncio.sleep(max(0.1, POLL_SECONDS - (time.monotonic() - started)))
 
     def _read_event(self) -> tuple[bytes, bytes]:
-        """An event, and the same without what time alone changes."""
+        """Return an event, and the same without its times: an event that differs only in time is not sent."""
         try:
             with self._sessions.open() as session:
                 live_status = answers.live_status(session.store, time.time())
@@ -106,36 +104,11 @@ def _event(kind: str, value: object) -> bytes:
     "/api/live", responses=media_responses("text/event-stream", "Events `live`, about one a second."), tags=["crawl"]
 )
 async def live(request: Request) -> Response:
-    """What goes on, as server-sent events: the shape `Live`, whenever something changed."""
+    """Send the state of the crawl as server-sent events, in the shape `LiveStatus`, whenever it changes."""
     feed: LiveFeed = request.app.state.live_feed
     if feed.is_full:
-        return Response("Too many watch already.", 503, {"Retry-After": "10"}, "text/plain")
+        return Response(
+            "Too many browsers watch this crawl. Try again later.", 503, {"Retry-After": "10"}, "text/plain"
+        )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(feed.events(), media_type="text/event-stream", headers=headers)
-
-
-@router.get("/api/now", responses=json_responses(answers.LiveStatus, api_examples.LIVE), tags=["crawl"])
-def now(request: Request) -> Response:
-    """What goes on now: what `/api/live` sends."""
-    with request.app.state.sessions.open() as session:
-        return JsonResponse(answers.live_status(session.store, time.time()))
-
-
-@router.get("/api/pace", responses=json_responses(answers.RateHistory, api_examples.PACE), tags=["crawl"])
-def pace(request: Request, seconds: Annotated[int, Query(ge=1, le=3_600)] = 300) -> Response:
-    """How many visits and bytes there were in each of the last seconds."""
-    with request.app.state.sessions.open() as session:
-        return JsonResponse(answers.rate_history(session.store, seconds, time.time()))
-
-
-@router.get("/crawl", include_in_schema=False)
-def crawl(request: Request, done: Annotated[str, Query(max_length=500)] = "") -> Response:
-    """The dashboard."""
-    with request.app.state.sessions.open() as session:
-        live_status = answers.live_status(session.store, time.time())
-        web_status = answers.status(session)
-    most = request.app.state.control.most_parsers
-    answer: Response = request.app.state.templates.page(
-        request, "crawl.html", live_status=live_status, web_status=web_status, done=done, most_parsers=most
-    )
-    return answer

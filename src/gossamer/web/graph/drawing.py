@@ -1,4 +1,4 @@
-"""A view of the link graph as a file: SVG to look at, GEXF for Gephi."""
+"""Writes a view of the link graph as a file: SVG (also the small graph of the page view), GEXF for Gephi."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gossamer.graph.snapshot import LinkMatrix
 if TYPE_CHECKING:
     from gossamer.web.graph.views import GraphView
 
-WIDTH, HEIGHT, MARGIN = 1200, 800, 60  # of the picture
-RADII = (3.0, 16.0)  # of a node, by its score
-MAX_LABELS = 40  # nodes with their names, the best ones
+WIDTH, HEIGHT, MARGIN = 1200, 800, 60  # pixels
+RADII = (3.0, 16.0)  # pixels of a node with score 0 and 100
+MAX_LABELS = 40  # the nodes with the highest scores have labels
 
 
 def render_svg(view: GraphView) -> str:
-    """A picture. Colours are those of communities; lines are heavier the more links they stand for."""
+    """Draw a view. Communities have colours; wider lines stand for more links."""
     x, y = _fit(view.nodes.x, WIDTH), _fit(view.nodes.y, HEIGHT)
     radii = [RADII[0] + (RADII[1] - RADII[0]) * (score / 100) ** 2 for score in view.nodes.score]
     lines = "".join(
@@ -51,17 +51,23 @@ def render_svg(view: GraphView) -> str:
 
 
 def _fit(values: list[float], size: int) -> list[float]:
-    """Coordinates moved and stretched into the picture."""
+    """Scale coordinates into the picture."""
     least, most = (min(values), max(values)) if values else (0.0, 0.0)
     scale = (size - 2 * MARGIN) / ((most - least) or 1.0)
     return [MARGIN + (value - least) * scale for value in values]
 
 
 def render_gexf(view: GraphView) -> bytes:
-    """GEXF 1.3."""
+    """Write a view as GEXF 1.3."""
     nodes = view.nodes
-    attributes = (NodeAttribute("title", "string"), NodeAttribute("score", "double"), NodeAttribute("status", "long"),
-                  NodeAttribute("community", "long"), NodeAttribute("host", "string"), NodeAttribute("depth", "long"))  # fmt: skip
+    attributes = (
+        NodeAttribute("title", "string"),
+        NodeAttribute("score", "double"),
+        NodeAttribute("status", "long"),
+        NodeAttribute("community", "long"),
+        NodeAttribute("host", "string"),
+        NodeAttribute("depth", "long"),
+    )
     rows = zip(nodes.label, nodes.score, nodes.status, nodes.community, nodes.host, nodes.depth, strict=True)
     gexf_nodes = (ExportNode(key, row, row[1], row[3]) for key, row in zip(nodes.key, rows, strict=True))
     ends = (np.array(view.edges.source, np.int64), np.array(view.edges.target, np.int64))

@@ -1,6 +1,6 @@
-"""Views of the link graph: a few hundred nodes that matter, what links them, and places for them.
+"""Views of the link graph: a few hundred nodes of high rank, their edges and their coordinates.
 
-A view is chosen by rank, so a web of a million pages opens as quickly as a small one.
+A view has a limited number of nodes, so a web of a million pages opens as fast as a small one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from gossamer.errors import UsageError
 from gossamer.graph.bonds import gather_rows
 from gossamer.graph.pictures.layout import even_out, force_layout, sunflower_points
 from gossamer.graph.pictures.selection import distinctive_titles, last_url_part, printable_line
-from gossamer.graph.ranking.algorithms import pagerank, score
+from gossamer.graph.ranking.pagerank import pagerank, score
 from gossamer.graph.snapshot import LinkMatrix
 from gossamer.graph.structure import UndirectedGraph, relabel_by_size
-from gossamer.web import answers
 from gossamer.web.http.problems import NotFound
+from gossamer.web.pages.answers import require_resource
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 MAX_NODES, MAX_EDGES = 2_000, 10_000
-LABEL_CHARACTERS = 60  # characters
+LABEL_CHARACTERS = 60  # longer labels are cut
 Level = Literal["hosts", "pages"]
 
 
 class ViewOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which part of the graph to show."""
 
-    level: Level | None = None  # None: hosts if there are enough of them
+    level: Level | None = None  # None: hosts if the web has enough of them
     nodes: int = 300
     host: str = ""  # pages of this host only
-    focus: str = ""  # a URL or a host: it and what is around it
+    focus: str = ""  # a URL or a host: the view shows it and its neighbours
     hops: int = 1
     direction: Literal["both", "in", "out"] = "both"
     include_unvisited: bool = False
@@ -67,34 +67,34 @@ class Nodes(msgspec.Struct, frozen=True, kw_only=True):
 class Edges(msgspec.Struct, frozen=True, kw_only=True):
     """Edges as parallel columns."""
 
-    source: list[int]  # places in `nodes`; ids in the answer about neighbours
+    source: list[int]  # positions in `nodes`; ids in `Neighbours`
     target: list[int]
     weight: list[int]  # links that the edge stands for
 
 
 class GraphSize(msgspec.Struct, frozen=True, kw_only=True):
-    """How big the whole graph is."""
+    """The size of the whole graph."""
 
     nodes: int
     edges: int
 
 
 class GraphView(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the link graph, with places for its nodes."""
+    """A part of the link graph, with coordinates of its nodes."""
 
     level: Level
-    version: int  # of the store, as far as it is in here
+    version: int  # of the store that the graph reflects
     known: GraphSize
     focus: int | None
-    unranked: bool  # no ranks are stored: communities are those of this view
+    unranked: bool  # whether the web has no ranks; then communities are computed from this view
     nodes: Nodes
     edges: Edges
 
 
 class Neighbours(GraphView, frozen=True, kw_only=True):
-    """What is around a node and not shown yet; edges name nodes by their ids."""
+    """Neighbours of a node that are not shown yet; edges name nodes by their ids."""
 
-    omitted: int  # neighbours that were not sent
+    omitted: int  # further neighbours beyond the limit
 
 
 # -- the snapshot ------------------------------------------------------------------------------------------------------
@@ -112,55 +112,55 @@ class Snapshot:
         self._numbers: dict[int, int] | None = None
 
     def _scores(self, pageranks: npt.NDArray[np.float32] | None) -> Floats:
-        """Those of `gossamer rank` where they are there, else computed now."""
+        """Return the scores of `gossamer rank` if the web has them, else compute them."""
         if self.level == "pages" and pageranks is not None:
             known = self.ids < len(pageranks)
             return np.where(known, 100.0 * pageranks[np.where(known, self.ids, 0)], 0.0)
         return score(pagerank(self.links).values)
 
     def number(self, id_: int) -> int | None:
-        """The number of a node by its id; None when it is not in the graph."""
+        """Return the number of a node by its id; None if the graph does not have it."""
         if self.level == "pages":
-            found = self.graph.pages_of([id_])
-            return int(found[0]) if len(found) else None
+            pages = self.graph.pages_of([id_])
+            return int(pages[0]) if len(pages) else None
         if self._numbers is None:
             self._numbers = {host: number for number, host in enumerate(self.ids.tolist())}
         return self._numbers.get(id_)
 
     def key(self, number: int) -> str:
-        """A URL, or the name of a host."""
+        """Return the URL of a page, or the name of a host."""
         return self.graph.host(number) if self.level == "hosts" else self.graph.url(number)
 
     def host(self, number: int) -> str:
-        """The host of a node."""
+        """Return the host of a node."""
         return self.graph.host(number if self.level == "hosts" else int(self.graph.host_of[number]))
 
 
-# -- choosing ----------------------------------------------------------------------------------------------------------
+# -- nodes and edges ---------------------------------------------------------------------------------------------------
 
 
 def find_node(store: Store, snapshot: Snapshot, key: str) -> int:
-    """The number of the node with a key: a URL, or the name of a host."""
+    """Return the number of the node with a key: a URL, or the name of a host."""
     if snapshot.level == "hosts":
         name = key.partition("://")[2].partition("/")[0] if "://" in key else key
         id_ = store.host_id(name.lower())
     else:
-        id_ = answers.resource(store, key).id
+        id_ = require_resource(store, key).id
     number = snapshot.number(id_) if id_ is not None else None
     if number is None:
-        raise NotFound(f"{key} is not in the graph: only what was visited is.")
+        raise NotFound(f"{key} is not in the graph: only visited pages are.")
     return number
 
 
 def best_nodes(snapshot: Snapshot, among: Numbers, limit: int) -> Numbers:
-    """The best of some nodes by rank, best first."""
+    """Return the nodes with the highest scores, highest first."""
     if len(among) > limit:
         among = among[np.argpartition(-snapshot.scores[among], limit)[:limit]]
     return among[np.lexsort((among, -snapshot.scores[among]))]
 
 
 def _linked_nodes(links: LinkMatrix, nodes: Numbers, direction: str) -> Numbers:
-    """What nodes link to or are linked from."""
+    """Return the nodes that some nodes link to or are linked from, without these nodes."""
     linked = []
     if direction in {"both", "out"}:
         linked.append(links.targets[gather_rows(links.starts, nodes)[1]])
@@ -170,7 +170,7 @@ def _linked_nodes(links: LinkMatrix, nodes: Numbers, direction: str) -> Numbers:
 
 
 def _choose_nodes(store: Store, snapshot: Snapshot, options: ViewOptions, focus: int | None) -> Numbers:
-    """The nodes of a view."""
+    """Return the nodes of a view."""
     limit = min(options.nodes, MAX_NODES)
     if focus is not None:
         nodes = np.array([focus], np.int64)
@@ -193,7 +193,7 @@ def _choose_nodes(store: Store, snapshot: Snapshot, options: ViewOptions, focus:
 
 
 def _edges_between(links: LinkMatrix, nodes: Numbers, others: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """The edges from some nodes to others: source, target, weight."""
+    """Return the edges from some nodes to others: source, target, weight."""
     ends, at = gather_rows(links.starts, nodes)
     source, target = np.repeat(nodes, np.diff(ends)), links.targets[at].astype(np.int64)
     kept = np.isin(target, others)
@@ -201,7 +201,7 @@ def _edges_between(links: LinkMatrix, nodes: Numbers, others: Numbers) -> tuple[
 
 
 def _strength(links: LinkMatrix, source: Numbers, target: Numbers, weight: Numbers) -> Floats:
-    """How much an edge says: little when it is one of thousands, such as those to a start page from everywhere."""
+    """Return how strongly each edge pulls: weakly between nodes with many edges, such as links to a home page."""
     out, into = np.diff(links.starts)[source], np.diff(links.in_starts)[target]
     return np.asarray(np.log1p(weight) / np.sqrt(np.maximum(out * into, 1)))
 
@@ -210,7 +210,7 @@ def _strength(links: LinkMatrix, source: Numbers, target: Numbers, weight: Numbe
 
 
 def make_view(store: Store, snapshot: Snapshot, options: ViewOptions, *, unranked: bool) -> GraphView:
-    """A view as it was asked for."""
+    """Return a view with its edges and coordinates."""
     focus = find_node(store, snapshot, options.focus) if options.focus else None
     nodes = _choose_nodes(store, snapshot, options, focus)
     source, target, weight = _edges_between(snapshot.links, nodes, nodes)
@@ -237,7 +237,7 @@ def make_view(store: Store, snapshot: Snapshot, options: ViewOptions, *, unranke
 
 
 def node_columns(store: Store, snapshot: Snapshot, nodes: Numbers) -> dict[str, Any]:
-    """What is told of nodes, but for their places."""
+    """Return the columns of nodes without their coordinates."""
     numbers, ids = nodes.tolist(), snapshot.ids[nodes].tolist()
     keys = [snapshot.key(number) for number in numbers]
     columns: dict[str, Any] = {
@@ -276,7 +276,7 @@ def _communities(count: int, source: Numbers, target: Numbers, weight: Numbers) 
 def _coordinates(
     communities: list[int | None], scores: Floats, source: Numbers, target: Numbers, strength: Floats
 ) -> tuple[list[float], list[float]]:
-    """Where the nodes stand: those that link together, together."""
+    """Return coordinates that place linked nodes close to each other."""
     if not len(scores):
         return [], []
     groups = relabel_by_size(np.array([-1 if each is None else each for each in communities]))
@@ -295,7 +295,7 @@ def _axis(coordinates: npt.NDArray[np.float32], axis: int) -> list[float]:
 
 
 class NeighbourOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """A node whose neighbours are wanted, and what is shown already."""
+    """A node to expand, and the nodes that the explorer shows already."""
 
     level: Level
     key: str = ""
@@ -307,9 +307,9 @@ class NeighbourOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def neighbours(store: Store, snapshot: Snapshot, options: NeighbourOptions) -> Neighbours:
-    """What is around a node and not shown yet, the best by rank."""
+    """Return the neighbours of a node that are not shown yet, highest rank first."""
     if not options.key and options.id is None:
-        raise UsageError("Which node? Give its key or its id.")
+        raise UsageError("Give the key or the id of a node.")
     node = snapshot.number(options.id) if options.id is not None else find_node(store, snapshot, options.key)
     if node is None:
         raise NotFound("There is no such node in the graph.")
@@ -335,7 +335,7 @@ def neighbours(store: Store, snapshot: Snapshot, options: NeighbourOptions) -> N
 
 
 def _edges_of_new(snapshot: Snapshot, new: Numbers, shown: Numbers) -> Edges:
-    """The edges between new nodes, and between these and what is shown; nodes by their ids."""
+    """Return the edges among new nodes and between new and shown nodes, by ids."""
     forth = _edges_between(snapshot.links, new, np.union1d(new, shown))
     back = _edges_between(snapshot.links, shown, new)
     source, target, weight = (np.concatenate(pair) for pair in zip(forth, back, strict=True))

@@ -1,1 +1,13 @@
-"""TODO http."""
+"""What all routes share: middleware, sessions, errors, templates, parameters, and the description of the API.
+
+In comes a request; out goes either a refusal or a response with headers, tag and compression. Modules:
+
+- `security`: names, sizes, rates, the token, and the security headers (`SecurityMiddleware`, `AccessRules`)
+- `compression`: ETags, zstd and gzip (`CompressionMiddleware`), and `JsonResponse`
+- `sessions`: open stores and indexes for requests (`SessionPool`, `ReadSession`)
+- `problems`: errors as problem+json or as a page (`Problem`, `NotFound`, `RequestRefused`)
+- `templates`: HTML from Jinja (`Templates`, `html_page`), and the URLs of built scripts
+- `parameters`: query parameters that several routes take
+- `openapi`, `api_examples`: the OpenAPI document, its examples, and the page that shows it
+- `health`: `/healthz`, `/metrics`, and the counts of requests
+"""

@@ -1,4 +1,4 @@
-"""Examples for the API's description: what routes really answered on a small web, cut to one of each."""
+"""Examples in the OpenAPI document: answers from a small web, cut to one row per list."""
 
 from __future__ import annotations
 

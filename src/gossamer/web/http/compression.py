@@ -1,6 +1,6 @@
-"""How answers go over the wire: JSON, tags that spare sending again what did not change, compression.
+"""Compression and ETags of responses, and JSON by msgspec.
 
-A layer of plain ASGI around the whole app: Starlette's own base for such layers costs more than a search does.
+The middleware is plain ASGI, because Starlette's `BaseHTTPMiddleware` costs more time than a search.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MIN_COMPRESSED_BYTES = 800  # what fits into one packet anyway is sent as it is
+MIN_COMPRESSED_BYTES = 800  # a smaller body fits into one packet anyway
 COMPRESSIBLE = ("text/", "application/json", "application/problem+json", "application/xml", "application/atom+xml",
                 "application/openapi+json", "application/opensearchdescription+xml", "image/svg+xml",
                 "application/gexf+xml", "application/javascript", "application/x-suggestions+json")  # fmt: skip
-ZSTD_LEVEL, GZIP_LEVEL = 3, 5  # 15 kB of JSON: 0.06 ms and 0.3 ms
+ZSTD_LEVEL, GZIP_LEVEL = 3, 5  # 15 kB of JSON take 0.06 ms and 0.3 ms
 
 
 class JsonResponse(JSONResponse):
-    """A value as JSON."""
+    """A value as JSON, encoded by msgspec."""
 
     def render(self, content: Any) -> bytes:
-        """Encode it."""
+        """Encode the value."""
         return msgspec.json.encode(content)
 
 
 class CompressionMiddleware:
-    """Tags, compresses, and answers HEAD like GET."""
+    """Adds ETags, compresses bodies, and answers HEAD like GET."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -52,7 +52,7 @@ class CompressionMiddleware:
 
 
 class _ResponseSender:
-    """One answer on its way."""
+    """Sends one response; holds its head back until the first part of the body is known."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -79,7 +79,7 @@ class _ResponseSender:
         await self._send(message)
 
     def _tag_and_compress(self, start: Message, message: Message) -> Message:
-        """An answer that is there as a whole."""
+        """Tag and compress a response whose body came in one part."""
         body, headers = message.get("body", b""), MutableHeaders(raw=start["headers"])
         if start["status"] == 200 and self._method in {"GET", "HEAD"}:
             if "etag" not in headers:
@@ -106,7 +106,7 @@ ENCODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def best_encoding(accepted: str) -> str | None:
-    """The encoding of ours that a client takes (RFC 9110 section 12.5.3), the quicker one first."""
+    """Return the first encoding of `ENCODERS` that a client accepts (RFC 9110 section 12.5.3)."""
     offered = {}
     for each in accepted.lower().split(","):
         name, _, parameters = each.partition(";")
@@ -115,6 +115,6 @@ def best_encoding(accepted: str) -> str | None:
 
 
 def has_matching_tag(tag: str, client_tags: str) -> bool:
-    """Whether a client has this already (RFC 9110 section 13.1.2; tags are compared weakly)."""
+    """Whether a client holds this version already (weak comparison, RFC 9110 section 13.1.2)."""
     tags = {each.strip().removeprefix("W/") for each in client_tags.split(",")}
     return bool(client_tags) and ("*" in tags or tag.removeprefix("W/") in tags)

@@ -1,6 +1,6 @@
-"""For machines that watch machines: `/healthz` and `/metrics` (Prometheus text format, version 0.0.4).
+"""Monitoring: `/healthz` and `/metrics` (Prometheus text format, version 0.0.4).
 
-The names are stable; docs/reference/metrics.md lists them.
+The names of metrics are stable; docs/reference/metrics.md lists them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from gossamer.web import answers
+from gossamer.web.crawl import answers
 from gossamer.web.http.compression import JsonResponse
 from gossamer.web.http.openapi import json_responses, media_responses
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["health"])
 
-BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # seconds a request took
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)  # upper edges of the histogram, in seconds
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the web can be read."""
+    """Whether the server can read the web."""
 
     status: str
     version: str  # of Gossamer
@@ -40,13 +40,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 @router.get("/healthz", responses=json_responses(Health, {"status": "ok", "version": "0.1.0", "store_version": 28}))
 def healthz(request: Request) -> Response:
-    """200 when the web can be read, 503 when not."""
+    """Return 200 if the server can read the web, else 503."""
     with request.app.state.sessions.open() as session:
         return JsonResponse(Health(status="ok", version=version("gossamer"), store_version=session.store.version()))
 
 
 class RequestMetrics:
-    """Counts requests by route and status, and how long they took. Plain ASGI."""
+    """Counts requests by route and status, and measures their time. Plain ASGI."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -64,7 +64,7 @@ class RequestMetrics:
 
         async def count_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                route = scope.get("route")  # its pattern, not the path: there are few patterns
+                route = scope.get("route")  # its pattern, because paths would make too many labels
                 self._count(getattr(route, "path", "other"), message["status"], time.perf_counter() - started)
             await send(message)
 
@@ -79,7 +79,7 @@ class RequestMetrics:
 
 @router.get("/metrics", responses=media_responses("text/plain", "Prometheus text format."))
 def metrics(request: Request) -> Response:
-    """Measures of the web, its crawlers and this server."""
+    """Return measures of the web, its crawlers and this server."""
     with request.app.state.sessions.open() as session:
         live_status = answers.live_status(session.store, time.time())
     lines = [*_web_metrics(live_status), *_request_metrics(request.app.state.request_metrics)]

@@ -1,4 +1,4 @@
-"""The API's description of itself: OpenAPI 3.1, its shapes made from the very structs that are sent."""
+"""The OpenAPI 3.1 document, with schemas from the structs that routes send, and the page that shows it."""
 
 from __future__ import annotations
 
@@ -8,44 +8,49 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from fastapi import APIRouter, Request
 from fastapi.openapi.utils import get_openapi
+from starlette.responses import Response
 
 from gossamer.web.http.problems import Problem
+from gossamer.web.http.templates import html_page
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+router = APIRouter(include_in_schema=False)
+
 REFERENCE = "#/components/schemas/{name}"
-DESCRIPTION = """Everything the pages show, as JSON. Reading needs nothing; what changes something needs the token that
-`gossamer serve` prints, as `Authorization: Bearer TOKEN`. Faults come as `application/problem+json` (RFC 9457). Answers
-have an ETag and are compressed (zstd, gzip) for those who accept it. Times are Unix seconds."""
+DESCRIPTION = """Everything the pages show, as JSON. Reading needs no token. Control needs the token that
+`gossamer serve` prints, as `Authorization: Bearer TOKEN`. Errors come as `application/problem+json` (RFC 9457).
+Responses have an ETag and are compressed (zstd, gzip) for clients that accept it. Times are Unix seconds."""
 
 Responses = dict[int | str, dict[str, Any]]
 _schemas: dict[str, type] = {"Problem": Problem}
 
 
 def json_responses(kind: Any, example: object, *faults: HTTPStatus, status: HTTPStatus = HTTPStatus.OK) -> Responses:
-    """What a route answers with: a struct, with an example of it, and the faults it may have."""
+    """Describe a JSON route: its struct, an example, and its error statuses."""
     _schemas[kind.__name__] = kind
     content = {"application/json": {"schema": {"$ref": REFERENCE.format(name=kind.__name__)}, "example": example}}
     return {int(status): {"description": (kind.__doc__ or "").strip(), "content": content}} | problem_responses(*faults)
 
 
 def media_responses(media_type: str, what: str, *faults: HTTPStatus, kind: str = "string") -> Responses:
-    """What a route answers with that is no JSON."""
+    """Describe a route that returns another media type than JSON."""
     content = {media_type: {"schema": {"type": kind}}}
     return {200: {"description": what, "content": content}} | problem_responses(*faults)
 
 
 def problem_responses(*statuses: HTTPStatus) -> Responses:
-    """The faults of a route."""
+    """Describe the errors of a route; 422 and 503 belong to all."""
     every = {HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.SERVICE_UNAVAILABLE, *statuses}
     content = {"application/problem+json": {"schema": {"$ref": REFERENCE.format(name="Problem")}}}
     return {int(status): {"description": status.phrase, "content": content} for status in sorted(every)}
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The document."""
+    """Return the OpenAPI document of an app."""
 
     @cache
     def document() -> dict[str, Any]:
@@ -67,7 +72,13 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
 
 
 def _drop_guessed_schema(call: dict[str, Any]) -> None:
-    """FastAPI takes every answer for JSON of any shape; ours are described where they are made."""
+    """Remove the empty schema that FastAPI adds to every response; `json_responses` gives the real one."""
     for answer in call["responses"].values():
         if answer.get("content", {}).get("application/json", {}).get("schema") == {}:
             del answer["content"]["application/json"]
+
+
+@router.get("/api")
+def api_page(request: Request) -> Response:
+    """Show the OpenAPI document as a page."""
+    return html_page(request, "api.html", document=request.app.openapi())

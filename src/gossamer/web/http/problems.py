@@ -1,4 +1,4 @@
-"""What went wrong, told in one shape: problem+json (RFC 9457) to programs, a page to people."""
+"""Errors of requests: problem+json (RFC 9457) for programs, an HTML page for people."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from gossamer.web.http.templates import Templates
 
-RETRY_SECONDS = "2"  # what a client is told to wait when something is not there yet
+RETRY_SECONDS = "2"  # Retry-After of responses 429 and 503
 API_PREFIXES = ("/api", "/healthz", "/metrics", "/openapi.json")
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong."""
+    """An error as RFC 9457 describes it."""
 
     type: str = "about:blank"
     title: str  # of the status
@@ -32,11 +32,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotFound(GossamerError):
-    """What was asked for is not in this web."""
+    """The web does not hold what the request names."""
 
 
 class RequestRefused(GossamerError):
-    """Not without the right to it."""
+    """The request lacks the right to do this, or conflicts with the state of the web."""
 
     def __init__(self, detail: str, status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
         super().__init__(detail)
@@ -44,7 +44,7 @@ class RequestRefused(GossamerError):
 
 
 def problem_from_error(error: Exception) -> Problem:
-    """An exception as a problem."""
+    """Return an exception as a problem; raise it again if it is unexpected."""
     match error:
         case RequestRefused():
             status = error.status
@@ -52,7 +52,7 @@ def problem_from_error(error: Exception) -> Problem:
             status = HTTPStatus.NOT_FOUND
         case UsageError():
             status = HTTPStatus.BAD_REQUEST
-        case GossamerError():  # the store or the index cannot be used just now: missing, busy, damaged, too old
+        case GossamerError():  # store or index are missing, busy, damaged or too old
             status = HTTPStatus.SERVICE_UNAVAILABLE
         case RequestValidationError():
             return make_problem(HTTPStatus.UNPROCESSABLE_ENTITY, _validation_message(error))
@@ -67,7 +67,7 @@ def problem_from_error(error: Exception) -> Problem:
 
 
 def make_problem(status: HTTPStatus, detail: str) -> Problem:
-    """A problem with a status."""
+    """Return a problem with a status."""
     return Problem(title=status.phrase, status=status, detail=detail)
 
 
@@ -78,7 +78,7 @@ def _validation_message(error: RequestValidationError) -> str:
 
 
 def problem_response(problem: Problem) -> Response:
-    """A problem for programs."""
+    """Return a problem as problem+json."""
     headers = {"Retry-After": RETRY_SECONDS} if problem.status in {429, 503} else {}
     if problem.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="gossamer"'
@@ -86,7 +86,7 @@ def problem_response(problem: Problem) -> Response:
 
 
 def install_error_handlers(app: FastAPI, templates: Templates) -> None:
-    """Answer every expected fault of a request in one shape."""
+    """Answer every expected error with a problem: JSON under `API_PREFIXES`, else a page."""
 
     def handle(request: Request, error: Exception) -> Response:
         problem = problem_from_error(error)

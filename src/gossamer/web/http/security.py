@@ -1,11 +1,11 @@
-"""Who may ask what: names we answer to, how often, and who may change something.
+"""Access rules of the server: host names, request sizes, rates, and the token for control.
 
-Everybody who reaches the port may read. A page in a browser reaches loopback too, so:
+Every client that reaches the port may read. Any page in a browser can also send requests to loopback, so:
 
-- `Host` must be a name of ours: a foreign name that was made to resolve to this machine (DNS rebinding) is refused.
-- Changing something needs the token and, in a browser, a page of ours as `Origin`. The token comes as a cookie that
-  only our own pages send (SameSite=Strict; set by the link printed at start) or as `Authorization: Bearer`.
-- Beyond loopback there is no control without a token that somebody chose.
+- `Host` must be a name of this server. This refuses DNS rebinding: a foreign name that resolves to this machine.
+- Control needs the token and, in a browser, a page of this server as `Origin`. The token comes as a cookie that only
+  pages of this server send (SameSite=Strict; set by the link printed at start) or as `Authorization: Bearer`.
+- A server that listens beyond loopback allows control only with a token that its operator chose.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders
 
 from gossamer.model import Value
+from gossamer.urls.canonical import is_loopback
 from gossamer.web.http.problems import RequestRefused, make_problem, problem_response
 
 if TYPE_CHECKING:
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
 
     from gossamer.web.http.problems import Problem
 
-MAX_QUERY_BYTES = 8_192  # bytes of a query string
-MAX_BODY_BYTES = 65_536  # bytes of a form or a JSON body
-MAX_CLIENTS = 10_000  # addresses whose rate is remembered
-BURST_SECONDS = 5.0  # a client may use up the requests of so many seconds at once
+MAX_QUERY_BYTES = 8_192  # of a query string
+MAX_BODY_BYTES = 65_536  # of a form or a JSON body
+MAX_CLIENTS = 10_000  # addresses with a rate bucket; the oldest one is dropped
+BURST_SECONDS = 5.0  # a client may spend the requests of this many seconds at once
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "font-src 'self'; worker-src 'self'; manifest-src 'self'; form-action 'self'; frame-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
-# A stored page may look like itself, and do nothing: no scripts, no requests, no forms, no place in our origin.
+# A stored page keeps its own styles, but has no scripts, no requests, no forms, and no access to our origin.
 SOURCE_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'self'"
@@ -56,35 +57,25 @@ HEADERS = {
 
 
 class AccessRules(Value, frozen=True, kw_only=True):
-    """Who may ask what of a server."""
+    """The access rules of one server."""
 
-    host: str = "127.0.0.1"  # listened on
-    token: str = ""  # "": nobody may change anything
-    names: frozenset[str] = frozenset()  # further names we answer to
-    rate: float = 20.0  # requests a second from one address beyond loopback, on average; 0: any
+    host: str = "127.0.0.1"  # the address to listen on
+    token: str = ""  # "" switches control off
+    names: frozenset[str] = frozenset()  # further host names of this server
+    rate: float = 20.0  # mean requests per second of one address beyond loopback; 0: no limit
 
 
 def access_rules(host: str, token: str | None, names: frozenset[str], rate: float) -> AccessRules:
-    """The rules for a server that listens on `host`; `token` is the one somebody chose, if any."""
+    """Return the rules for a server that listens on `host`; without `token`, loopback gets a random one."""
     effective_token = token or (secrets.token_urlsafe(18) if is_loopback(host) else "")
     return AccessRules(host=host, token=effective_token, names=names, rate=rate)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 # -- every request -----------------------------------------------------------------------------------------------------
 
 
 class SecurityMiddleware:
-    """Refuses what is not for us or too much, and gives every answer its headers. Plain ASGI."""
+    """Refuses foreign hosts, large requests and high rates; adds security headers to all responses. Plain ASGI."""
 
     def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self._app = app
@@ -129,7 +120,7 @@ class SecurityMiddleware:
 
 
 def is_own_name(authority: str, rules: AccessRules) -> bool:
-    """Whether a Host header names us. An address cannot be made to mean another one, so every address will do."""
+    """Whether a Host header names this server. Any IP address does: DNS rebinding needs a name."""
     name = authority.rpartition(":")[0] if authority.rpartition(":")[2].isdecimal() else authority
     name = name.lower().rstrip(".")
     if name in rules.names or name in {"localhost", rules.host}:
@@ -146,14 +137,14 @@ def is_own_name(authority: str, rules: AccessRules) -> bool:
 
 
 class RateLimiter:
-    """How many requests each address may still make (a bucket that refills). Loopback may make any number."""
+    """A token bucket per client address. Loopback has no limit."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> requests left, when
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # address -> requests left, monotonic time
 
     def allow(self, address: str, now: float) -> bool:
-        """Count a request; False: it is one too many."""
+        """Count a request; return False if the client exceeds its rate."""
         if not self._rate or not address or is_loopback(address):
             return True
         most = self._rate * BURST_SECONDS
@@ -170,36 +161,36 @@ class RateLimiter:
 
 
 def has_token(request: Request, rules: AccessRules) -> bool:
-    """Whether a request brings the token."""
+    """Whether a request carries the token."""
     kind, _, given = request.headers.get("authorization", "").partition(" ")
     return is_token(given.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request), ""), rules)
 
 
 def is_token(given: str, rules: AccessRules) -> bool:
-    """Whether this is the token."""
+    """Whether a string is the token, compared in constant time."""
     return bool(rules.token) and hmac.compare_digest(given.encode(), rules.token.encode())
 
 
 def cookie_name(request: Request) -> str:
-    """The cookie of the token. Browsers keep cookies by name and host, not by port: two servers must not share one."""
+    """Return the name of the token's cookie. It holds the port, because browsers share cookies between ports."""
     return f"gossamer_token_{request.url.port or 0}"
 
 
 def require_control(request: Request, rules: AccessRules) -> None:
-    """Refuse a request that may not change anything."""
+    """Raise `RequestRefused` unless the request may change the web."""
     if not rules.token:
         raise RequestRefused(
-            "Control is off: this server listens beyond loopback and was given no token. "
+            "Control is off: this server listens beyond loopback and has no token. "
             "Set GOSSAMER_TOKEN and start it again."
         )
     if not is_own_page(request):
-        raise RequestRefused("Only a page of this server may ask for that.")
+        raise RequestRefused("Only a page of this server may send this request.")
     if not has_token(request, rules):
-        raise RequestRefused("This needs the token that was printed when the server started.", HTTPStatus.UNAUTHORIZED)
+        raise RequestRefused("This needs the token that the server printed when it started.", HTTPStatus.UNAUTHORIZED)
 
 
 def is_own_page(request: Request) -> bool:
-    """Whether a request comes from a page of ours, or from no page at all (a program)."""
+    """Whether a request comes from a page of this server, or from a program instead of a page."""
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = request.headers.get("origin")

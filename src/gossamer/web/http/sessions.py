@@ -1,7 +1,7 @@
-"""Where requests read: stores and searchers that are opened once and used by one request at a time.
+"""A pool of read sessions: open stores and indexes, reopened when they change, each used by one request at a time.
 
-A store may be used by one thread at a time, and requests run in several. So there are a few desks, each with a store of
-its own, and a request takes the one that was used last: its caches are warm.
+Requests run in several threads, but only one thread at a time may use a store. So each session has a store of its own.
+A request takes the session that was used last, because its caches are warm.
 """
 
 from __future__ import annotations
@@ -21,57 +21,57 @@ if TYPE_CHECKING:
     from gossamer.search.service import Searcher
     from gossamer.store.protocol import Store
 
-POOL_SIZE = 4  # requests read in so many threads at once; more would only wait for each other
-CHECK_SECONDS = 0.5  # how often to look whether the index has a newer commit
-WAIT_SECONDS = 30.0  # for a free desk
+POOL_SIZE = 4  # sessions; more threads would only wait for each other
+CHECK_SECONDS = 0.5  # between two checks for a newer commit of the index or newer ranks
+WAIT_SECONDS = 30.0  # for a free session
 
 
 class TooBusy(GossamerError):
-    """No desk came free in time."""
+    """No session became free within `WAIT_SECONDS`."""
 
 
 class SessionState(NamedTuple):
-    """What answers depend on."""
+    """The versions that an answer depends on."""
 
-    generation: int  # counts up when index or ranks are others
+    generation: int  # increases when the index or the ranks change
     version: int  # of the store
 
 
 class ReadSession:
-    """A store, and what searches it."""
+    """An open store with its index and searcher."""
 
     def __init__(self, location: str) -> None:
         self.location = location
         self.store: Store = open_store(location, read_only=True)
         self._index: IndexReader | None = None
         self._searcher: Searcher | None = None
-        self.checked_at = float("-inf")  # when it was last made sure that all of it is up to date
+        self.checked_at = float("-inf")  # monotonic time of the last check for newer data
         self._generation = 0
         self._version = -1
         self._ranked_at = 0.0
 
     @property
     def searcher(self) -> Searcher:
-        """Answers questions by a commit of the index that is at most a moment old. `IndexMissing`: there is none."""
-        index = self.index  # by it newer commits are seen
+        """The searcher on a recent commit of the index. Raises `IndexMissing` if the web has no index."""
+        index = self.index  # refreshes: a newer commit drops the old searcher
         self._searcher = self._searcher or build_searcher(self.store, index, self.location)
         return self._searcher
 
     @property
     def index(self) -> IndexReader:
-        """The same commit, for other questions."""
+        """The index on the same commit as `searcher`."""
         self._refresh()
         self._index = self._index or open_index(self.location)
         return self._index
 
     @property
     def state(self) -> SessionState:
-        """Differs when answers may differ."""
+        """The versions that answers depend on now."""
         self._refresh()
         return SessionState(self._generation, self._version)
 
     def _refresh(self) -> None:
-        """Let go of what is out of date. While a crawl runs the store always is another, but the index not as often."""
+        """Close the index if it or the ranks changed; a crawl changes the store more often than these."""
         now = time.monotonic()
         if now - self.checked_at < CHECK_SECONDS:
             return
@@ -90,27 +90,27 @@ class ReadSession:
         self._generation += 1
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close index and store."""
         self._close_index()
         self.store.close()
 
 
 class SessionPool:
-    """The desks of one web."""
+    """The read sessions of one web."""
 
     def __init__(self, location: str) -> None:
         self.location = location
         self._idle: queue.LifoQueue[ReadSession | None] = queue.LifoQueue()
         for _ in range(POOL_SIZE):
-            self._idle.put(None)  # opened when it is first needed
+            self._idle.put(None)  # a session that its first request opens
 
     @contextmanager
     def open(self) -> Iterator[ReadSession]:
-        """A desk for one request."""
+        """Lend a session to one request."""
         try:
             session = self._idle.get(timeout=WAIT_SECONDS)
         except queue.Empty:
-            raise TooBusy("Too many requests are being answered: try again in a moment.") from None
+            raise TooBusy("The server is busy with other requests. Try again in a moment.") from None
         try:
             session = session or ReadSession(self.location)
             yield session
@@ -118,7 +118,7 @@ class SessionPool:
             self._idle.put(session)
 
     def close(self) -> None:
-        """Let go of what no request uses."""
+        """Close the sessions that no request uses."""
         while not self._idle.empty():
             if session := self._idle.get():
                 session.close()

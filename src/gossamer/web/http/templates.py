@@ -1,7 +1,7 @@
-"""How pages look: templates, and what they need to show text from the web.
+"""HTML pages from Jinja templates, and the filters and functions that templates use.
 
-Templates escape everything. Text from crawled pages goes through `seen` besides, which shows control and direction
-characters by their numbers; the one text that is HTML already is a hit's snippet, escaped where it is made.
+Templates escape everything. Text from crawled pages also goes through `escape_hidden`, which shows control and
+direction characters by their numbers. Only the snippet of a hit is HTML already; the search escapes it.
 """
 
 from __future__ import annotations
@@ -31,44 +31,42 @@ if TYPE_CHECKING:
 STATIC = Path(str(resources.files("gossamer.web") / "static"))
 MANIFEST = STATIC / "dist/.vite/manifest.json"
 MARK = re.compile("(</?mark>)")
-NO_FRONTEND = (
-    "The graph explorer and the live charts are not built: `make frontend` builds them, with Node 20 or newer."
-)
+NO_FRONTEND = "The graph explorer and the live charts are not built. Run `make frontend` (needs Node 20 or newer)."
 
 
 class FrontendAssets:
-    """The files that Vite built, by the entry that a page names (`src/graph.ts`)."""
+    """The files that Vite built, by entry (`src/graph.ts`)."""
 
     def __init__(self, manifest: Path = MANIFEST) -> None:
         self._entries: dict[str, Any] = json.loads(manifest.read_text("utf-8")) if manifest.is_file() else {}
 
     @property
     def missing_hint(self) -> str:
-        """What to say when nothing was built."""
+        """A hint for the reader if the frontend is not built, else ""."""
         return "" if self._entries else NO_FRONTEND
 
     def script_url(self, entry: str) -> str:
-        """The script of an entry; "" when it was not built."""
+        """Return the URL of an entry's script; "" if it is not built."""
         return f"/static/dist/{self._entries[entry]['file']}" if entry in self._entries else ""
 
     def style_urls(self, entry: str) -> list[str]:
-        """The style sheets that an entry and what it imports bring."""
-        found = [style for name in self._with_imports(entry) for style in self._entries[name].get("css", ())]
-        return [f"/static/dist/{style}" for style in dict.fromkeys(found)]
+        """Return the URLs of the style sheets of an entry and its imports."""
+        styles = [style for name in self._with_imports(entry) for style in self._entries[name].get("css", ())]
+        return [f"/static/dist/{style}" for style in dict.fromkeys(styles)]
 
     def _with_imports(self, entry: str) -> list[str]:
-        found: list[str] = []
+        names: list[str] = []
         todo = [entry] if entry in self._entries else []
         while todo:
             name = todo.pop()
-            if name not in found:
-                found.append(name)
+            if name not in names:
+                names.append(name)
                 todo += self._entries[name].get("imports", ())
-        return found
+        return names
 
 
 class Templates:
-    """Makes pages from templates."""
+    """Renders pages from templates."""
 
     def __init__(self, rules: AccessRules) -> None:
         self._rules = rules
@@ -84,33 +82,39 @@ class Templates:
         self._environment.globals |= {"link": link, "assets": self._assets, "entries": ()}
 
     def page(self, request: Request, template: str, *, status: int = 200, **values: object) -> Response:
-        """A page from a template."""
+        """Return a page from a template."""
         control = has_token(request, self._rules)
         common = {"request": request, "control": control, "controllable": bool(self._rules.token), "q": ""}
         text = self._environment.get_template(template).render({**common, **values})
         return HTMLResponse(text, status)
 
     def text(self, template: str, **values: object) -> str:
-        """A text from a template, such as a feed."""
+        """Return text from a template, such as a feed."""
         return self._environment.get_template(template).render(values)
+
+
+def html_page(request: Request, template: str, *, status: int = 200, **values: object) -> Response:
+    """Return a page from a template of the app that serves the request."""
+    response: Response = request.app.state.templates.page(request, template, status=status, **values)
+    return response
 
 
 # -- what templates may call -------------------------------------------------------------------------------------------
 
 
 def link(path: str, **values: object) -> str:
-    """A URL of ours; values that are empty are left out."""
+    """Return a URL of this server with the parameters that are not empty."""
     parameters = {name: value for name, value in values.items() if value not in {None, "", False}}
     return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 def href(url: str) -> str:
-    """Where a link to a crawled page leads: http and https only."""
+    """Return the URL of a crawled page if it is http or https, else `about:blank`."""
     return url if url.startswith(("http://", "https://")) else "about:blank"
 
 
 def breadcrumb(url: str) -> Markup:
-    """A URL as people read it: the host, then its path in steps."""
+    """Return a URL for people: the host, then the steps of its path."""
     host, _, path = display.escape_hidden(url.partition("://")[2] or url).partition("/")
     steps = [step for step in path.split("/") if step]
     rest = "".join(f' <span class="step">\u203a</span> {_escape(step)}' for step in steps)
@@ -122,7 +126,7 @@ def _escape(text: str) -> str:
 
 
 def snippet_html(snippet: str) -> Markup:
-    """A snippet. It was escaped where it was made; all but its marks is once more, lest a slip there do harm."""
+    """Return a snippet as HTML. Escapes all but `<mark>` a second time, in case the search missed something."""
     pieces = (
         piece if MARK.fullmatch(piece) else _escape(display.escape_hidden(unescape(piece)))
         for piece in MARK.split(snippet)
@@ -131,7 +135,7 @@ def snippet_html(snippet: str) -> Markup:
 
 
 def moment(when: float | None) -> Markup:
-    """A moment: how long ago, and exactly when one points at it."""
+    """Return the age of a time, with the exact time as a tooltip."""
     if not when:
         return Markup("never")
     exact = datetime.fromtimestamp(when, UTC)
@@ -142,12 +146,12 @@ def moment(when: float | None) -> Markup:
 
 
 def iso(when: float | None) -> str:
-    """A moment for machines."""
+    """Return a time in ISO 8601."""
     return datetime.fromtimestamp(when or 0, UTC).isoformat(timespec="seconds")
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A number as people read it."""
+    """Return a number with separators of thousands."""
     return "" if value is None else f"{value:,.{digits}f}"
 
 

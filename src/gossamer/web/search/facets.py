@@ -1,4 +1,4 @@
-"""Filters of a search, and how many pages each of them would leave."""
+"""Filters of a search, and how many pages each value would leave."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAY_SECONDS = 86_400.0
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """What hits must be like; "" where it does not matter."""
+    """Conditions on hits; "" means no condition."""
 
     host: str = ""
     language: str = ""
@@ -39,11 +39,11 @@ class FacetValue(msgspec.Struct, frozen=True, kw_only=True):
 
     value: str
     label: str
-    count: int  # of pages that would be left
+    count: int  # pages that the filter would leave
 
 
 class Facets(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to filter by, those that leave most pages first."""
+    """Values to filter by, those that leave most pages first."""
 
     host: list[FacetValue]
     language: list[FacetValue]
@@ -55,14 +55,14 @@ OPERATORS = {"host": "site", "language": "lang", "type": "type", "since": "after
 
 
 def with_filters(text: str, filters: Filters) -> str:
-    """The question that words and filters make."""
+    """Return the query with the filters written as operators of the query language."""
     values = ((OPERATORS[name], getattr(filters, name)) for name in Filters.__struct_fields__)
     words = [f'{operator}:"{clean}"' for operator, value in values if (clean := value.replace('"', "").strip())]
     return " ".join([text, *words])
 
 
 def facets(session: ReadSession, text: str, filters: Filters, hosts: Iterable[str]) -> Facets:
-    """What there is to filter by. Each is counted with the other filters on: one can go over to another value."""
+    """Count the values of each facet. All filters but its own apply, so that a user can change to another value."""
     counter = _FacetCounter(session.index, text, filters)
     known = dict.fromkeys([*hosts, *(host.name for host in session.store.hosts(MAX_HOSTS))])
     languages = [name for name in session.index.languages() if name]
@@ -90,7 +90,7 @@ class _FacetCounter:
         self._filters = filters
 
     def count_values(self, name: str, values: dict[str, tuple[str, QueryNode]]) -> list[FacetValue]:
-        """The values that leave something."""
+        """Return the values that leave any page. Periods keep their order."""
         others = msgspec.structs.replace(self._filters, **{name: ""})
         query = parse_query(with_filters(self._text, others), self._languages).query
         counted = [

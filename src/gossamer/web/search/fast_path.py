@@ -1,8 +1,7 @@
-"""A short way for what is asked most: plain questions of the API are answered before the framework sees them.
+"""Answers plain searches of the API before FastAPI sees them.
 
-Finding the route, checking eleven parameters and the layers for faults take as long as everything else that a
-remembered answer needs. A question with filters, or with anything that is not as it should be, goes on to the route in
-`api`, which says the same.
+FastAPI's routing, parameter checks and error handlers take as long as the rest of a cached answer. Requests with
+filters or with invalid parameters go on to `routes.search`, which returns the same answers.
 """
 
 from __future__ import annotations
@@ -11,21 +10,22 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from gossamer.errors import GossamerError
-from gossamer.web import api
-from gossamer.web.answers import SearchQuestion
+from gossamer.web.http.parameters import MAX_PAGES, MAX_QUERY_CHARACTERS
 from gossamer.web.http.problems import problem_from_error, problem_response
+from gossamer.web.search import routes
+from gossamer.web.search.question import MAX_HITS, PER_PAGE, SearchQuestion
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from gossamer.web.search.search_cache import SearchQueue
 
-ROUTE = next(route for route in api.router.routes if getattr(route, "path", "") == "/api/search")
+ROUTE = next(route for route in routes.api.routes if getattr(route, "path", "") == "/api/search")
 JSON_TYPE = (b"content-type", b"application/json")
 
 
 class SearchFastPath:
-    """Answers plain searches. Plain ASGI."""
+    """Answers plain searches, passes on all other requests. Plain ASGI."""
 
     def __init__(self, app: ASGIApp, queue: SearchQueue) -> None:
         self._app = app
@@ -37,7 +37,7 @@ class SearchFastPath:
         if question is None:
             await self._app(scope, receive, send)
             return
-        scope["route"] = ROUTE  # as the framework does: requests are counted by it
+        scope["route"] = ROUTE  # as FastAPI does; `RequestMetrics` counts by it
         try:
             cached = await self._queue.search(question)
         except GossamerError as error:
@@ -50,18 +50,18 @@ class SearchFastPath:
 
 
 def is_search_request(scope: Scope) -> bool:
-    """Whether this asks the API to search."""
+    """Whether this is a GET of `/api/search`."""
     return bool(scope["type"] == "http" and scope["path"] == "/api/search" and scope["method"] == "GET")
 
 
 def plain_question(query: bytes) -> SearchQuestion | None:
-    """The question, if there are words and at most a page and a limit, each once and as it should be."""
-    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)  # the very way Starlette reads it
+    """Return the question if it has only `q`, `page` and `limit`, each at most once and valid, else None."""
+    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)  # as Starlette does
     fields = dict(given)
     if len(fields) != len(given) or not fields.keys() <= {"q", "page", "limit"}:
         return None
-    q, page, limit = fields.get("q", ""), fields.get("page", "1"), fields.get("limit", str(api.PER_PAGE))
-    if len(q) > api.MAX_QUERY_CHARACTERS or not (_is_number(page, api.MAX_PAGES) and _is_number(limit, api.MAX_HITS)):
+    q, page, limit = fields.get("q", ""), fields.get("page", "1"), fields.get("limit", str(PER_PAGE))
+    if len(q) > MAX_QUERY_CHARACTERS or not (_is_number(page, MAX_PAGES) and _is_number(limit, MAX_HITS)):
         return None
     return SearchQuestion(q=q, page=int(page), limit=int(limit))
 

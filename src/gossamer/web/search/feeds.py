@@ -1,24 +1,30 @@
-"""For browsers and readers: OpenSearch, so that a browser can add this search, and results as an Atom feed."""
+"""OpenSearch description and suggestions, so that a browser can add this search, and hits as an Atom feed."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import msgspec
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from gossamer.web import answers
-from gossamer.web.api import Question, Words
 from gossamer.web.http.compression import JsonResponse
 from gossamer.web.http.openapi import media_responses
+from gossamer.web.http.parameters import Words
 from gossamer.web.http.templates import link
+from gossamer.web.search import answers
+from gossamer.web.search.question import Question
+
+if TYPE_CHECKING:
+    from gossamer.web.search.question import SearchQuestion
 
 router = APIRouter(tags=["search"])
 
 
 @router.get("/opensearch.xml", include_in_schema=False)
 def opensearch(request: Request) -> Response:
-    """OpenSearch 1.1."""
+    """Return the OpenSearch 1.1 description."""
     text = request.app.state.templates.text("opensearch.xml", base=_base_url(request))
     return Response(text, media_type="application/opensearchdescription+xml")
 
@@ -27,7 +33,7 @@ def opensearch(request: Request) -> Response:
     "/api/suggest", responses=media_responses("application/x-suggestions+json", "OpenSearch suggestions.", kind="array")
 )
 def suggest(request: Request, q: Words = "") -> Response:
-    """Completions in the shape browsers expect: `["typed", ["completion", ...]]`."""
+    """Return completions in the shape that browsers expect: `["typed", ["completion", ...]]`."""
     with request.app.state.sessions.open() as session:
         completions = answers.complete(session, q, 8)
     return JsonResponse([completions.query, completions.completions], media_type="application/x-suggestions+json")
@@ -35,12 +41,12 @@ def suggest(request: Request, q: Words = "") -> Response:
 
 @router.get("/search.atom", responses=media_responses("application/atom+xml", "Hits as a feed."))
 async def feed(request: Request, question: Question) -> Response:
-    """Hits as an Atom feed (RFC 4287): a reader shows what is new for a question."""
+    """Return hits as an Atom feed (RFC 4287), so that a feed reader shows new hits of a query."""
     cached = await request.app.state.search_queue.search(question)
     return await run_in_threadpool(_render_feed, request, question, cached.answer)
 
 
-def _render_feed(request: Request, question: answers.SearchQuestion, answer: answers.SearchAnswer) -> Response:
+def _render_feed(request: Request, question: SearchQuestion, answer: answers.SearchAnswer) -> Response:
     link_parameters = {"q": question.q, **msgspec.structs.asdict(question.filters)}
     base = _base_url(request)
     text = request.app.state.templates.text(

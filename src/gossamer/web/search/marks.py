@@ -1,4 +1,4 @@
-"""Where the words of a question stand in a page's text."""
+"""Marks the words of a query in the text of a page."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from gossamer.index.protocol import QueryNode
 
-    Terms = Mapping[str, frozenset[str]]  # by the analysis that they are of
+    QueryTerms = Mapping[str, frozenset[str]]  # language -> terms in its analysis
 
-MAX_MARKED_CHARACTERS = 200_000  # characters of a text that are looked at
-MAX_LANGUAGES = 3  # of the languages that most pages are in
+MAX_MARKED_CHARACTERS = 200_000  # of a text; the rest stays unmarked
+MAX_LANGUAGES = 3  # those with most pages
 
 
-def question_terms(question: str, languages: Mapping[str, int]) -> Terms:
-    """The terms of a question in each of the web's main languages."""
+def question_terms(question: str, languages: Mapping[str, int]) -> QueryTerms:
+    """Return the terms of a query for each of the main languages of the web."""
     main = sorted(languages, key=languages.__getitem__, reverse=True)[:MAX_LANGUAGES] or [""]
     query = parse_query(question, {language: languages.get(language, 1) for language in main}).query
     terms = frozenset(_terms((*query.wanted, *query.required)))
@@ -43,30 +43,30 @@ def _terms(nodes: Iterable[QueryNode]) -> Iterator[str]:
                 pass
 
 
-def mark_runs(runs: Sequence[tuple[str, str]], terms: Terms) -> list[tuple[str, Markup]]:
-    """Runs of text (field, text) with the words marked, escaped and with nothing hidden in them."""
-    marked, room = [], MAX_MARKED_CHARACTERS if terms else 0
+def mark_runs(runs: Sequence[tuple[str, str]], terms: QueryTerms) -> list[tuple[str, Markup]]:
+    """Return runs (field, text) as escaped HTML with the terms marked and hidden characters shown."""
+    marked, budget = [], MAX_MARKED_CHARACTERS if terms else 0
     for field, text in runs:
-        spans = _spans(text, terms) if room > 0 else []
-        room -= len(text)
+        spans = _spans(text, terms) if budget > 0 else []
+        budget -= len(text)
         marked.append((field, _mark_spans(text, spans)))
     return marked
 
 
-def _spans(text: str, terms: Terms) -> list[tuple[int, int]]:
-    found = {
+def _spans(text: str, terms: QueryTerms) -> list[tuple[int, int]]:
+    spans = {
         (token.start, token.end)
         for language, wanted in terms.items()
         for token in get_analyzer(language).tokens(text)
         if token.term in wanted and not token.stop
     }
-    return sorted(found)
+    return sorted(spans)
 
 
 def _mark_spans(text: str, spans: Sequence[tuple[int, int]]) -> Markup:
     pieces, at = [], 0
     for start, end in spans:
-        if start >= at:  # pairs of characters overlap in scripts without blanks
+        if start >= at:  # character pairs overlap in scripts without spaces
             pieces += [_safe(text[at:start]), Markup("<mark>"), _safe(text[start:end]), Markup("</mark>")]
             at = end
     return Markup("").join([*pieces, _safe(text[at:])])

@@ -1,8 +1,8 @@
-"""Searches one by one, and the answers to what was asked lately: people ask the same things, and go back to them.
+"""A queue with one thread for all searches, and a cache of recent answers with the age they may reach.
 
-A search is some milliseconds, most of them of Python, which runs one thread at a time, and a thread more takes 140 MB.
-So one thread makes them all, the lane, first come, first served. Who asks what is being searched for already waits for
-that search. What is remembered is told in the event loop, past the line, unless the line is long.
+A search takes some milliseconds, mostly of Python, which runs one thread at a time; each further thread costs 140 MB.
+So one thread makes all searches in order. Requests for a running search wait for its answer. Cached answers skip the
+queue and go out from the event loop, unless the queue is long (docs/decisions/0024).
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ from typing import NamedTuple
 
 import msgspec
 
-from gossamer.index.recent import TwoGenerationCache
-from gossamer.web import answers
+from gossamer.basics.cache import SizedCache
 from gossamer.web.http.sessions import ReadSession
+from gossamer.web.search import answers
+from gossamer.web.search.question import SearchQuestion
 
-MAX_CACHE_BYTES = 32 << 20  # of answers, which have about 5 kB
-OVERHEAD_BYTES = 500  # bytes of a remembered answer that are not its text
-CHECK_SECONDS = 1.0  # after which somebody must look again whether index and ranks are others
-# How old an answer may be when the store was written meanwhile, but index and ranks are the same. Another would differ
-# in nothing but the title, text and time of pages visited again; new ones are found after the index's next commit.
+MAX_CACHE_BYTES = 32 << 20  # about 6,000 answers of 5 kB
+OVERHEAD_BYTES = 500  # of a cached answer besides its JSON
+CHECK_SECONDS = 1.0  # between two checks for a new index or new ranks
+# Maximum age of an answer after a write to the store, while index and ranks stay the same. A new answer would differ
+# only in title, text and time of pages visited again; new pages appear with the next commit of the index.
 MAX_STALE_SECONDS = 5.0
-# Searches in line, from which on what is remembered waits its turn. Passing a long line would only make it longer: by
-# then all that are asked at once wait as long on the whole, and those in line would wait twice as long as the others.
+# Running searches from which on cached answers wait for the end of the queue too. If they skipped a long queue, the
+# mean wait would stay the same, and requests in the queue would wait twice as long as the others.
 LONG_QUEUE = 8
-TOOK_KEY = b'"took_ms":'  # cannot stand within a text of JSON: its quotes have backslashes
+TOOK_KEY = b'"took_ms":'  # cannot occur inside a JSON string, where quotes are escaped
 
-CacheKey = tuple[answers.SearchQuestion, bool]
+CacheKey = tuple[SearchQuestion, bool]
 
 
 class CachedAnswer(NamedTuple):
-    """An answer as it goes over the wire, but for the time it took."""
+    """An answer as JSON, split around `took_ms`, which differs for each request."""
 
     before: bytes
     after: bytes
-    tag: str  # for caches; the same answer has the same
+    tag: str  # the ETag, which ignores `took_ms`
     version: int  # of the store
-    made_at: float
+    made_at: float  # monotonic time
     took_ms: float
 
     @property
@@ -55,7 +56,7 @@ class CachedAnswer(NamedTuple):
 
 
 def encode_answer(answer: answers.SearchAnswer, version: int, now: float) -> CachedAnswer:
-    """An answer, to be remembered."""
+    """Encode an answer for the cache."""
     before, took, rest = msgspec.json.encode(answer).partition(TOOK_KEY)
     after = rest[rest.index(b",") :]
     tag = f'W/"{blake2b(before + after, digest_size=10).hexdigest()}"'
@@ -63,20 +64,20 @@ def encode_answer(answer: answers.SearchAnswer, version: int, now: float) -> Cac
 
 
 class SearchQueue:
-    """Where all searches of a server are made."""
+    """Makes all searches of a server in one thread."""
 
     def __init__(self, location: str) -> None:
         self._location = location
         self._thread = ThreadPoolExecutor(1, "search")
         self._running: dict[CacheKey, asyncio.Future[CachedAnswer]] = {}
-        # Written by the thread, read in the event loop.
+        # The thread writes these; the event loop reads them.
         self._session: ReadSession | None = None
-        self._answers: TwoGenerationCache[CacheKey, CachedAnswer] = TwoGenerationCache(MAX_CACHE_BYTES)
+        self._answers: SizedCache[CacheKey, CachedAnswer] = SizedCache(MAX_CACHE_BYTES)
         self._generation = self._version = -1
         self._checked_at = float("-inf")
 
-    async def search(self, question: answers.SearchQuestion, *, with_facets: bool = False) -> CachedAnswer:
-        """Search, or find the answer of a moment ago."""
+    async def search(self, question: SearchQuestion, *, with_facets: bool = False) -> CachedAnswer:
+        """Return a cached answer, or search."""
         key = (question, with_facets)
         if time.monotonic() - self._checked_at > CHECK_SECONDS:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._refresh_session)
@@ -84,12 +85,12 @@ class SearchQueue:
         if cached is None:
             return await self._search_once(key)
         if len(self._running) >= LONG_QUEUE:
-            last_in_line = next(reversed(self._running.values()))
-            await asyncio.wait((last_in_line,))
+            newest = next(reversed(self._running.values()))
+            await asyncio.wait((newest,))
         return cached
 
     def cached_answer(self, key: CacheKey) -> CachedAnswer | None:
-        """The answer of a moment ago, if it still holds."""
+        """Return the cached answer if it is still valid."""
         started = time.perf_counter()
         cached = self._answers.get(key)
         if cached is None or (
@@ -99,11 +100,11 @@ class SearchQueue:
         return cached._replace(took_ms=(time.perf_counter() - started) * 1000)
 
     def clear(self) -> None:
-        """Forget all answers: a page that was in them must not be seen again."""
-        self._answers = TwoGenerationCache(MAX_CACHE_BYTES)
+        """Drop all cached answers, for example because the web forgot a page."""
+        self._answers = SizedCache(MAX_CACHE_BYTES)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """End the thread and close its session."""
         self._thread.shutdown(cancel_futures=True)
         if self._session is not None:
             self._session.close()
@@ -113,19 +114,19 @@ class SearchQueue:
         if running is None:
             running = self._running[key] = asyncio.get_running_loop().run_in_executor(self._thread, self._search, key)
             running.add_done_callback(lambda _: self._running.pop(key))
-        return await asyncio.shield(running)  # others may wait for it too
+        return await asyncio.shield(running)  # a cancelled request must not cancel the search of others
 
     # -- in the thread -------------------------------------------------------------------------------------------------
 
     def _search(self, key: CacheKey) -> CachedAnswer:
         session, now = self._refresh_session(), time.monotonic()
-        version, cache = self._version, self._answers  # what is forgotten meanwhile stays forgotten
+        version, cache = self._version, self._answers  # a `clear` during the search discards this answer
         cached = encode_answer(answers.search(session, key[0], with_facets=key[1]), version, now)
         cache.put(key, cached, len(cached.before) + len(cached.after) + OVERHEAD_BYTES)
         return cached
 
     def _refresh_session(self) -> ReadSession:
-        """The desk; answers from another index or other ranks are forgotten."""
+        """Return the session; drop all answers if its index or ranks changed."""
         session = self._session = self._session or ReadSession(self._location)
         generation, self._version = session.state
         if generation != self._generation:

@@ -1,27 +1,27 @@
 /**
- * A text box that offers completions as one types, after the ARIA combobox pattern (WAI-ARIA APG, "editable combobox with
- * list autocomplete"). Plain JavaScript, so that it works where Node never built anything; its types are checked by tsc.
+ * A text box with completions, after the ARIA combobox pattern (WAI-ARIA APG, "editable combobox with list autocomplete").
+ * Plain JavaScript, so that it works without a build; tsc checks its types.
  */
 
-const PAUSE = 90; // ms without a key before asking
+const PAUSE_MS = 90; // without a key, before a request
 
 /**
  * @template Option
- * @typedef {object} Wishes
+ * @typedef {object} ComboboxOptions
  * @property {HTMLInputElement} input the text box
- * @property {HTMLElement} list where the options go: an element with an id
- * @property {(text: string, signal: AbortSignal) => Promise<Option[]>} find what to offer for a text
- * @property {(option: Option) => (Node | string)[]} show what an option looks like; strings become text
- * @property {(option: Option) => void} choose what happens when an option is taken
+ * @property {HTMLElement} list the element of the options; has an id
+ * @property {(text: string, signal: AbortSignal) => Promise<Option[]>} find returns the options for a text
+ * @property {(option: Option) => (Node | string)[]} show returns the content of an option; strings become text
+ * @property {(option: Option) => void} choose handles the choice of an option
  */
 
 /**
- * Makes a text box a combobox.
+ * Turns a text box into a combobox.
  * @template Option
- * @param {Wishes<Option>} wishes
+ * @param {ComboboxOptions<Option>} settings
  */
-export function combobox(wishes) {
-  new Combobox(wishes).start();
+export function combobox(settings) {
+  new Combobox(settings).start();
 }
 
 /** @template Option */
@@ -30,13 +30,13 @@ class Combobox {
   options = [];
   active = -1;
   timer = 0;
-  asking = new AbortController();
+  request = new AbortController();
 
-  /** @param {Wishes<Option>} wishes */
-  constructor(wishes) {
-    this.wishes = wishes;
-    this.input = wishes.input;
-    this.list = wishes.list;
+  /** @param {ComboboxOptions<Option>} settings */
+  constructor(settings) {
+    this.settings = settings;
+    this.input = settings.input;
+    this.list = settings.list;
   }
 
   start() {
@@ -50,7 +50,7 @@ class Combobox {
     this.close();
     input.addEventListener("input", () => {
       clearTimeout(this.timer);
-      this.timer = window.setTimeout(() => this.ask(), PAUSE);
+      this.timer = window.setTimeout(() => this.search(), PAUSE_MS);
     });
     input.addEventListener("blur", () => this.close());
     input.addEventListener("keydown", (event) => {
@@ -59,89 +59,89 @@ class Combobox {
   }
 
   /**
-   * Whether a key did something.
+   * Handles a key; returns whether it had an effect.
    * @param {string} key
    */
   press(key) {
     const last = this.options.length - 1;
-    if (key === "ArrowDown" && last < 0) this.ask();
-    else if (key === "ArrowDown") this.walk(this.active < last ? this.active + 1 : -1);
-    else if (key === "ArrowUp" && last >= 0) this.walk(this.active === -1 ? last : this.active - 1);
-    else if (key === "Enter" && this.active >= 0) this.take(this.active);
+    if (key === "ArrowDown" && last < 0) this.search();
+    else if (key === "ArrowDown") this.moveTo(this.active < last ? this.active + 1 : -1);
+    else if (key === "ArrowUp" && last >= 0) this.moveTo(this.active === -1 ? last : this.active - 1);
+    else if (key === "Enter" && this.active >= 0) this.accept(this.active);
     else if (key === "Escape" && last >= 0) this.close();
     else return false;
     return true;
   }
 
-  async ask() {
-    this.asking.abort();
-    this.asking = new AbortController();
-    const { signal } = this.asking;
+  async search() {
+    this.request.abort();
+    this.request = new AbortController();
+    const { signal } = this.request;
     const text = this.input.value;
     if (!text.trim()) {
       this.close();
       return;
     }
     try {
-      const found = await this.wishes.find(text, signal);
-      if (!signal.aborted && document.activeElement === this.input) this.open(found);
+      const options = await this.settings.find(text, signal);
+      if (!signal.aborted && document.activeElement === this.input) this.open(options);
     } catch (error) {
-      if (signal.aborted) return; // a newer question took its place
-      this.close(); // the server is away or refuses: one can type on without suggestions
+      if (signal.aborted) return; // a newer request replaced it
+      this.close(); // without an answer of the server there are no suggestions
       if (!(error instanceof Error)) throw error;
     }
   }
 
-  /** @param {Option[]} found */
-  open(found) {
-    this.options = found;
+  /** @param {Option[]} options */
+  open(options) {
+    this.options = options;
     this.active = -1;
-    this.list.replaceChildren(...found.map((option, place) => this.item(option, place)));
-    this.list.hidden = found.length === 0;
-    this.input.setAttribute("aria-expanded", String(found.length > 0));
+    this.list.replaceChildren(...options.map((option, index) => this.item(option, index)));
+    this.list.hidden = options.length === 0;
+    this.input.setAttribute("aria-expanded", String(options.length > 0));
     this.input.removeAttribute("aria-activedescendant");
   }
 
   close() {
-    this.settle();
+    this.cancelPending();
     this.open([]);
   }
 
-  /** What is still on its way no longer counts. */
-  settle() {
-    this.asking.abort();
+  /** Cancels the open request and the timer. */
+  cancelPending() {
+    this.request.abort();
     clearTimeout(this.timer);
   }
 
   /**
    * @param {Option} option
-   * @param {number} place
+   * @param {number} index
    */
-  item(option, place) {
+  item(option, index) {
     const item = document.createElement("li");
-    item.id = `${this.list.id}-${place}`;
+    item.id = `${this.list.id}-${index}`;
     item.setAttribute("role", "option");
     item.setAttribute("aria-selected", "false");
-    item.append(...this.wishes.show(option));
-    item.addEventListener("mousedown", (event) => event.preventDefault()); // the focus stays in the box
-    item.addEventListener("click", () => this.take(place));
+    item.append(...this.settings.show(option));
+    item.addEventListener("mousedown", (event) => event.preventDefault()); // keeps the focus in the box
+    item.addEventListener("click", () => this.accept(index));
     return item;
   }
 
   /**
-   * Goes to an option by key. A late answer must not pull the list away from under whoever walks it.
-   * @param {number} place
+   * Moves to an option by key. Cancels open requests, because a late answer would replace the list.
+   * @param {number} index
    */
-  walk(place) {
-    this.settle();
-    this.activate(place);
+  moveTo(index) {
+    this.cancelPending();
+    this.activate(index);
   }
 
-  /** @param {number} place */
-  activate(place) {
+  /** @param {number} index */
+  activate(index) {
     this.list.children[this.active]?.setAttribute("aria-selected", "false");
-    this.active = place;
-    const chosen = this.list.children[place];
+    this.active = index;
+    const chosen = this.list.children[index];
     if (!chosen) {
       this.input.removeAttribute("aria-activedescendant");
       return;
@@ -151,10 +151,10 @@ class Combobox {
     this.input.setAttribute("aria-activedescendant", chosen.id);
   }
 
-  /** @param {number} place */
-  take(place) {
-    const option = this.options[place];
+  /** @param {number} index */
+  accept(index) {
+    const option = this.options[index];
     this.close();
-    if (option !== undefined) this.wishes.choose(option);
+    if (option !== undefined) this.settings.choose(option);
   }
 }

@@ -1,4 +1,4 @@
-/** The search box of every page: `/` goes to it, and it completes as one types. */
+/** The search box of every page: the key `/` focuses it, and it completes the query. */
 
 import { combobox } from "./combobox.js";
 
@@ -13,7 +13,7 @@ if (input instanceof HTMLInputElement) {
     input.select();
   });
   const path = input.dataset.complete;
-  if (list && path) offer(input, list, path);
+  if (list && path) attachCompletions(input, list, path);
 }
 
 /** @param {EventTarget | null} target */
@@ -28,7 +28,7 @@ function isTyping(target) {
  * @param {HTMLElement} options
  * @param {string} path
  */
-function offer(box, options, path) {
+function attachCompletions(box, options, path) {
   combobox({
     input: box,
     list: options,
@@ -39,7 +39,7 @@ function offer(box, options, path) {
       const answer = await response.json();
       return answer.completions;
     },
-    show: (completion) => typed(box.value, completion),
+    show: (completion) => boldRest(box.value, completion),
     choose: (completion) => {
       box.value = completion;
       box.form?.requestSubmit();
@@ -48,11 +48,11 @@ function offer(box, options, path) {
 }
 
 /**
- * A completion, with what it adds to what was typed in bold.
+ * Returns a completion with the part beyond the typed text in bold.
  * @param {string} text
  * @param {string} completion
  */
-function typed(text, completion) {
+function boldRest(text, completion) {
   if (!completion.toLowerCase().startsWith(text.toLowerCase())) return [completion];
   const rest = document.createElement("b");
   rest.textContent = completion.slice(text.length);

@@ -1,6 +1,6 @@
 /**
- * Sorts tables by a click on a column's head. The server sorts too (the heads are links, `?sort=`): this spares the way
- * there and back when all rows are on the page already (`table.sortable:not([data-more])`).
+ * Sorts tables by a click on a column head. The heads are links to the server, which sorts too (`?sort=`). This script
+ * saves the request when all rows are on the page already (`table.sortable:not([data-more])`).
  */
 
 const NUMERIC = new Set(["integer", "number", "time", "flag"]);
@@ -23,17 +23,17 @@ function makeSortable(table) {
       for (const other of heads) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", descending ? "descending" : "ascending");
       sort(table, column, NUMERIC.has(head.dataset.type ?? ""), descending);
-      history.replaceState(null, "", directed(link.href, descending));
+      history.replaceState(null, "", withOrder(link.href, descending));
     });
   });
 }
 
 /**
- * The URL of the same page sorted that way, so that it can be shared.
+ * Returns the URL of the page in this order, for sharing.
  * @param {string} href
  * @param {boolean} descending
  */
-function directed(href, descending) {
+function withOrder(href, descending) {
   const url = new URL(href);
   url.searchParams.set("order", descending ? "desc" : "asc");
   return url;
@@ -48,16 +48,16 @@ function directed(href, descending) {
 function sort(table, column, numeric, descending) {
   const body = table.tBodies[0];
   if (!body) return;
-  const rows = [...body.rows].map((row) => ({ row, value: shownIn(row.cells[column]) }));
-  const turn = descending ? -1 : 1;
+  const rows = [...body.rows].map((row) => ({ row, value: cellValue(row.cells[column]) }));
+  const sign = descending ? -1 : 1;
   rows.sort((one, other) => {
-    if (one.value === "" || other.value === "") return Number(one.value === "") - Number(other.value === ""); // last, always
-    return turn * (numeric ? Number(one.value) - Number(other.value) : byText.compare(one.value, other.value));
+    if (one.value === "" || other.value === "") return Number(one.value === "") - Number(other.value === ""); // empty cells last in both orders
+    return sign * (numeric ? Number(one.value) - Number(other.value) : byText.compare(one.value, other.value));
   });
   body.append(...rows.map(({ row }) => row));
 }
 
 /** @param {HTMLTableCellElement | undefined} cell */
-function shownIn(cell) {
+function cellValue(cell) {
   return cell?.dataset.v ?? cell?.textContent?.trim() ?? "";
 }

@@ -1,8 +1,8 @@
-"""Following: what changed since a version, for the index; what others call a page; and the numbers of words."""
+"""What the index follows: changes since a version, anchor texts, and word ids."""
 
 from __future__ import annotations
 
-from itertools import chain, groupby
+from itertools import chain, count, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -25,17 +25,16 @@ from gossamer.store.postgres.read.resources import fetch_rows, row_reader, versi
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gossamer.store.postgres.database import Connection, Database
+    from gossamer.store.postgres.database import Connection, Database, Transaction
 
-# NOT NULL is said for the planner: from the other condition it does not see that the index holds what is asked for.
+# `IS NOT NULL` repeats the condition of the partial index: the planner does not infer it from the comparison.
 _CHANGED = """
     SELECT version, id FROM resources WHERE version IS NOT NULL AND (version, id) > (%s, %s)
     ORDER BY version, id LIMIT %s"""
 _FORGOTTEN = """
     SELECT version, resource FROM forgotten WHERE (version, resource) > (%s, %s) ORDER BY version, resource LIMIT %s"""
-# Those that name one of these as canonical, and those that name one of those: whether a page stands in for others
-# depends on whether another stands in for it.
-_ALIAS_KINDS = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"  # as in the schema: so its index is used
+# The schema has this condition word for word; otherwise the planner does not use its index.
+_ALIAS_KINDS = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"
 _CANONICAL_SOURCES = f"""
     SELECT source FROM links
     WHERE {_ALIAS_KINDS} AND kind = {Kind.CANONICAL} AND target = ANY(%s::bigint[])"""  # noqa: S608
@@ -52,7 +51,7 @@ _ALIAS_TARGETS = f"""
             OR r.canonical NOT IN ('', r.url) AND l.kind = {Kind.CANONICAL})"""  # noqa: S608
 _HAVE_TEXT = "SELECT resource FROM texts WHERE resource = ANY(%s::bigint[])"
 _RELINKED = "SELECT target FROM relinked WHERE version > %s AND target > %s ORDER BY target LIMIT %s"
-# `via`: the resource itself, and redirects and duplicates that lead to it.
+# `via` is the resource itself, or a redirect or duplicate that leads to it.
 _ANCHORS = f"""
     WITH asked (target) AS (SELECT unnest(%(targets)s::bigint[])),
     ways (target, via) AS (
@@ -67,16 +66,24 @@ _ANCHORS = f"""
         WHERE links.target = w.via AND kind = {Kind.HYPERLINK} AND follow = 1 AND anchor <> '' AND source <> w.target
         LIMIT %(most)s) AS l
     GROUP BY w.target, l.anchor ORDER BY w.target, count(*) DESC, l.anchor COLLATE "C" """  # noqa: S608
-WORDS_AT_ONCE = 10_000
+WORDS_AT_ONCE = 10_000  # rows per read; bounds memory
 _WORDS = "SELECT term, word FROM words WHERE term = ANY(%s::text[])"
 _EVERY_WORD = "SELECT term, word FROM words WHERE term > %s ORDER BY term LIMIT %s"
+_NEW_WORDS = """
+    INSERT INTO words (term, word) SELECT * FROM unnest(%s::text[], %s::bigint[])
+    ON CONFLICT (term) DO UPDATE SET word = excluded.word WHERE words.word = 0"""
+_NEW_STOPS = "INSERT INTO words (term, word) SELECT term, 0 FROM unnest(%s::text[]) AS t (term) ON CONFLICT DO NOTHING"
 
 
-# -- what changed ------------------------------------------------------------------------------------------------------
+# -- changes -----------------------------------------------------------------------------------------------------------
 
 
 def changes(db: Connection, cursor: ChangeCursor, limit: int) -> Changes:
-    """The next stretch of changes; asked in one snapshot, for writers go on meanwhile."""
+    """Return the next batch of changes. The caller gives a snapshot, because writers go on at the same time.
+
+    A change of one page can change whether the pages that name it as canonical are indexable. This reaches two levels:
+    a page stands in for others only if no other page stands in for it. The batch contains both levels.
+    """
     latest = version(db)
     position = (cursor.version, cursor.resource, limit)
     changed = db.execute(_CHANGED, position).fetchall()
@@ -93,15 +100,15 @@ def changes(db: Connection, cursor: ChangeCursor, limit: int) -> Changes:
 
 
 def _select_ids(db: Connection, sql: str, ids: Iterable[int]) -> set[int]:
-    """The DocIDs that a statement gives for some others."""
+    """Return the DocIDs that a statement selects for these ids."""
     return set(chain.from_iterable(db.execute(sql, (int_array(ids),))))
 
 
-# -- what others call it -----------------------------------------------------------------------------------------------
+# -- anchor texts ------------------------------------------------------------------------------------------------------
 
 
 def relinked_documents(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
-    """The resources whose anchor texts may be others since a version, streamed; some come more than once."""
+    """Yield the documents whose anchor texts may have changed after a version; some come more than once."""
     for sql in (_CHANGED, _FORGOTTEN):
         for chunk in rows.read_chunks(row_reader(database, sql), (after, END_OF_VERSION), at_once):
             ids = [resource for _, resource in chunk]
@@ -118,13 +125,12 @@ def _linked_documents(db: Connection, sources: Sequence[int]) -> set[int]:
 
 
 def anchor_texts(db: Connection, targets: Sequence[int], max_links: int, max_texts: int) -> list[AnchorTexts]:
-    """What other pages call each of these, also by way of redirects and duplicates.
+    """Return the texts of the links to each target, also of links to its redirects and duplicates.
 
-    At most so many links to one resource are looked at: that is enough to know how a home page with a hundred thousand
-    links to it is called.
+    It counts at most `max_links` links per resource: a sample names a home page as well as its 100,000 links do.
     """
     counted = db.execute(_ANCHORS, {"targets": int_array(targets), "most": max_links}).fetchall()
-    texts = {target: [row[1:] for row in some] for target, some in groupby(counted, itemgetter(0))}
+    texts = {target: [row[1:] for row in group] for target, group in groupby(counted, itemgetter(0))}
     return [AnchorTexts(target=target, texts=tuple(texts.get(target, ())[:max_texts])) for target in targets]
 
 
@@ -132,11 +138,24 @@ def anchor_texts(db: Connection, targets: Sequence[int], max_links: int, max_tex
 
 
 def known_word_ids(db: Connection, terms: Sequence[str]) -> dict[str, int]:
-    """The numbers of those terms that have one. No term with a NUL has: PostgreSQL cannot even be asked for it."""
+    """Return the ids of the terms that have one. PostgreSQL accepts no NUL, so no term with a NUL has an id."""
     return dict(db.execute(_WORDS, ([term for term in terms if "\0" not in term],)).fetchall())
 
 
 def every_word(database: Database) -> Iterator[tuple[str, int]]:
-    """Every term and its number, in order, in short reads."""
+    """Yield every term and its id, in order, in short reads."""
     for chunk in rows.read_chunks(row_reader(database, _EVERY_WORD), ("",), WORDS_AT_ONCE):  # no term is empty
         yield from chunk
+
+
+def assign_word_ids(tx: Transaction, terms: Sequence[str], stops: Sequence[str]) -> dict[str, int]:
+    """Give the next ids to terms that have none; return the ids of all terms."""
+    tx.db.execute("LOCK TABLE words IN SHARE ROW EXCLUSIVE MODE")  # two writers must not assign the same id
+    known = known_word_ids(tx.db, terms)
+    new = [term for term in dict.fromkeys(terms) if not known.get(term)]
+    row = tx.db.execute("SELECT coalesce(max(word), 0) FROM words WHERE word <> 0").fetchone()
+    assert row is not None
+    new_ids = dict(zip(new, count(row[0] + 1), strict=False))
+    tx.db.execute(_NEW_WORDS, (list(new_ids), list(new_ids.values())))
+    tx.db.execute(_NEW_STOPS, (list(dict.fromkeys(stops)),))
+    return known | new_ids

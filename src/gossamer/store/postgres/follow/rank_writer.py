@@ -1,4 +1,4 @@
-"""Ranks, written as a whole by the graph room."""
+"""Writing what the graph computed: all ranks at once, and new priorities of queued pages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     ColumnChunk = list[Sequence[object]]  # some rows of all columns
 
-ROWS_AT_ONCE = 100_000  # so that their text, and the objects made of them, stay small beside the ranks themselves
+ROWS_AT_ONCE = 100_000  # keeps the text that COPY sends small beside the ranks themselves
 
 DELETE_FORGOTTEN = """
     DELETE FROM ranks WHERE resource IN (SELECT resource FROM forgotten WHERE version > %(version)s
         UNION ALL SELECT id FROM resources WHERE version > %(version)s AND visits = 0)"""
 DELETE_LOST_HOSTS = "DELETE FROM host_ranks WHERE NOT EXISTS (SELECT 1 FROM hosts WHERE id = host_ranks.host)"
-# As `crawl.policy` has it: a backlink is the unit, and a level of depth costs one.
+# The formula of `crawl.policy`: a backlink adds one, a level of depth subtracts one.
 UPDATE_PRIORITIES = f"""
     UPDATE resources AS r SET priority = n.backlinks - r.depth
     FROM unnest(%s::double precision[], %s::bigint[]) AS n (backlinks, id)
@@ -35,26 +35,26 @@ UPDATE_PRIORITIES = f"""
 
 
 class RankChunks(NamedTuple):
-    """Rows to write: the names of their columns, and some rows at a time."""
+    """Rows to write: the names of their columns, and the rows in chunks."""
 
     names: tuple[str, ...]
     chunks: list[ColumnChunk]
 
 
 def page_rank_chunks(pages: RankColumns) -> RankChunks:
-    """The ranks of pages that were computed."""
+    """Return the computed ranks of pages as rows to write."""
     columns = pages.columns_by_name("resource", Ranks.__struct_fields__)
     return RankChunks(tuple(columns), split_columns(tuple(columns.values())))
 
 
 def host_rank_chunks(hosts: RankColumns) -> RankChunks:
-    """The ranks of hosts that were computed."""
+    """Return the computed ranks of hosts as rows to write."""
     columns = hosts.columns_by_name("host", HostRanks.__struct_fields__)
     return RankChunks(tuple(columns), split_columns(tuple(columns.values())))
 
 
 def split_columns(columns: Sequence[Iterable[object]]) -> list[ColumnChunk]:
-    """Columns that can be read only once, kept so that they can be written again after a fault."""
+    """Return columns in chunks. The iterables can be read only once; a retried transaction needs them again."""
     iterators, chunks = [iter(column) for column in columns], []
     while any(map(len, chunk := [_pack_numbers(list(islice(column, ROWS_AT_ONCE))) for column in iterators])):
         chunks.append(chunk)
@@ -62,7 +62,7 @@ def split_columns(columns: Sequence[Iterable[object]]) -> list[ColumnChunk]:
 
 
 def _pack_numbers(values: list[object]) -> Sequence[object]:
-    """8 bytes for each number instead of 32, where there are numbers of one kind and nothing else."""
+    """Pack a column of only floats or only ints into 8 bytes per number instead of 32."""
     types = set(map(type, values))
     if types == {float}:
         return array("d", cast("list[float]", values))
@@ -70,10 +70,10 @@ def _pack_numbers(values: list[object]) -> Sequence[object]:
 
 
 def write_ranks(tx: Transaction, ranking: Ranking, pages: RankChunks, hosts: RankChunks) -> None:
-    """Put new ranks in place of the old ones. What was forgotten in the meantime gets none."""
-    tx.db.execute("LOCK TABLE rankings IN EXCLUSIVE MODE")  # one at a time; who reads is not kept out
+    """Replace all ranks by new ones. Resources and hosts that were forgotten in the meantime get none."""
+    tx.db.execute("LOCK TABLE rankings IN EXCLUSIVE MODE")  # one writer at a time; readers go on
     for table in ("ranks", "host_ranks", "rankings"):
-        tx.db.execute(f"DELETE FROM {table}")  # noqa: S608 - TRUNCATE would keep out those who read
+        tx.db.execute(f"DELETE FROM {table}")  # noqa: S608 - TRUNCATE would block readers
     _insert(tx, "ranks", pages)
     _insert(tx, "host_ranks", hosts)
     tx.db.execute(DELETE_FORGOTTEN, {"version": ranking.version})
@@ -87,6 +87,6 @@ def _insert(tx: Transaction, table: str, chunks: RankChunks) -> None:
 
 
 def reprioritize(tx: Transaction, chunks: list[ColumnChunk]) -> None:
-    """Give queued pages the priority that the order `best` gives to so many backlinks."""
+    """Give queued pages the priority that the order `best` derives from these numbers of backlinks."""
     for resources, backlinks in chunks:
         tx.db.execute(UPDATE_PRIORITIES, (int_array(backlinks), int_array(resources)))

@@ -1,4 +1,4 @@
-"""What a hit of a search shows: a page's name, place and text, for ten pages in one read."""
+"""What a search result shows of its pages: title, URL, host and text, in one read."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ DOCUMENTS = """
 
 
 def documents(db: Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:
-    """Those of these resources that have a text, by id."""
+    """Return the resources that have a text, by id."""
     return {row[0]: DocumentRow(*row) for row in db.execute(DOCUMENTS, (int_array(ids),))}

@@ -1,7 +1,7 @@
-"""Everything there is, for exports: streamed in the order of the table, in short reads as in `read`.
+"""Whole tables for exports, streamed by key in short reads.
 
-Each read takes up where the last one ended, so a row that is written meanwhile may be missed or come with its new
-values; no row comes twice. Whoever needs one moment of the web exports while nobody crawls, or from a copy.
+Each read continues after the last key. So a row that a crawler writes meanwhile may be missing or have its new values;
+no row comes twice. For an export of one moment, stop the crawlers first, or export from a copy.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from gossamer.store.postgres.database import Database
 
-ROWS_AT_ONCE = 10_000
-PAGES_AT_ONCE = 1_000  # their rows are long
+ROWS_AT_ONCE = 10_000  # rows per read; bounds memory
+PAGES_AT_ONCE = 1_000  # fewer, because their rows are long
 
-# The place of a row comes first: the next read starts behind it.
+# The key of a row comes first: the next read continues after it.
 LINKS = """
     SELECT l.source, l.seq, s.url, t.url, l.kind, l.follow, l.anchor, l.weight, l.rel, l.position, t.state, t.outcome,
         t.status, t.bytes
@@ -35,7 +35,7 @@ VISITS = """
 HOSTS = f"SELECT h.id, {HOST_COLUMNS} WHERE h.id > %s ORDER BY h.id LIMIT %s"
 PAGES = f"SELECT {RESOURCE_COLUMNS} WHERE r.id > %s AND length(r.content_digest) > 0 ORDER BY r.id LIMIT %s"
 
-# In the order asked for; of what was forgotten meanwhile only nothing is known.
+# In the given order. A resource that was forgotten meanwhile gets empty values.
 PAGE_NODES = f"""
     SELECT coalesce(r.title, ''), coalesce(r.status, 0), coalesce(r.media_type, ''), coalesce(r.language, ''),
         {", ".join(f"k.{name}" for name in Ranks.__struct_fields__)}
@@ -50,33 +50,33 @@ HOST_NODES = f"""
 
 
 def links(database: Database) -> Iterator[Bond]:
-    """Every bond with both its ends, by source and order of first occurrence."""
+    """Yield every bond with both its ends, by source and order of first occurrence."""
     return rows.stream_structs(row_reader(database, LINKS), (0, -1), Bond, ROWS_AT_ONCE)
 
 
 def visits(database: Database) -> Iterator[VisitRow]:
-    """Every visit, oldest first."""
+    """Yield every visit, oldest first."""
     return rows.stream_structs(row_reader(database, VISITS), (0,), VisitRow, ROWS_AT_ONCE)
 
 
 def hosts(database: Database) -> Iterator[HostRow]:
-    """Every host, by id."""
+    """Yield every host, by id."""
     return rows.stream_structs(row_reader(database, HOSTS), (0,), HostRow, ROWS_AT_ONCE)
 
 
 def pages(database: Database) -> Iterator[ResourceRow]:
-    """Every resource whose content is stored, by id."""
+    """Yield every resource whose content is stored, by id."""
     for chunk in rows.read_chunks(row_reader(database, PAGES), (0,), PAGES_AT_ONCE):
         yield from rows.to_structs_by_position(ResourceRow, chunk)
 
 
 def page_nodes(database: Database, resources: Sequence[int]) -> Iterator[PageNode]:
-    """What is known of pages and what the link graph says of them, in the order asked for."""
+    """Yield facts and ranks of pages, in the order of `resources`."""
     return rows.page_nodes(_read_nodes(database, PAGE_NODES, resources))
 
 
 def host_nodes(database: Database, host_ids: Sequence[int]) -> Iterator[HostNode]:
-    """The same of hosts."""
+    """Yield facts and ranks of hosts, in the order of `host_ids`."""
     return rows.host_nodes(_read_nodes(database, HOST_NODES, host_ids))
 
 

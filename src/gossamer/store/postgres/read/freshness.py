@@ -1,4 +1,4 @@
-"""How fresh the web is, and what is due; read from the index `resources_pace` (see `store/sqlite/work/schedule.py`)."""
+"""How fresh the web is, and which visits are due; read from the index `resources_pace`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from gossamer.store.postgres.database import Connection
     from gossamer.store.values import Freshness
 
-# What waits for its next visit; word by word the condition of the index `resources_pace`.
+# Resources that wait for their next visit. The index `resources_pace` has this condition word for word.
 FROM_WAITING = "FROM resources WHERE state IN ('visited', 'failed', 'refused', 'gone') AND pace IS NOT NULL"
 PACES = f"SELECT pace, count(*) {FROM_WAITING} GROUP BY pace"
-# From one pace to the next by way of the index: there are hundreds of them, and millions of resources.
+# Jumps from one pace to the next in the index: there are hundreds of paces, and millions of resources.
 SELECT_WAITING_PACES = f"""
     WITH RECURSIVE there (pace) AS (
         SELECT (SELECT min(pace) {FROM_WAITING})
-        UNION ALL SELECT (SELECT min(pace) {FROM_WAITING} AND pace > there.pace) FROM there WHERE there.pace IS NOT NULL)
+        UNION ALL
+        SELECT (SELECT min(pace) {FROM_WAITING} AND pace > there.pace) FROM there WHERE there.pace IS NOT NULL)
     SELECT pace FROM there WHERE pace IS NOT NULL"""  # noqa: S608
 AGES_BY_PACE = f"""
     SELECT pace, trunc((%s - visited_at) / {rows.MINUTE})::bigint AS age, count(*)
@@ -31,23 +32,23 @@ SELECT_DUE = f"""
 
 
 def pace_counts(db: Connection) -> dict[int, int]:
-    """How many resources wait for their next visit, by pace."""
+    """Return how many resources wait for their next visit, by pace."""
     return dict(db.execute(PACES).fetchall())
 
 
 def resource_pace(db: Connection, resource: int) -> int | None:
-    """The pace of a resource."""
+    """Return the pace of a resource."""
     pace: int | None = fetch_value(db, "SELECT pace FROM resources WHERE id = %s", resource)
     return pace
 
 
 def waiting_paces(db: Connection) -> list[int]:
-    """The paces of which there are resources that wait."""
+    """Return the paces of the resources that wait for a visit."""
     return [number for (number,) in db.execute(SELECT_WAITING_PACES)]
 
 
 def freshness(db: Connection, schedule: Schedule, now: float) -> Freshness:
-    """How long ago the pages were visited, how many of them have probably changed since, and what is due."""
+    """Return the ages of the pages, how many have probably changed since their visit, and how many are due."""
 
     def count_due(number: int, until: float) -> tuple[int, float | None]:
         ((due, first_later),) = db.execute(SELECT_DUE, {"pace": number, "until": until}).fetchall()

@@ -1,4 +1,4 @@
-"""What visits found to be different from before, for reading; `submit` writes it."""
+"""The changes that visits found; `work/revisits.py` writes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gossamer.store.postgres.database import Connection, Database
     from gossamer.store.values import ChangeRow
 
-ROWS_AT_ONCE = 500
+ROWS_AT_ONCE = 500  # rows per read; few, because a row carries the changed links of a page
 _SELECT_HISTORY = """
     SELECT c.found_at, c.id, r.url, c.since, c.event, c.status, c.bytes, c.title, c.parts, c.links,
         c.source IS NOT NULL, r.title, r.status, r.state
@@ -27,12 +27,12 @@ OLD_SOURCE = "SELECT source FROM history WHERE id = %s AND source IS NOT NULL"
 
 
 def resource_history(database: Database, resource: int) -> list[ChangeRow]:
-    """The history of a resource, oldest first."""
+    """Return the changes of a resource, oldest first."""
     return list(_build_changes(database, fetch_rows(database, SELECT_BY_RESOURCE, (resource,))))
 
 
 def history_since(database: Database, when: float, limit: int | None) -> Iterator[ChangeRow]:
-    """What was found changed since then, oldest first."""
+    """Yield the changes found after `when`, oldest first."""
     for chunk in rows.read_chunks(row_reader(database, SELECT_SINCE), (when, 0), ROWS_AT_ONCE, limit):
         yield from _build_changes(database, chunk)
 
@@ -42,6 +42,6 @@ def _build_changes(database: Database, history: list[rows.Row]) -> Iterator[Chan
 
 
 def old_source(db: Connection, entry: int) -> bytes | None:
-    """The source as it was until a change; None when it was not kept."""
+    """Return the source before a change; None if it was not kept."""
     body = fetch_value(db, OLD_SOURCE, entry)
     return None if body is None else decode_source(body)

@@ -1,9 +1,10 @@
-"""What happened just now, for those who watch: the latest visits, and how many there were in each second."""
+"""The latest visits, and the number of visits in each second, for live views."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.model import PAGE_OUTCOMES, SUCCESSFUL_OUTCOMES
 from gossamer.store import rows
 from gossamer.store.values import LatestVisit
 
@@ -22,13 +23,12 @@ BY_SECOND = f"""
 
 
 def latest_visits(db: Connection, limit: int, *, faults: bool) -> list[LatestVisit]:
-    """The latest visits that brought a page, or those that failed; newest first."""
-    found = db.execute(
-        SELECT_LATEST_VISITS, (list(rows.SUCCESSFUL_OUTCOMES if faults else rows.PAGE_OUTCOMES), faults, limit)
-    )
-    return [rows.to_struct(LatestVisit, row) for row in found]
+    """Return the latest visits that fetched a page, or with `faults` those that failed; newest first."""
+    outcomes = SUCCESSFUL_OUTCOMES if faults else PAGE_OUTCOMES
+    records = db.execute(SELECT_LATEST_VISITS, ([outcome.value for outcome in outcomes], faults, limit))
+    return [rows.to_struct(LatestVisit, row) for row in records]
 
 
 def visits_by_second(db: Connection, since: float) -> list[tuple[int, int, int]]:
-    """Second, visits and bytes, for each second since a time that had any; oldest first."""
+    """Return (second, visits, bytes) for each second with visits since a time; oldest first."""
     return db.execute(BY_SECOND, (since,)).fetchall()

@@ -1,7 +1,7 @@
 """Answers to the questions of reports (`gossamer.store.read.questions`); their SQL is in reports.sql.
 
-An answer is worked out at once and kept by the server (`spool`): it is of one moment. Only texts and sources, which
-would be copied as a whole, are read in slices from where they are.
+The server computes an answer at once and keeps it (`spool`), so all its rows show the same moment. Texts and sources
+are too big to keep twice: they are read in slices from their tables.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from gossamer.store.rows import Row
 
 ROWS_AT_ONCE = 1_000
-PAGES_AT_ONCE = 200  # texts and sources
+PAGES_AT_ONCE = 200  # texts or sources per slice; few, because a row carries a whole body
 
 
 @cache
 def load_statements() -> Mapping[str, str]:
-    """The statement for each question, behind what they share."""
+    """Return the statement of each question, after the WITH list that all share."""
     shared, questions = parse_statements(resources.files(__package__).joinpath("reports.sql").read_text("utf-8"))
     head = f"WITH RECURSIVE {_words('kinds', Kind)}, {_words('positions', Position)},\n{shared.strip()}\n"
-    # A question with a list of its own goes on with the one that is there.
+    # A question with a WITH list of its own continues the shared one.
     return {text: head + (f", {sql[5:]}" if sql.startswith("WITH ") else sql) for text, sql in questions.items()}
 
 
@@ -43,7 +43,7 @@ def _words(name: str, words: type[IntEnum]) -> str:
 
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[Row]:
-    """The rows of the answer."""
+    """Yield the rows of the answer."""
     sql = load_statements()[question.text]
     return _read_slices(database, sql, values) if "%(slice)s" in sql else _read_spool(database, sql, values)
 

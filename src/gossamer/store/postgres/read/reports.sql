@@ -1,20 +1,21 @@
--- The questions of `gossamer.store.read.questions` in PostgreSQL's words: first what they share, then a statement for each.
+-- The questions of `gossamer.store.read.questions` in PostgreSQL's SQL: first the shared WITH list, then one statement
+-- for each question.
 --
--- What they share stands before every question as a WITH list (so nothing is written, and a replica can answer), of
--- which the server looks only at what the question names. The lists `kinds` and `positions` (number, word) are put
--- in front of it from the model. In every answer the columns stand in the order that the question names.
+-- `load_statements` puts the shared list before every question. A WITH list writes nothing, so a replica can answer.
+-- The server evaluates only the parts that a question names. The lists `kinds` and `positions` (number, word) come
+-- from the model. The columns of an answer have the order of `Question.columns`.
 
--- Pages that were fetched.
+-- Fetched pages.
 pages AS NOT MATERIALIZED (
     SELECT * FROM resources WHERE state = 'visited' AND role = 'page' AND outcome IN ('fetched', 'not modified')),
 
--- Pages whose canonical is another resource. The stored links lead to it, for URLs are found by their digest only.
+-- Pages whose canonical is another resource. The link finds the target, because URLs have no index but their digest.
 canonicals AS NOT MATERIALIZED (
     SELECT p.id AS page, t.id AS target, t.url, t.state, t.outcome, t.status, t.noindex, t.canonical
     FROM pages AS p JOIN links AS l ON l.source = p.id AND l.kind = 5 JOIN resources AS t ON t.id = l.target
     WHERE p.canonical NOT IN ('', p.url) AND t.url = p.canonical),
 
--- Pages that search engines could list. A canonical that was visited and may be listed takes the page's place.
+-- Pages that search engines could list. A page is replaced by its canonical if that was visited and may be listed.
 listed AS NOT MATERIALIZED (
     SELECT * FROM pages AS p
     WHERE noindex = 0 AND (canonical IN ('', url) OR NOT EXISTS (
@@ -25,7 +26,7 @@ listed AS NOT MATERIALIZED (
 listed_html AS NOT MATERIALIZED (
     SELECT * FROM listed WHERE media_type IN ('text/html', 'application/xhtml+xml')),
 
--- What was visited, or tried, and cannot be listed, and why.
+-- Visited or tried pages that cannot be listed, with the reason.
 unlisted AS NOT MATERIALIZED (
     SELECT *, CASE
             WHEN outcome = 'refused by robots.txt' THEN 'robots.txt'
@@ -37,10 +38,10 @@ unlisted AS NOT MATERIALIZED (
     WHERE role = 'page' AND state IN ('visited', 'gone', 'failed', 'refused')
         AND NOT EXISTS (SELECT 1 FROM listed WHERE listed.id = r.id)),
 
--- Links that a reader or a browser follows; those of sitemaps, canonicals and redirects have reports of their own.
+-- Links that a reader or a browser follows. Sitemaps, canonicals and redirects have reports of their own.
 followed AS NOT MATERIALIZED (SELECT * FROM links WHERE kind NOT IN (4, 5, 9, 10)),
 
--- Where each redirect ends: `hops` steps on.
+-- The end of each redirect chain, after `hops` steps.
 chain (start, at, hops, path) AS (
     SELECT id, id, 0, url || ' (' || status || ')' FROM resources
     WHERE outcome IN ('redirected', 'redirect loop', 'too many redirects')
@@ -57,7 +58,7 @@ redirections AS NOT MATERIALIZED (
     FROM chain AS c JOIN resources AS s ON s.id = c.start JOIN resources AS e ON e.id = c.at
     WHERE e.outcome <> 'redirected' OR c.hops = 64),
 
--- What sitemaps name.
+-- The URLs that sitemaps list.
 entries AS NOT MATERIALIZED (
     SELECT m.url AS sitemap, l.target FROM resources AS m JOIN links AS l ON l.source = m.id AND l.kind = 9
     WHERE m.role = 'sitemap' AND m.state = 'visited')
@@ -227,7 +228,7 @@ SELECT url, length(title) AS characters, title FROM listed_html WHERE length(tit
 SELECT url, length(description) AS characters, description FROM listed_html WHERE length(description) > %(most)s
 ORDER BY 2 DESC, id;
 
--- (Before PostgreSQL 18 there is no least one of byte strings, so they are compared as texts.)
+-- (PostgreSQL has min and max of bytea only since version 18, so the digests are compared as text.)
 -- question: equal titles
 SELECT title, copies, url FROM (
     SELECT id, url, title, count(*) OVER alike AS copies,
@@ -358,7 +359,7 @@ SELECT r.url, n.event AS change, n.parts, n.status AS status_before, r.status, n
 FROM news AS n JOIN resources AS r ON r.id = n.resource
 WHERE r.role = 'page' ORDER BY n.found_at, r.id;
 
--- Page by page, for what has to be looked into: these are read in slices, each from where the last one ended.
+-- Pages whose bodies are inspected one by one. These are read in slices, each after the last id.
 
 -- question: texts
 SELECT p.id, p.host, p.url, p.text_digest, t.body FROM listed_html AS p JOIN texts AS t ON t.resource = p.id

@@ -1,7 +1,7 @@
-"""Reading: every answer is a frozen value, long ones are streamed by id in short reads.
+"""Counts, hosts, resources, links, visits, texts and sources; long answers are streamed by id in short reads.
 
-Short, because a transaction that stays open keeps the server from clearing away what others have replaced meanwhile;
-and a short read can be made again when the connection was lost.
+A transaction that stays open would keep the server from vacuuming replaced rows. A short read can also be retried after
+the connection was lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.model import Field, State
     from gossamer.store.postgres.database import Connection, Database
 
-ROWS_AT_ONCE = 1_000
+ROWS_AT_ONCE = 1_000  # rows per read; bounds memory
 
 RESOURCE_COLUMNS = """
     r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
@@ -57,43 +57,43 @@ VISITS = """
 
 
 def fetch_rows(database: Database, sql: str, parameters: Sequence[object] | Mapping[str, object]) -> list[rows.Row]:
-    """All rows of an answer; a short read."""
+    """Return all rows of a short answer."""
     return database.read(lambda db: db.execute(sql, parameters).fetchall())
 
 
 def row_reader(database: Database, sql: str) -> rows.RowReader:
-    """A statement that is asked again and again, each time from a place on, for so many rows."""
+    """Return a reader of a statement whose last parameters are the cursor and the number of rows."""
     return lambda cursor, max_rows: fetch_rows(database, sql, (*cursor, max_rows))
 
 
 def fetch_value(db: Connection, sql: str, *parameters: object) -> Any:
-    """The one value that a statement gives; None when it gives no row."""
+    """Return the first value of the first row; None without rows."""
     row = db.execute(sql, parameters).fetchone()
     return row[0] if row else None
 
 
 def version(db: Connection) -> int:
-    """The version of the last batch written."""
+    """Return the version of the last batch written."""
     return int(fetch_value(db, "SELECT value FROM meta WHERE key = 'version'"))
 
 
 def counts(db: Connection) -> Counts:
-    """How much is there, from counters."""
+    """Return the numbers of resources, hosts, links and documents, from the counters."""
     return rows.counts(dict(db.execute("SELECT key, value FROM meta").fetchall()))
 
 
 def hosts(db: Connection, limit: int | None) -> list[HostRow]:
-    """Hosts, those with most pages first."""
+    """Return hosts, those with most pages first."""
     return rows.to_structs_by_name(HostRow, db.execute(HOSTS, (limit,)))
 
 
 def resource(db: Connection, digest: bytes) -> ResourceRow | None:
-    """A resource by the digest of its URL."""
+    """Return a resource by the digest of its URL."""
     return next(iter(rows.to_structs_by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
 
 
 def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
-    """All resources (of a state), by id."""
+    """Yield all resources (of a state), by id."""
 
     def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
         if state is None:
@@ -105,34 +105,34 @@ def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
 
 
 def inlinks(db: Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
-    """Bonds that point at a resource."""
+    """Return the bonds that point at a resource."""
     return rows.links(db.execute(INLINKS, (resource_id, limit)))
 
 
 def outlinks(db: Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
-    """Bonds of a page, in order of first occurrence."""
+    """Return the bonds of a page, in order of first occurrence."""
     return rows.links(db.execute(OUTLINKS, (resource_id, limit)))
 
 
 def errors(database: Database, limit: int | None) -> Iterator[ErrorRow]:
-    """What was not visited as it should have been, by id."""
+    """Yield failed, gone and refused resources, each with one page that points at it; by id."""
     for chunk in rows.read_chunks(row_reader(database, ERRORS), (0,), ROWS_AT_ONCE, limit):
         for row in chunk:
             yield rows.to_struct(ErrorRow, row[1:])
 
 
 def visits(db: Connection, resource_id: int) -> list[VisitRow]:
-    """Every visit of a resource, oldest first."""
+    """Return every visit of a resource, oldest first."""
     return rows.to_structs_by_name(VisitRow, db.execute(VISITS, (resource_id,)))
 
 
 def text(db: Connection, resource_id: int) -> list[tuple[Field, str]] | None:
-    """The text by field, in reading order."""
+    """Return the text by field, in reading order; None if there is none."""
     body = fetch_value(db, "SELECT body FROM texts WHERE resource = %s", resource_id)
     return None if body is None else decode_text(body)
 
 
 def source(db: Connection, resource_id: int) -> bytes | None:
-    """The decoded body as it was."""
+    """Return the decoded body; None if it was not kept."""
     body = fetch_value(db, "SELECT body FROM sources WHERE resource = %s", resource_id)
     return None if body is None else decode_source(body)

@@ -1,7 +1,7 @@
-"""Long answers of one moment: worked out at once and kept by the server, from where they are read piece by piece.
+"""Long answers of one moment: the server computes and keeps them, and the reader fetches them in chunks.
 
-A cursor WITH HOLD outlives its transaction: the answer lies in a temporary file on the server, so that neither memory
-here nor an open transaction there is needed however long somebody looks at it. It works on a read-only replica as well.
+A cursor WITH HOLD outlives its transaction: the server keeps the answer in a temporary file. So a slow reader needs
+neither memory in this process nor an open transaction on the server. It works on a read-only replica too.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def spool_rows(
     database: Database, sql: str, values: Sequence[object] | Mapping[str, object], at_once: int
 ) -> Iterator[list[Row]]:
-    """The rows of an answer, so many at once."""
-    name = f"answer_{secrets.token_hex(8)}"  # several may be read at the same time
+    """Yield the rows of an answer in chunks of `at_once`."""
+    name = f"answer_{secrets.token_hex(8)}"  # unique, because several answers may be open at the same time
 
     def open_cursor(db: Connection) -> ServerCursor[Row]:
         cursor = db.cursor(name, withhold=True)

@@ -1,8 +1,7 @@
-"""From links to resources: who is known, who is new, who may now be visited (`store/work/claims.py` decides).
+"""Turning candidates into resources: insert new ones, improve known ones (`store/work/claims.py` decides).
 
-Several writers may find the same new URL at the same time. The first to insert it wins, the other waits until that one
-has committed and then takes its resource for a known one. New URLs are inserted in the order of their digests, so that
-two writers do not wait for each other.
+Several writers may find the same new URL at the same time. The first one inserts it. The others wait for its commit and
+then treat the resource as known. Writers insert URLs in the order of their digests, to avoid deadlocks.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from gossamer.store.work.claims import (
     Discovery,
     ResourceClaim,
     apply_claim,
-    authority,
     choose_best_claims,
     distance,
     improved_row,
@@ -27,6 +25,7 @@ from gossamer.store.work.claims import (
     to_known_resource,
 )
 from gossamer.store.work.url_cache import KnownResource
+from gossamer.urls.canonical import authority
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -56,7 +55,8 @@ INSERT_COLUMNS = (
     "reason", "discovered_at", "discovered_by",
 )  # fmt: skip
 INSERT = f"""
-    INSERT INTO resources ({", ".join(INSERT_COLUMNS)}) SELECT {", ".join(INSERT_COLUMNS)} FROM new_resources ORDER BY digest
+    INSERT INTO resources ({", ".join(INSERT_COLUMNS)})
+    SELECT {", ".join(INSERT_COLUMNS)} FROM new_resources ORDER BY digest
     ON CONFLICT (digest) DO NOTHING"""  # noqa: S608
 INSERTED_BY_OTHERS = """
     SELECT r.digest, r.id, r.asked, r.depth, r.hops
@@ -70,14 +70,14 @@ IMPROVE = f"""
 
 
 class Proposal(NamedTuple):
-    """What was decided on candidates and is not written yet: the choices on resources that are known, by id."""
+    """Decisions on known resources that are not written yet."""
 
-    claims: dict[int, BestClaim]
-    hosts: frozenset[int]  # theirs
+    claims: dict[int, BestClaim]  # by resource
+    hosts: frozenset[int]  # of these resources
 
 
 def find_known_resources(tx: Transaction, wanted: Iterable[bytes]) -> dict[bytes, KnownResource]:
-    """Those of the resources that are known, from memory or from the database."""
+    """Return the known resources among these digests, from the cache or the database."""
     requested = set(wanted)
     known = tx.url_cache.lookup(requested)
     missing = requested.difference(known)
@@ -91,7 +91,7 @@ def find_known_resources(tx: Transaction, wanted: Iterable[bytes]) -> dict[bytes
 def load_known_resources(
     db: Connection, statement: str, parameters: Sequence[object] = ()
 ) -> dict[bytes, KnownResource]:
-    """Resources that a statement finds, as they are remembered."""
+    """Return the resources that a statement selects, as entries of the cache."""
     rows = db.execute(statement, parameters)
     return {digest: KnownResource(number, asked, distance(depth, hops)) for digest, number, asked, depth, hops in rows}
 
@@ -99,10 +99,10 @@ def load_known_resources(
 def admit_candidates(
     tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
 ) -> list[int]:
-    """Decide on candidates: insert the new ones, improve the known ones; for who is alone, or has passed the gate.
+    """Insert new candidates and improve known ones. The transaction is exclusive or holds the row `version`.
 
-    `known` is what `recall` said of their digests; the new ones are added to it. Returns the ids of visited resources
-    that are less deep than before, so that the caller can pass that on along their links.
+    `known` comes from `find_known_resources`; this function adds the new ones. It returns the ids of visited resources
+    whose depth became smaller, so that the caller can propagate it along their links.
     """
     return improve(tx, propose(tx, candidates, known, discovery), discovery)
 
@@ -110,7 +110,7 @@ def admit_candidates(
 def propose(
     tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
 ) -> Proposal:
-    """Decide on candidates and insert the new ones; what changes of the known ones is left to `improve`."""
+    """Decide on candidates and insert the new ones; `improve` writes the changes of known ones."""
     claimed = {known[c.digest].id for c in candidates if c.digest in known}
     rows = load_claims(tx.db, claimed)
     news = list(select_news(candidates, known, rows, discovery))
@@ -127,7 +127,7 @@ def propose(
 
 
 def load_claims(db: Connection, resources: Collection[int]) -> dict[int, ResourceClaim]:
-    """Resources as they are."""
+    """Return the stored state of resources."""
     return (
         {row.id: row for row in map(ResourceClaim._make, db.execute(SELECT_CLAIMS, (int_array(resources),)))}
         if resources
@@ -135,13 +135,13 @@ def load_claims(db: Connection, resources: Collection[int]) -> dict[int, Resourc
     )
 
 
-# -- new ---------------------------------------------------------------------------------------------------------------
+# -- new resources -----------------------------------------------------------------------------------------------------
 
 
 def _insert(
     tx: Transaction, claims: Sequence[BestClaim], discovery: Discovery
 ) -> tuple[dict[bytes, KnownResource], dict[bytes, KnownResource]]:
-    """Insert new resources; returns those inserted, and those that another writer inserted just now."""
+    """Insert new resources; return the inserted ones, and the ones that another writer inserted first."""
     if not claims:
         return {}, {}
     names = [authority(choice.candidate.url) for choice in claims]
@@ -165,15 +165,16 @@ def _stage(tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
     tx.stage(
         "new_resources", INSERT_COLUMNS,
         [
-            int_column(columns[0]), bytes_column(columns[1]), int_column(columns[2]), columns[3], columns[4], int_column(columns[5]),
-            int_column(columns[6]), int_column(columns[7]), number_column(columns[8]), int_column(columns[9]), int_column(columns[10]),
-            int_column(columns[11]), text_column(columns[12]), text_column(columns[13]), number_column(columns[14]), number_column(columns[15]),
+            int_column(columns[0]), bytes_column(columns[1]), int_column(columns[2]), columns[3], columns[4],
+            int_column(columns[5]), int_column(columns[6]), int_column(columns[7]), number_column(columns[8]),
+            int_column(columns[9]), int_column(columns[10]), int_column(columns[11]), text_column(columns[12]),
+            text_column(columns[13]), number_column(columns[14]), number_column(columns[15]),
         ],
     )  # fmt: skip
 
 
 def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
-    """The ids of hosts, new ones made as needed."""
+    """Return the ids of hosts; insert new ones."""
     ids = {name: tx.url_cache.hosts[name] for name in names if name in tx.url_cache.hosts}
     missing = names.difference(ids)
     if missing:
@@ -182,18 +183,18 @@ def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
             created: dict[str, int] = dict(tx.db.execute(NEW_HOSTS, (unknown,)).fetchall())
             tx.meta["hosts"] += len(created)
             known |= created
-            if others := sorted(set(unknown).difference(created)):  # another writer made them just now
+            if others := sorted(set(unknown).difference(created)):  # another writer inserted them first
                 known |= dict(tx.db.execute(HOSTS_BY_NAME, (others,)).fetchall())
         tx.url_cache.put_hosts(known)
         ids.update(known)
     return ids
 
 
-# -- known -------------------------------------------------------------------------------------------------------------
+# -- known resources ---------------------------------------------------------------------------------------------------
 
 
 def improve(tx: Transaction, proposal: Proposal, discovery: Discovery) -> list[int]:
-    """Write what the choices change of resources as they are now; returns visited ones that are less deep now."""
+    """Apply claims to the current rows; return the visited resources whose depth became smaller."""
     rows = load_claims(tx.db, proposal.claims)
     shallower, updates, entries = [], [], {}
     for resource, claim in proposal.claims.items():

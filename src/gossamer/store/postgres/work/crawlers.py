@@ -1,9 +1,9 @@
-"""Who works here: names, signs of life, and the work of the dead given back.
+"""Crawlers: names, heartbeats, when one counts as dead, and its leases given back.
 
-A crawler holds an advisory lock for as long as its connection lives. The server frees it when the connection ends,
-which the kernel of a crawler that was killed sees to at once. A connection can also break without a death, so the lock
-must have been free for a while: longer than a crawler needs to come back. The heartbeat decides where the lock cannot:
-a machine that vanished leaves its connections behind.
+A crawler holds an advisory lock as long as its connection lives. When its process exits, the kernel closes the
+connection and the server frees the lock. A connection can also break while the crawler lives. So a free lock means
+death only after a grace period that is longer than a reconnection takes. A vanished machine leaves its connections
+open, so there the heartbeat decides.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from gossamer.store.postgres.database import Connection, Transaction
     from gossamer.store.values import CrawlerReport
 
-RECONNECT_GRACE_SECONDS = (
-    10.0  # seconds without a beat, or since the server started, after which a free lock means death
-)
-CLOSED_HEARTBEAT = 0.0  # heartbeat of a crawler whose store was closed before it left
+# A free lock means death this many seconds after the last heartbeat, server start or reconnection.
+RECONNECT_GRACE_SECONDS = 10.0
+CLOSED_HEARTBEAT = 0.0  # marks a crawler whose store was closed before it left
 
 COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
     limited_by, waiting_for, parsers, most_parsers, wanted_parsers"""
-# Locks by two numbers are of the kind 2; the first number is the web's.
+# Advisory locks with two numbers have objsubid 2; classid is the oid of the web's schema, objid the crawler's id.
 SELECT_WORKING = """
     SELECT c.id, c.name, c.machine,
         greatest(c.heartbeat_at, CASE WHEN c.heartbeat_at > 0 THEN (SELECT value FROM meta WHERE key = 'alone') END),
@@ -52,7 +51,7 @@ SELECT_IF_WORKING = "SELECT 1 FROM crawlers WHERE id = %s AND state NOT IN ('sto
 OTHERS_WITHOUT_HOSTS = """
     SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> %s AND heartbeat_at > %s
         AND NOT EXISTS (SELECT 1 FROM hosts WHERE holder = other.id) LIMIT 1"""
-# Not those that pause, which keep what they have, and imports, which have no parsers that can be changed.
+# Crawlers that share hosts. Paused crawlers keep theirs, and imports (most_parsers = 0) need exactly theirs.
 _SHARING = "FROM crawlers WHERE state IN ('running', 'waiting') AND most_parsers > 0"
 HOSTS_AND_CRAWLERS = f"""
     SELECT (SELECT count(*) FROM hosts WHERE holder IN (SELECT id {_SHARING}))
@@ -69,7 +68,7 @@ SELECT_HELD_HOSTS = "SELECT id FROM hosts WHERE holder = ANY(%s::bigint[]) ORDER
 UNLEASE = """
     UPDATE resources SET state = 'queued' WHERE state = 'leased' AND host = ANY(%s::bigint[])
     RETURNING host, role, outcome"""
-# When the dead last asked these hosts is not known: their pause begins now.
+# The time of a dead crawler's last request is unknown, so the delay of its hosts begins now.
 DELAY_HOSTS = (
     "UPDATE hosts SET ready_at = greatest(ready_at, %s + delay) WHERE holder = ANY(%s::bigint[]) AND delay > 0"
 )
@@ -77,20 +76,20 @@ RELEASE_HOSTS = "UPDATE hosts SET holder = NULL WHERE id = ANY(%s::bigint[])"
 
 
 class _Worker(NamedTuple):
-    """A crawler that is at work, as far as the table knows."""
+    """A crawler that works according to its row."""
 
     id: int
     name: str
     machine: str
-    heartbeat_at: float  # or when it could beat again, after somebody was alone
+    heartbeat_at: float  # or the end of the last long exclusive transaction, if later
     server_since: float
     holds_lock: bool
 
 
 def _is_dead(worker: _Worker, machine: str, now: float, reconnected_at: float) -> bool:
-    """Whether a crawler that the table has at work is no more, as seen from a machine.
+    """Return whether a crawler that works according to its row has died, as seen from `machine`.
 
-    `back_since` is when the one who asks had lost the server and had it again: others may not be back yet.
+    `reconnected_at` is when the caller reconnected after it lost the server: other crawlers may still be reconnecting.
     """
     if worker.heartbeat_at == CLOSED_HEARTBEAT:
         return True
@@ -100,14 +99,14 @@ def _is_dead(worker: _Worker, machine: str, now: float, reconnected_at: float) -
 
 
 def working_crawlers(db: Connection) -> list[_Worker]:
-    """Crawlers that have not left."""
+    """Return the crawlers that have not left."""
     return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
 
 
 def dead_crawlers(
     db: Connection, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
 ) -> list[int]:
-    """Crawlers that are no more, but have not left."""
+    """Return the ids of crawlers that died without leaving."""
     return [
         one.id
         for one in working_crawlers(db)
@@ -119,7 +118,7 @@ def dead_crawlers(
 
 
 def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> CrawlerRow:
-    """Begin work under the first free name. The transaction is alone."""
+    """Register a crawler under the first free name, in an exclusive transaction."""
     tx.db.execute("UPDATE hosts SET ready_at = %s WHERE ready_at > %s", (now, now + MAX_HOST_PAUSE_SECONDS))
     reclaim(tx, machine, now, reconnected_at=0.0)
     taken = {worker.name for worker in working_crawlers(tx.db)}
@@ -130,7 +129,7 @@ def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> Cra
 
 
 def record_heartbeat(db: Connection, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
-    """Show a sign of life and learn what is wanted: nothing of one given up for lost, for others have its work."""
+    """Record a heartbeat and return the crawler's orders. A lost crawler stops, because others have its work."""
     status = (
         report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
         report.parsers, report.most_parsers,
@@ -142,12 +141,12 @@ def record_heartbeat(db: Connection, crawler: int, report: CrawlerReport, now: f
 
 
 def is_working(db: Connection, crawler: int) -> bool:
-    """Whether a crawler has neither left nor was given up for lost."""
+    """Return whether a crawler has neither left nor been declared lost."""
     return db.execute(SELECT_IF_WORKING, (crawler,)).fetchone() is not None
 
 
 def _host_share(db: Connection, crawler: int, report: CrawlerReport, now: float) -> int | None:
-    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does, or it pauses."""
+    """Return how many hosts a crawler may hold while another one has none; None: no limit."""
     if report.state != "running" or not report.most_parsers:
         return None
     if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - RECENT_HEARTBEAT_SECONDS)).fetchone() is None:
@@ -158,31 +157,31 @@ def _host_share(db: Connection, crawler: int, report: CrawlerReport, now: float)
 
 
 def machine_of(db: Connection, crawler: int) -> str:
-    """Where a crawler runs."""
+    """Return the machine of a crawler."""
     row = db.execute("SELECT machine FROM crawlers WHERE id = %s", (crawler,)).fetchone()
     return str(row[0]) if row else ""
 
 
 def leave(tx: Transaction, crawler: int) -> None:
-    """Give back every lease and end. The transaction is alone."""
+    """Release every lease and stop, in an exclusive transaction."""
     release_all_hosts(tx, [crawler])
     tx.db.execute("UPDATE crawlers SET state = %s WHERE id = %s AND state <> %s", (STOPPED, crawler, LOST))
 
 
 def set_wanted_state(tx: Transaction, name: str, wanted: str) -> bool:
-    """Ask a crawler at work to run, pause or stop."""
+    """Ask a working crawler to run, pause or stop; return whether there is one of that name."""
     return tx.db.execute(SET_WANTED_STATE, (wanted, name)).rowcount > 0
 
 
 def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
-    """Ask a crawler at work to have so many parsers, if it may."""
+    """Ask a working crawler to run `number` parsers; return False if its maximum is lower."""
     return tx.db.execute(SET_WANTED_PARSERS, {"number": number, "name": name}).rowcount > 0
 
 
 def reclaim(
     tx: Transaction, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
 ) -> None:
-    """Give back the leases of crawlers that are dead. The transaction is alone."""
+    """Release the leases of dead crawlers and declare them lost, in an exclusive transaction."""
     if lost := dead_crawlers(tx.db, machine, now, reconnected_at, except_crawler):
         tx.db.execute(DELAY_HOSTS, (now, int_array(lost)))
         release_all_hosts(tx, lost)
@@ -190,22 +189,22 @@ def reclaim(
 
 
 def latest_crawlers(db: Connection) -> list[CrawlerRow]:
-    """The last life of every name; one that died unnoticed so far is shown as lost."""
+    """Return the latest crawler of every name; dead ones show as lost."""
     now = time.time()
     gone = {worker.id for worker in working_crawlers(db) if _is_dead(worker, worker.machine, now, reconnected_at=0.0)}
     return build_crawlers(db.execute(LATEST).fetchall(), gone)
 
 
-# -- giving back -------------------------------------------------------------------------------------------------------
+# -- releasing ---------------------------------------------------------------------------------------------------------
 
 
 def release_all_hosts(tx: Transaction, crawlers: Iterable[int]) -> None:
-    """Free every host of these crawlers."""
+    """Release every host of these crawlers."""
     release_hosts(tx, [host for (host,) in tx.db.execute(SELECT_HELD_HOSTS, (int_array(crawlers),))])
 
 
 def release_hosts(tx: Transaction, hosts: Iterable[int]) -> None:
-    """Free these hosts; what is leased of them is queued again."""
+    """Release these hosts, and queue their leased URLs again."""
     listed = int_array(hosts)
     for host, role, outcome in tx.db.execute(UNLEASE, (listed,)).fetchall():
         tx.counter_deltas.subtract(host, State.LEASED, role, outcome)

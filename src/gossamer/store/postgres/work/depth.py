@@ -1,4 +1,4 @@
-"""Smaller depths passed on along stored links, where a round limits depth: there a wrong one would lose pages."""
+"""Propagating smaller depths along stored links. With a depth limit, a depth that is too great would lose pages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from gossamer.store.postgres.database import Connection, Transaction
 
-PAGES_AT_ONCE = 200  # pages whose links are looked at together: bounded memory
+PAGES_AT_ONCE = 200  # pages whose links are read together; bounds memory
 
 OUTLINKS = """
     SELECT t.digest, t.url, l.kind, l.follow, l.anchor, s.depth, s.hops, s.role, s.topic
     FROM resources AS s JOIN links AS l ON l.source = s.id JOIN resources AS t ON t.id = l.target
     WHERE s.id = ANY(%s::bigint[]) AND s.depth < %s"""
-# Bonds that a reader follows lead one deeper (kinds below 20; embeds are above), redirects to the same depth.
+# Links that a reader follows add one level (kinds below 20; embeds have 20 and above). Redirects add none.
 SHORTEN_BY_LINK = """
     UPDATE resources SET depth = %(depth)s + 1, hops = 0 WHERE depth > %(depth)s + 1 AND id IN (
         SELECT l.target FROM resources AS s JOIN links AS l ON l.source = s.id
@@ -34,7 +34,7 @@ SHORTEN_BY_REDIRECT = """
 
 
 def propagate_depths(tx: Transaction, shallower: Iterable[int], max_depth: int | None, discovery: Discovery) -> None:
-    """Make what these pages link to less deep too, and so on. Each can improve at most `max_depth` times."""
+    """Propagate smaller depths to link targets, transitively. A page can improve at most `max_depth` times."""
     pending = deque(shallower if max_depth is not None else ())
     while pending:
         chunk = [pending.popleft() for _ in range(min(len(pending), PAGES_AT_ONCE))]
@@ -47,7 +47,7 @@ def propagate_depths(tx: Transaction, shallower: Iterable[int], max_depth: int |
 
 
 def minimize_depths(db: Connection, max_depth: int) -> None:
-    """Make depths minimal, level by level: rounds without a depth limit do not keep them so."""
+    """Make all depths minimal, level by level. Rounds without a depth limit do not keep them minimal."""
     for depth in range(max_depth + 1):
         values = {"depth": depth, "redirect": int(Kind.REDIRECT)}
         while db.execute(SHORTEN_BY_REDIRECT, values).rowcount:

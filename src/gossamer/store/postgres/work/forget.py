@@ -1,8 +1,8 @@
-"""Removing: what hangs on a resource, and resources and hosts with everything that hangs on them.
+"""Removing resources and hosts with all their data.
 
-What remembered pages still link to stays as a known resource with the reason "forgotten", so that those links stay
-valid and nobody queues it again by finding them. Everything else vanishes and leaves its DocID in `forgotten`, for what
-is derived from the store to drop.
+A removed resource that other pages link to stays as a known resource with the reason "forgotten". So those links stay
+valid, and no crawler queues it again when it finds them. Every other removed resource is deleted, and its DocID goes to
+`forgotten`: index and graph drop it when they follow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gossamer.store.postgres.database import Connection, Transaction
 
-FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
+FORGET_AT_ONCE = 10_000  # resources removed together; bounds memory
 
 OLD_BACKLINKS = """
     SELECT target, count(DISTINCT source) FROM links
@@ -70,7 +70,7 @@ NEXT_GENERATION = "UPDATE meta SET value = value + 1 WHERE key = 'generation'"
 
 
 def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
-    """Take away links, texts and sources; returns how the backlinks of others change, for `change_backlinks`."""
+    """Delete links, texts and sources; return the change of backlinks by target, for `change_backlinks`."""
     backlinks: Counter[int] = Counter()
     if resources:
         listed = int_array(resources)
@@ -82,13 +82,13 @@ def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
 
 
 def change_backlinks(db: Connection, changes: Counter[int]) -> None:
-    """Add to backlinks."""
+    """Add these changes to the backlink counts."""
     if rows := sorted(change for change in changes.items() if change[1]):
         db.execute(BACKLINKS, [int_array(column) for column in zip(*rows, strict=True)])
 
 
 def change_priorities(db: Connection, changes: Counter[int], gain: float) -> None:
-    """What many pages point at comes sooner: by so much for each."""
+    """Raise the priority of link targets by `gain` per new backlink."""
     rows = [change for change in changes.items() if change[1]]
     if gain and rows:
         db.execute(PRIORITY, [gain, *(int_array(column) for column in zip(*rows, strict=True))])
@@ -98,22 +98,22 @@ def change_priorities(db: Connection, changes: Counter[int], gain: float) -> Non
 
 
 def forget_resource(tx: Transaction, digest: bytes) -> int:
-    """Remove one resource; returns how many were removed."""
+    """Remove one resource; return how many were removed."""
     ids = [resource for (resource,) in tx.db.execute(SELECT_BY_DIGEST, (digest,))]
     return _forget(tx, lambda: iter([ids] if ids else []))
 
 
 def forget_host(tx: Transaction, name: str) -> int:
-    """Remove all resources of a host, and its robots.txt; returns how many resources were removed."""
+    """Remove all resources of a host, and its robots.txt; return how many resources were removed."""
     tx.db.execute(DELETE_HOST_ROBOTS, (name,))
     ids = [resource for (resource,) in tx.db.execute(SELECT_BY_HOST, (name,))]
     return _forget(tx, lambda: (ids[at : at + FORGET_AT_ONCE] for at in range(0, len(ids), FORGET_AT_ONCE)))
 
 
 def _forget(tx: Transaction, chunks: Callable[[], Iterator[list[int]]]) -> int:
-    tx.db.execute(NEXT_GENERATION)  # so that no other process writes a link to an id that is gone
+    tx.db.execute(NEXT_GENERATION)  # empties the URL caches of all processes: no links to deleted ids
     version = tx.next_version()
-    for ids in chunks():  # all links first: they must not keep one another's ends alive
+    for ids in chunks():  # all links first: links between removed resources must not keep either
         listed = int_array(ids)
         tx.db.execute(INSERT_RELINKED, (version, listed))
         change_backlinks(tx.db, clear_contents(tx, ids))
@@ -132,7 +132,7 @@ def _forget(tx: Transaction, chunks: Callable[[], Iterator[list[int]]]) -> int:
 
 
 def _remove(tx: Transaction, rows: Sequence[tuple[int, int, str, str, str, str, bool]], version: int) -> int:
-    """Blank what is still linked to, delete the rest; returns how many were not forgotten before."""
+    """Blank resources that are still linked to, delete the others; return how many were not forgotten before."""
     linked, gone, forgotten_before = [], [], 0
     for resource, host, state, role, outcome, reason, is_linked in rows:
         forgotten_before += state == State.KNOWN and reason == FORGOTTEN
@@ -150,7 +150,7 @@ def _remove(tx: Transaction, rows: Sequence[tuple[int, int, str, str, str, str, 
 
 
 def _remove_empty_hosts(tx: Transaction, hosts: set[int]) -> None:
-    tx.write_host_counters()  # so that the hosts' own counters are right to look at
+    tx.write_host_counters()  # DELETE_EMPTY_HOSTS reads them
     empty = [host for (host,) in tx.db.execute(DELETE_EMPTY_HOSTS, (int_array(hosts),)).fetchall()]
     tx.meta["hosts"] -= len(empty)
     tx.db.execute(DELETE_ROBOTS, (int_array(empty),))

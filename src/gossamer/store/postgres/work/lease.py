@@ -1,8 +1,7 @@
-"""Work added by name and handed out: hosts, and the next URLs of each.
+"""Leasing: free hosts and their next URLs for a crawler; and URLs that users add by name.
 
-Only open work is looked at, by partial indexes, so that the search for it costs the same however much is finished.
-Crawlers that lease at the same time pass over the hosts that another one is just taking or writing to (SKIP LOCKED);
-those come next time.
+Partial indexes contain only open work, so finding it costs the same however much is finished. Crawlers that lease at
+the same time skip hosts that another transaction has locked (SKIP LOCKED). They get those next time.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from gossamer.store.postgres.work.crawlers import is_working
 from gossamer.store.postgres.work.depth import propagate_depths
 from gossamer.store.protocol import LEASE_SECONDS
 from gossamer.store.work import lease_rows
-from gossamer.store.work.claims import Discovery, ResourceClaim, authority
+from gossamer.store.work.claims import Discovery, ResourceClaim
 from gossamer.store.work.lease_rows import LeasableHost, PageBudget
 from gossamer.store.work.rounds import round_limits
+from gossamer.urls.canonical import authority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ SELECT_FREE_HOSTS = f"""
     {_HOST} WHERE holder IS NULL AND {_HAS_WORK} AND ready_at <= %s AND (queued_others > 0 OR %s)
     ORDER BY ready_at, id LIMIT %s FOR UPDATE SKIP LOCKED"""
 _NEXT = "SELECT host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome FROM resources"
-# Of each host so many pages and so many others, the best of each first.
+# Up to `pages` pages and `others` other URLs of each host, best first.
 NEXT = f"""
     SELECT n.* FROM unnest(%s::bigint[], %s::integer[], %s::integer[]) AS h (id, pages, others)
     CROSS JOIN LATERAL (
@@ -59,7 +59,8 @@ _WAITING = """
     FROM hosts AS h LEFT JOIN crawlers AS c ON c.id = h.holder"""
 _ONLY_PAGES_OVER_LIMIT = "(queued_pages > 0 AND queued_others = 0 AND %(full)s)"
 SELECT_WAITING_HOSTS = f"""
-    (({_WAITING} WHERE h.holder IS NULL AND {_HAS_WORK} AND NOT {_ONLY_PAGES_OVER_LIMIT} ORDER BY h.ready_at LIMIT %(limit)s)
+    (({_WAITING} WHERE h.holder IS NULL AND {_HAS_WORK} AND NOT {_ONLY_PAGES_OVER_LIMIT}
+    ORDER BY h.ready_at LIMIT %(limit)s)
     UNION ALL
     ({_WAITING} WHERE h.holder IS NOT NULL AND h.holder <> %(crawler)s AND ({_HAS_WORK} AND NOT {_ONLY_PAGES_OVER_LIMIT}
         OR EXISTS (SELECT 1 FROM resources WHERE state = 'leased' AND host = h.id))
@@ -68,7 +69,7 @@ SELECT_WAITING_HOSTS = f"""
 
 
 def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) -> list[AddResult]:
-    """Add URLs; the answer says of each where it stands now. The transaction is alone."""
+    """Add URLs, in an exclusive transaction; return the resulting state of each."""
     known = find_known_resources(tx, (candidate.digest for candidate in candidates))
     before = set(known)
     shallower = admit_candidates(tx, candidates, known, discovery)
@@ -79,7 +80,7 @@ def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) 
 
 
 def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
-    """Hand out URLs of held hosts and of free ones; none to a crawler that was given up for lost."""
+    """Lease URLs of held hosts and of free ones; none to a lost crawler."""
     if not is_working(tx.db, crawler):
         return []
     budget = _budget(tx.db)
@@ -109,10 +110,10 @@ def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequenc
 
 
 def _budget(db: Connection) -> PageBudget:
-    """What the round still allows.
+    """Return how many pages the round still allows.
 
-    Where there are limits the round's row is locked first: who writes visits changes it, so what is visited and what
-    is leased are seen as of one moment, and two crawlers do not lease the same last page.
+    With limits, this locks the round's row first. `submit` changes that row, so visited and leased pages are counted at
+    the same moment, and two crawlers cannot both lease the last page.
     """
     limits = rounds.current_limits(db)
     if not lease_rows.is_limited(limits):
@@ -124,7 +125,7 @@ def _budget(db: Connection) -> PageBudget:
 def _lease_hosts(
     tx: Transaction, hosts: Sequence[LeasableHost], urls: int, budget: PageBudget
 ) -> list[tuple[LeasableHost, list[Lease]]]:
-    """The hosts on which there is something to do, and what: pages as far as the budget goes, and others."""
+    """Return the hosts that have work, with their leases: pages within the budget, and other URLs."""
     rows = _next_urls(tx.db, hosts, urls, budget)
     candidates = ((host, lease_rows.choose_best_leases(rows[host.id], urls)) for host in hosts)
     leased = [(host, granted_leases) for host, leases in candidates if (granted_leases := budget.grant(leases))]
@@ -136,7 +137,7 @@ def _lease_hosts(
 def _next_urls(
     db: Connection, hosts: Sequence[LeasableHost], urls: int, budget: PageBudget
 ) -> defaultdict[int, list[Any]]:
-    """The rows of the next URLs of hosts; nobody else changes them now."""
+    """Return the next URLs of hosts, as rows by host. The caller holds the row `version`, so they cannot change."""
     rows: defaultdict[int, list[Any]] = defaultdict(list)
     requested = [
         (host.id, budget.pages_for_host(host, urls) if host.queued_pages else 0, urls if host.queued_others else 0)
@@ -150,9 +151,9 @@ def _next_urls(
 
 
 def waiting_hosts(db: Connection, crawler: int, limit: int) -> list[WaitingHost]:
-    """Hosts with work that the crawler does not hold, soonest first; not those that only a page limit holds back.
+    """Return hosts with work that the crawler does not hold, soonest first; without hosts over the page limit.
 
-    What another crawler has leased counts as work: it may lead to more, and comes back should that crawler die.
+    URLs that another crawler has leased count as work: they may lead to more, and return to the queue if it dies.
     """
     limits = rounds.current_limits(db)
     full = limits.max_pages is not None and limits.pages >= limits.max_pages
@@ -162,9 +163,9 @@ def waiting_hosts(db: Connection, crawler: int, limit: int) -> list[WaitingHost]
 
 
 def lease_urls(tx: Transaction, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
-    """Lease exactly these URLs, adding those not known; None for those on a host that another crawler holds.
+    """Lease exactly these URLs and add unknown ones, in an exclusive transaction.
 
-    The transaction is alone.
+    The result is None for a URL whose host another crawler holds.
     """
     if not is_working(tx.db, crawler):
         return [None] * len(candidates)

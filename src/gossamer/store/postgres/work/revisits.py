@@ -1,7 +1,7 @@
-"""What visits mean for what is known already, and the history of what they found changed, written.
+"""Comparing visits with the stored state, and writing the history of changes.
 
-Only visits to what was visited before come here, and their old bonds are read once for all of it: to see whether
-anything differs, to say what, and to tell which targets gained or lost something (`store/work/change_detection.py`).
+The old bonds of revisited pages are read once. They tell whether a page differs, how, and which targets gained or lost
+a link (`store/work/change_detection.py`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from gossamer.store.work.visit_rows import FinishedVisit
 
 SELECT_STORED = f"""
-    SELECT id, outcome, visited_at, status, bytes, content_digest, text_digest, {", ".join(COMPARED_FIELDS)}, dated, found,
-        gap, quiet, told_at, misled, coalesce((SELECT number FROM backlinks WHERE resource = id), 0), seed, pace
+    SELECT id, outcome, visited_at, status, bytes, content_digest, text_digest, {", ".join(COMPARED_FIELDS)}, dated,
+        found, gap, quiet, told_at, misled, coalesce((SELECT number FROM backlinks WHERE resource = id), 0), seed, pace
     FROM resources WHERE id = ANY(%s::bigint[])"""  # noqa: S608
 BONDS = """
     SELECT source, target, kind, follow, weight, position, rel, anchor FROM links
@@ -56,7 +56,7 @@ OLD_SOURCES = "SELECT value FROM meta WHERE key = 'old_sources'"
 def compare_visits(
     db: Connection, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int], *, keep_links: bool
 ) -> ComparedBatch:
-    """Compare visits with what is stored of their resources."""
+    """Compare visits with the stored state of their resources."""
     revisits = select_revisits(finished)
     rows = db.execute(SELECT_STORED, (int_array(item.row.id for item in finished),)).fetchall()
     stored = {one.id: one for one in map(StoredResource._make, rows)}
@@ -87,7 +87,7 @@ def _differences(
 
 
 def write_history(tx: Transaction, entries: Sequence[HistoryEntry], old_sources: int) -> None:
-    """Write down how resources were until now; before what is stored of them is replaced."""
+    """Write the previous state of changed resources. Call it before their contents are replaced."""
     if not entries:
         return
     columns = list(zip(*map(history_row, entries), strict=True))
@@ -95,8 +95,8 @@ def write_history(tx: Transaction, entries: Sequence[HistoryEntry], old_sources:
     copy_rows(
         tx.db, "history", HISTORY_COLUMNS,
         [
-            int_column(resource), number_column(found_at), number_column(since), event, int_column(status), int_column(size), text_column(title), parts,
-            bytes_column(links),
+            int_column(resource), number_column(found_at), number_column(since), event, int_column(status),
+            int_column(size), text_column(title), parts, bytes_column(links),
         ],
     )  # fmt: skip
     if old_sources:
@@ -105,14 +105,14 @@ def write_history(tx: Transaction, entries: Sequence[HistoryEntry], old_sources:
 
 
 def write_relinked_targets(tx: Transaction, entries: Sequence[HistoryEntry], version: int) -> None:
-    """The targets that gained or lost a bond, with the version of this batch."""
+    """Write the targets that gained or lost a link, with the version of this batch."""
     targets = {row[0] for entry in entries for row in (*entry.difference.lost, *entry.difference.gained)}
     if targets:
         tx.db.execute(INSERT_RELINKED, (version, int_array(targets)))
 
 
 def drop_old_sources(tx: Transaction, max_bytes: int) -> None:
-    """Let go of the oldest sources kept, when they are more than so many bytes. Nobody else writes meanwhile."""
+    """Drop the oldest kept sources beyond `max_bytes`. The caller holds the row `version`, so nobody else does."""
     row = tx.db.execute(OLD_SOURCES).fetchone()
     assert row is not None
     excess = row[0] + tx.meta["old_sources"] - max_bytes

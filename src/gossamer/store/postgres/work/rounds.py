@@ -1,6 +1,6 @@
-"""What was asked: rounds with their seeds and limits, and what a new round does to resources known before.
+"""Begin and finish rounds: merge the seeds of crawls, keep limits, and readmit or requeue known resources.
 
-All that writes here is alone (database.py).
+All writing functions of this module need an exclusive transaction (database.py).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SET_QUEUED = f"""
 WHERE_VISITED = "state IN ('visited', 'failed', 'refused', 'gone') AND visited_at <= %s"
 COUNT_STATES = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {WHERE_VISITED} GROUP BY 1, 2, 3, 4"  # noqa: S608
 REQUEUE = f"UPDATE resources SET {SET_QUEUED} WHERE {WHERE_VISITED}"  # noqa: S608
-# Not what an import has claimed, for which no scope is asked: it is a crawler without parsers that can be changed.
+# Leases of an import stay: it has no scope. An import is a crawler with most_parsers = 0.
 SELECT_UNVISITED = """
     SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
         r.depth, r.hops, r.seed, coalesce(b.number, 0), coalesce(l.anchor, ''), coalesce(s.topic, 0)
@@ -72,12 +72,12 @@ READMIT = """
 
 
 def last_round_row(db: Connection) -> RoundRow | None:
-    """The row of the last round begun."""
+    """Return the row of the latest round."""
     return db.execute(SELECT_LAST_ROUND).fetchone()
 
 
 def current_round(db: Connection, seed_cache: SeedCache | None = None) -> Round | None:
-    """The last round begun, finished or not. What is in memory must not come from a transaction that may fail."""
+    """Return the latest round, finished or not. Give no cache inside a transaction that may roll back."""
     row = last_round_row(db)
     if row is None:
         return None
@@ -93,7 +93,7 @@ def _load_seeds(db: Connection, round_id: int) -> RoundSeeds:
 
 
 def current_limits(db: Connection) -> RoundLimits:
-    """What the current round allows; everything when there is none."""
+    """Return the limits of the current round; no limits without a round."""
     return round_limits(last_round_row(db))
 
 
@@ -101,7 +101,7 @@ def begin_round(
     tx: Transaction, settings: str, seeds: Sequence[str], max_pages: int | None, max_pages_per_host: int | None,
     now: float,
 ) -> Round:  # fmt: skip
-    """Start a round; the one before, if it is under way, ends here, and its seeds stay seeds."""
+    """Start a round. It ends the previous one and keeps its seeds."""
     previous = current_round(tx.db)
     if previous is not None and not has_same_content_settings(previous.settings, settings):
         tx.db.execute(CLEAR_VALIDATORS)
@@ -117,14 +117,14 @@ def begin_round(
 
 
 def finish_round(tx: Transaction, now: float) -> None:
-    """End the round if nothing is queued or leased: another crawler may have found work in the meantime."""
+    """Finish the round, unless another crawler has found work in the meantime."""
     totals = tx.totals()
     if not totals[f"resources {State.QUEUED}"] and not totals[f"resources {State.LEASED}"]:
         tx.db.execute(FINISH, (now,))
 
 
 def requeue(tx: Transaction, now: float) -> int:
-    """Queue again all that had its visit up to now."""
+    """Queue again every resource whose last visit is not after `now`; return how many."""
     for host, state, role, outcome, times in tx.db.execute(COUNT_STATES, (now,)).fetchall():
         tx.counter_deltas.subtract(host, state, role, outcome, times)
         tx.counter_deltas.add(host, State.QUEUED, role, outcome, times)
@@ -132,8 +132,8 @@ def requeue(tx: Transaction, now: float) -> int:
 
 
 def readmit(tx: Transaction, admit: AdmitCandidates) -> int:
-    """Decide anew on everything not visited yet, leased or not."""
-    # What other processes remember of claims judged is no longer so.
+    """Decide again on every unvisited resource, leased or not; return how many changed their state."""
+    # A new generation empties the URL caches of all processes: they contain claims judged by the old scope.
     tx.db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
     depth = current_limits(tx.db).max_depth
     if depth is not None and not has_minimal_depths(
@@ -150,7 +150,7 @@ def readmit(tx: Transaction, admit: AdmitCandidates) -> int:
 
 
 def _readmit_chunk(tx: Transaction, unvisited: Sequence[UnvisitedResource], admit: AdmitCandidates) -> int:
-    """Decide on some; returns how many changed their state."""
+    """Decide on some resources; return how many changed their state."""
     admissions = admit([claim.candidate for claim in unvisited])
     decisions = ((claim, decide_admission(claim, a)) for claim, a in zip(unvisited, admissions, strict=True))
     changes = [(claim, new) for claim, new in decisions if new != claim.admission_state]

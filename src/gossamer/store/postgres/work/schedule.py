@@ -1,6 +1,6 @@
-"""When resources are visited again: what sitemaps tell of them, and what is due put into the queue.
+"""When resources are visited again: change hints of sitemaps and feeds, and queuing of due visits.
 
-`store/work/revisit_rows.py` decides; the index `resources_pace` has what waits for its next visit by pace and time.
+`store/work/revisit_rows.py` decides. The index `resources_pace` orders waiting resources by pace and last visit.
 """
 
 from __future__ import annotations
@@ -30,23 +30,25 @@ OLDEST = f"""
 COUNT_DUE_STATES = f"""
     SELECT host, state, role, outcome, count(*) {FROM_WAITING} AND pace = %s AND visited_at <= %s GROUP BY 1, 2, 3, 4"""
 QUEUE_DUE = f"""
-    UPDATE resources SET {rounds.SET_QUEUED} WHERE id IN (SELECT id {FROM_WAITING} AND pace = %s AND visited_at <= %s)"""  # noqa: S608
+    UPDATE resources SET {rounds.SET_QUEUED}
+    WHERE id IN (SELECT id {FROM_WAITING} AND pace = %s AND visited_at <= %s)"""  # noqa: S608
 QUEUE = f"UPDATE resources SET {rounds.SET_QUEUED} WHERE id = ANY(%s::bigint[])"  # noqa: S608
 AGES = f"""
     SELECT trunc((%s - visited_at) / %s::double precision)::bigint, count(*)
     {FROM_WAITING} AND pace < {LISTING} GROUP BY 1"""
-# What is queued and can be visited now. A host that is down, or has had its share, must not keep others waiting.
+# Queued work that can be visited now. A host that is down or has reached its limit must not hold up others.
 COUNT_QUEUED_WORK = """
     SELECT coalesce(sum(queued_pages + queued_others), 0)::bigint FROM hosts
     WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= %s
         OR holder IS NOT NULL"""
 SELECT_PAGES_USED = "SELECT id, round_pages + queued_pages FROM hosts WHERE id = ANY(%s::bigint[])"
-# A date from a sitemap or feed: kept when it is news, and believed unless the last ones were wrong. Of several dates
-# for one resource the newest counts.
+# The newest date from a sitemap or feed, if it is newer than the stored one. It changes the pace unless earlier dates
+# of this resource were wrong (`misled`).
 WRITE_DATES = f"""
     UPDATE resources AS r SET told_at = t.at,
         pace = CASE WHEN pace < {LISTING} AND misled < {MAX_MISLED} AND visited_at IS NOT NULL THEN
-            (pace & {STEADY_MASK}) + {HINT_BIT} * CASE WHEN t.at > visited_at THEN {HINT_NEWER} ELSE {HINT_UNCHANGED} END
+            (pace & {STEADY_MASK})
+                + {HINT_BIT} * CASE WHEN t.at > visited_at THEN {HINT_NEWER} ELSE {HINT_UNCHANGED} END
             ELSE pace END
     FROM (SELECT id, max(at) AS at FROM unnest(%s::double precision[], %s::bigint[]) AS u (at, id)
         GROUP BY id ORDER BY id) AS t
@@ -59,7 +61,7 @@ WRITE_PERIODS = """
 
 
 def write_hints(db: Connection, hints: ResourceHints) -> None:
-    """What sitemaps and feeds say of the pages they list."""
+    """Write what sitemaps and feeds say about the pages they list."""
     if hints.dates:
         at, resources = zip(*hints.dates, strict=True)
         db.execute(WRITE_DATES, (int_array(at), int_array(resources)))
@@ -68,11 +70,11 @@ def write_hints(db: Connection, hints: ResourceHints) -> None:
         db.execute(WRITE_PERIODS, [*map(int_array, evidence), int_array(resources)])
 
 
-# -- what is due: the transaction is alone -----------------------------------------------------------------------------
+# -- due visits, in exclusive transactions -----------------------------------------------------------------------------
 
 
 def queue_due(tx: Transaction, schedule: Schedule, now: float) -> int:
-    """Queue all that is due; returns how many."""
+    """Queue all due resources; return how many."""
     queued = 0
     for pace in waiting_paces(tx.db):
         due = (pace, now - schedule.interval(pace))
@@ -84,10 +86,10 @@ def queue_due(tx: Transaction, schedule: Schedule, now: float) -> int:
 
 
 def keep_fresh(tx: Transaction, schedule: Schedule, budget: VisitBudget, now: float) -> int:
-    """Queue the visits of most worth that the budget allows by now; returns how many.
+    """Queue the most valuable visits that the budget allows by now; return how many.
 
-    A period of the budget is a round, whose limits hold for all crawlers and for new pages as well. Within it the
-    visits are spread evenly.
+    A period of the budget is a round. Its limits apply to all crawlers, and to new pages too. The visits are spread
+    evenly over the period.
     """
     current = rounds.current_round(tx.db)
     if current is None:
@@ -111,7 +113,7 @@ def keep_fresh(tx: Transaction, schedule: Schedule, budget: VisitBudget, now: fl
 
 
 class _RevisitQueue:
-    """What waits for its next visit (`store.revisiting.Shelf`)."""
+    """The resources that wait for their next visit (`store.work.revisit_rows.RevisitQueue`)."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db

@@ -1,9 +1,16 @@
-"""A batch of finished visits, written in one transaction.
+"""Writing a batch of finished visits in one transaction.
 
-The order is the one that keeps writers from waiting for each other in circles (database.py): which visits still are
-this crawler's → an id for every link target, new ones admitted and inserted → redirects that run in circles → contents
-and links replaced, backlinks counted → the round and the hosts locked → the gate → known targets improved → the
-resources' own rows → smaller depths passed on → hosts and leases.
+The steps keep the lock order of database.py, to avoid deadlocks:
+
+1. keep the visits whose lease this crawler still holds
+2. find the id of every link target; admit and insert new ones
+3. detect redirect loops
+4. replace contents and links, count backlinks
+5. lock the round, the hosts and the row `version`
+6. improve known link targets
+7. write the rows of the visited resources
+8. propagate smaller depths
+9. update hosts, release leases
 """
 
 from __future__ import annotations
@@ -64,7 +71,7 @@ SELECT_LEASED_ROWS = """
     SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id = ANY(%s::bigint[]) AND r.state = 'leased' AND h.holder = %s"""
-# Where stored redirects lead from these resources, step by step.
+# The chains of stored redirects that begin at these resources.
 REDIRECTS = f"""
     WITH RECURSIVE way (source, target, steps) AS (
         SELECT l.source, l.target, 1 FROM links AS l
@@ -86,8 +93,8 @@ CONTENT_COLUMNS = (
     "noindex", "nofollow", "content_digest", "text_digest", "topic", "outlinks",
 )  # fmt: skip
 VISITED_COLUMNS = (*OUTCOME_COLUMNS, "priority", *CONTENT_COLUMNS, "changes", "id")
-# A column of the content that is not given stays as it is. What is derived from the store follows the version, so it
-# moves only with what is derived: where a new title is given, be it empty, everything is.
+# NULL in a content column keeps the stored value. The version changes only with the content, because index and graph
+# follow it. A title that is not NULL, even an empty one, means new content.
 UPDATE_VISITED = f"""
     UPDATE resources AS r SET {", ".join(f"{name} = v.{name}" for name in OUTCOME_COLUMNS)}, visits = r.visits + 1,
         priority = coalesce(v.priority, r.priority), changes = r.changes + v.changes,
@@ -116,10 +123,10 @@ SELECT_RETURNED_HOSTS = "SELECT id FROM hosts WHERE holder = %s AND id = ANY(%s:
 
 
 class Submission:
-    """One batch on its way into the store."""
+    """Writes one batch of visits."""
 
     def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int = 0) -> None:
-        """`old_sources` is how many bytes of replaced sources are kept."""
+        """Prepare a submission; the store keeps up to `old_sources` bytes of replaced sources."""
         self._tx = tx
         self._db = tx.db
         self._crawler = crawler
@@ -128,7 +135,7 @@ class Submission:
         self._old_sources = old_sources
 
     def write(self, batch: VisitBatch) -> SubmitResult:
-        """Write it all."""
+        """Write the batch."""
         finished = list(self._leased_visits(batch.visits))
         linked = target_digests(finished)
         known = find_known_resources(self._tx, linked)
@@ -162,9 +169,10 @@ class Submission:
         )
 
     def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[FinishedVisit]:
-        """The visits whose lease is still ours. Another crawler has the others, or they were forgotten.
+        """Yield the visits whose lease this crawler still holds.
 
-        Nobody can take a lease away while this transaction lasts: who does is alone.
+        Another crawler has the other resources, or they were forgotten. Only exclusive transactions take leases away,
+        so none can do that during this one.
         """
         rows = self._leased_rows(visit.lease.resource for visit in visits)
         for visit in visits:
@@ -184,17 +192,17 @@ class Submission:
     def _load_urls(self, resources: Sequence[int]) -> dict[int, str]:
         return dict(self._db.execute(URLS, (int_array(resources),)).fetchall())
 
-    # -- what the visits brought ---------------------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------------------------------
 
     def _write_contents(
         self, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int], batch: VisitBatch
     ) -> Counter[int]:
-        """Links, texts and sources in place of those of earlier visits; returns how backlinks changed."""
+        """Replace links, texts and sources of earlier visits; return the changes of backlinks by target."""
         replacing = [item for item in finished if item.replaces]
         backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
         linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
         for item, targets in linking:
-            if item.row.outlinks != LINKS_NOT_STORED:  # not known what to subtract: taken to be the same
+            if item.row.outlinks != LINKS_NOT_STORED:  # without the old links, assume that they are the same
                 backlinks.update(backlink_targets(item.row.id, targets, item.links.kinds))
         self._insert_links([pair for pair in linking if stores_links(pair[0], batch)])
         self._write_bodies(replacing, finished)
@@ -243,10 +251,10 @@ class Submission:
                 self._db, "visits", VISIT_COLUMNS, [number_column(c) if n != 4 else c for n, c in enumerate(columns)]
             )
 
-    # -- from here on others wait --------------------------------------------------------------------------------------
+    # -- rows that others change too -----------------------------------------------------------------------------------
 
     def _lock_rows(self, finished: Sequence[FinishedVisit], proposal: Proposal, batch: VisitBatch) -> None:
-        """The round, then the hosts, then the gate: who leases takes them in this order too."""
+        """Lock the round, then the hosts, then the row `version`; `lease` locks them in the same order."""
         if pages := len(page_visits(finished)):
             self._db.execute(ROUND_PAGES, (pages, self._limits.round))
         hosts = [*(item.row.host for item in finished), *(note.host for note in batch.hosts)]
@@ -254,7 +262,7 @@ class Submission:
         self._tx.lock_version()
 
     def _write_rows(self, compared: ComparedBatch, batch: VisitBatch) -> None:
-        """The resources themselves. Batches of host notes alone make no new version."""
+        """Write the rows of the visited resources. A batch without visits makes no new version."""
         if not compared.finished:
             return
         version = self._tx.next_version()
@@ -279,19 +287,19 @@ class Submission:
             self._tx.counter_deltas.add(row.host, item.state, row.role, item.visit.outcome)
 
     def _with_current_roles(self, finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
-        """With the roles they have now: another page may have found that one is more than an embed."""
+        """Read the roles again: another page may have linked to an embed, which makes it a page."""
         current = load_claims(self._db, {item.row.id for item in finished})
         return [item._replace(row=item.row._replace(role=current[item.row.id].role)) for item in finished]
 
     def _count_pages(self, finished: Sequence[FinishedVisit]) -> None:
-        """The hosts' pages of this round, which a limit is about."""
+        """Add to the hosts' pages of this round, which `max_pages_per_host` limits."""
         counted = Counter(item.row.host for item in page_visits(finished))
         if counted:
             max_pages = self._limits.max_pages_per_host
             self._db.execute(HOST_PAGES, (max_pages, int_array(counted), int_array(counted.values())))
 
     def _shallower_visits(self, finished: Sequence[FinishedVisit]) -> list[int]:
-        """Resources of this very batch that its other pages found at a smaller depth than they were leased with."""
+        """Return the visited resources that other pages of this batch found at a smaller depth."""
         if self._limits.max_depth is None:
             return []
         before = {item.row.id: item.row.depth for item in finished}
@@ -301,7 +309,7 @@ class Submission:
     # -- hosts and leases ----------------------------------------------------------------------------------------------
 
     def _release(self, leases: Sequence[Lease]) -> None:
-        """Leases given back unused."""
+        """Queue the URLs of unused leases again."""
         if not leases:
             return
         rows = self._leased_rows(lease.resource for lease in leases)
@@ -311,9 +319,9 @@ class Submission:
         self._db.execute(RELEASE, (int_array(rows),))
 
     def _update_hosts(self, batch: VisitBatch) -> None:
-        """What was learned of hosts, and hosts given back."""
+        """Write robots.txt rules and host notes, and release the hosts that the crawler gives back."""
         if batch.robots:
-            rules = {(one.host, one.scheme): one for one in batch.robots}.values()  # the last of each
+            rules = {(one.host, one.scheme): one for one in batch.robots}.values()  # the last one per host and scheme
             self._db.execute(
                 UPSERT_ROBOTS,
                 (
@@ -327,8 +335,9 @@ class Submission:
             self._db.execute(
                 UPDATE_HOSTS,
                 (
-                    int_array(n.host for n in notes), [float(n.ready_at) for n in notes], [float(n.delay) for n in notes],
-                    [n.failures for n in notes], [_replace_nul(n.reason) for n in notes], self._crawler,
+                    int_array(n.host for n in notes), [float(n.ready_at) for n in notes],
+                    [float(n.delay) for n in notes], [n.failures for n in notes],
+                    [_replace_nul(n.reason) for n in notes], self._crawler,
                 ),
             )  # fmt: skip
             returned = int_array(note.host for note in batch.hosts if not note.keep)
@@ -343,12 +352,12 @@ class Submission:
 
 
 def _replace_nul(text: str) -> str:
-    """PostgreSQL has no NUL in a text; it is replaced as HTML does it."""
+    """Replace NUL, which PostgreSQL text cannot contain, by U+FFFD as HTML parsers do."""
     return text.replace("\0", "\ufffd")
 
 
 def _content_columns(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
-    """The columns of the content, changes and the id; None: as it was."""
+    """Return the content columns, the number of changes and the id; None keeps the stored value."""
     if item.replaces:
         return content_row(item, batch)
     if item.is_unchanged and item.visit.page is not None:

@@ -1,4 +1,4 @@
-"""Following: what changed since a version, for the index; and the numbers of words."""
+"""Read changes since a version and anchor texts for the index, and assign WordIDs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gossamer.store.follow.changes import (
     build_changes,
     find_chunk_end,
 )
-from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.database import json_array
 
 if TYPE_CHECKING:
     import sqlite3
@@ -32,9 +32,9 @@ _CHANGED = "SELECT version, id FROM resources WHERE version = ?1 AND id > ?2 ORD
 _CHANGED_LATER = "SELECT version, id FROM resources WHERE version > ?1 ORDER BY version, id LIMIT ?2"
 _FORGOTTEN = "SELECT version, resource FROM forgotten WHERE version = ?1 AND resource > ?2 ORDER BY resource LIMIT ?3"
 _FORGOTTEN_LATER = "SELECT version, resource FROM forgotten WHERE version > ?1 ORDER BY version, resource LIMIT ?2"
-# Those that name one of these as canonical, and those that name one of those: whether a page stands in for others
-# depends on whether another stands in for it.
-_ALIAS_KINDS = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"  # word by word as in the schema: so its index is used
+_ALIAS_KINDS = f"kind IN ({Kind.REDIRECT}, {Kind.CANONICAL})"  # exactly as in the schema, so that SQLite uses its index
+# Pages that name one of these as canonical. `changes` takes two steps of it: whether a page replaces others depends on
+# whether another page replaces it.
 _CANONICAL_SOURCES = f"""
     SELECT source FROM links
     WHERE {_ALIAS_KINDS} AND kind = {Kind.CANONICAL} AND target IN (SELECT value FROM json_each(?))"""  # noqa: S608
@@ -57,26 +57,26 @@ _ALIASES = f"SELECT source FROM links WHERE target = ? AND {_ALIAS_KINDS} AND so
 _ANCHORS = f"""
     SELECT anchor FROM links WHERE target = ? AND kind = {Kind.HYPERLINK} AND follow = 1 AND anchor <> ''
         AND source <> ? LIMIT ?"""  # noqa: S608
-# All of them, as they lie in the file: the plus keeps SQLite from looking each up by its target.
+# Scans the table in its order: the plus keeps SQLite from looking up each link by its target.
 _ALL_ANCHORS = f"""
     SELECT target, anchor FROM links WHERE +target BETWEEN ? AND ? AND kind = {Kind.HYPERLINK} AND follow = 1
         AND anchor <> '' AND source <> target"""  # noqa: S608
 _ALIASED_TARGETS = f"SELECT target FROM links WHERE target BETWEEN ? AND ? AND {_ALIAS_KINDS}"  # noqa: S608
 _HAVE_TEXT = "SELECT resource FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
 WORDS_AT_ONCE = 10_000
-SCAN_RATIO = 4  # who asks for the anchor texts of one document in so many gets them quicker when all links are read
-MAX_ANCHOR_COUNTS = 500_000  # targets with a text each that are counted at a time, 150 bytes each
+SCAN_RATIO = 4  # a scan of all links is faster if at least one in so many documents is asked for
+MAX_ANCHOR_COUNTS = 500_000  # pairs of target and text counted by a scan, 150 bytes each
 
 _WORDS = "SELECT term, word FROM words WHERE term IN (SELECT value FROM json_each(?))"
 _NEW_WORD = "INSERT INTO words (term, word) VALUES (?, ?) ON CONFLICT DO UPDATE SET word = excluded.word WHERE word = 0"
 _NEW_STOP = "INSERT INTO words (term, word) VALUES (?, 0) ON CONFLICT DO NOTHING"
 
 
-# -- what changed ------------------------------------------------------------------------------------------------------
+# -- changes -----------------------------------------------------------------------------------------------------------
 
 
 def changes(db: sqlite3.Connection, cursor: ChangeCursor, limit: int) -> Changes:
-    """The next stretch of changes; one look, for writers go on meanwhile."""
+    """Return the next changes, read in one snapshot because writers go on meanwhile."""
     db.execute("BEGIN")
     try:
         latest = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
@@ -109,18 +109,18 @@ def _indexable_resources(db: sqlite3.Connection, ids: Iterable[int]) -> tuple[In
     )
 
 
-# -- what others call it -----------------------------------------------------------------------------------------------
+# -- anchor texts ------------------------------------------------------------------------------------------------------
 
 
 def relinked_documents(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
-    """The resources whose anchor texts may be others since a version, streamed; some come more than once."""
+    """Stream resources whose anchor texts may have changed since a version; some come more than once."""
     for same_version, later_versions in ((_CHANGED, _CHANGED_LATER), (_FORGOTTEN, _FORGOTTEN_LATER)):
         cursor = ChangeCursor(version=after, resource=END_OF_VERSION)
         while True:
             with database.connection() as db:
                 changed = _read_after(db, same_version, later_versions, cursor, at_once)
                 ids = [resource for _, resource in changed]
-                # From the beginning on, those they link to come by themselves: what has text was visited.
+                # A full read (after = 0) reaches linked documents anyway: everything with text was visited.
                 documents = [*ids, *_linked_documents(db, ids)] if after else ids
             if not changed:
                 break
@@ -151,10 +151,10 @@ def _filter_with_text(db: sqlite3.Connection, resources: Iterable[int]) -> list[
 
 
 def anchor_texts(db: sqlite3.Connection, targets: Sequence[int], max_links: int, max_texts: int) -> list[AnchorTexts]:
-    """What other pages call each of these, also by way of redirects and duplicates.
+    """Return the texts that other pages use for each target, also for its redirects and duplicates.
 
-    At most so many links to one resource are looked at, those of the pages found first: that is enough to know how a
-    page is called that a million others link to.
+    At most `max_links` links to one resource are read, those of the pages found first. They show how a page is called,
+    even if a million others link to it.
     """
     known = _scan_anchors(db, targets, max_links)
     counts = (
@@ -164,14 +164,14 @@ def anchor_texts(db: sqlite3.Connection, targets: Sequence[int], max_links: int,
 
 
 def most_used_texts(counts: Mapping[str, int], max_texts: int) -> tuple[tuple[str, int], ...]:
-    """The texts used most, equal ones by the alphabet: which they are must not depend on the order of visits."""
+    """Return the texts used most, equal ones by alphabet, so that the order of visits does not matter."""
     return tuple(nsmallest(max_texts, counts.items(), key=lambda each: (-each[1], each[0])))
 
 
 def _scan_anchors(db: sqlite3.Connection, targets: Sequence[int], max_links: int) -> dict[int, dict[str, int]]:
-    """The same for many targets at once, but for those that need a closer look; that takes half the time.
+    """Count anchor texts for many targets by one scan, in half the time; leave out complicated targets.
 
-    Links lie in the order of their sources. To read all is quicker than to look for many of them.
+    Links lie in the order of their sources, so reading all is faster than looking up many.
     """
     (documents,) = db.execute("SELECT value FROM meta WHERE key = 'documents'").fetchone()
     if documents > len(targets) * SCAN_RATIO:
@@ -205,12 +205,12 @@ def _count_anchors(db: sqlite3.Connection, target: int, max_links: int) -> Count
 
 
 def known_word_ids(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
-    """The numbers of those terms that have one."""
+    """Return the WordIDs of those terms that have one."""
     return dict(db.execute(_WORDS, (json_array(terms),)))
 
 
 def every_word(database: Database) -> Iterator[tuple[str, int]]:
-    """Every term and its number, in order, in short reads."""
+    """Stream every term and its WordID in order, in short reads."""
     sql = "SELECT term, word FROM words WHERE term > ? ORDER BY term LIMIT ?"
 
     def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
@@ -222,7 +222,7 @@ def every_word(database: Database) -> Iterator[tuple[str, int]]:
 
 
 def assign_word_ids(tx: Transaction, terms: Sequence[str], stops: Sequence[str]) -> dict[str, int]:
-    """Give the next numbers to terms that have none; returns the numbers of all terms."""
+    """Give the next WordIDs to new terms; return the WordIDs of all terms."""
     known = known_word_ids(tx.db, terms)
     new = [term for term in dict.fromkeys(terms) if not known.get(term)]
     last = tx.db.execute("SELECT coalesce(max(word), 0) FROM words WHERE word <> 0").fetchone()[0]

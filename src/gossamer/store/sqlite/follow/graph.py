@@ -1,4 +1,4 @@
-"""For the graph room: where resources are, and ranks, written as a whole. Its links are in link_changes.py."""
+"""Read where resources are, and ranks, for the graph package; link_changes.py reads links."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import msgspec
 
 from gossamer.store import rows
 from gossamer.store.follow.graph import HostRanks, RankedHost, RankedPage, Ranking, Ranks, ResourceHosts
-from gossamer.store.sqlite.bulk_insert import BulkInsert
-from gossamer.store.sqlite.work.admission import json_array
-from gossamer.store.work.rounds import LOWEST_PRIORITY
+from gossamer.store.sqlite.database import json_array
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from gossamer.store.follow.graph import RankColumns
-    from gossamer.store.sqlite.database import Database, Transaction
+    from gossamer.store.sqlite.database import Database
 
 IDS_AT_ONCE = 100_000
 
@@ -28,15 +25,8 @@ SEEDS = "SELECT id FROM resources WHERE seed = 1"
 HOST_NAMES = "SELECT id, name FROM hosts WHERE id IN (SELECT value FROM json_each(?))"
 
 _RANKS = ", ".join(Ranks.__struct_fields__)
-DELETE_FORGOTTEN = """
-    DELETE FROM ranks WHERE resource IN (SELECT resource FROM forgotten WHERE version > ?1
-        UNION ALL SELECT id FROM resources WHERE version > ?1 AND visits = 0)"""
-# As `crawl.policy` has it: a backlink is the unit, and a level of depth costs one.
-UPDATE_PRIORITIES = f"""
-    UPDATE resources SET priority = ? - depth
-    WHERE id = ? AND state = 'queued' AND role = 'page' AND priority > {LOWEST_PRIORITY}"""  # noqa: S608
 RANKS = f"SELECT {_RANKS} FROM ranks WHERE resource = ?"  # noqa: S608
-# The first rows, then their names: joined first, the names of all would be looked up.
+# The inner SELECT limits the rows; a join before it would look up the names of all.
 _SELECT_RANKED_PAGES = f"""
     SELECT url, title, {", ".join(f"k.{name}" for name in Ranks.__struct_fields__)}
     FROM (SELECT * FROM ranks ORDER BY {{by}} DESC, resource LIMIT ?) AS k JOIN resources AS r ON r.id = k.resource
@@ -47,11 +37,11 @@ RANKED_HOSTS = f"""
     ORDER BY k.pagerank DESC, k.host"""  # noqa: S608
 
 
-# -- what is where ---------------------------------------------------------------------------------------------------
+# -- ids, hosts and URLs -----------------------------------------------------------------------------------------------
 
 
 def resource_hosts(database: Database, after: int) -> Iterator[ResourceHosts]:
-    """The hosts of resources found after one, by id."""
+    """Stream the hosts of resources with a greater id, by id."""
 
     def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
         with database.connection() as db:
@@ -63,7 +53,7 @@ def resource_hosts(database: Database, after: int) -> Iterator[ResourceHosts]:
 
 
 def urls(database: Database, requested: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """The URLs of resources, by id; without those that are no more."""
+    """Stream the URLs of resources, by id; removed resources are left out."""
     for start in range(0, len(requested), IDS_AT_ONCE):
         with database.connection() as db:
             chunk = db.execute(URLS, (json_array(requested[start : start + IDS_AT_ONCE]),)).fetchall()
@@ -71,17 +61,17 @@ def urls(database: Database, requested: Sequence[int]) -> Iterator[tuple[int, st
 
 
 def seed_ids(db: sqlite3.Connection) -> list[int]:
-    """The DocIDs of the seeds."""
+    """Return the DocIDs of the seeds."""
     return [resource for (resource,) in db.execute(SEEDS)]
 
 
 def host_names(db: sqlite3.Connection, requested: Sequence[int]) -> dict[int, str]:
-    """The names of hosts."""
+    """Return the names of hosts by id."""
     return dict(db.execute(HOST_NAMES, (json_array(requested),)))
 
 
 def host_id(db: sqlite3.Connection, name: str) -> int | None:
-    """The id of a host."""
+    """Return the id of a host."""
     row = db.execute("SELECT id FROM hosts WHERE name = ?", (name,)).fetchone()
     return int(row[0]) if row else None
 
@@ -89,47 +79,25 @@ def host_id(db: sqlite3.Connection, name: str) -> int | None:
 # -- ranks -------------------------------------------------------------------------------------------------------------
 
 
-def write_ranks(tx: Transaction, ranking: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
-    """Put new ranks in place of the old ones. What was forgotten in the meantime gets none."""
-    tx.db.execute("DELETE FROM ranks")
-    tx.db.execute("DELETE FROM host_ranks")
-    tx.db.execute("DELETE FROM rankings")
-    _insert(tx.db, "ranks", pages.columns_by_name("resource", Ranks.__struct_fields__))
-    _insert(tx.db, "host_ranks", hosts.columns_by_name("host", HostRanks.__struct_fields__))
-    tx.db.execute(DELETE_FORGOTTEN, (ranking.version,))
-    tx.db.execute("DELETE FROM host_ranks WHERE host NOT IN (SELECT id FROM hosts)")
-    tx.db.execute("INSERT INTO rankings (facts) VALUES (?)", (msgspec.json.encode(ranking).decode(),))
-
-
-def _insert(db: sqlite3.Connection, table: str, columns: dict[str, Iterable[object]]) -> None:
-    """Add rows. Columns that are not given are not bound as NULL either, which would double the time."""
-    BulkInsert(table, ", ".join(columns)).insert(db, zip(*columns.values(), strict=True))
-
-
-def reprioritize(tx: Transaction, resources: Iterable[object], backlinks: Iterable[object]) -> None:
-    """Give queued pages the priority that the order `best` gives to so many backlinks."""
-    tx.db.executemany(UPDATE_PRIORITIES, zip(backlinks, resources, strict=True))
-
-
 def ranking(db: sqlite3.Connection) -> Ranking | None:
-    """How the ranks were made."""
+    """Return how the ranks were computed."""
     row = db.execute("SELECT facts FROM rankings").fetchone()
     return msgspec.json.decode(row[0], type=Ranking) if row else None
 
 
 def ranks(db: sqlite3.Connection, resource: int) -> Ranks | None:
-    """The ranks of a page."""
+    """Return the ranks of a page."""
     row = db.execute(RANKS, (resource,)).fetchone()
     return rows.to_struct(Ranks, row) if row else None
 
 
 def ranked_pages(db: sqlite3.Connection, measure: str, limit: int) -> list[RankedPage]:
-    """The first pages by one of the fields of `Ranks`."""
+    """Return the first pages by one of the fields of `Ranks`."""
     records = db.execute(_SELECT_RANKED_PAGES.format(by=measure), (limit,))
     return [RankedPage(url=row[0], title=row[1], ranks=rows.to_struct(Ranks, row[2:])) for row in records]
 
 
 def ranked_hosts(db: sqlite3.Connection, limit: int) -> list[RankedHost]:
-    """The first hosts by PageRank."""
+    """Return the first hosts by PageRank."""
     records = db.execute(RANKED_HOSTS, (limit,))
     return [RankedHost(name=row[0], ranks=rows.to_struct(HostRanks, row[1:])) for row in records]

@@ -1,11 +1,11 @@
-"""For the graph room: links as columns, read by what changed.
+"""Links as columns, for the graph: those of all resources that changed since a version.
 
-Rows go into flat arrays: 0.8 µs a link. One read covers a few thousand sources and is closed before the next, for a
-long one would keep the log from being folded into the file. What changes between two reads has a newer version and is
-read again next time.
+Rows go into flat arrays: 0.8 µs a link. One read covers a few thousand sources and ends before the next, because a long
+read would keep SQLite from folding its log into the file. A change between two reads has a newer version, so the next
+call reads it again.
 
-Of a big web, a process on another core reads every other piece. Not a thread: of the time that a link takes most is
-Python's own. For few pages it would take longer to start one.
+On a big web, a process on another core reads every other chunk. A thread would not help: most of the time per link is
+Python's own. For few pages, starting a process takes longer than reading.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.basics.cores import available_cores, helper_process
+from gossamer.basics.cores import available_cores
 from gossamer.errors import StoreError
 from gossamer.model import Kind
+from gossamer.processes.helper_process import connect_to_parent, helper_process
 from gossamer.store.follow.graph import LinkChanges
-from gossamer.store.sqlite.database import open_database
-from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.database import json_array
+from gossamer.store.sqlite.opening import open_database
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
     from gossamer.store.sqlite.database import Database
 
 SOURCES_AT_ONCE = 5_000  # with 60 links each about 10 MB
-ROWS_AT_ONCE = 1_000  # links read together stay in the cache: a tenth less than with fifty times as many
-MIN_PARALLEL_PAGES = 500_000  # pages; below that they take a few seconds
-CACHE_MIB = 64  # of the other process: most is read only once
+ROWS_AT_ONCE = 1_000  # links; so many stay in the processor's cache
+MIN_PARALLEL_PAGES = 500_000  # pages; fewer take a few seconds
+CACHE_MIB = 64  # of the helper process, which reads most rows only once
 
 CHANGED = """
     SELECT id FROM resources WHERE version > ?1
     UNION ALL SELECT resource FROM forgotten WHERE version > ?1"""
-# A page is what the store has the content of, whatever became of later visits.
+# A page is a resource whose content the store has, even if later visits failed.
 SELECT_PAGES = f"""
     SELECT id, url FROM resources AS r
     WHERE id IN (SELECT value FROM json_each(?)) AND (role = 'page' AND length(content_digest) > 0
@@ -53,7 +54,7 @@ LINKS = f"""
 
 
 def link_changes(database: Database, since: int) -> Iterator[LinkChanges]:
-    """What changed since a version, by id."""
+    """Yield the changes since a version, by id."""
     with database.connection() as db:
         changed = sorted(resource for (resource,) in db.execute(CHANGED, (since,)))
     chunks = (changed[start : start + SOURCES_AT_ONCE] for start in range(0, len(changed), SOURCES_AT_ONCE))
@@ -88,23 +89,23 @@ def _read_changes(database: Database, chunk: Sequence[int]) -> LinkChanges:
 
 
 def _flatten(cursor: sqlite3.Cursor) -> array[int]:
-    """All numbers of all rows, one after the other."""
+    """Return all numbers of all rows in one array."""
     numbers = array("q")
     while rows := cursor.fetchmany(ROWS_AT_ONCE):
         numbers.extend(chain.from_iterable(rows))
     return numbers
 
 
-# -- the other process -------------------------------------------------------------------------------------------------
+# -- the helper process ------------------------------------------------------------------------------------------------
 
 
 def _send_ids(helper: Connection[Any, Any], chunk: Sequence[int]) -> None:
-    with suppress(OSError):  # it has ended, and will not answer
+    with suppress(OSError):  # it has exited; `_receive_changes` finds that out
         helper.send_bytes(array("q", chunk).tobytes())
 
 
 def _receive_changes(helper: Connection[Any, Any]) -> LinkChanges | None:
-    """What it found; None when it has ended. Then this process comes to whatever was in its way."""
+    """Wait for the changes of a chunk; None when the helper exited. This process then reads the chunk itself."""
     try:
         gone, ids, links = (array("q", helper.recv_bytes()) for _ in range(3))
         return LinkChanges(gone, ids, msgspec.msgpack.decode(helper.recv_bytes(), type=list[str]), links)
@@ -113,10 +114,11 @@ def _receive_changes(helper: Connection[Any, Any]) -> LinkChanges | None:
 
 
 def main(directory: str, connection: str) -> None:
-    """Answer as long as somebody asks. Who asks comes to the same fault and says it."""
-    from multiprocessing.connection import Connection  # noqa: PLC0415 - see `on_another`
+    """Read chunks in the helper process until the parent closes the connection.
 
-    with suppress(EOFError, OSError, StoreError), Connection(int(connection)) as parent:
+    It exits silently on faults: the parent then meets the same fault and reports it.
+    """
+    with suppress(EOFError, OSError, StoreError), connect_to_parent(connection) as parent:
         database = open_database(Path(directory), create=False, read_only=True, cache_mib=CACHE_MIB)
         while True:
             changes = _read_changes(database, array("q", parent.recv_bytes()))

@@ -1,10 +1,10 @@
-"""What a hit of a search shows: a page's name, place and text, for ten pages in one read."""
+"""Read the pages of search results, all in one read."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.values import DocumentRow
 
 if TYPE_CHECKING:
@@ -18,6 +18,6 @@ DOCUMENTS = """
 
 
 def documents(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:
-    """Those of these resources that have a text, by id."""
-    rows = db.execute(DOCUMENTS, (json.dumps(list(ids)),))
+    """Return these resources by id, without those that have no text."""
+    rows = db.execute(DOCUMENTS, (json_array(ids),))
     return {row[0]: DocumentRow(*row) for row in rows}

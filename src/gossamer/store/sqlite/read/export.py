@@ -1,7 +1,7 @@
-"""Everything there is, for exports: streamed in the order of the table, in short reads as in `read`.
+"""Stream whole tables for exports, by key, in short reads.
 
-Each read takes up where the last one ended, so a row that is written meanwhile may be missed or come with its new
-values; no row comes twice. Whoever needs one moment of the web exports while nobody crawls.
+Each read starts where the last one ended. A row written meanwhile may be missing or have its new values; no row comes
+twice. For one consistent moment of the web, export while no crawler is at work.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.follow.graph import HostRanks, Ranks
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.read.resources import _RESOURCE
-from gossamer.store.sqlite.work.admission import json_array
 from gossamer.store.values import Bond, HostNode, HostRow, PageNode, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 10_000
 PAGES_AT_ONCE = 1_000  # their rows are long
 
-# The place of a row comes first: the next read starts behind it.
+# The first columns are the cursor: the next read starts after it.
 LINKS = """
     SELECT l.source, l.seq, s.url, t.url, l.kind, l.follow, l.anchor, l.weight, l.rel, l.position, t.state, t.outcome,
         t.status, t.bytes
@@ -40,7 +40,7 @@ HOSTS = """
     WHERE h.id > ? ORDER BY h.id LIMIT ?"""
 
 PAGES = f"{_RESOURCE} WHERE r.id > ? AND length(r.content_digest) > 0 ORDER BY r.id LIMIT ?"
-# In the order asked for; of what was forgotten meanwhile only nothing is known.
+# In the order of the ids; a resource forgotten meanwhile gives empty values.
 PAGE_NODES = f"""
     SELECT coalesce(r.title, ''), coalesce(r.status, 0), coalesce(r.media_type, ''), coalesce(r.language, ''),
         {", ".join(f"k.{name}" for name in Ranks.__struct_fields__)}
@@ -53,33 +53,33 @@ HOST_NODES = f"""
 
 
 def links(database: Database) -> Iterator[Bond]:
-    """Every bond with both its ends, by source and order of first occurrence."""
+    """Stream every bond with both its ends, by source and order of first occurrence."""
     return rows.stream_structs(_row_reader(database, LINKS), (0, -1), Bond, ROWS_AT_ONCE)
 
 
 def visits(database: Database) -> Iterator[VisitRow]:
-    """Every visit, oldest first."""
+    """Stream every visit, oldest first."""
     return rows.stream_structs(_row_reader(database, VISITS), (0,), VisitRow, ROWS_AT_ONCE)
 
 
 def hosts(database: Database) -> Iterator[HostRow]:
-    """Every host, by id."""
+    """Stream every host, by id."""
     return rows.stream_structs(_row_reader(database, HOSTS), (0,), HostRow, ROWS_AT_ONCE)
 
 
 def pages(database: Database) -> Iterator[ResourceRow]:
-    """Every resource whose content is stored, by id."""
+    """Stream every resource whose content is stored, by id."""
     for chunk in rows.read_chunks(_row_reader(database, PAGES), (0,), PAGES_AT_ONCE):
         yield from rows.to_structs_by_position(ResourceRow, chunk)
 
 
 def page_nodes(database: Database, resources: Sequence[int]) -> Iterator[PageNode]:
-    """What is known of pages and what the link graph says of them, in the order asked for."""
+    """Stream page data and ranks for these resources, in the order given."""
     return rows.page_nodes(_read_nodes(database, PAGE_NODES, resources))
 
 
 def host_nodes(database: Database, host_ids: Sequence[int]) -> Iterator[HostNode]:
-    """The same of hosts."""
+    """Stream page counts and ranks for these hosts, in the order given."""
     return rows.host_nodes(_read_nodes(database, HOST_NODES, host_ids))
 
 

@@ -1,8 +1,8 @@
-"""Answers to the questions of reports (`gossamer.store.read.questions`); their SQL is in reports.sql.
+"""Answer the questions of reports (`gossamer.store.read.questions`) with the SQL in reports.sql.
 
-An answer is worked out at once into a temporary table and read from there: it is of one moment, needs no memory, and
-does not keep the log from being folded into the file while somebody looks at it. Only texts and sources, which would be
-copied as a whole, are read in slices from where they are.
+A statement writes its whole answer to a temporary table, and the reader gets it from there. So the answer shows one
+moment, needs no memory, and does not keep SQLite from folding the log into the file. Texts and sources are too big to
+copy, so they are read in slices from their tables.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORDS = {"kinds": Kind, "positions": Position}
 
 
 class ReportStatements(NamedTuple):
-    """What stands in reports.sql."""
+    """The content of reports.sql."""
 
     views: str
     by_question: Mapping[str, str]
@@ -36,12 +36,12 @@ class ReportStatements(NamedTuple):
 
 @cache
 def load_statements() -> ReportStatements:
-    """The file, cut up."""
+    """Read and split the file."""
     return ReportStatements(*parse_statements(resources.files(__package__).joinpath("reports.sql").read_text("utf-8")))
 
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
-    """The rows of the answer."""
+    """Stream the rows of the answer."""
     sql = load_statements().by_question[question.text]
     with database.connection() as db:
         _prepare(db)
@@ -49,7 +49,7 @@ def ask(database: Database, question: Question, values: Mapping[str, object]) ->
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Give the connection the views that questions share."""
+    """Create the views that questions share, once per connection."""
     if db.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = 'kinds'").fetchone():
         return
     for table, words in _WORDS.items():
@@ -59,7 +59,7 @@ def _prepare(db: sqlite3.Connection) -> None:
 
 
 def _read_spool(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
-    table, last = f"answer_{secrets.token_hex(8)}", 0  # several may be read at the same time
+    table, last = f"answer_{secrets.token_hex(8)}", 0  # several answers may be read at once
     with database.connection() as db:
         db.execute(f"CREATE TEMP TABLE {table} AS {sql}", values)
     try:

@@ -1,22 +1,21 @@
--- The questions of `gossamer.store.read.questions` in SQLite's words: first what they share, then a statement for each.
+-- The questions of `gossamer.store.read.questions` for SQLite: shared views, then a statement for each question.
 --
--- All of it lives in the connection's temporary schema, so a web that is opened for reading is not written to. The
--- tables `kinds` and `positions` (number, word) are filled from the model. In every answer the columns stand in the
--- order that the question names.
+-- The views are temporary, so a web that is opened for reading is not written to. reports.py fills the tables `kinds` and
+-- `positions` (number, word) from the model. The columns of an answer are in the order that the question names.
 
 -- Pages that were fetched.
 CREATE TEMP VIEW pages AS
 SELECT * FROM main.resources
 WHERE state = 'visited' AND role = 'page' AND outcome IN ('fetched', 'not modified');
 
--- Pages whose canonical is another resource. The stored links lead to it, for URLs are found by their digest only.
+-- Pages whose canonical is another resource. Stored links lead to it, because resources have no index by URL.
 CREATE TEMP VIEW canonicals AS
 SELECT p.id AS page, t.id AS target, t.url, t.state, t.outcome, t.status, t.noindex, t.canonical
 FROM pages AS p CROSS JOIN main.links AS l ON l.source = p.id AND l.kind = 5
 CROSS JOIN main.resources AS t ON t.id = l.target
 WHERE p.canonical NOT IN ('', p.url) AND t.url = p.canonical;
 
--- Pages that search engines could list. A canonical that was visited and may be listed takes the page's place.
+-- Pages that search engines could list. A canonical that was visited and may be listed replaces the page.
 CREATE TEMP VIEW listed AS
 SELECT * FROM pages AS p
 WHERE noindex = 0 AND (canonical IN ('', url) OR NOT EXISTS (
@@ -27,7 +26,7 @@ WHERE noindex = 0 AND (canonical IN ('', url) OR NOT EXISTS (
 CREATE TEMP VIEW listed_html AS
 SELECT * FROM listed WHERE media_type IN ('text/html', 'application/xhtml+xml');
 
--- What was visited, or tried, and cannot be listed, and why.
+-- Visited or tried resources that cannot be listed, and why.
 CREATE TEMP VIEW unlisted AS
 SELECT *, CASE
         WHEN outcome = 'refused by robots.txt' THEN 'robots.txt'
@@ -38,7 +37,7 @@ SELECT *, CASE
 FROM main.resources
 WHERE role = 'page' AND state IN ('visited', 'gone', 'failed', 'refused') AND id NOT IN (SELECT id FROM listed);
 
--- Links that a reader or a browser follows; those of sitemaps, canonicals and redirects have reports of their own.
+-- Links that a reader or a browser follows. Other reports cover sitemaps, canonicals and redirects.
 CREATE TEMP VIEW followed AS
 SELECT * FROM main.links WHERE kind NOT IN (4, 5, 9, 10);
 
@@ -60,7 +59,7 @@ SELECT s.id, s.url, s.status, c.hops, c.path, e.url AS final, e.state AS final_s
 FROM chain AS c JOIN main.resources AS s ON s.id = c.start JOIN main.resources AS e ON e.id = c.at
 WHERE e.outcome <> 'redirected' OR c.hops = 64;
 
--- What sitemaps name.
+-- Entries of sitemaps.
 CREATE TEMP VIEW entries AS
 SELECT m.url AS sitemap, l.target
 FROM main.resources AS m CROSS JOIN main.links AS l ON l.source = m.id AND l.kind = 9
@@ -360,7 +359,7 @@ SELECT r.url, n.event AS change, n.parts, n.status AS status_before, r.status, n
 FROM news AS n JOIN main.resources AS r ON r.id = n.resource
 WHERE r.role = 'page' ORDER BY n.found_at, r.id;
 
--- Page by page, for what has to be looked into: these are read in slices, each from where the last one ended.
+-- Contents of pages, read in slices: each starts where the last one ended.
 
 -- question: texts
 SELECT p.id, p.host, p.url, p.text_digest, t.body FROM listed_html AS p JOIN main.texts AS t ON t.resource = p.id

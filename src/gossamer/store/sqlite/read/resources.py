@@ -1,7 +1,6 @@
-"""Reading: every answer is a frozen value, long ones are streamed by id in short reads.
+"""Read counts, hosts, resources, links, visits and contents; long answers are streamed in short reads.
 
-Short, because a read that stays open keeps the log from being folded into the file, and it would grow for as long as
-somebody looks.
+A read that stays open keeps SQLite from folding the log into the file, and the log would grow meanwhile.
 """
 
 from __future__ import annotations
@@ -61,27 +60,27 @@ VISITS = """
 
 
 def version(db: sqlite3.Connection) -> int:
-    """The version of the last batch written."""
+    """Return the version of the last batch written."""
     return int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
 
 
 def counts(db: sqlite3.Connection) -> Counts:
-    """How much is there, from counters."""
+    """Return the counters."""
     return rows.counts(dict(db.execute("SELECT key, value FROM meta")))
 
 
 def hosts(db: sqlite3.Connection, limit: int | None) -> list[HostRow]:
-    """Hosts, those with most pages first."""
+    """Return hosts, those with most pages first."""
     return rows.to_structs_by_name(HostRow, db.execute(HOSTS, (NO_LIMIT if limit is None else limit,)))
 
 
 def resource(db: sqlite3.Connection, digest: bytes) -> ResourceRow | None:
-    """A resource by the digest of its URL."""
+    """Return a resource by the digest of its URL."""
     return next(iter(rows.to_structs_by_name(ResourceRow, db.execute(RESOURCE, (digest,)))), None)
 
 
 def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
-    """All resources (of a state), by id."""
+    """Stream all resources, or those in a state, by id."""
 
     def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
         with database.connection() as db:
@@ -94,17 +93,17 @@ def resources(database: Database, state: State | None) -> Iterator[ResourceRow]:
 
 
 def inlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
-    """Bonds that point at a resource."""
+    """Return the bonds that point at a resource."""
     return rows.links(db.execute(INLINKS, (resource_id, NO_LIMIT if limit is None else limit)))
 
 
 def outlinks(db: sqlite3.Connection, resource_id: int, limit: int | None) -> list[LinkRow]:
-    """Bonds of a page, in order of first occurrence."""
+    """Return the bonds of a page, in order of first occurrence."""
     return rows.links(db.execute(OUTLINKS, (resource_id, NO_LIMIT if limit is None else limit)))
 
 
 def errors(database: Database, limit: int | None) -> Iterator[ErrorRow]:
-    """What was not visited as it should have been, by id."""
+    """Stream failed, gone and refused resources, by id."""
 
     def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
         with database.connection() as db:
@@ -116,17 +115,17 @@ def errors(database: Database, limit: int | None) -> Iterator[ErrorRow]:
 
 
 def visits(db: sqlite3.Connection, resource_id: int) -> list[VisitRow]:
-    """Every visit of a resource, oldest first."""
+    """Return every visit of a resource, oldest first."""
     return rows.to_structs_by_name(VisitRow, db.execute(VISITS, (resource_id,)))
 
 
 def text(db: sqlite3.Connection, resource_id: int) -> list[tuple[Field, str]] | None:
-    """The text by field, in reading order."""
+    """Return the text by field, in reading order."""
     row = db.execute("SELECT body FROM texts WHERE resource = ?", (resource_id,)).fetchone()
     return decode_text(row[0]) if row else None
 
 
 def source(db: sqlite3.Connection, resource_id: int) -> bytes | None:
-    """The decoded body as it was."""
+    """Return the decoded body."""
     row = db.execute("SELECT body FROM sources WHERE resource = ?", (resource_id,)).fetchone()
     return decode_source(row[0]) if row else None

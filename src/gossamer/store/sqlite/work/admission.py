@@ -1,13 +1,12 @@
-"""From links to resources: who is known, who is new, who may now be visited (`store/work/claims.py` decides)."""
+"""Links into resources: insert new ones, improve known ones (`store/work/claims.py` decides)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from gossamer.store.sqlite.bulk_insert import BulkInsert
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.digests import cache_resources
 from gossamer.store.work.claims import (
     ACTIVE_STATES,
@@ -15,7 +14,6 @@ from gossamer.store.work.claims import (
     Discovery,
     ResourceClaim,
     apply_claim,
-    authority,
     choose_best_claims,
     distance,
     improved_row,
@@ -24,9 +22,10 @@ from gossamer.store.work.claims import (
     to_known_resource,
 )
 from gossamer.store.work.url_cache import KnownResource
+from gossamer.urls.canonical import authority
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from gossamer.model import Candidate
     from gossamer.store.sqlite.database import Transaction
@@ -48,18 +47,13 @@ IMPROVE = """
     WHERE id = ?"""
 
 
-def json_array(values: Iterable[int] | Iterable[str]) -> str:
-    """Ids or names as one parameter, for `IN (SELECT value FROM json_each(?))`."""
-    return msgspec.json.encode(list(values)).decode()
-
-
 def admit_candidates(
     tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
 ) -> list[int]:
     """Decide on candidates: insert the new ones, improve the known ones.
 
-    `known` is what `recall` said of their digests; the new ones are added to it. Returns the ids of visited resources
-    that are less deep than before, so that the caller can pass that on along their links.
+    `known` is the answer of `find_known_resources` for their digests; new resources are added to it. Return the ids of
+    visited resources that got a smaller depth, so that the caller can pass it on along their links.
     """
     claimed = {known[c.digest].id for c in candidates if c.digest in known}
     rows = (
@@ -102,7 +96,7 @@ def _insert(tx: Transaction, claims: Sequence[BestClaim], discovery: Discovery) 
 
 
 def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
-    """The ids of hosts, new ones made as needed."""
+    """Return the ids of hosts, inserting new hosts."""
     ids = {name: tx.url_cache.hosts[name] for name in names if name in tx.url_cache.hosts}
     missing = names.difference(ids)
     if missing:
@@ -123,7 +117,7 @@ def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
 def _improve(
     tx: Transaction, changes: Sequence[tuple[ResourceClaim, BestClaim]], discovery: Discovery
 ) -> tuple[dict[bytes, KnownResource], list[int]]:
-    """Write what the choices change; gives what is known now, and what is less deep."""
+    """Write the changes by claims; return what is known now, and the resources with a smaller depth."""
     entries: dict[bytes, KnownResource] = {}
     shallower, updates = [], []
     for row, claim in changes:

@@ -1,4 +1,4 @@
-"""The counters of a web.db (`store/work/counters.py` says why there are any), read and written."""
+"""The counters of web.db (`store/work/counters.py` explains them)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UPDATE_HOST = """
 
 
 class MetaTable(MutableMapping[str, int]):
-    """The table of single numbers, as a mapping. Only what changed is written."""
+    """The table `meta` of single numbers, as a mapping. `write` stores only changes."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._stored: dict[str, int] = dict(db.execute("SELECT key, value FROM meta"))
@@ -31,7 +31,7 @@ class MetaTable(MutableMapping[str, int]):
         self._current[key] = value
 
     def __delitem__(self, key: str) -> None:
-        raise NotImplementedError  # a counter does not go away
+        raise NotImplementedError  # counters are never deleted
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._current)
@@ -40,15 +40,15 @@ class MetaTable(MutableMapping[str, int]):
         return len(self._current)
 
     def resources(self, state: State) -> int:
-        """How many resources are in a state."""
+        """Return how many resources are in a state."""
         return self._current[f"resources {state}"]
 
     def write(self, db: sqlite3.Connection) -> None:
-        """Store what changed."""
+        """Store the changed numbers."""
         changed = [(value, key) for key, value in self._current.items() if value != self._stored[key]]
         db.executemany("UPDATE meta SET value = ? WHERE key = ?", changed)
 
 
 def write_host_counters(db: sqlite3.Connection, deltas: CounterDeltas) -> None:
-    """Bring the hosts' counters up to date."""
+    """Write the changes to the counters of hosts."""
     db.executemany(UPDATE_HOST, deltas.take_host_deltas())

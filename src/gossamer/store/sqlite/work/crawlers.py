@@ -1,8 +1,8 @@
-"""Who works here: names, signs of life, and the work of the dead given back.
+"""Crawlers: names, heartbeats, when one counts as dead, and its leases given back.
 
-A crawler holds an OS lock on crawlers/NAME.lock for as long as it lives. The kernel frees the lock when the process
-ends, however it ends, so a free lock means death at once, where a heartbeat would have to be waited for. The heartbeat
-decides only where the lock cannot: on another machine, or when somebody deleted the lock file.
+A crawler holds an OS lock on crawlers/NAME.lock while its process lives. The kernel frees the lock when the process
+exits for any reason, so a free lock proves death at once, without waiting for a heartbeat. The heartbeat decides only
+where the lock cannot: on another machine, or after somebody deleted the lock file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
 from gossamer.store.protocol import LEASE_SECONDS, MAX_HOST_PAUSE_SECONDS
-from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.digests import index_fresh_digests
 from gossamer.store.values import CrawlerOrders, CrawlerRow
 from gossamer.store.work.crawler_names import LOST, STOPPED, build_crawlers, crawler_names
@@ -39,7 +39,7 @@ SELECT_IF_WORKING = "SELECT 1 FROM crawlers WHERE id = ? AND state NOT IN ('stop
 OTHERS_WITHOUT_HOSTS = """
     SELECT 1 FROM crawlers AS other WHERE state = 'waiting' AND id <> ? AND heartbeat_at > ?
         AND NOT EXISTS (SELECT 1 FROM hosts INDEXED BY hosts_held WHERE holder = other.id)"""
-# Not those that pause, which keep what they have, and imports, which have no parsers that can be changed.
+# Without paused crawlers, which keep their hosts, and without imports, whose parsers cannot be changed.
 _SHARING = "FROM crawlers WHERE state IN ('running', 'waiting') AND most_parsers > 0"
 HOSTS_AND_CRAWLERS = f"""
     SELECT (SELECT count(*) FROM hosts INDEXED BY hosts_held WHERE holder IN (SELECT id {_SHARING}))
@@ -53,7 +53,7 @@ UNLEASE = """
     UPDATE resources SET state = 'queued'
     WHERE id IN (SELECT id FROM resources INDEXED BY resources_leased
         WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)))"""
-# When the dead last asked these hosts is not known: their pause begins now.
+# The time of the last request of a dead crawler is unknown, so the pause of its hosts begins now.
 DELAY_HOSTS = """
     UPDATE hosts SET ready_at = max(ready_at, ?1 + delay)
     WHERE id IN (SELECT id FROM hosts INDEXED BY hosts_held WHERE holder IN (SELECT value FROM json_each(?2)))
@@ -61,7 +61,7 @@ DELAY_HOSTS = """
 
 
 class _Worker(NamedTuple):
-    """A crawler that is at work, as far as the table knows."""
+    """A crawler that is at work according to the table."""
 
     id: int
     name: str
@@ -71,7 +71,7 @@ class _Worker(NamedTuple):
 
 
 class NameLock:
-    """A name held for as long as this process lives, or until it is closed."""
+    """A lock on a name, held until the process exits or `close`."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
@@ -80,7 +80,7 @@ class NameLock:
 
     @classmethod
     def acquire(cls, path: Path) -> NameLock | None:
-        """Take a name; None when somebody has it."""
+        """Lock a name; return None when another process has it."""
         path.parent.mkdir(exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -91,7 +91,7 @@ class NameLock:
         return cls(path, descriptor)
 
     def renew(self) -> NameLock:
-        """This lock, or one on a new file if somebody deleted it: others must be able to see that it is held."""
+        """Return this lock, or one on a new file if somebody deleted it, so that others see the lock."""
         if _inode(self._path) == self.inode:
             return self
         renewed = NameLock.acquire(self._path)
@@ -101,7 +101,7 @@ class NameLock:
         return renewed
 
     def close(self) -> None:
-        """Give the name back."""
+        """Release the name."""
         os.close(self._descriptor)
 
 
@@ -113,12 +113,12 @@ def _inode(path: Path) -> int | None:
 
 
 def lock_path(directory: Path, name: str) -> Path:
-    """The lock file of a name."""
+    """Return the lock file of a name."""
     return directory / "crawlers" / f"{name}.lock"
 
 
 def is_dead(worker: _Worker, directory: Path, machine: str, now: float) -> bool:
-    """Whether a crawler that the table has at work is no more, as seen from a machine."""
+    """Return whether a crawler that the table shows at work is dead, as seen from a machine."""
     free = _is_free(lock_path(directory, worker.name), worker.lock)
     if free is None or (not free and worker.machine != machine):
         return now - worker.heartbeat_at > LEASE_SECONDS
@@ -126,7 +126,7 @@ def is_dead(worker: _Worker, directory: Path, machine: str, now: float) -> bool:
 
 
 def _is_free(path: Path, inode: int) -> bool | None:
-    """Whether nobody holds the lock; None when that cannot be told, for the file is not the one that was locked."""
+    """Return whether nobody holds the lock; None when the file is not the one that was locked."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):
@@ -142,21 +142,21 @@ def _is_free(path: Path, inode: int) -> bool | None:
     return True
 
 
-# -- the life of a crawler ---------------------------------------------------------------------------------------------
+# -- crawlers ----------------------------------------------------------------------------------------------------------
 
 
 def take_name(tx: Transaction, directory: Path, machine: str, now: float) -> tuple[str, NameLock]:
-    """The first free name, with its lock. The transaction keeps other joiners out meanwhile."""
+    """Return the first free name with its lock. The transaction keeps out other joining crawlers."""
     reclaim(tx, directory, machine, now)
     taken = {worker.name for worker in working_crawlers(tx.db)}
     for name in crawler_names():
         if name not in taken and (lock := NameLock.acquire(lock_path(directory, name))):
             return name, lock
-    raise AssertionError  # there is no end of names
+    raise AssertionError  # crawler_names() never ends
 
 
 def register_crawler(tx: Transaction, name: str, lock: NameLock, machine: str, pid: int, now: float) -> CrawlerRow:
-    """Begin work under a name."""
+    """Insert a crawler that begins work under a name."""
     tx.db.execute("UPDATE hosts SET ready_at = ?1 WHERE ready_at > ?1 + ?2", (now, MAX_HOST_PAUSE_SECONDS))
     insert = "INSERT INTO crawlers (name, machine, pid, lock, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?)"
     crawler = tx.db.execute(insert, (name, machine, pid, lock.inode, now, now)).lastrowid
@@ -165,7 +165,7 @@ def register_crawler(tx: Transaction, name: str, lock: NameLock, machine: str, p
 
 
 def record_heartbeat(tx: Transaction, crawler: int, lock: int, report: CrawlerReport, now: float) -> CrawlerOrders:
-    """Show a sign of life and learn what is wanted: nothing of one given up for lost, for others have its work."""
+    """Record a heartbeat and return the orders; a crawler that counts as lost gets the state "lost"."""
     status = (
         report.state, report.pages, report.pages_per_second, report.bytes_per_second, report.limit, report.waiting_for,
         report.parsers, report.most_parsers,
@@ -177,12 +177,12 @@ def record_heartbeat(tx: Transaction, crawler: int, lock: int, report: CrawlerRe
 
 
 def is_working(db: sqlite3.Connection, crawler: int) -> bool:
-    """Whether a crawler has neither left nor was given up for lost."""
+    """Return whether a crawler is at work: it has not left and does not count as lost."""
     return db.execute(SELECT_IF_WORKING, (crawler,)).fetchone() is not None
 
 
 def _host_share(db: sqlite3.Connection, crawler: int, report: CrawlerReport, now: float) -> int | None:
-    """How many hosts a crawler may hold as long as another one waits for its first; None: nobody does, or it pauses."""
+    """Return how many hosts a crawler may hold while another waits for its first; None: no limit."""
     if report.state != "running" or not report.most_parsers:
         return None
     if db.execute(OTHERS_WITHOUT_HOSTS, (crawler, now - RECENT_HEARTBEAT_SECONDS)).fetchone() is None:
@@ -191,7 +191,7 @@ def _host_share(db: sqlite3.Connection, crawler: int, report: CrawlerReport, now
 
 
 def leave(tx: Transaction, crawler: int) -> None:
-    """Give back every lease and end; in a web at rest, digests are found at once."""
+    """Give back every lease and end; indexing fresh digests speeds up readers of a web at rest."""
     release_all_hosts(tx, [crawler])
     index_fresh_digests(tx)
     tx.db.execute("UPDATE crawlers SET state = ? WHERE id = ? AND state <> ?", (STOPPED, crawler, LOST))
@@ -204,7 +204,7 @@ def set_wanted_state(tx: Transaction, name: str, wanted: str) -> bool:
 
 
 def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
-    """Ask a crawler at work to have so many parsers, if it may."""
+    """Ask a crawler at work to run `number` parsers, if it may."""
     update = """
         UPDATE crawlers SET wanted_parsers = ?1
         WHERE name = ?2 COLLATE NOCASE AND state NOT IN ('stopped', 'lost') AND ?1 BETWEEN 1 AND most_parsers"""
@@ -212,12 +212,12 @@ def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
 
 
 def working_crawlers(db: sqlite3.Connection) -> list[_Worker]:
-    """Crawlers that have not left."""
+    """Return the crawlers that have not left."""
     return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
 
 
 def reclaim(tx: Transaction, directory: Path, machine: str, now: float, except_crawler: int | None = None) -> None:
-    """Give back the leases of crawlers that are dead."""
+    """Give back the leases of dead crawlers."""
     others = (worker for worker in working_crawlers(tx.db) if worker.id != except_crawler)
     dead = [worker.id for worker in others if is_dead(worker, directory, machine, now)]
     if dead:
@@ -228,18 +228,18 @@ def reclaim(tx: Transaction, directory: Path, machine: str, now: float, except_c
 
 
 def machine_of(db: sqlite3.Connection, crawler: int) -> str:
-    """Where a crawler runs."""
+    """Return the machine of a crawler."""
     row = db.execute("SELECT machine FROM crawlers WHERE id = ?", (crawler,)).fetchone()
     return str(row[0]) if row else ""
 
 
 def latest_crawlers(db: sqlite3.Connection, directory: Path, now: float) -> list[CrawlerRow]:
-    """The last life of every name; one that died unnoticed so far is shown as lost."""
+    """Return the last crawler of every name; a dead one gets the state "lost"."""
     dead = {worker.id for worker in working_crawlers(db) if is_dead(worker, directory, worker.machine, now)}
     return build_crawlers(db.execute(LATEST).fetchall(), dead)
 
 
-# -- giving back -------------------------------------------------------------------------------------------------------
+# -- hosts given back --------------------------------------------------------------------------------------------------
 
 
 def release_all_hosts(tx: Transaction, crawlers: Iterable[int]) -> None:
@@ -249,7 +249,7 @@ def release_all_hosts(tx: Transaction, crawlers: Iterable[int]) -> None:
 
 
 def release_hosts(tx: Transaction, hosts: Iterable[int]) -> None:
-    """Free these hosts; what is leased of them is queued again."""
+    """Free these hosts and queue their leased URLs again."""
     listed = json_array(hosts)
     for host, role, outcome, times in tx.db.execute(LEASED_BY_HOST, (listed,)).fetchall():
         tx.counter_deltas.subtract(host, State.LEASED, role, outcome, times)

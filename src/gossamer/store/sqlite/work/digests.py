@@ -1,12 +1,12 @@
-"""Which resource has a digest: the table `digests`, and the newest resources, which are not in it yet.
+"""Find resources by digest: the table `digests`, and the newest resources, which are not in it yet.
 
-Digests are random, so nearly every new one changes another page of the table: at a million known URLs, ten new ones on
-a page meant ten pages of the log, twice as many as all the rest of a visit. So new resources wait, some `MOST_FRESH`
-of them, and are put into the table together and in its order. They are those with an id above the counter `digested`.
-Processes that write have them in memory; those that only read look through them.
+Digests are random, so nearly every insert changes another page of the table. At a million known URLs these pages would
+take twice the log space of all other writes of a visit. So up to `MAX_FRESH` new resources wait. Then one statement
+inserts them in the order of the table. Fresh resources have an id above the counter `digested`. Writing processes keep
+them in memory, reading processes scan them.
 
-That no digest is given two ids rests on the transaction: one process at a time has one, and what it recalls there is
-complete. Everything else that asks which resource has a digest asks this module too.
+No digest gets two ids, because one process at a time has a transaction and sees all resources in it. All other code
+that looks for a digest uses this module too.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from gossamer.store.sqlite.database import Transaction
 
-MAX_FRESH = 50_000  # 230 bytes each in memory, so 12 MB, and 3 ms for a reader; twice as many gained nothing
+MAX_FRESH = 50_000  # resources; 230 bytes each are 12 MB, and a reader scans them in 3 ms
 
-# An expression: the id of the resource with the digest ?1, or NULL.
+# An SQL expression: the id of the resource with the digest ?1, or NULL.
 ID_BY_DIGEST = """coalesce(
     (SELECT resource FROM digests WHERE digest = ?1),
     (SELECT id FROM resources WHERE id > (SELECT value FROM meta WHERE key = 'digested') AND digest = ?1))"""
@@ -43,12 +43,12 @@ class FreshDigests:
 
     def __init__(self) -> None:
         self.entries: dict[bytes, KnownResource] = {}
-        self.epoch = (-1, -1)  # the store's generation, and the id above which they are
-        self.last_id = -1  # the id up to which they are complete
+        self.epoch = (-1, -1)  # the generation of the store, and its counter `digested`
+        self.last_id = -1  # `entries` is complete up to this id
 
 
 def find_known_resources(tx: Transaction, digests: Iterable[bytes]) -> dict[bytes, KnownResource]:
-    """Those of the resources that are known, from memory or from disk."""
+    """Return the known resources with these digests, from memory or from disk."""
     requested = set(digests)
     fresh = _refresh(tx).entries
     known = {digest: fresh[digest] for digest in requested if digest in fresh}
@@ -62,7 +62,7 @@ def find_known_resources(tx: Transaction, digests: Iterable[bytes]) -> dict[byte
 
 
 def cache_resources(tx: Transaction, new: dict[bytes, KnownResource], changed: dict[bytes, KnownResource]) -> None:
-    """Keep these for the next batches: all resources inserted since `recall`, and some that were known."""
+    """Keep all resources inserted since `find_known_resources`, and some known ones, for the next batches."""
     fresh = tx.fresh_digests
     fresh.entries.update(new)
     fresh.entries.update((digest, entry) for digest, entry in changed.items() if digest in fresh.entries)
@@ -71,13 +71,13 @@ def cache_resources(tx: Transaction, new: dict[bytes, KnownResource], changed: d
 
 
 def index_fresh_digests(tx: Transaction) -> None:
-    """Put all resources into the table."""
+    """Insert all fresh resources into the table."""
     tx.db.execute(INSERT_FRESH, (tx.meta["digested"],))
     tx.meta["digested"] = tx.meta["last_resource"]
 
 
 def _refresh(tx: Transaction) -> FreshDigests:
-    """The fresh resources, with those that other processes added."""
+    """Return the fresh resources, including those of other processes."""
     fresh = tx.fresh_digests
     if tx.meta["last_resource"] - tx.meta["digested"] >= MAX_FRESH:
         index_fresh_digests(tx)

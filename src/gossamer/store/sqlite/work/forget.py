@@ -1,8 +1,8 @@
-"""Removing: what hangs on a resource, and resources and hosts with everything that hangs on them.
+"""Remove contents of resources, resources, and hosts with all that belongs to them.
 
-What remembered pages still link to stays as a known resource with the reason "forgotten", so that those links stay
-valid and nobody queues it again by finding them. Everything else vanishes and leaves its DocID in `forgotten`, for what
-is derived from the store to drop.
+A forgotten resource that stored pages still link to stays known with the reason "forgotten". So these links stay valid,
+and finding them again does not queue it. Every other forgotten resource is deleted. Its DocID goes to the table
+`forgotten`, so that index and graph can drop it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Role, State
 from gossamer.store.sqlite.bulk_insert import BulkInsert
-from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.counters import write_host_counters
 from gossamer.store.sqlite.work.digests import DELETE_DIGESTS, ID_BY_DIGEST
 from gossamer.store.work.claims import FORGOTTEN
@@ -35,7 +35,7 @@ DELETE_SOURCES = "DELETE FROM sources WHERE resource IN (SELECT value FROM json_
 BACKLINKS = BulkInsert("backlinks", "resource, number", "ON CONFLICT DO UPDATE SET number = number + excluded.number")
 PRIORITY = "UPDATE resources SET priority = priority + ?2 * ?3 WHERE id = ?1"
 DELETE_BACKLINKS = "DELETE FROM backlinks WHERE resource IN (SELECT value FROM json_each(?))"
-FORGET_AT_ONCE = 10_000  # resources handled together: bounded memory
+FORGET_AT_ONCE = 10_000  # resources removed together, to bound memory
 
 SELECT_BY_DIGEST = f"SELECT id FROM resources WHERE id = {ID_BY_DIGEST}"  # noqa: S608
 SELECT_BY_HOST = """
@@ -69,7 +69,7 @@ DELETE_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE na
 
 
 def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
-    """Take away links, texts and sources; returns how the backlinks of others change, for `change_backlinks`."""
+    """Delete links, texts and sources; return the changes of backlinks for `change_backlinks`."""
     backlinks: Counter[int] = Counter()
     if resources:
         listed = json_array(resources)
@@ -81,8 +81,8 @@ def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
 
 
 def change_backlinks(db: sqlite3.Connection, changes: Counter[int], gain: float = 0.0) -> None:
-    """Add to backlinks; with a gain, to priorities as well: what many pages point at comes sooner."""
-    rows = sorted(change for change in changes.items() if change[1])  # in the order they lie in the file
+    """Add to backlinks, and with a gain to priorities: pages with many backlinks come sooner."""
+    rows = sorted(change for change in changes.items() if change[1])  # in the order of the file
     BACKLINKS.insert(db, rows)
     if gain:
         db.executemany(PRIORITY, ((*row, gain) for row in rows))
@@ -92,13 +92,13 @@ def change_backlinks(db: sqlite3.Connection, changes: Counter[int], gain: float 
 
 
 def forget_resource(tx: Transaction, digest: bytes) -> int:
-    """Remove one resource; returns how many were removed."""
+    """Remove one resource; return how many were removed."""
     ids = [resource for (resource,) in tx.db.execute(SELECT_BY_DIGEST, (digest,))]
     return _forget(tx, lambda: iter([ids] if ids else []))
 
 
 def forget_host(tx: Transaction, name: str) -> int:
-    """Remove all resources of a host, and its robots.txt; returns how many resources were removed."""
+    """Remove all resources of a host, and its robots.txt; return how many resources were removed."""
     tx.db.execute(DELETE_ROBOTS, (name,))
     return _forget(tx, lambda: _read_host_chunks(tx, name))
 
@@ -111,9 +111,9 @@ def _read_host_chunks(tx: Transaction, name: str) -> Iterator[list[int]]:
 
 
 def _forget(tx: Transaction, chunks: Callable[[], Iterator[list[int]]]) -> int:
-    tx.meta["generation"] += 1  # so that no other process writes a link to an id that is gone
+    tx.meta["generation"] += 1  # so that no other process writes a link to a deleted id
     tx.meta["version"] += 1
-    for ids in chunks():  # all links first: they must not keep one another's ends alive
+    for ids in chunks():  # delete all links first, because linked resources are not deleted
         listed = json_array(ids)
         tx.db.execute(INSERT_RELINKED, (tx.meta["version"], listed))
         change_backlinks(tx.db, clear_contents(tx, ids))
@@ -132,7 +132,7 @@ def _forget(tx: Transaction, chunks: Callable[[], Iterator[list[int]]]) -> int:
 
 
 def _remove(tx: Transaction, rows: list[tuple[int, int, str, str, str, str, int]]) -> int:
-    """Blank what is still linked to, delete the rest; returns how many were not forgotten before."""
+    """Blank resources that are still linked to, delete the rest; return how many were not forgotten yet."""
     linked, gone, forgotten_before = [], [], 0
     for resource, host, state, role, outcome, reason, is_linked in rows:
         forgotten_before += state == State.KNOWN and reason == FORGOTTEN
@@ -152,7 +152,7 @@ def _remove(tx: Transaction, rows: list[tuple[int, int, str, str, str, str, int]
 
 
 def _remove_empty_hosts(tx: Transaction, hosts: set[int]) -> None:
-    write_host_counters(tx.db, tx.counter_deltas)  # so that the hosts' own counters are right to look at
+    write_host_counters(tx.db, tx.counter_deltas)  # DELETE_EMPTY_HOSTS reads them
     empty = tx.db.execute(DELETE_EMPTY_HOSTS, (json_array(hosts),)).fetchall()
     tx.meta["hosts"] -= len(empty)
     tx.db.executemany("DELETE FROM robots WHERE host = ?", empty)

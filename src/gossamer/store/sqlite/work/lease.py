@@ -1,6 +1,6 @@
-"""Work added by name and handed out: hosts, and the next URLs of each.
+"""Add URLs, and lease hosts with their next URLs to crawlers.
 
-Only open work is looked at, by partial indexes, so that the search for it costs the same however much is finished.
+The statements read only open work by partial indexes, so the cost does not grow with finished work.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gossamer.store.protocol import LEASE_SECONDS
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work import rounds
-from gossamer.store.sqlite.work.admission import SELECT_CLAIMS, admit_candidates, json_array
+from gossamer.store.sqlite.work.admission import SELECT_CLAIMS, admit_candidates
 from gossamer.store.sqlite.work.crawlers import is_working
 from gossamer.store.sqlite.work.depth import propagate_depths
 from gossamer.store.sqlite.work.digests import find_known_resources
 from gossamer.store.work import lease_rows
-from gossamer.store.work.claims import Discovery, ResourceClaim, authority
+from gossamer.store.work.claims import Discovery, ResourceClaim
 from gossamer.store.work.lease_rows import LeasableHost, PageBudget
+from gossamer.urls.canonical import authority
 
 if TYPE_CHECKING:
     import sqlite3
@@ -70,7 +72,7 @@ SELECT_WAITING_HOSTS = f"""
 
 
 def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) -> list[AddResult]:
-    """Add URLs; the answer says of each where it stands now."""
+    """Add URLs; return the state of each."""
     known = find_known_resources(tx, (candidate.digest for candidate in candidates))
     before = set(known)
     shallower = admit_candidates(tx, candidates, known, discovery)
@@ -81,7 +83,7 @@ def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) 
 
 
 def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
-    """Hand out URLs of held hosts and of free ones; none to a crawler that was given up for lost."""
+    """Lease URLs of held and of free hosts; return none for a crawler that counts as lost."""
     if not is_working(tx.db, crawler):
         return []
     limits = rounds.current_limits(tx.db)
@@ -102,14 +104,14 @@ def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequenc
 def _lease_hosts(
     tx: Transaction, hosts: Iterable[LeasableHost], urls: int, budget: PageBudget
 ) -> Iterator[tuple[LeasableHost, list[Lease]]]:
-    """The hosts on which there is something to do, and what; sought one by one, as they are asked for."""
+    """Yield hosts with work, and their leases; each host is searched when the caller asks for the next."""
     for host in hosts:
         if leases := _next_urls(tx, host, urls, budget):
             yield host, leases
 
 
 def _next_urls(tx: Transaction, host: LeasableHost, urls: int, budget: PageBudget) -> list[Lease]:
-    """The next URLs of a host: pages as far as the budget goes, and others, in order of priority."""
+    """Return the next URLs of a host by priority: pages within the budget, and others."""
     pages = budget.pages_for_host(host, urls)
     rows = tx.db.execute(NEXT_PAGES, (host.id, pages)).fetchall() if pages else []
     if host.queued_others:
@@ -120,9 +122,10 @@ def _next_urls(tx: Transaction, host: LeasableHost, urls: int, budget: PageBudge
 
 
 def waiting_hosts(db: sqlite3.Connection, crawler: int, limit: int) -> list[WaitingHost]:
-    """Hosts with work that the crawler does not hold, soonest first; not those that only a page limit holds back.
+    """Return hosts with work that the crawler does not hold, soonest first.
 
-    What another crawler has leased counts as work: it may lead to more, and comes back should that crawler die.
+    Hosts that only a page limit holds back are left out. URLs leased by another crawler count as work. They may lead to
+    more, and return to the queue if that crawler dies.
     """
     limits = rounds.current_limits(db)
     full = limits.max_pages is not None and limits.pages >= limits.max_pages
@@ -130,7 +133,7 @@ def waiting_hosts(db: sqlite3.Connection, crawler: int, limit: int) -> list[Wait
 
 
 def lease_urls(tx: Transaction, crawler: int, candidates: Sequence[Candidate], now: float) -> list[Lease | None]:
-    """Lease exactly these URLs, adding those not known; None for those on a host that another crawler holds."""
+    """Lease exactly these URLs, adding unknown ones; None for URLs on hosts of other crawlers."""
     if not is_working(tx.db, crawler):
         return [None] * len(candidates)
     names = {candidate.digest: authority(candidate.url) for candidate in candidates}

@@ -1,7 +1,7 @@
-"""What a visit found to be different from before: told apart, written down, and read.
+"""Compare visits with stored resources, and write what a visit found to be different.
 
-Only visits to what was visited before come here, and their old bonds are read once for all of it: to see whether
-anything differs, to say what, and to tell which targets gained or lost something.
+Only visits of resources visited before come here. One read of their old bonds shows whether anything differs, what
+differs, and which targets gained or lost a bond.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from gossamer.store import rows
-from gossamer.store.content import decode_source
-from gossamer.store.sqlite.work.admission import json_array
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.work.change_detection import (
     COMPARED_FIELDS,
     StoredResource,
@@ -25,18 +23,16 @@ from gossamer.store.work.change_detection import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from gossamer.store.sqlite.database import Database, Transaction
-    from gossamer.store.values import ChangeRow
+    from gossamer.store.rows import BondRow
+    from gossamer.store.sqlite.database import Transaction
     from gossamer.store.work.change_detection import ComparedBatch, Difference, HistoryEntry
     from gossamer.store.work.visit_rows import FinishedVisit
 
-ROWS_AT_ONCE = 500
-NO_LIMIT = -1  # LIMIT -1 is no limit
 SELECT_STORED = f"""
-    SELECT id, outcome, visited_at, status, bytes, content_digest, text_digest, {", ".join(COMPARED_FIELDS)}, dated, found,
-        gap, quiet, told_at, misled, coalesce(number, 0), seed, pace
+    SELECT id, outcome, visited_at, status, bytes, content_digest, text_digest, {", ".join(COMPARED_FIELDS)}, dated,
+        found, gap, quiet, told_at, misled, coalesce(number, 0), seed, pace
     FROM resources LEFT JOIN backlinks ON resource = id WHERE id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 BONDS = """
     SELECT source, target, kind, follow, weight, position, rel, anchor FROM links
@@ -55,20 +51,12 @@ SOURCES_SINCE = "SELECT coalesce(sum(length(source)), 0) FROM history WHERE id >
 OLDEST_SOURCES = (
     "SELECT id, length(source) FROM history INDEXED BY history_sources WHERE source IS NOT NULL ORDER BY id"
 )
-_SELECT_HISTORY = """
-    SELECT c.found_at, c.id, r.url, c.since, c.event, c.status, c.bytes, c.title, c.parts, c.links,
-        c.source IS NOT NULL, r.title, r.status, r.state
-    FROM history AS c JOIN resources AS r ON r.id = c.resource"""
-SELECT_BY_RESOURCE = f"{_SELECT_HISTORY} WHERE c.resource = ? ORDER BY c.id"
-SELECT_SINCE = f"""
-    {_SELECT_HISTORY} WHERE (c.found_at, c.id) > (?, ?) ORDER BY c.found_at, c.id LIMIT ?"""
-URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?))"
 
 
 def compare_visits(
     db: sqlite3.Connection, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int], *, keep_links: bool
 ) -> ComparedBatch:
-    """Compare visits with what is stored of their resources."""
+    """Compare visits with their stored resources."""
     revisits = select_revisits(finished)
     rows_ = db.execute(SELECT_STORED, (json_array(item.row.id for item in finished),))
     stored = {one.id: one for one in map(StoredResource._make, rows_)}
@@ -85,8 +73,8 @@ def _differences(
     *,
     keep_links: bool,
 ) -> dict[int, Difference]:
-    """What is different, for visits that would replace what is stored."""
-    old_bonds: defaultdict[int, list[rows.BondRow]] = defaultdict(list)
+    """Return the differences of visits that would replace stored content."""
+    old_bonds: defaultdict[int, list[BondRow]] = defaultdict(list)
     for source, *row in db.execute(BONDS, (json_array(revisits),)):
         old_bonds[source].append(tuple(row))
     to_compare = texts_to_compare(revisits, stored)
@@ -104,7 +92,7 @@ def _differences(
 
 
 def write_history(tx: Transaction, entries: Sequence[HistoryEntry], version: int, old_sources: int) -> None:
-    """Write down how resources were until now; before what is stored of them is replaced."""
+    """Write the old facts of changed resources, before the batch replaces them."""
     last = tx.db.execute("SELECT coalesce(max(id), 0) FROM history").fetchone()[0]
     tx.db.executemany(INSERT, map(history_row, entries))
     if old_sources:
@@ -114,7 +102,7 @@ def write_history(tx: Transaction, entries: Sequence[HistoryEntry], version: int
 
 
 def _keep_sources(tx: Transaction, last: int, max_bytes: int) -> None:
-    """Keep the sources that are about to be replaced; the oldest ones go when they are more than so many bytes."""
+    """Keep the sources that the batch replaces; drop the oldest ones beyond `max_bytes`."""
     tx.db.execute(KEEP_SOURCE, (last,))
     tx.meta["old_sources"] += tx.db.execute(SOURCES_SINCE, (last,)).fetchone()[0]
     dropped = []
@@ -125,34 +113,3 @@ def _keep_sources(tx: Transaction, last: int, max_bytes: int) -> None:
         dropped.append(entry)
     drop = "UPDATE history SET source = NULL WHERE id IN (SELECT value FROM json_each(?))"
     tx.db.execute(drop, (json_array(dropped),))
-
-
-# -- reading -----------------------------------------------------------------------------------------------------------
-
-
-def resource_history(db: sqlite3.Connection, resource: int) -> list[ChangeRow]:
-    """The history of a resource, oldest first."""
-    return list(_build_changes(db, db.execute(SELECT_BY_RESOURCE, (resource,)).fetchall()))
-
-
-def history_since(database: Database, when: float, limit: int | None) -> Iterator[ChangeRow]:
-    """What was found changed since then, oldest first."""
-
-    def read(cursor: rows.Row, max_rows: int) -> list[rows.Row]:
-        with database.connection() as db:
-            return db.execute(SELECT_SINCE, (*cursor, max_rows)).fetchall()
-
-    for chunk in rows.read_chunks(read, (when, 0), ROWS_AT_ONCE, limit):
-        with database.connection() as db:
-            changes = list(_build_changes(db, chunk))
-        yield from changes
-
-
-def old_source(db: sqlite3.Connection, entry: int) -> bytes | None:
-    """The source as it was until a change; None when it was not kept."""
-    row = db.execute("SELECT source FROM history WHERE id = ? AND source IS NOT NULL", (entry,)).fetchone()
-    return decode_source(row[0]) if row else None
-
-
-def _build_changes(db: sqlite3.Connection, history: Sequence[rows.Row]) -> Iterator[ChangeRow]:
-    return rows.changes(history, lambda targets: dict(db.execute(URLS, (json_array(targets),))))

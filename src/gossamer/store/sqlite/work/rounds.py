@@ -1,4 +1,4 @@
-"""What was asked: rounds with their seeds and limits, and what a new round does to resources known before."""
+"""Begin and finish rounds: merge the seeds of crawls, keep limits, and readmit or requeue known resources."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ SELECT_LAST_ROUND = """
     FROM rounds ORDER BY id DESC LIMIT 1"""
 SELECT_SEED_URLS = "SELECT url FROM resources INDEXED BY resources_seeds WHERE seed = 1 ORDER BY id"
 _FROM_SEEDS = "FROM resources INDEXED BY resources_seeds WHERE seed = 1"
-# Asked apart: together they take three times as long.
+# Two subqueries, because one with both aggregates takes three times as long.
 SELECT_SEED_SUMMARY = f"SELECT (SELECT count(*) {_FROM_SEEDS}), (SELECT max(id) {_FROM_SEEDS})"
-# Not what an import has claimed, for which no scope is asked: it is a crawler without parsers that can be changed.
+# Without leases of an import, to which no scope applies: its crawler has most_parsers = 0.
 SELECT_UNVISITED = """
     SELECT r.id, r.host, r.outcome, r.state, r.role, r.reason, r.priority, r.asked, r.url, r.digest, r.kind, r.follow,
         r.depth, r.hops, r.seed, coalesce(b.number, 0), coalesce(l.anchor, ''), coalesce(s.topic, 0)
@@ -53,7 +53,10 @@ READMIT = "UPDATE resources SET state = ?, role = ?, reason = ?, priority = ?, a
 
 
 def current_round(db: sqlite3.Connection, seed_cache: SeedCache | None = None) -> Round | None:
-    """The last round begun, finished or not. What is in memory must not come from a transaction that may fail."""
+    """Return the last round begun, finished or not.
+
+    Pass a `seed_cache` only outside a transaction, because the transaction may fail.
+    """
     row = db.execute(SELECT_LAST_ROUND).fetchone()
     if row is None:
         return None
@@ -69,7 +72,7 @@ def _load_seeds(db: sqlite3.Connection, round_id: int) -> RoundSeeds:
 
 
 def current_limits(db: sqlite3.Connection) -> RoundLimits:
-    """What the current round allows; everything when there is none."""
+    """Return the limits of the current round; no limits when there is none."""
     return round_limits(db.execute(SELECT_LAST_ROUND).fetchone())
 
 
@@ -77,7 +80,7 @@ def begin_round(
     tx: Transaction, settings: str, seeds: Sequence[str], max_pages: int | None, max_pages_per_host: int | None,
     now: float,
 ) -> Round:  # fmt: skip
-    """Start a round; the one before, if it is under way, ends here, and its seeds stay seeds."""
+    """Start a round; end the last one if it is unfinished, and keep its seeds."""
     previous = current_round(tx.db)
     if previous is not None and not has_same_content_settings(previous.settings, settings):
         tx.db.execute("UPDATE resources SET etag = '', last_modified = '' WHERE etag <> '' OR last_modified <> ''")
@@ -95,13 +98,13 @@ def begin_round(
 
 
 def finish_round(tx: Transaction, now: float) -> None:
-    """End the round if nothing is queued or leased: another crawler may have found work in the meantime."""
+    """End the round unless URLs are queued or leased; another crawler may have found work."""
     if not tx.meta.resources(State.QUEUED) and not tx.meta.resources(State.LEASED):
         tx.db.execute("UPDATE rounds SET finished_at = ? WHERE finished_at IS NULL", (now,))
 
 
 def requeue(tx: Transaction, now: float) -> int:
-    """Queue again all that had its visit up to now."""
+    """Queue every resource visited up to `now` again."""
     condition = "state IN ('visited', 'failed', 'refused', 'gone') AND visited_at <= ?"
     count_states = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {condition} GROUP BY 1, 2, 3, 4"  # noqa: S608
     for host, state, role, outcome, times in tx.db.execute(count_states, (now,)).fetchall():
@@ -118,8 +121,8 @@ def requeue(tx: Transaction, now: float) -> int:
 
 
 def readmit(tx: Transaction, admit: AdmitCandidates) -> int:
-    """Decide anew on everything not visited yet, leased or not."""
-    tx.meta["generation"] += 1  # what other processes remember of claims judged is no longer so
+    """Decide again on every resource not visited yet, leased or not."""
+    tx.meta["generation"] += 1  # so that other processes drop cached decisions
     depth = current_limits(tx.db).max_depth
     if depth is not None and not has_minimal_depths(
         (row[0] for row in tx.db.execute("SELECT settings FROM rounds")), depth

@@ -1,8 +1,8 @@
-"""A batch of finished visits, written in one transaction.
+"""Write a batch of finished visits in one transaction.
 
-The order: which visits still are this crawler's → an id for every link target, new ones admitted → redirects that run
-in circles → contents and links replaced → the resources' own rows → smaller depths passed on → hosts and leases.
-Statements run once for the whole batch (`executemany` over columns zipped together), never once per link.
+The order: keep visits whose lease the crawler still has → an id for every link target, new ones admitted → find
+redirect loops → replace contents and links → update resources → pass smaller depths on → hosts and leases. Statements
+run once for the whole batch (`executemany`), never once per link.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, State
 from gossamer.store.sqlite.bulk_insert import BulkInsert
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work import revisits, rounds, schedule
-from gossamer.store.sqlite.work.admission import admit_candidates, json_array
+from gossamer.store.sqlite.work.admission import admit_candidates
 from gossamer.store.sqlite.work.crawlers import release_hosts
 from gossamer.store.sqlite.work.depth import propagate_depths
 from gossamer.store.sqlite.work.digests import find_known_resources
@@ -62,14 +63,14 @@ INSERT_VISITS = BulkInsert("visits", "resource, round, visited_at, crawler, outc
 _UPDATE_OUTCOME = """
     UPDATE resources SET state = ?, outcome = ?, reason = ?, status = ?, tries = ?, visits = visits + 1,
         visited_at = ?, visited_by = ?, dated = ?, found = ?, gap = ?, quiet = ?, misled = ?, pace = ?"""
-# What is derived from the store follows the version, so it moves only with what is derived: contents and links.
+# Index and graph follow the version, so only changes of contents and links raise it.
 UPDATE_UNREPLACED = f"""{_UPDATE_OUTCOME}, version = coalesce(version, ?), etag = coalesce(?, etag),
         last_modified = coalesce(?, last_modified), priority = coalesce(?, priority)
     WHERE id = ?"""
 UPDATE_UNCHANGED = f"{_UPDATE_OUTCOME}, etag = ?, last_modified = ?, bytes = ?, content_digest = ? WHERE id = ?"
-UPDATE_REPLACED = f"""{_UPDATE_OUTCOME}, version = ?, etag = ?, last_modified = ?, bytes = ?, media_type = ?, charset = ?,
-        language = ?, title = ?, description = ?, canonical = ?, noindex = ?, nofollow = ?, content_digest = ?,
-        text_digest = ?, topic = ?, outlinks = ?, changes = changes + ?
+UPDATE_REPLACED = f"""{_UPDATE_OUTCOME}, version = ?, etag = ?, last_modified = ?, bytes = ?, media_type = ?,
+        charset = ?, language = ?, title = ?, description = ?, canonical = ?, noindex = ?, nofollow = ?,
+        content_digest = ?, text_digest = ?, topic = ?, outlinks = ?, changes = changes + ?
     WHERE id = ?"""
 ROUND_PAGES = "UPDATE rounds SET pages = pages + ? WHERE id = ?"
 HOST_PAGES = """
@@ -86,7 +87,7 @@ class Submission:
     """One batch on its way into the store."""
 
     def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int = 0) -> None:
-        """`old_sources` is how many bytes of replaced sources are kept."""
+        """`old_sources` is the number of bytes of replaced sources to keep."""
         self._tx = tx
         self._db = tx.db
         self._crawler = crawler
@@ -96,7 +97,7 @@ class Submission:
         self._old_sources = old_sources
 
     def write(self, batch: VisitBatch) -> SubmitResult:
-        """Write it all."""
+        """Write the batch."""
         finished = list(self._leased_visits(batch.visits))
         ids, shallower = self._admit_links(finished)
         finished = list(without_loops(finished, ids, self._stored_redirect, self._load_urls))
@@ -122,7 +123,7 @@ class Submission:
         )
 
     def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[FinishedVisit]:
-        """The visits whose lease is still ours. Another crawler has the others, or they were forgotten."""
+        """Yield the visits whose lease is still ours; others were taken over or forgotten."""
         rows = self._leased_rows(visit.lease.resource for visit in visits)
         for visit in visits:
             row = rows.pop(visit.lease.resource, None)
@@ -136,7 +137,7 @@ class Submission:
     # -- links -> resources --------------------------------------------------------------------------------------------
 
     def _admit_links(self, finished: Sequence[FinishedVisit]) -> tuple[dict[bytes, int], list[int]]:
-        """An id for every target, and the visited resources that are less deep now."""
+        """Return an id for every target, and the visited resources that got a smaller depth."""
         linked = target_digests(finished)
         known = find_known_resources(self._tx, linked)
         shallower = admit_candidates(self._tx, collect_claims(finished, linked, known), known, self._discovery)
@@ -149,15 +150,15 @@ class Submission:
     def _load_urls(self, resources: Sequence[int]) -> dict[int, str]:
         return dict(self._db.execute(URLS, (json_array(resources),)))
 
-    # -- what the visits brought ---------------------------------------------------------------------------------------
+    # -- contents and rows ---------------------------------------------------------------------------------------------
 
     def _write_contents(self, finished: Sequence[FinishedVisit], ids: dict[bytes, int], batch: VisitBatch) -> None:
-        """Links, texts and sources in place of those of earlier visits."""
+        """Replace links, texts and sources of earlier visits."""
         replacing = [item for item in finished if item.replaces]
         backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
         linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
         for item, targets in linking:
-            if item.row.outlinks != LINKS_NOT_STORED:  # not known what to subtract: taken to be the same
+            if item.row.outlinks != LINKS_NOT_STORED:  # else unknown what to subtract: assume the same
                 backlinks.update(backlink_targets(item.row.id, targets, item.links.kinds))
         change_backlinks(self._db, backlinks, self._limits.backlink_gain)
         stored_links = [pair for pair in linking if stores_links(pair[0], batch)]
@@ -179,7 +180,7 @@ class Submission:
     def _write_rows(
         self, finished: Sequence[FinishedVisit], revisit_states: Mapping[int, RevisitState], batch: VisitBatch
     ) -> None:
-        """The resources themselves, and a row for each visit. Batches of host notes alone make no new version."""
+        """Update resources and insert visits; a batch without visits makes no new version."""
         if finished:
             self._tx.meta["version"] = self._version
         replaced, unchanged, unreplaced = [], [], []
@@ -201,7 +202,7 @@ class Submission:
             self._tx.counter_deltas.add(held.host, item.state, held.role, item.visit.outcome)
 
     def _count_pages(self, finished: Sequence[FinishedVisit]) -> None:
-        """The round's pages, which its limits are about."""
+        """Count pages for the limits of the round."""
         pages = page_visits(finished)
         self._db.execute(ROUND_PAGES, (len(pages), self._limits.round))
         hosts = Counter(item.row.host for item in pages)
@@ -211,7 +212,7 @@ class Submission:
     # -- depth ---------------------------------------------------------------------------------------------------------
 
     def _shallower_visits(self, finished: Sequence[FinishedVisit]) -> list[int]:
-        """Resources of this very batch that its other pages found at a smaller depth than they were leased with."""
+        """Return resources of this batch that its other pages found at a smaller depth."""
         if self._limits.max_depth is None:
             return []
         before = {item.row.id: item.row.depth for item in finished}
@@ -223,7 +224,7 @@ class Submission:
     # -- hosts and leases ----------------------------------------------------------------------------------------------
 
     def _release(self, leases: Sequence[Lease]) -> None:
-        """Leases given back unused."""
+        """Queue leases that were given back unused."""
         rows = self._leased_rows(lease.resource for lease in leases)
         for row in rows.values():
             self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
@@ -231,7 +232,7 @@ class Submission:
         self._db.executemany("UPDATE resources SET state = 'queued' WHERE id = ?", ((resource,) for resource in rows))
 
     def _update_hosts(self, batch: VisitBatch) -> None:
-        """What was learned of hosts, and hosts given back."""
+        """Write news about hosts, and free hosts that were given back."""
         robots = ((r.scheme, r.outcome, r.text, r.fetched_at, r.reason, r.host) for r in batch.robots)
         self._db.executemany(UPSERT_ROBOTS, robots)
         notes = ((n.ready_at, n.delay, n.failures, n.reason, n.host, self._crawler) for n in batch.hosts)

@@ -1,0 +1,204 @@
+"""Answers about the crawl: status, crawlers, hosts, errors and rates, for HTML pages, API and metrics alike."""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from gossamer.basics.locations import local_directory
+from gossamer.config import load
+from gossamer.revisit.pace import schedule_from_settings
+from gossamer.store.values import (
+    Counts,
+    CrawlerRow,
+    ErrorRow,
+    Freshness,
+    HostRow,
+    LatestVisit,
+    WaitingHost,
+)
+
+if TYPE_CHECKING:
+    from gossamer.store.protocol import Store
+    from gossamer.web.http.sessions import ReadSession
+
+LATEST_COUNT = 12  # latest pages, latest errors and waiting hosts on the dashboard
+NO_CRAWLER = 0  # an id that no crawler has: waiting hosts of all crawlers
+
+
+# -- status and crawlers -----------------------------------------------------------------------------------------------
+
+
+class CrawlerStatus(CrawlerRow, frozen=True, kw_only=True):
+    """A crawler, and whether it works now."""
+
+    at_work: bool
+
+
+class RoundStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The current round: its seeds, settings and limits."""
+
+    id: int
+    started_at: float
+    finished_at: float | None
+    settings: dict[str, Any]
+    seeds: tuple[str, ...]
+    joined: tuple[str, ...]
+    max_pages: int | None
+    max_pages_per_host: int | None
+    pages: int
+
+
+class Status(Counts, frozen=True, kw_only=True):
+    """The size of the web, its crawlers at work, its round and its freshness."""
+
+    crawlers: list[CrawlerStatus]
+    rate: float  # pages per second of all crawlers together
+    round: RoundStatus | None
+    version: int
+    freshness: Freshness
+
+
+def status(session: ReadSession) -> Status:
+    """Return the size of the web and its crawlers at work."""
+    store = session.store
+    at_work = [crawler for crawler in crawlers(store) if crawler.at_work]
+    counts = store.counts()
+    return Status(
+        resources=counts.resources,
+        hosts=counts.hosts,
+        links=counts.links,
+        documents=counts.documents,
+        crawlers=at_work,
+        rate=sum(crawler.pages_per_second for crawler in at_work),
+        round=_round_status(store),
+        version=store.version(),
+        freshness=_freshness(session),
+    )
+
+
+def crawlers(store: Store) -> list[CrawlerStatus]:
+    """Return all crawlers of the web, also those that ended."""
+    return [
+        CrawlerStatus(**msgspec.structs.asdict(each), at_work=each.state not in {"stopped", "lost"})
+        for each in store.crawlers()
+    ]
+
+
+def _round_status(store: Store) -> RoundStatus | None:
+    current = store.current_round()
+    if current is None:
+        return None
+    fields = msgspec.structs.asdict(current)
+    return RoundStatus(**fields | {"settings": msgspec.json.decode(current.settings)})
+
+
+def _freshness(session: ReadSession) -> Freshness:
+    settings = load(file=None, store_dir=local_directory(session.location), environ=os.environ, flags={}).settings
+    return session.store.freshness(schedule_from_settings(settings.freshness, session.store.pace_counts()), time.time())
+
+
+# -- hosts and errors --------------------------------------------------------------------------------------------------
+
+
+class HostList(msgspec.Struct, frozen=True, kw_only=True):
+    """Hosts, those with most pages first."""
+
+    total: int
+    hosts: list[HostRow]
+
+
+def hosts(session: ReadSession, limit: int) -> HostList:
+    """Return the hosts with most pages."""
+    return HostList(total=session.store.counts().hosts, hosts=session.store.hosts(limit))
+
+
+class ErrorList(msgspec.Struct, frozen=True, kw_only=True):
+    """URLs that Gossamer could not visit, each with its reason."""
+
+    errors: list[ErrorRow]
+    more: bool
+
+
+def errors(session: ReadSession, outcome: str, limit: int, page_number: int) -> ErrorList:
+    """Return one page of the errors, only those with `outcome` unless it is empty."""
+    matching = (row for row in session.store.errors() if not outcome or row.outcome == outcome)
+    first = (page_number - 1) * limit
+    rows = list(islice(matching, first, first + limit + 1))
+    return ErrorList(errors=rows[:limit], more=len(rows) > limit)
+
+
+# -- rates and the live view -------------------------------------------------------------------------------------------
+
+
+class RateHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """Visits and bytes in each of the last seconds, oldest first."""
+
+    now: float
+    step: int
+    seconds: list[int]
+    pages: list[int]
+    bytes: list[int]
+
+
+def rate_history(store: Store, seconds: int, now: float) -> RateHistory:
+    """Return the last complete seconds; a second without visits has 0."""
+    end = int(now)
+    by_second = {second: (pages, amount) for second, pages, amount in store.visits_by_second(end - seconds)}
+    span = range(end - seconds, end)
+    return RateHistory(
+        now=now,
+        step=1,
+        seconds=list(span),
+        pages=[by_second.get(second, (0, 0))[0] for second in span],
+        bytes=[by_second.get(second, (0, 0))[1] for second in span],
+    )
+
+
+class Tick(msgspec.Struct, frozen=True, kw_only=True):
+    """Visits and bytes of one complete second."""
+
+    second: int
+    pages: int
+    bytes: int
+
+
+class LiveStatus(Counts, frozen=True, kw_only=True):
+    """The state of a running crawl, as the dashboard shows it."""
+
+    now: float
+    rate: float
+    bytes_rate: float
+    limit: str  # the limiting factors of the crawlers
+    crawlers: list[CrawlerStatus]
+    waiting: list[WaitingHost]
+    pages: list[LatestVisit]
+    errors: list[LatestVisit]
+    tick: Tick
+
+
+def live_status(store: Store, now: float) -> LiveStatus:
+    """Return the state of the crawl now."""
+    all_crawlers = crawlers(store)
+    at_work = [crawler for crawler in all_crawlers if crawler.at_work]
+    counts = store.counts()
+    last = rate_history(store, 2, now)
+    return LiveStatus(
+        now=now,
+        resources=counts.resources,
+        hosts=counts.hosts,
+        links=counts.links,
+        documents=counts.documents,
+        rate=sum(crawler.pages_per_second for crawler in at_work),
+        bytes_rate=sum(crawler.bytes_per_second for crawler in at_work),
+        limit=", ".join(dict.fromkeys(crawler.limit for crawler in at_work if crawler.limit)),
+        crawlers=all_crawlers,
+        waiting=store.waiting_hosts(NO_CRAWLER, LATEST_COUNT),
+        pages=store.latest_visits(LATEST_COUNT),
+        errors=store.latest_visits(LATEST_COUNT, faults=True),
+        tick=Tick(second=last.seconds[0], pages=last.pages[0], bytes=last.bytes[0]),
+    )

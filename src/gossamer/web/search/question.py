@@ -1,0 +1,49 @@
+"""The question of a search request: words, filters, page and limit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from fastapi import Depends, Query
+
+from gossamer.web.http.parameters import Date, PageNumber, ShortText, Words
+from gossamer.web.search.facets import Filters
+
+PER_PAGE = 10  # hits on a page by default
+MAX_HITS = 100  # on one page
+
+
+class SearchQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A search: the query, its filters and the page of hits to return."""
+
+    q: str
+    page: int = 1
+    limit: int = 10
+    explain: bool = False
+    filters: Filters = Filters()
+
+
+async def search_filters(
+    host: ShortText = "",
+    language: ShortText = "",
+    type: ShortText = "",  # noqa: A002 - the name of the parameter
+    since: Date = "",
+    until: Date = "",
+) -> Filters:
+    """Return the filters of a request. `async` because FastAPI runs a plain function in a thread."""
+    return Filters(host=host, language=language, type=type, since=since, until=until)
+
+
+async def search_question(
+    filters: Annotated[Filters, Depends(search_filters)],
+    q: Words = "",
+    page: PageNumber = 1,
+    limit: Annotated[int, Query(ge=1, le=MAX_HITS)] = PER_PAGE,
+    explain: bool = False,
+) -> SearchQuestion:
+    """Return the question of a request."""
+    return SearchQuestion(q=q, page=page, limit=limit, explain=explain, filters=filters)
+
+
+Question = Annotated[SearchQuestion, Depends(search_question)]
