@@ -162,7 +162,7 @@ def sizes(text: str) -> Iterator[int]:
 def main() -> None:
     if "--writers" in sys.argv:
         sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-        from bench import writers  # noqa: PLC0415 - PLC0415 - needs a PostgreSQL server
+        from bench import writers  # noqa: PLC0415 - needs a PostgreSQL server
 
         writers.main()
         return

@@ -166,8 +166,8 @@ def test_rows_written_during_a_copy_are_not_in_it(kind: str, new: Callable[[str]
         store.requeue(time.time())
         copy_store(original, copy, lambda _: None)
     after = table_contents(other)
-    given = {"last_resource": ANY, "last_host": ANY}  # ids from the counters do not belong to a moment
-    assert after == {**before, "counters": {**before["counters"], **given}}
+    counters = {"last_resource": ANY, "last_host": ANY}  # ids from the counters do not belong to a moment
+    assert after == {**before, "counters": {**before["counters"], **counters}}
 
 
 @pytest.mark.parametrize("kind", KINDS)

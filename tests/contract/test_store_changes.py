@@ -113,11 +113,11 @@ def test_gone_noindex_and_redirected_pages_leave_the_index(store: Store) -> None
     crawler = start(store, A)
     visit_all(store, crawler, {A: [B, C], B: [], C: []})
     _, _, cursor = read_changes(store)
-    found = lease_again(store, crawler)
-    hidden = fetched_visit(found[A], B, C)
+    leased = lease_again(store, crawler)
+    hidden = fetched_visit(leased[A], B, C)
     assert hidden.page is not None
     hidden = replace(hidden, page=replace(hidden.page, noindex=True))
-    resubmit(store, crawler, hidden, gone_visit(found[B]), redirected_visit(found[C], D))
+    resubmit(store, crawler, hidden, gone_visit(leased[B]), redirected_visit(leased[C], D))
     resubmit(store, crawler, gone_visit(lease_again(store, crawler)[B]))  # two failures in a row remove it
     assert read_changes(store, cursor)[0] == {A: False, B: False, C: False}
 
@@ -125,8 +125,8 @@ def test_gone_noindex_and_redirected_pages_leave_the_index(store: Store) -> None
 def test_a_page_that_failed_once_stays_in_the_index(store: Store) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: []})
-    found = lease_again(store, crawler)
-    resubmit(store, crawler, ended_visit(found[A], Outcome.TIMEOUT, State.FAILED))
+    leased = lease_again(store, crawler)
+    resubmit(store, crawler, ended_visit(leased[A], Outcome.TIMEOUT, State.FAILED))
     assert read_changes(store)[0] == {A: True}
 
 
@@ -146,8 +146,8 @@ def test_forgotten_resources_are_reported_as_gone(store: Store) -> None:
 
 def test_a_visited_canonical_page_replaces_its_source_until_it_is_gone(store: Store) -> None:
     crawler = start(store, A)
-    found = leases(lease_all(store, crawler, urls=1))
-    resubmit(store, crawler, visit_with_canonical(found[A], B))
+    leased = leases(lease_all(store, crawler, urls=1))
+    resubmit(store, crawler, visit_with_canonical(leased[A], B))
     indexable, _, cursor = read_changes(store)
     assert indexable == {A: True}, "the canonical page is not visited yet"
     visit_all(store, crawler, {B: []})
@@ -161,15 +161,15 @@ def test_a_visited_canonical_page_replaces_its_source_until_it_is_gone(store: St
 
 def test_pages_that_name_each_other_as_canonical_both_stay(store: Store) -> None:
     crawler = start(store, A, B)
-    found = leases(lease_all(store, crawler, urls=10))
-    resubmit(store, crawler, visit_with_canonical(found[A], B), visit_with_canonical(found[B], A))
+    leased = leases(lease_all(store, crawler, urls=10))
+    resubmit(store, crawler, visit_with_canonical(leased[A], B), visit_with_canonical(leased[B], A))
     assert read_changes(store)[0] == {A: True, B: True}
 
 
 def test_a_page_that_names_itself_as_canonical_stays(store: Store) -> None:
     crawler = start(store, A)
-    found = leases(lease_all(store, crawler, urls=10))
-    resubmit(store, crawler, visit_with_canonical(found[A], A))
+    leased = leases(lease_all(store, crawler, urls=10))
+    resubmit(store, crawler, visit_with_canonical(leased[A], A))
     assert read_changes(store)[0] == {A: True}
 
 
@@ -179,9 +179,9 @@ def test_a_page_that_names_itself_as_canonical_stays(store: Store) -> None:
 def anchor_texts(store: Store, url: str, most_links: int = 100, most_texts: int = 10) -> dict[str, int]:
     row = store.resource(digest(url))
     assert row is not None
-    (found,) = store.anchor_texts([row.id], max_links=most_links, max_texts=most_texts)
-    assert found.target == row.id
-    return dict(found.texts)
+    (anchors,) = store.anchor_texts([row.id], max_links=most_links, max_texts=most_texts)
+    assert anchors.target == row.id
+    return dict(anchors.texts)
 
 
 def relinked_urls(store: Store, after: int) -> set[str]:
@@ -207,9 +207,9 @@ def test_anchor_texts_come_most_used_first_and_limited(store: Store) -> None:
     visit_all(store, crawler, {A: list(others), **others, B: []})
     row = store.resource(digest(B))
     assert row is not None
-    (found,) = store.anchor_texts([row.id], max_links=100, max_texts=2)
-    assert found.texts[0] == ("often", 8)
-    assert len(found.texts) == 2
+    (anchors,) = store.anchor_texts([row.id], max_links=100, max_texts=2)
+    assert anchors.texts[0] == ("often", 8)
+    assert len(anchors.texts) == 2
     assert sum(anchor_texts(store, B, most_links=5).values()) == 5
 
 
@@ -223,10 +223,10 @@ def test_equally_used_anchor_texts_are_sorted_alphabetically(store: Store) -> No
 
 def test_anchor_texts_of_redirects_and_duplicates_count_for_their_target(store: Store) -> None:
     crawler = start(store, A)
-    found = leases(lease_all(store, crawler, urls=1))
-    resubmit(store, crawler, fetched_visit(found[A], Bond(B, anchor="old name"), Bond(C, anchor="other name")))
-    found = leases(lease_all(store, crawler, urls=9))
-    resubmit(store, crawler, redirected_visit(found[B], D), visit_with_canonical(found[C], D))
+    leased = leases(lease_all(store, crawler, urls=1))
+    resubmit(store, crawler, fetched_visit(leased[A], Bond(B, anchor="old name"), Bond(C, anchor="other name")))
+    leased = leases(lease_all(store, crawler, urls=9))
+    resubmit(store, crawler, redirected_visit(leased[B], D), visit_with_canonical(leased[C], D))
     visit_all(store, crawler, {D: []})
     assert anchor_texts(store, D) == {"old name": 1, "other name": 1}
 

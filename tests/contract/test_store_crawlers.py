@@ -194,11 +194,11 @@ def test_a_crawler_learns_its_share_of_hosts_while_another_waits(open_store: Ope
     assert host_share(one, first) is None, "no crawler waits yet"
     assert host_share(two, second, WAITING) is None, "only this crawler waits"
     assert host_share(one, first) == 3
-    given = held[:2]
-    one.submit(first, [], admit_all, hosts=[release_host(host) for host in given],
-               released=[lease for host in given for lease in host.leases], now=time.time())  # fmt: skip
+    released = held[:2]
+    one.submit(first, [], admit_all, hosts=[release_host(host) for host in released],
+               released=[lease for host in released for lease in host.leases], now=time.time())  # fmt: skip
     assert host_share(one, first) == 3, "free hosts count, or the share would shrink further"
-    assert {host.name for host in lease_all(two, second)} == {host.name for host in given}
+    assert {host.name for host in lease_all(two, second)} == {host.name for host in released}
     assert host_share(one, first) is None, "the other crawler holds hosts now"
 
 

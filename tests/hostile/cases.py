@@ -153,7 +153,7 @@ REDIRECTS = (
     _failed("to a file", "Redirects to file:///etc/passwd", "redirect?to=file:///etc/passwd", "bad redirect", "file"),
     _failed("to a script", "Redirects to javascript:", "redirect?to=javascript:alert(1)", "bad redirect", "javascript"),
     _failed("to nowhere", "Redirects without a Location", "redirect", "bad redirect", "without a Location"),
-    _failed("to no URL", "Redirects to http://[", "redirect?to=http://[", "bad redirect", "not a URL"),
+    _failed("to no URL", "Redirects to http://[", "redirect?to=http://[", "bad redirect", "invalid URL"),
     _failed("use proxy", "305 Use Proxy", "redirect?status=305%20Use%20Proxy&to=/page", "bad redirect", "305"),
     Case(
         "to a long URL", "Redirects to a URL of 3,000 characters", _main_url("page?" + "l" * 3000), "out of scope", "",

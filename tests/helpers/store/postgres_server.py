@@ -28,7 +28,7 @@ shared_buffers = 64MB
 
 def start(name: str) -> PostgresServer:
     """Start or join the server of a name; the last process that leaves deletes its data."""
-    directory = Path(tempfile.gettempdir(), f"gossamer-postgres-{name}")  # pytest's is private
+    directory = Path(tempfile.gettempdir(), f"gossamer-postgres-{name}")  # pytest's folder is private to one user
     directory.mkdir(exist_ok=True)
     server = get_server(directory, cleanup_mode="delete", start=False, postgres_version=VERSION)
     with server._lock:
