@@ -59,7 +59,7 @@ def admit(candidates: Sequence[Candidate]) -> list[Admission]:
     return [Admission(state=State.QUEUED, priority=float(-candidate.depth)) for candidate in candidates]
 
 
-class Pages:
+class ReportPages:
     """A site generated during its visits."""
 
     def __init__(self, pages: int) -> None:
@@ -116,7 +116,7 @@ def generate(directory: str, pages: int) -> None:
     first = url_of(0)
     seed = Candidate(url=first, digest=digest_of(first), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
     store.add([seed], admit)
-    site, held = Pages(pages), tuple[int, ...]()
+    site, held = ReportPages(pages), tuple[int, ...]()
     while leased := store.lease(crawler, hosts=1, urls=BATCH, held=held, now=time.time()):
         held = (leased[0].host,)
         visits = [site.visit(lease) for lease in leased[0].leases]

@@ -72,7 +72,9 @@ class Part(NamedTuple):
 PARTS = {
     "crawl": Part(lambda scale: crawl_race.race(scale.pages, scale.runs, scale.patience, full=scale.full), 200, 1_700),
     "generated": Part(
-        lambda scale: crawl_race.generated(scale.generated, scale.runs, scale.patience / 2, full=scale.full), 60, 150
+        lambda scale: crawl_race.race_generated(scale.generated, scale.runs, scale.patience / 2, full=scale.full),
+        60,
+        150,
     ),
     "cores": Part(lambda scale: limits.all_cores(scale.pages, scale.runs), 30, 180),
     "politeness": Part(lambda scale: limits.politeness(scale.hosts, scale.pages_a_host, DELAY), 25, 40),
@@ -81,7 +83,7 @@ PARTS = {
 }
 
 
-class Measured(NamedTuple):
+class RunResults(NamedTuple):
     """The results of all parts."""
 
     sections: list[Section]
@@ -89,9 +91,9 @@ class Measured(NamedTuple):
     interrupted: bool = False
 
 
-def run(parts: list[str], scale: Scale) -> Measured:
+def run(parts: list[str], scale: Scale) -> RunResults:
     """Run the parts in order, and record the time of each."""
-    measured = Measured([], {})
+    measured = RunResults([], {})
     for number, part in enumerate(parts):
         left = sum(PARTS[each].full if scale.full else PARTS[each].quick for each in parts[number:])
         print_progress(f"== {part} ({number + 1} of {len(parts)}); about {max(1, round(left / 60))} min left in all")
@@ -110,7 +112,7 @@ def run(parts: list[str], scale: Scale) -> Measured:
     return measured
 
 
-def publish(measured: Measured, mode: str, command: str, *, keep: bool) -> None:
+def publish(measured: RunResults, mode: str, command: str, *, keep: bool) -> None:
     """Write the report where it belongs, and print it."""
     text = report.markdown(measured.sections, mode, command, measured.missing)
     if keep:
@@ -147,7 +149,7 @@ def main() -> int:
     keep = options.only is None and scale in {QUICK, FULL} and bool(measured.sections)
     publish(measured, mode, f"make bench{' ARGS=--full' if options.full else ''}", keep=keep)
     print_progress(f"{time.monotonic() - started:.0f} s in all")
-    missed = [aim.name for section in measured.sections for aim in section.aims if not aim.reached]
+    missed = [aim.name for section in measured.sections for aim in section.aims if not aim.is_reached]
     if measured.interrupted:
         return 130
     return 1 if measured.missing or (options.check and missed) else 0

@@ -39,7 +39,7 @@ DAY = 86_400
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class PageFigures:
     """Figures of a crawled web. Sizes in bytes."""
 
     pages: int  # number of measured pages
@@ -91,7 +91,7 @@ class Need:
     dollars: float  # to visit everything once and keep it for a month
 
 
-def at_size(pages: int, one: Measured, by: Assumed) -> Need:
+def at_size(pages: int, one: PageFigures, by: Assumed) -> Need:
     """Compute the needs of a number of pages."""
     rate = pages / (by.days * DAY)
     crawlers = rate * by.cpu * by.bigger / by.busy / by.cores
@@ -111,7 +111,7 @@ def at_size(pages: int, one: Measured, by: Assumed) -> Need:
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
-def measure(store: Path, postgres: str) -> Measured:
+def measure(store: Path, postgres: str) -> PageFigures:
     with closing(sqlite3.connect(f"file:{store / 'web.db'}?mode=ro", uri=True)) as db:
         pages, source = db.execute("SELECT count(*), sum(length(body)) FROM sources").fetchone()
         known = db.execute("SELECT count(*) FROM resources").fetchone()[0]
@@ -124,7 +124,7 @@ def measure(store: Path, postgres: str) -> Measured:
     seconds = time.perf_counter() - started
     index = sum(file.stat().st_size for file in (store / "index").rglob("*") if file.is_file())
     table_sizes = sizes_in(postgres)
-    return Measured(
+    return PageFigures(
         pages=pages, known=known / pages, links=links / pages, wire=source / pages, sqlite=(used - free) * size / pages,
         postgres=sum(table_sizes.values()) / pages,
         bodies=(table_sizes["sources"] + table_sizes["texts"]) / pages,
@@ -163,7 +163,7 @@ def amount(number: float) -> str:
     return f"{max(1, round(number)):,}"
 
 
-def per_page(one: Measured) -> str:
+def per_page(one: PageFigures) -> str:
     rows = (
         ("URLs that become known, links", f"{one.known:.2f}, {one.links:.0f}"),
         ("source, compressed: about what comes over the network", size(one.wire)),
@@ -176,7 +176,7 @@ def per_page(one: Measured) -> str:
     return table(("of a page", "measured"), rows)
 
 
-def at_sizes(one: Measured, by: Assumed) -> str:
+def at_sizes(one: PageFigures, by: Assumed) -> str:
     columns: dict[str, Callable[[Need], str]] = {
         f"pages a second, in {by.days:.0f} days": lambda need: f"{need.rate:,.0f}",
         "hosts visited at the same time": lambda need: amount(need.hosts),

@@ -74,7 +74,7 @@ class Questions:
         self._used |= questions.keys()
         return list(questions)
 
-    def mixed(self, different: int | None) -> list[str]:
+    def sample(self, different: int | None) -> list[str]:
         """Return queries in order: each once, or drawn by Zipf's law from `different` ones."""
         if different is None:
             return self.new(MAX_REQUESTS)
@@ -150,7 +150,7 @@ def measure_search(folder: Path, seconds: int) -> None:
 def measure_mixes(serving: AppServer, what: str, questions: Questions, folder: Path, seconds: int) -> None:
     """Measure every mix with unused queries."""
     for mix, different in MIXES.items():
-        print_figures(f"{what}, {mix}", load(serving, seconds, questions.mixed(different), folder))
+        print_figures(f"{what}, {mix}", load(serving, seconds, questions.sample(different), folder))
 
 
 def measure_graph(folder: Path, pages: int) -> None:

@@ -83,7 +83,7 @@ class Spread:
         some = sorted(values)
         return cls(median=statistics.median(some), least=some[0], most=some[-1], runs=len(some))
 
-    def shown(self, form: str = ",.0f") -> str:
+    def describe(self, form: str = ",.0f") -> str:
         """Format the median, and the range if there are several."""
         if self.runs < 2:
             return f"{self.median:{form}}"

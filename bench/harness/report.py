@@ -38,7 +38,7 @@ class Aim:
     form: str = ".2f"
 
     @property
-    def reached(self) -> bool:
+    def is_reached(self) -> bool:
         return self.measured.median >= self.least
 
 
@@ -106,7 +106,7 @@ def opening(report: str) -> str:
 def ratios(sections: Sequence[Section], command: str) -> str:
     """Return the crawl ratios for the project's README; empty when the run did not measure them."""
     aims = [aim for section in sections for aim in section.aims if aim.name.startswith(RATIO)]
-    rows = [(aim.name.removeprefix(RATIO), f"{aim.measured.shown(aim.form)} times as fast") for aim in aims]
+    rows = [(aim.name.removeprefix(RATIO), f"{aim.measured.describe(aim.form)} times as fast") for aim in aims]
     here = machine()
     head = (
         f"Measured on {here['date']} by `{command}` on {here['cores']} cores; medians, and in brackets the least and"
@@ -126,7 +126,7 @@ def _line(words: str) -> str:
 
 
 def _aim_row(aim: Aim) -> Sequence[str]:
-    return aim.name, aim.measured.shown(aim.form), f"≥ {aim.least:g}", "reached" if aim.reached else "**missed**"
+    return aim.name, aim.measured.describe(aim.form), f"≥ {aim.least:g}", "reached" if aim.is_reached else "**missed**"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -155,7 +155,7 @@ def write(sections: Sequence[Section], mode: str, command: str, missing: Mapping
 
 
 def _aim(aim: Aim) -> dict[str, Any]:
-    return {**dataclasses.asdict(aim), "reached": aim.reached}
+    return {**dataclasses.asdict(aim), "reached": aim.is_reached}
 
 
 def put_between(file: Path, name: str, text: str) -> bool:

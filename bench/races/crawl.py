@@ -77,7 +77,7 @@ def race(pages: int, runs: int, patience: float, *, full: bool) -> Section:
     return _section("A site of real pages", work, number, [*ours(), *contestants], measured, absent, aims=AIMS)
 
 
-def generated(shape: Shape, runs: int, patience: float, *, full: bool) -> Section:
+def race_generated(shape: Shape, runs: int, patience: float, *, full: bool) -> Section:
     """Race on a generated web, whose server waits and fails as configured."""
     contestants, absent = _split_absent(peers.crawlers(full=full))
     able_contestants = [gossamer(ALL, does="as above"), *(each for each in contestants if each.name not in NO_SUFFIX)]
@@ -171,10 +171,10 @@ def _row(contestant: Contestant, runs: Sequence[Run], pages: int, times: Spread 
         f"{contestant.name} {contestant.version}",
         str(len(runs)),
         _format_visited([run.pages for run in runs], pages),
-        Spread.of(_rate(run, pages) for run in runs).shown(",.0f"),
-        f"{times.shown('.2f')} times" if times else "",
-        Spread.of(1000 * run.cpu_seconds / min(run.pages, pages) for run in runs).shown(".2f"),
-        Spread.of(run.megabytes for run in runs).shown(",.0f"),
+        Spread.of(_rate(run, pages) for run in runs).describe(",.0f"),
+        f"{times.describe('.2f')} times" if times else "",
+        Spread.of(1000 * run.cpu_seconds / min(run.pages, pages) for run in runs).describe(".2f"),
+        Spread.of(run.megabytes for run in runs).describe(",.0f"),
         contestant.does,
     ]
 
@@ -184,5 +184,5 @@ def _format_visited(visited: Sequence[int], pages: int) -> str:
     if min(visited) < MIN_SHARE * pages:
         return f"**only {min(visited):,} of {pages:,}**"
     if max(visited) > MAX_SHARE * pages:
-        return f"{pages:,}, by {Spread.of(visited).shown()} fetches"
+        return f"{pages:,}, by {Spread.of(visited).describe()} fetches"
     return f"{min(visited):,}"

@@ -47,11 +47,11 @@ def race(size: str, runs: int) -> Section:
 def _row(part: str, measured: dict[str, list[dict[str, Any]]]) -> list[str]:
     name, package, does = PARTS[part]
     seconds = {each: [run["seconds"] for run in measured[each]] for each in ("ours", part)}
-    times = "" if part == "ours" else f"{ratio(seconds[part], seconds['ours']).shown('.2f')} times"
+    times = "" if part == "ours" else f"{ratio(seconds[part], seconds['ours']).describe('.2f')} times"
     return [
         f"{name} {version(package)}",
-        Spread.of(seconds[part]).shown(".2f"),
+        Spread.of(seconds[part]).describe(".2f"),
         times,
-        Spread.of(run["megabytes"] for run in measured[part]).shown(),
+        Spread.of(run["megabytes"] for run in measured[part]).describe(),
         does,
     ]

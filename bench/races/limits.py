@@ -65,8 +65,8 @@ def all_cores(pages: int, runs: int) -> Section:
         work=f"{site_sample.pages_of(root):,} pages of `{PACKAGE}`, everything on; nginx and Gossamer share the cores.",
         columns=("cores", "pages/s", "to one core"),
         rows=[
-            ["1", Spread.of(rates[1]).shown(), ""],
-            ["2", Spread.of(rates[2]).shown(), f"{times.shown('.2f')} times"],
+            ["1", Spread.of(rates[1]).describe(), ""],
+            ["2", Spread.of(rates[2]).describe(), f"{times.describe('.2f')} times"],
         ],
         measured=dict(rates),
         aims=[Aim(name="two cores, to one", measured=times, least=MIN_OF_TWO_CORES)],

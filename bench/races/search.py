@@ -306,8 +306,8 @@ def _section(
     rows = [
         [
             engine.name,
-            Spread.of(medians[engine.name]).shown(".3f"),
-            Spread.of(slow[engine.name]).shown(".2f"),
+            Spread.of(medians[engine.name]).describe(".3f"),
+            Spread.of(slow[engine.name]).describe(".2f"),
             "" if engine.name == GossamerIndex.name else f"{statistics.median(medians[engine.name]) / base:.2f} times",
             f"{pages / filled[engine.name]:,.0f}" if filled[engine.name] > 0.001 else "",
             engine.does,

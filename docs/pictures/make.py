@@ -73,8 +73,8 @@ FORMAT = """\
 def main() -> None:
     """Crawl, draw, save."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    with tempfile.TemporaryDirectory() as place, DemoWeb() as demo:
-        store = Path(place) / "web"
+    with tempfile.TemporaryDirectory() as folder, DemoWeb() as demo:
+        store = Path(folder) / "web"
         progress = crawl_seen_halfway(demo.url, store)
         command(console, "gossamer go")
         console.print(Text(f"Crawling {demo.url} into web/ ..."))

@@ -1,8 +1,9 @@
 """The demo web: the documentation of Python's standard library, rendered by `pydoc` on request.
 
 `DemoWeb` starts this module as a process (`python -m gossamer.demo PORT`), so that the crawler does not import a few
-hundred modules. The server renders a page at its first request: all 357 pages take 3.4 s of one core (Python 3.11), and
-a crawl need not wait for the last one. It listens on loopback only, and exits with the process that started it.
+hundred modules. The server renders a page at its first request, so a crawl need not wait for the last one. All 357
+pages take 3.4 s of one core (Python 3.11). The server listens on loopback only, and exits with the process that started
+it.
 
 The pages are the same in every run and reveal nothing about the machine: no file names, no environment, no addresses.
 """
@@ -28,6 +29,7 @@ from socketserver import ThreadingTCPServer
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from gossamer.errors import GossamerError
+from gossamer.processes.start import start_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -275,15 +277,13 @@ class DemoWeb:
         self.url = ""  # set on entry
 
     def __enter__(self) -> Self:
-        # A fixed hash seed gives sets the same order in all runs; -P excludes modules of the working directory.
+        # A fixed hash seed gives sets the same order in all runs.
         environment = {name: value for name, value in os.environ.items() if name in KEPT_VARIABLES}
-        self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", "-W", "ignore", "-m", "gossamer.demo", str(self._port)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**environment, "PYTHONHASHSEED": "0"},
-            start_new_session=True,  # Ctrl-C must reach only the crawler, which finishes its transfers
-        )
+        self._process = start_python(
+            "-W", "ignore", "-m", "gossamer.demo", str(self._port),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, environment={**environment, "PYTHONHASHSEED": "0"},
+            own_session=True,  # Ctrl-C must reach only the crawler, which finishes its transfers
+        )  # fmt: skip
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().decode().strip()
         if not self.url:

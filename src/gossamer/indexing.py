@@ -7,7 +7,7 @@ store and commits every few seconds. When its input ends, it catches up to the l
 of JSON, and exits.
 
 The process follows the store, not the crawl. With several crawls on one web, the process of the first one writes the
-index for all, and the other processes wait for it.
+index for all. The others wait for it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ X, Y = "http://x.test/", "http://x.test/y"
 
 
 @pytest.fixture
-def crawled(store: Store) -> Store:
+def crawled_store(store: Store) -> Store:
     """Crawl two hosts that link to each other, and a page without links to it."""
     crawler = start(store, A, C)
     visit_all(store, crawler, {A: [B, X], B: [A], C: [A], X: [Y, A], Y: [X]})
@@ -40,47 +40,51 @@ def crawled(store: Store) -> Store:
     return store
 
 
-def test_a_page_without_links_to_it_is_removed(crawled: Store) -> None:
-    page = crawled.resource(digest(C))
+def test_a_page_without_links_to_it_is_removed(crawled_store: Store) -> None:
+    page = crawled_store.resource(digest(C))
     assert page is not None
-    assert crawled.forget(digest(C)) == 1
-    assert crawled.resource(digest(C)) is None
-    assert (crawled.text(page.id), crawled.source(page.id), crawled.visits(page.id)) == (None, None, [])
-    assert crawled.outlinks(page.id) == []
+    assert crawled_store.forget(digest(C)) == 1
+    assert crawled_store.resource(digest(C)) is None
+    assert (crawled_store.text(page.id), crawled_store.source(page.id), crawled_store.visits(page.id)) == (
+        None,
+        None,
+        [],
+    )
+    assert crawled_store.outlinks(page.id) == []
 
 
-def test_a_linked_page_stays_known_as_forgotten(crawled: Store) -> None:
-    assert crawled.forget(digest(B)) == 1
-    page = crawled.resource(digest(B))
+def test_a_linked_page_stays_known_as_forgotten(crawled_store: Store) -> None:
+    assert crawled_store.forget(digest(B)) == 1
+    page = crawled_store.resource(digest(B))
     assert page is not None
     assert (page.state, page.reason, page.title, page.visits, page.visited_at) == ("known", "forgotten", "", 0, None)
-    assert crawled.text(page.id) is None
-    assert [link.url for link in crawled.outlinks(1)] == [B, X], "the links of others stay as they were"
+    assert crawled_store.text(page.id) is None
+    assert [link.url for link in crawled_store.outlinks(1)] == [B, X], "the links of others stay as they were"
 
 
-def test_backlinks_from_a_forgotten_page_no_longer_count(crawled: Store) -> None:
-    before = crawled.resource(digest(A))
-    crawled.forget(digest(B))
-    after = crawled.resource(digest(A))
+def test_backlinks_from_a_forgotten_page_no_longer_count(crawled_store: Store) -> None:
+    before = crawled_store.resource(digest(A))
+    crawled_store.forget(digest(B))
+    after = crawled_store.resource(digest(A))
     assert before is not None
     assert after is not None
     assert after.backlinks == before.backlinks - 1
 
 
-def test_a_host_is_forgotten_with_all_its_resources(crawled: Store) -> None:
-    assert crawled.forget(host="x.test") == 2
-    assert crawled.resource(digest(Y)) is None, "only its own host linked to it"
-    assert state(crawled, X) == "known", "another host links to it"
-    assert crawled.forget(host="a.test") == 3
-    assert [row.url for row in crawled.resources()] == [X]
-    assert (crawled.counts().hosts, crawled.counts().links) == (1, 0)
+def test_a_host_is_forgotten_with_all_its_resources(crawled_store: Store) -> None:
+    assert crawled_store.forget(host="x.test") == 2
+    assert crawled_store.resource(digest(Y)) is None, "only its own host linked to it"
+    assert state(crawled_store, X) == "known", "another host links to it"
+    assert crawled_store.forget(host="a.test") == 3
+    assert [row.url for row in crawled_store.resources()] == [X]
+    assert (crawled_store.counts().hosts, crawled_store.counts().links) == (1, 0)
 
 
-def test_a_host_without_links_to_it_is_removed(crawled: Store) -> None:
-    crawled.forget(digest(A))
-    crawled.forget(host="x.test")
-    assert [host.name for host in crawled.hosts()] == ["a.test"]
-    assert crawled.counts().hosts == 1
+def test_a_host_without_links_to_it_is_removed(crawled_store: Store) -> None:
+    crawled_store.forget(digest(A))
+    crawled_store.forget(host="x.test")
+    assert [host.name for host in crawled_store.hosts()] == ["a.test"]
+    assert crawled_store.counts().hosts == 1
 
 
 def test_robots_rules_are_removed_with_the_host(store: Store) -> None:
@@ -94,26 +98,26 @@ def test_robots_rules_are_removed_with_the_host(store: Store) -> None:
     assert store.hosts()[0].robots == ""
 
 
-def test_forgetting_an_unknown_url_or_host_changes_nothing(crawled: Store) -> None:
-    before = (crawled.counts(), list(crawled.resources()))
-    assert crawled.forget(digest("http://nowhere.test/")) == 0
-    assert crawled.forget(host="nowhere.test") == 0
-    assert (crawled.counts(), list(crawled.resources())) == before
+def test_forgetting_an_unknown_url_or_host_changes_nothing(crawled_store: Store) -> None:
+    before = (crawled_store.counts(), list(crawled_store.resources()))
+    assert crawled_store.forget(digest("http://nowhere.test/")) == 0
+    assert crawled_store.forget(host="nowhere.test") == 0
+    assert (crawled_store.counts(), list(crawled_store.resources())) == before
 
 
-def test_a_forgotten_page_is_not_queued_by_a_link_or_a_new_scope(crawled: Store) -> None:
-    crawled.forget(digest(B))
-    crawled.readmit(Policy())
-    crawled.add([candidate(B)], admit_all)
-    crawled.requeue(time.time())
-    crawler = start(crawled)
-    visit_all(crawled, crawler, {A: [B], C: [Bond(B, anchor="again")], X: [], Y: []})
-    assert state(crawled, B) == "known"
+def test_a_forgotten_page_is_not_queued_by_a_link_or_a_new_scope(crawled_store: Store) -> None:
+    crawled_store.forget(digest(B))
+    crawled_store.readmit(Policy())
+    crawled_store.add([candidate(B)], admit_all)
+    crawled_store.requeue(time.time())
+    crawler = start(crawled_store)
+    visit_all(crawled_store, crawler, {A: [B], C: [Bond(B, anchor="again")], X: [], Y: []})
+    assert state(crawled_store, B) == "known"
 
 
-def test_a_forgotten_page_is_queued_again_as_a_seed(crawled: Store) -> None:
-    crawled.forget(digest(B))
-    assert crawled.add([seed(B)], admit_all)[0].state.value == "queued"
+def test_a_forgotten_page_is_queued_again_as_a_seed(crawled_store: Store) -> None:
+    crawled_store.forget(digest(B))
+    assert crawled_store.add([seed(B)], admit_all)[0].state.value == "queued"
 
 
 def test_a_running_visit_of_a_forgotten_page_is_not_written(open_store: Open) -> None:

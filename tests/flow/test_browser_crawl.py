@@ -25,16 +25,16 @@ SLOW = Shape(latency=0.05)  # about forty pages a second over two connections: t
 
 
 @pytest.fixture(scope="module")
-def generated() -> Iterator[GeneratedWeb]:
+def generated_web() -> Iterator[GeneratedWeb]:
     with GeneratedWeb(SLOW) as web:
         yield web
 
 
 @pytest.fixture(scope="module")
-def server(generated: GeneratedWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+def server(generated_web: GeneratedWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """Serve a web while a crawl runs on it."""
     store = tmp_path_factory.mktemp("crawl")
-    with crawling(generated, store), AppServer(store) as serving:
+    with crawling(generated_web, store), AppServer(store) as serving:
         yield serving
 
 
@@ -100,9 +100,13 @@ def test_rows_update_in_place_and_keep_the_focus(browser: Browser, server: AppSe
 
 
 def test_a_crawler_is_paused_resumed_stopped_and_started(
-    browser: Browser, generated: GeneratedWeb, tmp_path: Path
+    browser: Browser, generated_web: GeneratedWeb, tmp_path: Path
 ) -> None:
-    with crawling(generated, tmp_path), AppServer(tmp_path) as server, open_page(browser, server.control_url) as page:
+    with (
+        crawling(generated_web, tmp_path),
+        AppServer(tmp_path) as server,
+        open_page(browser, server.control_url) as page,
+    ):
         wait_until_live(page)
         state = page.locator("#crawlers tr:first-child [data-f=state]")
         press(page, "pause")

@@ -61,7 +61,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
-def visited(store: Path) -> int:
+def visited_count(store: Path) -> int:
     if not (store / "web.db").exists():
         return 0
     rows = query(store, "SELECT value FROM meta WHERE key = 'resources visited'") if _has_tables(store) else []
@@ -88,16 +88,16 @@ def test_ctrl_c_finishes_requests_in_flight_and_the_same_command_continues(
 ) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store, "--delay", 0, "--connections", 4, "--json")
-    until(lambda: visited(store) > 10, "some pages")
+    until(lambda: visited_count(store) > 10, "some pages")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "gossamer crawl --store" in err, "stderr names the next command"
     assert json.loads(out.splitlines()[-1])["queued"] > 0
-    assert len(slow_site.paths()) == visited(store), "every fetched page is stored"
+    assert len(slow_site.paths()) == visited_count(store), "every fetched page is stored"
     crawl(slow_site.url, store, "--delay", 0, "--connections", 4)
     assert Counter(slow_site.paths()).most_common(1)[0][1] == 1, "no page twice"
-    assert visited(store) == 101
+    assert visited_count(store) == 101
 
 
 def test_ctrl_c_twice_stops_at_once(start: Start, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_second_crawler_names_the_host_it_waits_for_and_takes_over(
 ) -> None:
     store = tmp_path / "web"
     first = start("crawl", slow_site.url, "--store", store)
-    until(lambda: visited(store) > 3, "the first crawler's first pages")
+    until(lambda: visited_count(store) > 3, "the first crawler's first pages")
     second = start("crawl", "--store", store, "--json")
     until(lambda: any("held by" in row["waiting_for"] for row in crawlers(store)), "the second crawler to wait")
     [waiting] = [row for row in crawlers(store) if row["waiting_for"]]
@@ -129,7 +129,7 @@ def test_a_second_crawler_names_the_host_it_waits_for_and_takes_over(
     assert second.returncode == 0, err
     assert "held by" in err, "stderr names the holder too"
     assert json.loads(out.splitlines()[-1])["queued"] == 0
-    assert visited(store) == 101
+    assert visited_count(store) == 101
     assert max(Counter(resource for (resource,) in query(store, "SELECT resource FROM visits")).values()) == 1
 
 
@@ -166,7 +166,7 @@ def test_a_crawler_that_joins_later_gets_hosts_from_the_first(start: Start, tmp_
         seeds = [site.url for site in served]
         arguments = ("crawl", *seeds, "--store", store, "--delay", 0.5)
         first = start(*arguments)
-        until(lambda: visited(store) > 6, "pages of all sites")
+        until(lambda: visited_count(store) > 6, "pages of all sites")
         second = start(*arguments)
         joined = time.monotonic()
         until(lambda: len(visitors(store)) == 2, "the second crawler's first page")
@@ -189,7 +189,7 @@ def test_commands_pause_resume_and_stop_a_crawler(slow_site: SiteServer, start: 
     process = start(
         "crawl", slow_site.url, "--store", store, "--delay", 0.5
     )  # slow, so that it is stopped before its end
-    until(lambda: visited(store) > 3, "the first pages")
+    until(lambda: visited_count(store) > 3, "the first pages")
     assert gossamer("pause", "Naiad", "--store", store).returncode == 0
     until(lambda: any(row["state"] == "paused" for row in crawlers(store)), "the pause")
     seen = len(slow_site.paths())
@@ -207,7 +207,7 @@ def test_commands_pause_resume_and_stop_a_crawler(slow_site: SiteServer, start: 
 def test_a_crawler_marked_as_lost_ends_with_an_error(slow_site: SiteServer, start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5)
-    until(lambda: visited(store) > 1, "the first pages")
+    until(lambda: visited_count(store) > 1, "the first pages")
     with closing(sqlite3.connect(store / "web.db", timeout=30)) as database, database:
         database.execute(
             "UPDATE crawlers SET state = 'lost'"
@@ -227,7 +227,7 @@ def command_of(process: psutil.Process) -> list[str]:
 def test_a_running_crawler_gets_more_and_fewer_parsers(slow_site: SiteServer, start: Start, tmp_path: Path) -> None:
     store = tmp_path / "web"
     process = start("crawl", slow_site.url, "--store", store, "--delay", 0.5, "--parsers", 1)
-    until(lambda: visited(store) > 1, "the first pages")
+    until(lambda: visited_count(store) > 1, "the first pages")
     children = psutil.Process(process.pid).children
 
     def parsers() -> int:
@@ -243,8 +243,8 @@ def test_a_running_crawler_gets_more_and_fewer_parsers(slow_site: SiteServer, st
         until(partial(has_parsers, number), f"{number} parsers, reported by the crawler")
     most = crawlers(store)[0]["most_parsers"]
     assert gossamer("parsers", most + 1, "Naiad", "--store", store).returncode == 2
-    seen = visited(store)
-    until(lambda: visited(store) > seen, "more pages")
+    seen = visited_count(store)
+    until(lambda: visited_count(store) > seen, "more pages")
     gossamer("stop", "Naiad", "--store", store)
     process.communicate(timeout=PATIENCE)
 
@@ -263,14 +263,14 @@ def test_a_short_crawl_is_listed_after_its_end(tmp_path: Path) -> None:
 def pauses_in_time(disk: Path) -> None:
     with SiteServer({"/": "<title>x</title>"}) as site:
         assert visited_before_disk_grew(site.url, disk, min_free=100) == 0
-    assert visited(disk / "web") == 1
+    assert visited_count(disk / "web") == 1
 
 
 def fills_up(disk: Path) -> None:
     """Without a reserve the database itself meets ENOSPC during the crawl."""
     with GeneratedWeb(Shape(pages=3_000, size=4_000)) as web:
         assert 0 < visited_before_disk_grew(web.url, disk, min_free=0) < 3_000
-    assert visited(disk / "web") == 3_000
+    assert visited_count(disk / "web") == 3_000
     assert query(disk / "web", "PRAGMA integrity_check") == [("ok",)]
 
 
@@ -286,7 +286,7 @@ def visited_before_disk_grew(url: str, disk: Path, *, min_free: int) -> int:
             assert process.stderr is not None
             line = next(line for line in process.stderr if "disk space" in line)
             assert "paused" in line
-            before = visited(disk / "web")
+            before = visited_count(disk / "web")
             subprocess.run(["mount", "-t", "tmpfs", "-o", "remount,size=400m", "none", disk], check=True)
             process.communicate(timeout=60)
         finally:

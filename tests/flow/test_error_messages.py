@@ -132,14 +132,14 @@ def test_a_missing_seed_is_reported(web: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def known(web: str, tmp_path: Path) -> Path:
+def known_web(web: str, tmp_path: Path) -> Path:
     """Crawl a web to its end."""
     crawl(web, tmp_path / "known")
     return tmp_path / "known"
 
 
 @pytest.fixture
-def closed() -> Iterator[str]:
+def closed_url() -> Iterator[str]:
     """Yield a URL that refuses connections: its port is bound, but nobody listens."""
     with closing(socket.socket()) as bound:
         bound.bind(("127.0.0.1", 0))
@@ -156,35 +156,35 @@ def unvisited_seeds(done: CompletedProcess[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if "could not be visited" in line]
 
 
-def test_a_seed_that_refuses_connections_is_reported_for_an_existing_web(known: Path, closed: str) -> None:
+def test_a_seed_that_refuses_connections_is_reported_for_an_existing_web(known_web: Path, closed_url: str) -> None:
     for _ in range(2):  # the first crawl gives the host up; in the second the host must still rest
-        message = sentence(extend_web(known, closed, "--patience", 1))
-        assert message.startswith(f"gossamer: {closed} could not be visited: ")
+        message = sentence(extend_web(known_web, closed_url, "--patience", 1))
+        assert message.startswith(f"gossamer: {closed_url} could not be visited: ")
         assert "refused" in message.lower()
 
 
-def test_a_missing_seed_is_reported_for_an_existing_web(web: str, known: Path) -> None:
-    assert sentence(extend_web(known, f"{web}nothing")).endswith(
+def test_a_missing_seed_is_reported_for_an_existing_web(web: str, known_web: Path) -> None:
+    assert sentence(extend_web(known_web, f"{web}nothing")).endswith(
         f"{web}nothing could not be visited: not found: 404 Not Found."
     )
 
 
-def test_a_seed_without_a_scheme_is_reported_in_its_last_form(known: Path, closed: str) -> None:
-    assert f"{closed} could not be visited: connection failure" in sentence(
-        extend_web(known, closed.removeprefix("http://"))
+def test_a_seed_without_a_scheme_is_reported_in_its_last_form(known_web: Path, closed_url: str) -> None:
+    assert f"{closed_url} could not be visited: connection failure" in sentence(
+        extend_web(known_web, closed_url.removeprefix("http://"))
     )
 
 
-def test_each_unvisited_seed_among_several_is_reported(web: str, known: Path, closed: str) -> None:
+def test_each_unvisited_seed_among_several_is_reported(web: str, known_web: Path, closed_url: str) -> None:
     with SiteServer({"/": "<title>New</title>"}) as other:
-        sentences = unvisited_seeds(extend_web(known, other.url, closed, f"{web}nothing"))
-    assert [line.split()[0] for line in sentences] == [closed, f"{web}nothing"]
+        sentences = unvisited_seeds(extend_web(known_web, other.url, closed_url, f"{web}nothing"))
+    assert [line.split()[0] for line in sentences] == [closed_url, f"{web}nothing"]
     assert "connection failure" in sentences[0]
     assert "404" in sentences[1]
 
 
-def test_one_sentence_lists_all_seeds_if_none_could_be_visited(web: str, known: Path, tmp_path: Path) -> None:
-    for store in (known, tmp_path / "fresh"):
+def test_one_sentence_lists_all_seeds_if_none_could_be_visited(web: str, known_web: Path, tmp_path: Path) -> None:
+    for store in (known_web, tmp_path / "fresh"):
         message = sentence(extend_web(store, f"{web}nothing", f"{web}nowhere"))
         assert "None of 2 seeds could be visited" in message
         assert f"{web}nothing" in message
@@ -198,11 +198,11 @@ def test_the_summary_is_printed_although_the_seed_could_not_be_visited(web: str,
     assert "complete. 1 page," in done.stderr
 
 
-def test_a_seed_visited_before_is_not_reported(web: str, known: Path, closed: str) -> None:
-    done = extend_web(known, web)
+def test_a_seed_visited_before_is_not_reported(web: str, known_web: Path, closed_url: str) -> None:
+    done = extend_web(known_web, web)
     assert unvisited_seeds(done) == []
     assert "This web is complete" in done.stderr
-    assert len(unvisited_seeds(extend_web(known, web, closed))) == 1
+    assert len(unvisited_seeds(extend_web(known_web, web, closed_url))) == 1
 
 
 def test_a_known_seed_that_fails_once_is_not_an_error(tmp_path: Path) -> None:
@@ -214,27 +214,27 @@ def test_a_known_seed_that_fails_once_is_not_an_error(tmp_path: Path) -> None:
     assert "1 failed" in done.stderr
 
 
-def test_a_seed_that_redirects_counts_as_visited(known: Path, closed: str) -> None:
-    with SiteServer({"/": SiteResponse("", 301, {"Location": closed})}) as moved:
-        assert unvisited_seeds(extend_web(known, moved.url)) == []
+def test_a_seed_that_redirects_counts_as_visited(known_web: Path, closed_url: str) -> None:
+    with SiteServer({"/": SiteResponse("", 301, {"Location": closed_url})}) as moved:
+        assert unvisited_seeds(extend_web(known_web, moved.url)) == []
 
 
-def test_a_seed_refused_by_robots_txt_is_not_an_error(known: Path) -> None:
+def test_a_seed_refused_by_robots_txt_is_not_an_error(known_web: Path) -> None:
     robots = SiteResponse("User-agent: *\nDisallow: /", headers={"Content-Type": "text/plain"})
     with SiteServer({"/robots.txt": robots, "/": ""}) as private:
-        done = extend_web(known, private.url)
+        done = extend_web(known_web, private.url)
     assert unvisited_seeds(done) == []
     assert "1 refused" in done.stderr
 
 
-def test_a_seed_left_queued_by_a_page_limit_is_not_an_error(web: str, known: Path) -> None:
+def test_a_seed_left_queued_by_a_page_limit_is_not_an_error(web: str, known_web: Path) -> None:
     with SiteServer(PAGES) as one, SiteServer(PAGES) as two:
-        done = extend_web(known, one.url, two.url, "--max-pages", 1)
+        done = extend_web(known_web, one.url, two.url, "--max-pages", 1)
     assert unvisited_seeds(done) == []
     assert "page limit reached" in done.stderr
 
 
-def test_a_seed_with_an_unreachable_robots_txt_is_reported(known: Path) -> None:
+def test_a_seed_with_an_unreachable_robots_txt_is_reported(known_web: Path) -> None:
     with SiteServer({"/robots.txt": SiteResponse("", 503), "/": ""}) as broken:
-        message = sentence(extend_web(known, broken.url, "--patience", 1))
+        message = sentence(extend_web(known_web, broken.url, "--patience", 1))
     assert f"{broken.url} could not be visited: robots.txt unreachable" in message

@@ -354,18 +354,18 @@ def test_the_next_import_completes_a_killed_one(tmp_path: Path) -> None:
         [sys.executable, "-m", "gossamer", "import", str(path), "--store", str(web)], stderr=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 60
-    while visited(web) < 256:
+    while visited_count(web) < 256:
         assert time.monotonic() < deadline
         assert importing.poll() is None
     importing.kill()
     importing.wait()
-    assert 256 <= visited(web) < 3_000
+    assert 256 <= visited_count(web) < 3_000
     assert run_json("import", str(path), "--store", str(web))["pages"] == 3_000
     resources = run_json("status", "--store", str(web))["resources"]
     assert (resources["visited"], resources["queued"], resources["leased"]) == (3_000, 0, 0)
 
 
-def visited(web: Path) -> int:
+def visited_count(web: Path) -> int:
     try:
         store = SqliteStore.open(web, create=False, read_only=True)
     except StoreError:

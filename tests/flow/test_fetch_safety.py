@@ -53,7 +53,7 @@ def loop(server: HostileServer) -> Iterator[FetchLoop]:
 
 
 @pytest.fixture
-def guarded() -> Iterator[FetchLoop]:
+def guarded_loop() -> Iterator[FetchLoop]:
     """A loop that may connect to no private address."""
     loop = FetchLoop()
     yield loop
@@ -75,8 +75,8 @@ def guarded() -> Iterator[FetchLoop]:
         ("0x7f.1", "127.0.0.1 is a loopback address"),
     ],
 )
-def test_private_addresses_are_refused(guarded: FetchLoop, server: HostileServer, host: str, reason: str) -> None:
-    fetched = guarded.fetch(f"http://{host}:{server.port}/page")
+def test_private_addresses_are_refused(guarded_loop: FetchLoop, server: HostileServer, host: str, reason: str) -> None:
+    fetched = guarded_loop.fetch(f"http://{host}:{server.port}/page")
     assert fetched.outcome is Outcome.ADDRESS
     assert fetched.reason.endswith(reason)
     assert (fetched.status, fetched.address, server.connections) == (0, "", 0)
@@ -197,7 +197,7 @@ def test_a_401_explains_that_credentials_are_sent_over_https_only(monkeypatch: p
 PUBLIC = "http://93.184.216.34"  # needs no resolver; the proxy answers in its place
 
 
-def proxied(server: HostileServer, *, trust: bool = False, ca_file: str = "") -> FetchLoop:
+def proxied_loop(server: HostileServer, *, trust: bool = False, ca_file: str = "") -> FetchLoop:
     return FetchLoop(FetchSettings(proxy=server.url(), trust_proxy=trust, ca_file=ca_file))
 
 
@@ -211,7 +211,7 @@ def test_proxies_of_the_environment_are_not_used(
 
 def test_a_proxy_is_used_for_public_addresses(server: HostileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
-    loop = proxied(server)
+    loop = proxied_loop(server)
     fetched = loop.fetch(f"{PUBLIC}/page")
     loop.close()
     assert (fetched.outcome, fetched.body) == (Outcome.FETCHED, PAGE)
@@ -220,7 +220,7 @@ def test_a_proxy_is_used_for_public_addresses(server: HostileServer, monkeypatch
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "169.254.169.254", "[::1]"])
 def test_a_proxy_is_not_used_for_private_addresses(server: HostileServer, host: str) -> None:
-    loop = proxied(server)
+    loop = proxied_loop(server)
     fetched = loop.fetch(f"http://{host}:{server.port}/page")
     loop.close()
     assert fetched.outcome is Outcome.ADDRESS
@@ -228,7 +228,7 @@ def test_a_proxy_is_not_used_for_private_addresses(server: HostileServer, host: 
 
 
 def test_a_proxy_is_not_used_for_private_redirects_of_robots(server: HostileServer) -> None:
-    loop = proxied(server)
+    loop = proxied_loop(server)
     fetched = loop.fetch(f"{PUBLIC}/redirect?to=http://127.0.0.1:1/", Role.ROBOTS)
     loop.close()
     assert (fetched.outcome, fetched.reason) == (Outcome.ADDRESS, "127.0.0.1 is a loopback address")
@@ -236,7 +236,7 @@ def test_a_proxy_is_not_used_for_private_redirects_of_robots(server: HostileServ
 
 
 def test_names_must_resolve_before_a_proxy_is_used(server: HostileServer) -> None:
-    loop = proxied(server)
+    loop = proxied_loop(server)
     fetched = loop.fetch("http://nothing.invalid/page")
     loop.close()
     assert fetched.outcome is Outcome.DNS
@@ -245,7 +245,7 @@ def test_names_must_resolve_before_a_proxy_is_used(server: HostileServer) -> Non
 
 
 def test_a_trusted_proxy_resolves_names_itself(server: HostileServer) -> None:
-    loop = proxied(server, trust=True)
+    loop = proxied_loop(server, trust=True)
     fetched = loop.fetch("http://nothing.invalid/page")
     loop.close()
     assert fetched.outcome is Outcome.FETCHED
@@ -253,7 +253,7 @@ def test_a_trusted_proxy_resolves_names_itself(server: HostileServer) -> None:
 
 
 def test_an_unresolvable_seed_is_fetched_through_the_proxy(server: HostileServer) -> None:
-    loop = proxied(server)
+    loop = proxied_loop(server)
     loop.fetcher.allow_private("http://nothing.invalid/")
     assert loop.fetch("http://nothing.invalid/page").outcome is Outcome.FETCHED
     loop.close()
@@ -361,7 +361,7 @@ def test_https_is_tunnelled_through_a_proxy_that_sees_no_secrets(
 
 
 def test_a_proxy_that_refuses_a_tunnel_is_a_connection_failure(server: HostileServer, certificate: Path) -> None:
-    loop = proxied(server, ca_file=str(certificate))
+    loop = proxied_loop(server, ca_file=str(certificate))
     loop.fetcher.allow_private("https://127.0.0.1:9/")
     fetched = loop.fetch("https://127.0.0.1:9/page")
     loop.close()

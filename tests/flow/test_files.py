@@ -121,7 +121,7 @@ def test_exported_files_are_imported_unchanged(folder: Path, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def crawled(tmp_path: Path) -> Path:
+def crawled_web(tmp_path: Path) -> Path:
     """Crawl a site whose headers add to what its pages say, or repeat it."""
     site: dict[str, str | SiteResponse] = {}
     for path, headers in HEADERS.items():
@@ -134,18 +134,18 @@ def crawled(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("files", "pages"), ("warc", "web.warc.gz")])
-def test_headers_of_a_crawl_survive_export_and_import(kind: str, name: str, crawled: Path, tmp_path: Path) -> None:
-    exported = run_json("export", kind, "--out", str(tmp_path / name), "--store", str(crawled))
+def test_headers_of_a_crawl_survive_export_and_import(kind: str, name: str, crawled_web: Path, tmp_path: Path) -> None:
+    exported = run_json("export", kind, "--out", str(tmp_path / name), "--store", str(crawled_web))
     assert (exported["pages"], exported["skipped"]) == (len(HEADERS) + 1, {})
     gossamer("import", str(tmp_path / name), "--store", str(tmp_path / "again"))
-    assert contents(tmp_path / "again") == contents(crawled)
+    assert contents(tmp_path / "again") == contents(crawled_web)
 
 
 def test_a_noindex_header_survives_export_and_import(
-    crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    crawled_web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GOSSAMER_CRAWL_INDEX")
-    gossamer("export", "files", "--out", str(tmp_path / "pages"), "--store", str(crawled))
+    gossamer("export", "files", "--out", str(tmp_path / "pages"), "--store", str(crawled_web))
     again = str(tmp_path / "again")
     gossamer("import", str(tmp_path / "pages"), "--store", again)
     gossamer("index", "--store", again)

@@ -88,7 +88,7 @@ def wait_for_pages(sites: DelayedSites, number: int, seconds: float = 60) -> Non
 
 def wait_for_visits(location: str, number: int, seconds: float = 60) -> None:
     until = time.monotonic() + seconds
-    while visited(location)[1] < number:
+    while visit_counts(location)[1] < number:
         assert time.monotonic() < until
         time.sleep(0.1)
 
@@ -103,7 +103,7 @@ def too_fast(sites: DelayedSites) -> list[tuple[SeenRequest, SeenRequest]]:
     return [(one, two) for one, two in pairs if one.path != "/robots.txt" and two.at - one.at < sites.delay]
 
 
-def visited(location: str) -> tuple[int, int]:
+def visit_counts(location: str) -> tuple[int, int]:
     """Return the number of visited pages and of visits in the store."""
     with closing(PostgresStore.open(location, create=False, read_only=True)) as store:
         return store.counts().resources["visited"], sum(1 for _ in store.every_visit())
@@ -140,7 +140,7 @@ def check_fleet_loses_no_page(server: DedicatedPostgres, directory: Path, *, pag
         assert all(-BATCH_SECONDS < one.at < 0 for one in late), late
         assert not too_fast(sites)
         assert max(one.at for one in seen if one.host in orphans) - killed < 60
-        assert visited(server.location) == (HOSTS * pages, HOSTS * pages)
+        assert visit_counts(server.location) == (HOSTS * pages, HOSTS * pages)
 
 
 def test_a_fleet_loses_no_page_when_a_crawler_and_the_database_fail(server: DedicatedPostgres, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_crawler_that_joins_gets_hosts_within_seconds_when_all_are_held(
         seen = pages_in(crawling.sites.requests())
         assert max(Counter((one.host, one.path) for one in seen).values()) == 1
         assert not too_fast(crawling.sites)
-        assert visited(server.location) == (HOSTS * 20, HOSTS * 20)
+        assert visit_counts(server.location) == (HOSTS * 20, HOSTS * 20)
 
 
 @pytest.mark.full
@@ -203,6 +203,6 @@ def test_ten_crawlers_that_start_at_once_share_one_web(server: DedicatedPostgres
         crawling.start(10)
         crawling.wait(120)
         assert [crawler.returncode for crawler in crawling.crawlers] == [0] * 10, crawling.output()
-        assert visited(server.location) == (2 * HOSTS, 2 * HOSTS)
+        assert visit_counts(server.location) == (2 * HOSTS, 2 * HOSTS)
     with psycopg.connect(server.uri) as db:
         assert db.execute("SELECT count(DISTINCT name) FROM web_0.crawlers").fetchone() == (10,)

@@ -386,7 +386,7 @@ def test_parsers_exit_when_their_coordinator_is_killed(tmp_path: Path) -> None:
         from gossamer.parse.options import ParseOptions
         from gossamer.parse.pool import ParserPool
         from gossamer.model import ParseJob, Role
-        pool = ParserPool(ParseOptions(seconds=2), 2, selectors.DefaultSelector())
+        pool = ParserPool(ParseOptions(seconds=8), 2, selectors.DefaultSelector())
         body = b"<div>" * 400_000
         pool.submit(ParseJob(1, Role.PAGE, "http://example.org/", body, "text/html", "", "", "", "", ""))
         print(*(parser.process.pid for parser in pool._parsers), flush=True)

@@ -134,7 +134,7 @@ class Question(NamedTuple):
     in_url: str = ""
     site: int | None = None
 
-    def typed(self, authorities: tuple[str, str]) -> str:
+    def typed_query(self, authorities: tuple[str, str]) -> str:
         quoted = [f'"{" ".join(phrase)}"' for phrase in self.phrases]
         excluded = [f"-{word}" for word in self.not_words] + [f'-"{" ".join(phrase)}"' for phrase in self.not_phrases]
         title = (
@@ -197,7 +197,7 @@ def test_a_query_finds_exactly_the_pages_of_a_plain_scan(indexed_sites: IndexedS
     expected = {
         url for url, page in indexed_sites.pages.items() if question.matches(url, page, indexed_sites.authorities)
     }
-    result = indexed_sites.searcher.search(question.typed(indexed_sites.authorities), limit=1000)
+    result = indexed_sites.searcher.search(question.typed_query(indexed_sites.authorities), limit=1000)
     assert {hit.url for hit in result.hits} - {
         f"http://{authority}/" for authority in indexed_sites.authorities
     } == expected
@@ -221,7 +221,7 @@ def test_pages_with_all_words_come_first(indexed_sites: IndexedSites, words: lis
 def test_the_pages_of_a_result_together_are_the_whole_result(
     indexed_sites: IndexedSites, question: Question, size: int
 ) -> None:
-    typed = question.typed(indexed_sites.authorities)
+    typed = question.typed_query(indexed_sites.authorities)
     whole = [hit.url for hit in indexed_sites.searcher.search(typed, limit=1000).hits]
     pages = -(-len(whole) // size)
     parts = [

@@ -29,13 +29,13 @@ BAD = f"{SCRIPT}{HANDLER}{{{{7*7}}}}${{7*7}}'\"`--><!--{BIDI}{CONTROLS}"
 PATH = "/%22%3E%3Cscript%3Ealert(4)%3C/script%3E'onmouseover='alert(5)"
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def hostile_site(evil: str = "https://evil.example/") -> dict[str, str]:
     """Return pages whose every part is an attack, as entities where plain text would not pass through HTML."""
-    bad = escaped(BAD.replace("\x00", ""))
+    bad = escape(BAD.replace("\x00", ""))
     href = (
         PATH,
         "javascript:alert(6)",
@@ -43,7 +43,7 @@ def hostile_site(evil: str = "https://evil.example/") -> dict[str, str]:
         f"/?q={quote(BAD, safe='')}",
         "/gone",
     )
-    links = "".join(f'<a href="{escaped(target)}">{bad} anchor</a> ' for target in href)
+    links = "".join(f'<a href="{escape(target)}">{bad} anchor</a> ' for target in href)
     body = (
         f'<!doctype html><html lang="{bad}"><head><title>{bad}</title><meta name=description content="{bad}">'
         f'<base target="_top"><meta http-equiv="Content-Security-Policy" content="script-src *">'

@@ -23,7 +23,7 @@ MADE_BY_GOSSAMER = {"VisitedPage", "Web"}  # programs do not call their construc
 
 def library(web: Path, scratch: Path) -> dict[str, Any]:
     """The names with parameters and public attributes."""
-    found: dict[str, Any] = {name: _described(name, getattr(gossamer, name)) for name in sorted(gossamer.__all__)}
+    found: dict[str, Any] = {name: _describe(name, getattr(gossamer, name)) for name in sorted(gossamer.__all__)}
     with Proxy(later_pages()) as proxy:
         crawler = gossamer.Crawler(
             MUSEUM, store=scratch / "library", max_pages=1, delay=0.0, proxy=proxy.flags[1], trust_proxy=True
@@ -36,7 +36,7 @@ def library(web: Path, scratch: Path) -> dict[str, Any]:
     return {**found, "values of Web": _values(web), "settings of Crawler": _setting_names()}
 
 
-def _described(name: str, value: object) -> dict[str, Any]:
+def _describe(name: str, value: object) -> dict[str, Any]:
     if not callable(value):
         return {"type": type(value).__name__}
     return {} if name in MADE_BY_GOSSAMER else {"parameters": _parameters(value)}

@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+def started_processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Return the list of processes that the test has started; it grows as the test runs."""
     processes: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen

@@ -54,8 +54,8 @@ def test_ratios_pair_consecutive_runs() -> None:
 
 
 def test_the_spread_of_several_runs_is_shown() -> None:
-    assert Spread.of([3.0, 1.0, 2.0]).shown(".1f") == "2.0 (1.0 to 3.0)"
-    assert Spread.of([2.0]).shown(".1f") == "2.0"
+    assert Spread.of([3.0, 1.0, 2.0]).describe(".1f") == "2.0 (1.0 to 3.0)"
+    assert Spread.of([2.0]).describe(".1f") == "2.0"
 
 
 def race_run(name: str, pages: int, seconds: float) -> Run:
@@ -79,8 +79,8 @@ def test_an_incomplete_crawl_is_marked_in_the_report() -> None:
 
 
 def test_an_aim_is_missed_below_its_minimum() -> None:
-    assert report.Aim(name="", measured=Spread.of([1.7]), least=1.7).reached
-    assert not report.Aim(name="", measured=Spread.of([1.69]), least=1.7).reached
+    assert report.Aim(name="", measured=Spread.of([1.7]), least=1.7).is_reached
+    assert not report.Aim(name="", measured=Spread.of([1.69]), least=1.7).is_reached
 
 
 def test_a_report_replaces_the_text_between_its_marks(tmp_path: Path) -> None:
@@ -225,13 +225,13 @@ def politeness_section(*gaps: float) -> report.Section:
 def test_politeness_is_measured_against_the_delays() -> None:
     share, delays = politeness_section(1.0, 1.5).aims
     assert share.measured.median == pytest.approx(2 / 2.5)
-    assert delays.reached
+    assert delays.is_reached
 
 
 def test_a_request_before_its_delay_misses_the_aim() -> None:
     share, delays = politeness_section(1.0, 0.9).aims
-    assert share.reached
-    assert not delays.reached
+    assert share.is_reached
+    assert not delays.is_reached
 
 
 def soak_samples(growth: float) -> list[soak.Sample]:

@@ -10,9 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench.scale import Assumed, Measured, amount, at_size, size
+from bench.scale import Assumed, PageFigures, amount, at_size, size
 
-ONE = Measured(
+ONE = PageFigures(
     pages=1, known=1.0, links=10.0, wire=1_000.0, sqlite=5_000.0, postgres=8_000.0, bodies=4_000.0, resource=100.0,
     link=50.0, index=2_000.0, copied=1.0,
 )  # fmt: skip

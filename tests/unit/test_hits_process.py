@@ -56,11 +56,11 @@ def test_an_outdated_graph_is_computed_in_this_process(graph: Graph, tmp_path: P
 
 
 def test_an_interrupted_caller_leaves_no_process(
-    graph: Graph, tmp_path: Path, started: list[subprocess.Popen[bytes]]
+    graph: Graph, tmp_path: Path, started_processes: list[subprocess.Popen[bytes]]
 ) -> None:
     with (
         pytest.raises(KeyboardInterrupt),
         hits_process.start_hits(graph, tmp_path, weighted=False, on_progress=lambda _: None),
     ):
         raise KeyboardInterrupt
-    assert started[0].returncode is not None
+    assert started_processes[0].returncode is not None

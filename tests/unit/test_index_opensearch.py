@@ -8,8 +8,8 @@ from gossamer.config import load
 from gossamer.errors import SettingsError, UsageError
 from gossamer.index.opensearch import Cluster, ClusterAddress
 from gossamer.index.opensearch.lease import _is_dead, _machine_id
-from gossamer.index.opensearch.mapping import to_signed
 from gossamer.index.opensearch.queries import Translator
+from gossamer.index.opensearch.schema import to_signed
 from gossamer.index.protocol import AnyOf, Query, TwinFilter
 from helpers.index.small_index import WEIGHTS
 

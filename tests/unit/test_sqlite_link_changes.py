@@ -45,7 +45,7 @@ def read_by_one_process(store: SqliteStore) -> list[LinkChanges]:
 
 
 def test_two_processes_read_the_same_as_one(
-    store: SqliteStore, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, started_processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The helper process reads half of the pieces."""
     expected = read_by_one_process(store)
@@ -60,16 +60,16 @@ def test_two_processes_read_the_same_as_one(
     monkeypatch.setattr(link_changes, "_read_changes", record_piece)
     assert list(store.link_changes(0)) == expected
     assert len(pieces_read_here) == len(expected) - len(expected) // 2
-    (process,) = started
+    (process,) = started_processes
     assert process.returncode is not None, "the helper has exited"
 
 
 def test_a_reader_continues_alone_after_its_helper_is_killed(
-    store: SqliteStore, started: list[subprocess.Popen[bytes]]
+    store: SqliteStore, started_processes: list[subprocess.Popen[bytes]]
 ) -> None:
     expected, changes = read_by_one_process(store), store.link_changes(0)
     first_pieces = [next(changes), next(changes)]
-    os.kill(started[0].pid, 9)
+    os.kill(started_processes[0].pid, 9)
     assert [*first_pieces, *changes] == expected
 
 
@@ -82,9 +82,9 @@ def test_one_process_reads_everything_when_no_helper_can_start(
 
 
 def test_a_reader_that_stops_early_leaves_no_process(
-    store: SqliteStore, started: list[subprocess.Popen[bytes]]
+    store: SqliteStore, started_processes: list[subprocess.Popen[bytes]]
 ) -> None:
     changes = store.link_changes(0)
     next(changes)
     del changes
-    assert started[0].returncode is not None
+    assert started_processes[0].returncode is not None

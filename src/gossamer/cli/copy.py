@@ -25,7 +25,7 @@ def copy(from_: str, to: str, as_json: bool) -> None:
     """Copy a web to a directory or database that holds none yet.
 
     FROM and TO are directories or PostgreSQL URLs (postgresql://host/database?schema=NAME). The copy has all rows of
-    the store, with the same DocIDs and WordIDs, but neither index nor graph: run `gossamer index` and `gossamer rank`
+    the store, with the same DocIDs and WordIDs. It has no index and no graph: run `gossamer index` and `gossamer rank`
     there.
 
     Crawlers may be at work on FROM; the copy has the state at its start. To resume an interrupted copy, run the same

@@ -11,7 +11,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ from gossamer.basics.display import pluralize
 from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, read_seeds, run_crawl, with_options
 from gossamer.cli.output import print_message
 from gossamer.cli.serve import DEFAULT_PORT, MISSING_EXTRA, server_url
+from gossamer.processes.exit_report import wait_or_kill
+from gossamer.processes.start import start_python
 
 if TYPE_CHECKING:
     import socket
@@ -128,24 +129,18 @@ def _listen(port: int | None) -> socket.socket:
 @contextlib.contextmanager
 def _web_app_process(arguments: list[str], listener: socket.socket, token: str) -> Iterator[subprocess.Popen[bytes]]:
     with listener:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
-            [sys.executable, "-P", "-m", "gossamer", "serve", *arguments, "--socket", str(listener.fileno())],
+        descriptor = listener.fileno()
+        process = start_python(  # in its own process group: Ctrl-C must reach the crawl only
+            "-m", "gossamer", "serve", *arguments, "--socket", str(descriptor),
             stdin=subprocess.PIPE,  # closes when this process exits for any reason; then the web app exits too
-            stdout=subprocess.DEVNULL,
-            pass_fds=(listener.fileno(),),
-            env={**os.environ, "GOSSAMER_TOKEN": token},
-            process_group=0,  # Ctrl-C must reach the crawl only
-        )
+            pass_fds=(descriptor,), environment={**os.environ, "GOSSAMER_TOKEN": token},
+        )  # fmt: skip
     try:
         yield process
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        wait_or_kill(process, END_SECONDS)
 
 
 def _wait_for_end(app: subprocess.Popen[bytes]) -> None:

@@ -37,7 +37,7 @@ def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
     """Bring the index up to date with the store.
 
     `gossamer crawl` does this itself, except with --no-index. The command writes changed pages again and removes pages
-    that are gone or say noindex. Each machine has its own index of a web in PostgreSQL; with --follow the command keeps
+    that are gone or say noindex. Each machine has its own index of a web in PostgreSQL. With --follow the command keeps
     it up to date for searches on that machine.
 
     \b

@@ -48,8 +48,8 @@ def serve(
 ) -> None:
     """Serve the web app and API: search, pages, graph, crawl, reports; the API is at /api.
 
-    Anybody who reaches the address may read. Changes (stop crawlers, add seeds, forget pages) need a token: the one in
-    GOSSAMER_TOKEN, or the one that the command prints at its start. If --host is not an address of this machine,
+    Anybody who reaches the address may read. Changes (stop crawlers, add seeds, forget pages) need a token. It is the
+    one in GOSSAMER_TOKEN, or the one that the command prints at its start. If --host is not an address of this machine,
     changes are possible only with GOSSAMER_TOKEN.
 
     \b

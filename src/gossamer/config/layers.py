@@ -200,9 +200,9 @@ def _environment_values(environ: Mapping[str, str]) -> Iterable[SettingValue]:
 def _intended_variable(variable: str, known: Mapping[str, Setting]) -> str | None:
     """Return the setting's variable that an unknown variable probably means, or None if it is not for Gossamer.
 
-    Other variables may start with GOSSAMER_ too: secrets that a host's settings name, or variables that Kubernetes
-    sets for a service called gossamer (GOSSAMER_SERVICE_HOST, GOSSAMER_PORT). So a variable counts as a mistake only
-    if it starts with a section, is a setting's name without its section, or resembles a known variable closely.
+    Other variables may start with GOSSAMER_ too: a host's settings name some for secrets, and Kubernetes sets some for
+    a service called gossamer (GOSSAMER_SERVICE_HOST, GOSSAMER_PORT). So only three kinds count as mistakes: the name
+    starts with a section, lacks its section, or closely resembles a known variable.
     """
     ours = any(variable.startswith(f"{PREFIX}{section.upper()}_") for section in sections())
     bare = next((name for name, setting in known.items() if variable == PREFIX + setting.name.upper()), None)

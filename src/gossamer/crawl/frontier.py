@@ -8,7 +8,7 @@ The life of a host in the frontier:
 4. The crawler releases the host: no URL is left, an idle crawler needs a host, or the host failed and must rest for
    longer than the crawl waits. The store may lease it again later.
 
-The store keeps everything large. Memory here is bounded by the hosts held, the URLs leased for each, and the hosts that
+The store keeps everything large. Memory here holds only the leased hosts, their leased URLs, and the hosts that
 answered in the last ten minutes.
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.crawl import policy
 from gossamer.model import HostUpdate, Lease, Value
 from gossamer.store.protocol import LEASE_SECONDS
-from gossamer.urls.canonical import is_loopback
+from gossamer.urls.canonical import hostname, is_loopback
 from gossamer.urls.canonical import scheme as scheme_of
 from gossamer.urls.robots import ALLOW_ALL, RobotsRules
 
@@ -119,12 +119,8 @@ class _HeldHost:
         self.connections = self.configured_connections
         self.delay = self.configured_delay or 0.0
         self.address = ""
-        self.is_local = _is_loopback_name(leased.name)
+        self.is_local = is_loopback(hostname(leased.name))
         self.reason = ""
-
-
-def _is_loopback_name(authority: str) -> bool:
-    return is_loopback(authority if authority.endswith("]") else authority.rsplit(":", 1)[0])
 
 
 class Frontier:
@@ -190,7 +186,7 @@ class Frontier:
         """Back off after a failed robots.txt request; return the number of failed tries in a row.
 
         A request to a host that is away does not count as a try. The back-off follows these tries and not the host's
-        incidents: after a long outage the incidents make pauses so long that every crawl would release the host and
+        incidents. After a long outage the incidents would make pauses too long: every crawl would release the host, and
         none would give it up.
         """
         host, key = self._hosts[work.host], (work.host, work.scheme)

@@ -441,7 +441,7 @@ class CrawlLoop:
     def _release_hosts(self, result: WriteResult, now: float) -> None:
         """Give back hosts without queued URLs, hosts to share, and failing hosts that exceed the crawl's patience.
 
-        A host with a transfer or an unwritten visit stays: its page may bring more URLs, and `Store.submit` skips
+        A host with a transfer or an unwritten visit stays. Its page may bring more URLs, and `Store.submit` skips
         visits whose lease has ended.
         """
         without_new_urls = set(result.order.hosts_needing_urls) - {leased.host for leased in result.leased}

@@ -1,7 +1,7 @@
 """The `[crawl]` settings of a round, and the rules and options derived from them.
 
 The store keeps these settings with the web, and all its crawlers use the same ones. A crawl started with other settings
-begins a new round; running crawlers take them over at their next heartbeat or lease of new hosts.
+begins a new round. Running crawlers take them over at their next heartbeat or lease of new hosts.
 """
 
 from __future__ import annotations

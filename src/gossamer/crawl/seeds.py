@@ -86,8 +86,8 @@ class Seeds:
         """Return the seeds of this call that could not be visited, with reasons, and a message if none could.
 
         `waiting` maps the names of waiting hosts to their reasons. In a web with pages, three things are no fault: a
-        rule refuses a seed, a limit leaves it queued, or a seed visited earlier fails once. In an empty web each of
-        them is a fault, also for seeds of earlier calls, because it explains why the web is empty.
+        rule refuses a seed, a limit leaves it queued, or one visited earlier fails once. In an empty web each is a
+        fault, also for seeds of earlier calls: it explains why the web is empty.
         """
         seed_rows = (
             self._find_seed_row(store, url) for url in self._plan.typed_seeds or (self.urls if is_web_empty else ())

@@ -6,7 +6,7 @@ import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
-from gossamer.model import Outcome, Role, State, Value
+from gossamer.model import PAGE_OUTCOMES, Role, State, Value
 from gossamer.store.values import CrawlerReport
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class CrawlStatistics:
             self.refused += 1
         elif visit.state in {State.FAILED, State.GONE}:
             self.failed += 1
-        elif visit.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED} and visit.lease.role is Role.PAGE:
+        elif visit.outcome in PAGE_OUTCOMES and visit.lease.role is Role.PAGE:
             self.pages += 1
 
     def count_wait(self, limit: str, seconds: float) -> None:

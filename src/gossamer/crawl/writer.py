@@ -1,8 +1,8 @@
 """The writer: the one thread that talks to the store, so that a slow disk never delays a transfer.
 
 The loop submits one `WriteOrder` at a time and takes its `WriteResult` later. If the disk is full, the order comes back
-unchanged and the loop submits it again. The writer still sends the heartbeat: it is small, and without it other
-crawlers would take over the hosts of a crawler that only waits for disk space.
+unchanged and the loop submits it again. The writer still sends the small heartbeat. Without it, other crawlers would
+take over the hosts of a crawler that only waits for disk space.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class StoreWriter:
         if free_bytes is not None and free_bytes < self._min_free_bytes:
             raise StoreFull(f"only {free_bytes >> 20} MiB of disk space are free")
         store, submitted = self._store, None
-        # Candidates first: if the process is killed between the two transactions, the http form of a seed is known
+        # Candidates first: then a kill between the two transactions is harmless. The http form of a seed is known
         # before its https form counts as finished.
         if order.candidates:
             store.add(order.candidates, admit, discovered_by=self._crawler)

@@ -109,8 +109,8 @@ class Fetcher:
     def allow_private(self, url: str) -> None:
         """Allow private addresses for the origin of a URL that the user gave.
 
-        This ends once the host had a public address: the user meant that one, and a private address that its name
-        resolves to later is probably an attack (DNS rebinding).
+        This ends once the host had a public address, because the user meant that one. A later private address is
+        probably an attack (DNS rebinding).
         """
         if authority(url) not in self._public_hosts:
             self._private_origins.add(origin(url))

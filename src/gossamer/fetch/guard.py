@@ -44,7 +44,7 @@ _SPECIAL_V4 = tuple(
     )
 )
 
-# Obsolete tunnels (6to4: RFC 7526; Teredo; IPv4-compatible: RFC 4291 §2.5.5.1) are refused completely: no public server
+# Obsolete tunnels (6to4: RFC 7526; Teredo; IPv4-compatible: RFC 4291 §2.5.5.1) are refused completely. No public server
 # uses them, and each address can contain a private IPv4 address.
 _SPECIAL_V6 = tuple(
     (IPv6Network(cidr), words)

@@ -99,8 +99,8 @@ class TransferResult(NamedTuple):
 class LargeBodyLimiter:
     """Lets a few bodies at a time grow large; the other transfers wait with paused connections.
 
-    It bounds the memory of a crawler: 128 transfers of 32 MiB would take 4 GiB, but with 1 MiB for each and 32 MiB for
-    eight of them they take 384 MiB at most.
+    It bounds the memory of a crawler: 128 transfers of 32 MiB would take 4 GiB. With 1 MiB for each and 32 MiB for
+    eight of them, they take 384 MiB at most.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Pages from a folder of files: the URL, media type and bytes of each file.
 
-The reader accepts three kinds of folder: an export with a manifest, an export without one (the paths give the URLs),
-and any folder together with a base URL. It never reads outside the folder: it refuses symbolic links and paths that
-lead out. It also refuses everything that is not a regular file, because a pipe would block forever.
+The reader accepts three kinds of folder: an export with a manifest, an export without one, and any folder with a base
+URL. Without a manifest, the paths give the URLs. It never reads outside the folder: it refuses symbolic links and paths
+that lead out. It also refuses everything that is not a regular file, because a pipe would block forever.
 """
 
 from __future__ import annotations

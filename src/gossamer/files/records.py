@@ -1,8 +1,8 @@
 """Records of a web archive as header and bytes: WARC 1.0 and 1.1 (ISO 28500), ARC, plain or gzipped.
 
-Archives are large, old and often damaged. So the reader holds one record at a time and continues after damage:
-it reports a record with a wrong length and resumes at the next header, or at the next gzip member if the compression
-is damaged. fastwarc and warcio stop there.
+Archives are large, old and often damaged. So the reader holds one record at a time and continues after damage. It
+reports a record with a wrong length and resumes at the next header. After damaged compression it resumes at the next
+gzip member. fastwarc and warcio stop there.
 """
 
 from __future__ import annotations

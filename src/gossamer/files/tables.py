@@ -1,8 +1,9 @@
 """Tables as files: CSV, JSON lines or Parquet, written in chunks, so that memory does not grow with the rows.
 
 Text from the web is hostile. A spreadsheet takes a CSV cell that begins with `=`, `+`, `-` or `@` for a formula, and
-many programs take a line for a row. So the CSV writer puts an apostrophe before such cells, replaces control characters
-by blanks and removes characters that change the writing direction. JSON lines and Parquet keep every text unchanged.
+many programs take a line for a row. So the CSV writer puts an apostrophe before such cells. It replaces control
+characters by blanks and removes characters that change the writing direction. JSON lines and Parquet keep every text
+unchanged.
 """
 
 from __future__ import annotations

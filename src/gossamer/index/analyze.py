@@ -1,8 +1,8 @@
 """Text -> terms, the same for pages, queries, the word table and every back-end.
 
 A word is a run of letters, digits and their marks. Its term is the word after Unicode case folding, without accents on
-Latin and Greek letters, and stemmed if the language has a stemmer. Scripts without spaces (Chinese, Japanese, Korean
-and others) become overlapping pairs of characters. Stop words stay in the text and carry a flag.
+Latin and Greek letters. Languages with a stemmer also reduce it to its stem. Scripts without spaces (Chinese, Japanese,
+Korean and others) become overlapping pairs of characters. Stop words stay in the text and carry a flag.
 
 For speed, C code cuts a text at ASCII separators, and a cache holds the terms of each piece. Python analyses only new
 pieces. This takes half the time of a regular expression over every word.

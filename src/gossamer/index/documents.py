@@ -1,6 +1,6 @@
 """Pages -> documents: analyse texts and number words, one batch at a time.
 
-`DocumentMaker` cuts the texts of a page into pieces and looks up each piece once: its terms, and the numbers of its
+`DocumentMaker` cuts the texts of a page into pieces. It looks up each piece once: its terms, and the numbers of its
 words as bytes. The store numbers all new words of a batch in one call. Until then, placeholders stand for them.
 """
 

@@ -7,15 +7,12 @@ from hashlib import blake2b
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from gossamer.urls.canonical import hostname
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DEEPEST_PATH = 16  # segments of a path that `site:` compares
-
-
-def hostname(authority: str) -> str:
-    """Return an authority without its port."""
-    return authority[: authority.rindex("]") + 1] if authority.startswith("[") else authority.partition(":")[0]
 
 
 @lru_cache(maxsize=4_096)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 import gc
 
-# glibc returns memory to the system after every large page and takes it again for the next: 50 page faults a page, a
-# third of the time to build its tree. With these it keeps up to 128 MiB. Other allocators ignore them.
+# glibc returns memory to the system after every large page and takes it again for the next. That causes 50 page faults
+# a page, a third of the time to build its tree. With these it keeps up to 128 MiB. Other allocators ignore them.
 ALLOCATOR_VARIABLES = {"MALLOC_TRIM_THRESHOLD_": str(128 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20)}
 # Tantivy starts a thread for every commit, and glibc gives each thread one of sixteen heaps, whose gaps add up. One
 # heap stays at 32 MB after 900 commits.

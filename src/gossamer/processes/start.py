@@ -24,11 +24,13 @@ def start_python(
     stderr: int | IO[bytes] | None = None,
     pass_fds: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
+    own_session: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start our interpreter with arguments such as "-m", "gossamer.indexing"; without `environment` it inherits ours.
 
-    -P keeps the working directory off the import path: pages exported from a web may lie there. The process group of
-    its own keeps it from getting the Ctrl-C of a terminal, which could arrive before the child ignores it.
+    -P keeps the working directory off the import path: pages exported from a web may lie there. In its own process
+    group it never gets the Ctrl-C of a terminal, which could arrive before it ignores the signal. A session of its own
+    (`own_session`) also separates it from the terminal.
     """
     return subprocess.Popen(  # noqa: S603 - our own interpreter and modules
         [sys.executable, "-P", *arguments],
@@ -37,7 +39,8 @@ def start_python(
         stderr=stderr,
         pass_fds=pass_fds,
         env=environment,
-        process_group=0,
+        process_group=None if own_session else 0,
+        start_new_session=own_session,
     )
 
 

@@ -14,7 +14,7 @@ With `mean = gap / found`, the most likely rate solves
 
 The code adds half a mean to `quiet`. With visits at regular times this gives exactly Cho and Garcia-Molina's
 bias-reduced estimator -ln((n - X + ½) / (n + ½)) / interval. With dated changes only, it gives their estimator for
-last-modified dates, dated / quiet: a dated change is a point in time, so only the quiet time after it counts.
+last-modified dates, dated / quiet. A dated change is a point in time, so only the quiet time after it counts.
 
 Old evidence fades, because sites change their habits.
 """

@@ -8,7 +8,7 @@
 The copy reads the source in one snapshot while crawlers may work on it. The target becomes the web of that moment, as
 if the crawlers had been killed then. One transaction writes a chunk of a table, how far the table is, and a digest of
 all rows so far. So a copy that was killed resumes where it stopped. If the source has changed by then, the copy starts
-again, because half of one moment and half of another are not a web.
+again: two halves of different moments are not a web.
 
 At the end the copy reads the target from the first row to the last and compares the digests. Only then the target
 appears, by an atomic rename of its web.db or its schema.

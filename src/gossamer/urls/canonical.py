@@ -31,7 +31,7 @@ CACHED_HREFS = 8192  # entries
 CACHED_LENGTH = 256  # characters
 
 # An href that begins like this and has no colon depends on the directory of its base only (WHATWG URL §4.4, relative
-# state): it has no scheme, no empty path that would keep the base's file name and query, no blanks to strip first.
+# state). It has no scheme, no empty path that would keep the base's file name and query, no blanks to strip first.
 RELATIVE_START = frozenset("./abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-%")
 
 ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
@@ -61,8 +61,8 @@ def canonicalize(href: str, base: str | None = None) -> str | None:
     The result is None for another scheme (mailto:, javascript:, data: ...), no host, or text that is not a URL. Parsing
     follows browsers (WHATWG URL).
 
-    Credentials are dropped: a crawler must not send, store or export the credentials in other people's links, and the
-    resource is the same without them. HTTP forbids them in requests anyway (RFC 9110 §4.2.4).
+    It drops credentials: a crawler must not send, store or export those in other people's links. The resource is the
+    same without them. HTTP forbids them in requests anyway (RFC 9110 §4.2.4).
     """
     if len(href) > CACHED_LENGTH or (base is not None and len(base) > CACHED_LENGTH):
         return _resolve(href, base)
@@ -157,6 +157,11 @@ def authority(url: str) -> str:
 def origin(url: str) -> str:
     """Return scheme and authority of a canonical URL: "https://example.org"."""
     return url[: url.index("/", 8)]
+
+
+def hostname(authority: str) -> str:
+    """Return an authority without its port: "example.org", "[::1]"."""
+    return authority[: authority.rindex("]") + 1] if authority.startswith("[") else authority.partition(":")[0]
 
 
 def is_loopback(host: str) -> bool:

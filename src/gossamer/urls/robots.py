@@ -1,9 +1,9 @@
 """Robots rules: robots.txt by RFC 9309, and the directives of X-Robots-Tag and meta robots.
 
-Gossamer has its own parser because those on PyPI differ from the RFC or from Google's reference table where it matters:
-groups with other records in between, product tokens. Some also turn patterns into backtracking regular expressions.
-Here a rule costs at most one search through the path for each of its parts: 2 µs a URL for a usual file, at worst 60 ms
-(500 KiB of wildcards).
+Gossamer has its own parser, because those on PyPI differ from the RFC or from Google's reference table. They differ in
+groups with other records in between, and in product tokens. Some also turn patterns into backtracking regular
+expressions. Here a rule costs at most one search through the path for each of its parts. That takes 2 µs a URL for a
+usual file, at worst 60 ms (500 KiB of wildcards).
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def parse_directives(header: str, metas: Iterable[tuple[str, str]], product: str
 def _header_directives(header: str, product: str) -> Iterator[str]:
     """Yield the directives of X-Robots-Tag for this product.
 
-    In "noindex, otherbot: nofollow, none" the first is for everybody, the others are for otherbot: a crawler's name
+    In "noindex, otherbot: nofollow, none" the first is for everybody, the others are for otherbot. A crawler's name
     applies up to the next name or the end of its header line.
     """
     for line in header.split("\n"):

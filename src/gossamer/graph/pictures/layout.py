@@ -1,6 +1,6 @@
 """Positions for the nodes of a small graph: linked nodes are close together. Pure and deterministic.
 
-A force layout like ForceAtlas2 in LinLog mode: nodes repel each other by their size, links attract by the logarithm of
+A force layout like ForceAtlas2 in LinLog mode. Nodes repel each other by their size, links attract by the logarithm of
 their length. That separates communities more clearly than springs do (Noack 2009). numpy computes all pairs of nodes.
 For the at most 2,000 nodes of a picture that takes seconds, and needs no tree and no other library.
 """

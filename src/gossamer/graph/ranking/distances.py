@@ -1,7 +1,7 @@
 """Distances in clicks: click depth from the seeds, and harmonic centrality.
 
 `shortest_distances` is a breadth-first search, level by level over arrays. `harmonic_centrality` runs 64 searches per
-machine word, one bit each: a page's searches are the union of its neighbours' searches, and a union is one `or`.
+machine word, one bit each. A page's searches are the union of its neighbours' searches, and a union is one `or`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Expected importance of unvisited pages, for crawls in the order `best`.
 
-Without ranks, that order counts backlinks. With ranks, a link counts by the rank that it passes on: the PageRank of its
-page divided by the number of the page's links. The average link counts as 1. So the unit stays the same, and
-`crawl.policy` adds later backlinks as usual.
+Without ranks, that order counts backlinks. With ranks, a link counts by the rank that it passes on: its page's PageRank
+divided by the page's links. The average link counts as 1. So the unit stays the same, and `crawl.policy` adds later
+backlinks as usual.
 """
 
 from __future__ import annotations

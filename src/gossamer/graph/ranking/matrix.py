@@ -1,7 +1,7 @@
 """Products of a graph's matrix with vectors: most of the work of ranking.
 
-scipy needs a value for every link, even if all are 1: half a gigabyte for 40,000,000 links, and as much time as a few
-products. So `BlockMatrix` multiplies blocks of rows that share one array of ones.
+scipy needs a value for every link, even if all are 1. That costs half a gigabyte for 40,000,000 links, and the time of
+a few products. So `BlockMatrix` multiplies blocks of rows that share one array of ones.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A text becomes a set of shingles: the 32 bytes from each start of a word, or of a character in scripts without blanks.
 MinHash (rensa) turns a set into a signature of 128 numbers. The share of equal numbers in two signatures estimates the
-Jaccard similarity of the sets. Two signatures are candidates if one of 16 bands of 8 numbers is equal: that finds 999
+Jaccard similarity of the sets. Two signatures are candidates if one of 16 bands of 8 numbers is equal. That finds 999
 of 1,000 pairs that are 90 % equal, and 6 of 100 that are 50 % equal. Within a band a page is compared only with the
 first and the previous page of its group. So ten thousand equal pages make twenty thousand pairs, not fifty million.
 """

@@ -7,7 +7,7 @@ docs/decisions/0022-index-on-opensearch.md
     location        OpenSearchLocation: generations and aliases
     cas_document    CasDocument: a document with compare-and-set writes
     lease           WriterLease: one writer at a time
-    mapping         the fields of the indexes, and documents in them
+    schema          the fields of the indexes, and documents in them
     queries         Translator: a query as an OpenSearch query
     bulk            BulkWriter: versioned writes in batches
     forms           FormCounts: document counts of written words

@@ -1,8 +1,8 @@
 """Send requests to an OpenSearch cluster, retry transient errors, and report the others in one sentence.
 
 The client library skips a dead node and asks the next one. `Cluster` repeats requests that a cluster rejects during an
-election (503) or under load (429), with jitter so that clients do not return all at once. User name and password come
-only from the environment, and go only over https or to this machine.
+election (503) or under load (429). Jitter keeps clients from returning all at once. User name and password come only
+from the environment, and go only over https or to this machine.
 """
 
 from __future__ import annotations

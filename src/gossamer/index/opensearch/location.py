@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.errors import IndexMissing
 from gossamer.index.opensearch.cas_document import CasDocument
-from gossamer.index.opensearch.mapping import FORMAT, KINDS, index_body
+from gossamer.index.opensearch.schema import FORMAT, KINDS, index_body
 
 if TYPE_CHECKING:
     from gossamer.index.opensearch.cluster import Cluster

@@ -1,6 +1,6 @@
 """The pages of an index at one moment, so that all queries of a reader see the same documents.
 
-OpenSearch keeps a point in time on the nodes of the shards. It is lost when a node dies, when nobody used it for a
+OpenSearch keeps a point in time on the nodes of the shards. They drop it when a node dies, when nobody used it for a
 while, or when a rebuilt index replaced the old one. `PointInTime` then opens a new one, and `is_current` returns False,
 so that the owner of a long-lived reader opens the next reader.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gossamer.index import protocol
-from gossamer.index.opensearch.mapping import to_signed
+from gossamer.index.opensearch.schema import to_signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

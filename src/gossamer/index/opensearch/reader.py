@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gossamer.index.opensearch.mapping import MATCH_COLUMNS, stored_numbers, to_signed, word_sequence
 from gossamer.index.opensearch.point_in_time import HITS_AT_ONCE, PointInTime
 from gossamer.index.opensearch.queries import HAS_ALL_BONUS, IS_DOCUMENT, Translator, anchor_query, term_query
+from gossamer.index.opensearch.schema import MATCH_COLUMNS, stored_numbers, to_signed, word_sequence
 from gossamer.index.protocol import Matches, Posting
 
 if TYPE_CHECKING:

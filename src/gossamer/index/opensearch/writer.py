@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.errors import IndexBusy, IndexFault, IndexUnreachable
-from gossamer.index.opensearch import mapping
+from gossamer.index.opensearch import schema
 from gossamer.index.opensearch.bulk import BULK_SECONDS, BulkWriter
 from gossamer.index.opensearch.forms import FormCounts
 from gossamer.index.opensearch.lease import WriterLease
@@ -52,7 +52,7 @@ class OpenSearchWriter:
         state = self._state_document.read() or {}
         self.version: int = state.get("version", 0)
         self.anchors_version: int = state.get("anchors_version", 0)
-        self._index_names = {kind: self._location.index_name(self._generation, kind) for kind in mapping.KINDS}
+        self._index_names = {kind: self._location.index_name(self._generation, kind) for kind in schema.KINDS}
         self._pages = BulkWriter(self._cluster, self._index_names["pages"], self._lease)
         self._anchors = BulkWriter(self._cluster, self._index_names["anchors"], self._lease)
         self._forms = FormCounts(self._cluster, self._index_names["forms"], self._lease, empty=self._is_new)
@@ -117,7 +117,7 @@ class OpenSearchWriter:
         refused = {}
         for document in documents:
             try:
-                source = mapping.page_document(document)
+                source = schema.page_document(document)
             except (ValueError, TypeError, OverflowError) as error:  # a lone surrogate, or a number too big
                 refused[document.id] = f"{type(error).__name__}: {error}"
                 self._put_page(document.id, None, None)
@@ -136,7 +136,7 @@ class OpenSearchWriter:
     def set_aside(self, reasons: Mapping[int, str]) -> None:
         """Replace documents that the index could not take with the reason."""
         for doc, reason in reasons.items():
-            self._put_page(doc, mapping.set_aside_document(doc, reason), None)
+            self._put_page(doc, schema.set_aside_document(doc, reason), None)
 
     def _put_page(self, doc: int, source: bytes | None, language: str | None) -> None:
         self._pages.put(str(doc), source)
@@ -145,7 +145,7 @@ class OpenSearchWriter:
     def put_anchors(self, anchors: Sequence[AnchorDocument]) -> None:
         """Replace the anchor texts of these targets."""
         for one in anchors:
-            self._anchors.put(str(one.target), mapping.anchor_document(one) if one.texts else None)
+            self._anchors.put(str(one.target), schema.anchor_document(one) if one.texts else None)
         self._send_if_due()
 
     def note_forms(self, forms: Mapping[tuple[str, str], int]) -> None:

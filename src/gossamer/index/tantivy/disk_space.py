@@ -1,4 +1,4 @@
-"""Errors of a full disk, told from those of a broken index: freeing space cures one, a rebuild the other."""
+"""Errors of a full disk, kept apart from a broken index: freeing space cures one, a rebuild the other."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import tantivy
 
-from gossamer.index.url_parts import host_number, hostname, path_prefixes, path_segments, site_names
+from gossamer.index.url_parts import host_number, path_prefixes, path_segments, site_names
+from gossamer.urls.canonical import hostname
 
 if TYPE_CHECKING:
     from gossamer.index.protocol import AnchorDocument, Document

@@ -172,7 +172,7 @@ class StoreReader:
     # -- the index -----------------------------------------------------------------------------------------------------
 
     def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
-        """Return the next batch of changes, with every resource whose place in the index they affect."""
+        """Return the next batch of changes, with every resource whose document they affect."""
         return self._database.snapshot(lambda db: changes.changes(db, cursor, limit))
 
     def relinked_documents(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:

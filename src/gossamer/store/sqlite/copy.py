@@ -1,7 +1,7 @@
 """A web in a directory as source or target of a copy (`gossamer.store.copy`).
 
-An unfinished copy is a web.db in the subdirectory `copying` of the target. Its extra table `copying` notes how far each
-table is, which moment of which web it copies, and the indexes to create at the end. A table fills faster without them.
+An unfinished copy is a web.db in the subdirectory `copying` of the target. Its extra table `copying` notes the web and
+the moment, the progress of each table, and the indexes to create at the end. A table fills faster without them.
 """
 
 from __future__ import annotations

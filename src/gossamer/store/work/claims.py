@@ -37,7 +37,7 @@ class Strength(IntEnum):
     SEED = 5
 
 
-# Judged strengths that make a claim of a strength superfluous. Different rules judge embeds and links: a link out of
+# Judged strengths that make a claim of a strength superfluous. Different rules judge embeds and links. A link out of
 # scope is not visited, the same URL as an image may be checked. So neither covers the other.
 _EMBED_BITS = {strength: 1 << strength for strength in (Strength.FAINT_EMBED, Strength.EMBED)}
 COVERED_BY: dict[int, int] = {

@@ -1,7 +1,7 @@
 """Revisits without a database: the schedule columns after a visit, and which resources come first.
 
-A back-end keeps waiting resources ordered by pace and time of the last visit. So the oldest of each pace is found at
-once, and the choice costs the same for a thousand pages as for a million.
+A back-end keeps waiting resources ordered by pace and time of the last visit. So a query finds the oldest of each pace
+at once. The choice costs the same for a thousand pages as for a million.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ Orders to crawlers go through the store, so they reach crawlers on all machines.
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -19,6 +18,8 @@ import msgspec
 from gossamer.errors import UsageError
 from gossamer.lookup import stored_url_rules
 from gossamer.parse.pool import most_parsers
+from gossamer.processes.exit_report import wait_or_kill
+from gossamer.processes.start import start_python
 from gossamer.urls.canonical import url_digest, urls_from_input
 from gossamer.web.crawl.answers import crawlers
 from gossamer.web.http.problems import NotFound, RequestRefused
@@ -88,11 +89,7 @@ class Control:
                 process.terminate()
             until = time.monotonic() + END_SECONDS
             for process in running:
-                try:
-                    process.wait(max(0.0, until - time.monotonic()))
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+                wait_or_kill(process, max(0.0, until - time.monotonic()))
 
     # -- crawlers ------------------------------------------------------------------------------------------------------
 
@@ -128,13 +125,10 @@ class Control:
                 return _start_message(process, output)
 
     def _spawn(self, arguments: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and command; user input follows `--`
-            [sys.executable, "-P", "-m", "gossamer", "crawl", "--quiet", "--store", self._location, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=output,
-            start_new_session=True,  # Ctrl-C reaches only the server; `close` ends the crawlers
-        )
+        return start_python(  # user input follows `--`
+            "-m", "gossamer", "crawl", "--quiet", "--store", self._location, *arguments,
+            stderr=output, own_session=True,  # Ctrl-C reaches only the server; `close` ends the crawlers
+        )  # fmt: skip
 
     def _parser_count(self, text: str) -> int:
         return _parse_count(text, self.most_parsers) if text.strip() else 0

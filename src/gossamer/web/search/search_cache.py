@@ -24,10 +24,10 @@ MAX_CACHE_BYTES = 32 << 20  # about 6,000 answers of 5 kB
 OVERHEAD_BYTES = 500  # of a cached answer besides its JSON
 CHECK_SECONDS = 1.0  # between two checks for a new index or new ranks
 # Maximum age of an answer after a write to the store, while index and ranks stay the same. A new answer would differ
-# only in title, text and time of pages visited again; new pages appear with the next commit of the index.
+# only in title, text and time of pages visited again. New pages appear with the next commit of the index.
 MAX_STALE_SECONDS = 5.0
 # Running searches from which on cached answers wait for the end of the queue too. If they skipped a long queue, the
-# mean wait would stay the same, and requests in the queue would wait twice as long as the others.
+# mean wait would stay the same. Requests in the queue would wait twice as long as the others.
 LONG_QUEUE = 8
 TOOK_KEY = b'"took_ms":'  # cannot occur inside a JSON string, where quotes are escaped
 

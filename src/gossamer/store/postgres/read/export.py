@@ -39,14 +39,14 @@ PAGES = f"SELECT {RESOURCE_COLUMNS} WHERE r.id > %s AND length(r.content_digest)
 PAGE_NODES = f"""
     SELECT coalesce(r.title, ''), coalesce(r.status, 0), coalesce(r.media_type, ''), coalesce(r.language, ''),
         {", ".join(f"k.{name}" for name in Ranks.__struct_fields__)}
-    FROM unnest(%s::bigint[]) WITH ORDINALITY AS j (id, place)
+    FROM unnest(%s::bigint[]) WITH ORDINALITY AS j (id, ordinal)
     LEFT JOIN resources AS r ON r.id = j.id LEFT JOIN ranks AS k ON k.resource = j.id
-    ORDER BY j.place"""  # noqa: S608
+    ORDER BY j.ordinal"""  # noqa: S608
 HOST_NODES = f"""
     SELECT coalesce(h.pages, 0), {", ".join(f"k.{name}" for name in HostRanks.__struct_fields__)}
-    FROM unnest(%s::bigint[]) WITH ORDINALITY AS j (id, place)
+    FROM unnest(%s::bigint[]) WITH ORDINALITY AS j (id, ordinal)
     LEFT JOIN hosts AS h ON h.id = j.id LEFT JOIN host_ranks AS k ON k.host = j.id
-    ORDER BY j.place"""  # noqa: S608
+    ORDER BY j.ordinal"""  # noqa: S608
 
 
 def links(database: Database) -> Iterator[Bond]:

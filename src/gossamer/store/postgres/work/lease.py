@@ -112,8 +112,8 @@ def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequenc
 def _budget(db: Connection) -> PageBudget:
     """Return how many pages the round still allows.
 
-    With limits, this locks the round's row first. `submit` changes that row, so visited and leased pages are counted at
-    the same moment, and two crawlers cannot both lease the last page.
+    With limits, this locks the round's row first. `submit` changes that row. So the counts of visited and leased pages
+    belong to one moment, and two crawlers cannot both lease the last page.
     """
     limits = rounds.current_limits(db)
     if not lease_rows.is_limited(limits):

@@ -1,8 +1,7 @@
 """Links as columns, for the graph: those of all resources that changed since a version.
 
-Rows go into flat arrays: 0.8 µs a link. One read covers a few thousand sources and ends before the next, because a long
-read would keep SQLite from folding its log into the file. A change between two reads has a newer version, so the next
-call reads it again.
+Rows go into flat arrays: 0.8 µs a link. One read covers a few thousand sources. A longer read would keep SQLite from
+folding its log into the file. A change between two reads has a newer version, so the next call reads it again.
 
 On a big web, a process on another core reads every other chunk. A thread would not help: most of the time per link is
 Python's own. For few pages, starting a process takes longer than reading.

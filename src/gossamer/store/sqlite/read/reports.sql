@@ -121,12 +121,12 @@ anchors AS MATERIALIZED (
     SELECT target, anchor, sum(weight) AS times FROM main.links NOT INDEXED
     WHERE kind = 1 AND source <> target AND target IN (SELECT id FROM top) GROUP BY target, anchor),
 best AS (
-    SELECT *, row_number() OVER (PARTITION BY target ORDER BY times DESC, anchor) AS place,
+    SELECT *, row_number() OVER (PARTITION BY target ORDER BY times DESC, anchor) AS ordinal,
         count(*) OVER (PARTITION BY target) AS texts
     FROM anchors)
 SELECT t.url, t.state, t.backlinks, coalesce(sum(b.times), 0) AS links, coalesce(max(b.texts), 0) AS texts,
     coalesce((SELECT group_concat(CASE anchor WHEN '' THEN '(none)' ELSE anchor END || ' (' || times || ')', ', ')
-        FROM (SELECT anchor, times FROM best WHERE target = t.id AND place <= 5 ORDER BY place)), '') AS anchors
+        FROM (SELECT anchor, times FROM best WHERE target = t.id AND ordinal <= 5 ORDER BY ordinal)), '') AS anchors
 FROM top AS t LEFT JOIN best AS b ON b.target = t.id
 GROUP BY t.id ORDER BY t.backlinks DESC, t.id;
 
@@ -317,12 +317,12 @@ WHERE role = 'sitemap' AND (state IN ('failed', 'gone', 'refused') OR state = 'v
 
 -- question: sizes
 WITH measured AS (
-    SELECT media_type, bytes AS value, row_number() OVER type_ AS place,
+    SELECT media_type, bytes AS value, row_number() OVER type_ AS ordinal,
         count(*) OVER (PARTITION BY media_type) AS total
     FROM pages WINDOW type_ AS (PARTITION BY media_type ORDER BY bytes))
 SELECT media_type, max(total) AS pages, sum(value) AS bytes,
-    min(value) FILTER (WHERE place >= total * 0.5) AS p50, min(value) FILTER (WHERE place >= total * 0.9) AS p90,
-    min(value) FILTER (WHERE place >= total * 0.95) AS p95, min(value) FILTER (WHERE place >= total * 0.99) AS p99,
+    min(value) FILTER (WHERE ordinal >= total * 0.5) AS p50, min(value) FILTER (WHERE ordinal >= total * 0.9) AS p90,
+    min(value) FILTER (WHERE ordinal >= total * 0.95) AS p95, min(value) FILTER (WHERE ordinal >= total * 0.99) AS p99,
     max(value) AS max
 FROM measured GROUP BY media_type ORDER BY pages DESC, media_type;
 
@@ -333,12 +333,12 @@ timed AS (
     FROM last JOIN main.visits AS v ON v.id = last.id JOIN main.resources AS r ON r.id = v.resource
     WHERE v.status > 0),
 measured AS (
-    SELECT host, value, row_number() OVER (PARTITION BY host ORDER BY value) AS place,
+    SELECT host, value, row_number() OVER (PARTITION BY host ORDER BY value) AS ordinal,
         count(*) OVER (PARTITION BY host) AS total
     FROM timed)
 SELECT h.name AS host, max(total) AS answers,
-    min(value) FILTER (WHERE place >= total * 0.5) AS p50, min(value) FILTER (WHERE place >= total * 0.9) AS p90,
-    min(value) FILTER (WHERE place >= total * 0.95) AS p95, min(value) FILTER (WHERE place >= total * 0.99) AS p99,
+    min(value) FILTER (WHERE ordinal >= total * 0.5) AS p50, min(value) FILTER (WHERE ordinal >= total * 0.9) AS p90,
+    min(value) FILTER (WHERE ordinal >= total * 0.95) AS p95, min(value) FILTER (WHERE ordinal >= total * 0.99) AS p99,
     max(value) AS max
 FROM measured AS m JOIN main.hosts AS h ON h.id = m.host GROUP BY m.host ORDER BY answers DESC, h.name;
 

@@ -1,7 +1,7 @@
 """Crawlers: names, heartbeats, when one counts as dead, and its leases given back.
 
 A crawler holds an OS lock on crawlers/NAME.lock while its process lives. The kernel frees the lock when the process
-exits for any reason, so a free lock proves death at once, without waiting for a heartbeat. The heartbeat decides only
+exits for any reason. So a free lock proves death at once, without waiting for a heartbeat. The heartbeat decides only
 where the lock cannot: on another machine, or after somebody deleted the lock file.
 """
 

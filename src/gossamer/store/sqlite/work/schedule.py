@@ -1,7 +1,7 @@
 """Revisits: store hints of sitemaps and feeds, and queue what is due.
 
-`store/work/revisit_rows.py` decides. The index `resources_pace` orders waiting resources by pace and last visit. So the
-oldest of each pace is found at once, and the choice costs the same for a thousand pages as for a million.
+`store/work/revisit_rows.py` decides. The index `resources_pace` orders waiting resources by pace and last visit. So a
+query finds the oldest of each pace at once. The choice costs the same for a thousand pages as for a million.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ import numpy as np
 import zstandard
 
 from gossamer.index.protocol import WordSequence
-from gossamer.index.url_parts import host_number, hostname, path_prefixes, path_segments, site_names
+from gossamer.index.url_parts import host_number, path_prefixes, path_segments, site_names
+from gossamer.urls.canonical import hostname
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
