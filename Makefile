@@ -35,7 +35,7 @@ wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer 
 # wait for servers and clocks. Meanwhile a background job downloads OpenSearch.
 ALONE := $(addprefix tests/flow/test_,bounded.py fleet.py)
 
-test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests; takes 15 minutes on two cores.
+test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 15 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_NODE,cd frontend && npm run --silent test)
 	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)

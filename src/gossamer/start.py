@@ -12,6 +12,7 @@ from collections.abc import Mapping  # noqa: TC003 - msgspec looks at annotation
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -76,7 +77,7 @@ def prepare_crawl(request: CrawlRequest) -> CrawlLoop | AlreadyComplete:
     # Validate the scope before creating the directory, so that a typing error leaves nothing behind.
     Scope(loaded.settings.crawl, tuple(urls[0] for urls in typed))
     if not typed and not request.query and not _web_exists(request.store):
-        raise UsageError(f"There is no web in {request.store} yet: give a URL to start from.")
+        raise UsageError(f"There is no web in {quote(request.store)} yet: give a URL to start from.")
     store = open_store(request.store, create=True, settings=loaded.settings.store)
     local_directory(request.store).mkdir(parents=True, exist_ok=True)
     try:

@@ -153,9 +153,11 @@ def copy_web(from_: str, to: str, on_progress: Callable[[str], None]) -> CopyRes
     """Copy a web to another location, with its settings file if there is one."""
     from gossamer.store.copy import copy_store  # noqa: PLC0415
 
-    stale_index = local_directory(to) / "index"
-    if stale_index.exists():
-        raise UsageError(f"{stale_index} is the index of an earlier web: remove it, or copy to another location.")
+    directory = local_directory(to)
+    if (directory / "index").exists():
+        raise UsageError(
+            f"{directory} already holds an index: copy to another location, or remove it if its web is gone."
+        )
     with closing(_copy_source(from_)) as source, closing(_copy_target(to)) as target:
         copied = copy_store(source, target, on_progress)
     source_file, target_file = (local_directory(location) / FILE_NAME for location in (from_, to))

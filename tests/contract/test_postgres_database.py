@@ -82,7 +82,7 @@ def test_foreign_tables_are_not_touched(location: str, admin: psycopg.Connection
     schema = location.partition("&schema=")[2]
     admin.execute(f"CREATE SCHEMA {schema}")
     admin.execute("CREATE TABLE web (something text)")
-    with pytest.raises(StoreCorrupt, match="no Gossamer web"):
+    with pytest.raises(StoreCorrupt, match="not a Gossamer web"):
         open_store(location)
 
 

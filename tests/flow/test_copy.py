@@ -51,7 +51,7 @@ def test_a_copy_onto_an_existing_web_is_refused(tmp_path: Path) -> None:
 def test_a_copy_next_to_an_index_of_another_web_is_refused(tmp_path: Path) -> None:
     build(str(tmp_path / "one"))
     (tmp_path / "other" / "index").mkdir(parents=True)
-    with pytest.raises(UsageError, match="index of an earlier web"):
+    with pytest.raises(UsageError, match="already holds an index"):
         copy_web(str(tmp_path / "one"), str(tmp_path / "other"), lambda _: None)
 
 

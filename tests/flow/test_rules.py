@@ -564,7 +564,10 @@ def test_a_reached_page_limit_prints_how_to_raise_it(tmp_path: Path) -> None:
     with SiteServer({"/": links("a", "b"), "/a": "", "/b": ""}) as site:
         done = gossamer("crawl", site.url, "--store", tmp_path / "web", "--max-pages", 1)
     assert "page limit reached. 1 page, " in done.stderr
-    assert f"Continue with: gossamer crawl --store {tmp_path / 'web'} --max-pages N (or none)" in done.stderr
+    continued = (
+        f"Continue without a limit, or with a number: gossamer crawl --store {tmp_path / 'web'} --max-pages none\n"
+    )
+    assert continued in done.stderr
 
 
 def test_a_crawl_without_a_url_prints_which_web_it_continues(tmp_path: Path) -> None:
@@ -574,15 +577,25 @@ def test_a_crawl_without_a_url_prints_which_web_it_continues(tmp_path: Path) -> 
     assert done.stderr.startswith(f"Continuing the last crawl in {tmp_path / 'web'}/ ...\n")
 
 
-def test_the_demo_prints_how_to_continue_and_lists_next_commands_in_columns(tmp_path: Path) -> None:
-    done = gossamer("go", "--no-serve", "--store", tmp_path / "web", "--max-pages", 1)
-    assert f"Continue with: gossamer go --store {tmp_path / 'web'}" in done.stderr
+def test_the_demo_prints_how_to_continue_and_lists_next_commands_in_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = gossamer("go", "--no-serve", "--max-pages", 1)
+    assert "or with a number: gossamer go --store web --max-pages none\n" in done.stderr
     commands = [line for line in done.stderr.splitlines() if line.startswith("  gossamer ")]
     columns = {line.index(what) for line, what in zip(commands, NEXT, strict=True)}
     assert len(columns) == 1, done.stderr
+    assert max(map(len, commands)) <= 80
 
 
-NEXT = ("find pages", "search and", "show counts", "list broken links", "show everything", "list the reports")
+NEXT = ("find pages", "search and", "show counts", "list broken links", "show a page", "list the reports")
+
+
+def test_the_next_commands_quote_a_long_store_and_stand_on_their_own_lines(tmp_path: Path) -> None:
+    store = tmp_path / "a web with a long name"
+    done = gossamer("go", "--no-serve", "--store", store, "--max-pages", 1)
+    assert f"Find pages by their words:\n  gossamer search WORDS --store '{store}'\n" in done.stderr
 
 
 def test_an_unmodified_page_is_shown_and_exported_without_status_304(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_status_and_page_show_freshness(tmp_path: Path) -> None:
         fresh = json.loads(gossamer("status", "--store", web, "--json").stdout)["freshness"]
         assert (fresh["pages"], fresh["due"]) == (2, 0)
         assert fresh["out_of_date"] < 0.01
-        assert "Expected to be out of date: 0.0%; none due" in gossamer("status", "--store", web).stdout
+        assert "Expected to be out of date: 0.0 %; none due" in gossamer("status", "--store", web).stdout
         page = json.loads(gossamer("page", site.url, "--store", web, "--json").stdout)
         (change,) = page["history"]
         assert (change["title"], change["now_title"], [bond["url"] for bond in change["lost"]]) == (

@@ -65,7 +65,7 @@ def test_rank_reports_estimates_for_a_partly_visited_web(capsys: pytest.CaptureF
     assert out.splitlines()[0].split("\t")[:3] == ["score", "pagerank", "in"]
     assert SEED in out
     assert "\x1b" not in out
-    assert "33 % of the 6 known pages were visited: ranks are estimates." in err
+    assert "Of 6 known URLs, 33 % were visited: ranks are estimates." in err
 
 
 @pytest.mark.usefixtures("web")

@@ -222,7 +222,7 @@ def test_findings_exit_with_code_0_without_fail_on(capsys: pytest.CaptureFixture
 def test_inlinks_and_outlinks_need_a_known_url(capsys: pytest.CaptureFixture[str]) -> None:
     rows = report_json(capsys, "inlinks", "--url", "example.org/a")["rows"]
     assert [(row["source"], row["anchor"], row["weight"], row["follow"]) for row in rows] == [(SEED, "to a", 2, True)]
-    assert "Give it with --url" in report_output(capsys, "inlinks", code=2)
+    assert "give it with --url" in report_output(capsys, "inlinks", code=2)
     assert "is not known in this web" in report_output(capsys, "outlinks", "--url", "https://nowhere.example/", code=2)
 
 
@@ -239,7 +239,7 @@ def test_since_accepts_durations_and_dates(written: str, moment: float) -> None:
 
 @pytest.mark.usefixtures("web")
 def test_an_invalid_since_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is no time" in report_output(capsys, "changes", "--since", "yesterday", code=2)
+    assert "is not a time" in report_output(capsys, "changes", "--since", "yesterday", code=2)
 
 
 # -- missing sources ---------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_an_address_has_nodes_and_a_name() -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_address_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="is no index URL such as"):
+    with pytest.raises(UsageError, match="is not an index URL such as"):
         ClusterAddress.parse(url)
 
 

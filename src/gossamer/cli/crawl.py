@@ -74,7 +74,7 @@ RUN_OPTIONS = (
     config_option,
     json_option,
     click.option("--log-file", envvar="GOSSAMER_LOG_FILE", type=click.Path(path_type=Path), metavar="FILE",
-                 help="File for the JSON log; default: DIR/logs/NAME.jsonl."),
+                 help="File for the JSON log; default: logs/NAME.jsonl in the web's directory."),
     click.option("--quiet", is_flag=True, help="Print messages only, no progress."),
     settings_flags,
 )  # fmt: skip
@@ -249,8 +249,10 @@ def _print_summary(loop: CrawlLoop, seconds: float, resume_command: str, *, as_j
         f"{progress.queued:,} queued."
     )
     if progress.queued:
-        limit = " --max-pages N (or none)" if loop.end_reason == PAGE_LIMIT else ""
-        _print_message(f"Continue with: {resume_command}{limit}")
+        if loop.end_reason == PAGE_LIMIT:
+            _print_message(f"Continue without a limit, or with a number: {resume_command} --max-pages none")
+        else:
+            _print_message(f"Continue with: {resume_command}")
     _print_leftovers(loop.leftover_hosts)
 
 

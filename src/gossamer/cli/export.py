@@ -107,7 +107,7 @@ def _table_command(name: str, text: str, make: TableMaker) -> click.Command:
         summary.report(pluralize(rows, name.removesuffix("s")), format=form, rows=rows)
 
     shape = '\n\n\b\nJSON: {"out", "format", "rows", "bytes", "seconds"}'
-    return click.command(name=name, help=text + shape)(command)
+    return click.command(name=name, help=text.rstrip() + shape)(command)
 
 
 def _with_progress(table: Table, name: str) -> Table:

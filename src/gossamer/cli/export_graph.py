@@ -117,7 +117,12 @@ PICTURE_FORMATS = ("svg", "png")
     "--level", type=click.Choice(("pages", "hosts")), help="Kind of the nodes; default: hosts if the web has many."
 )
 @click.option(
-    "--nodes", type=click.IntRange(2, 2000), default=300, show_default=True, help="Number of nodes, the best first."
+    "--nodes",
+    type=click.IntRange(2, 2000),
+    default=300,
+    show_default=True,
+    metavar="N",
+    help="Number of nodes, the best first.",
 )
 @unvisited_option
 @click.option("--title", metavar="TEXT", help="Title of the picture; default: the hosts, or their number.")

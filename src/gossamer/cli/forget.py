@@ -81,7 +81,7 @@ def _find_host(web: Store, name: str) -> HostRow:
     authorities = {authority(url) for url in urls_from_input(name)}
     match = next((host for host in web.hosts() if host.name in authorities), None)
     if match is None:
-        raise UsageError(f"{name} is no host of this web; `gossamer hosts` lists them.")
+        raise UsageError(f"{name} is not a host of this web; `gossamer hosts` lists them.")
     return match
 
 

@@ -54,7 +54,7 @@ def print_freshness(fresh: Freshness) -> None:
     print_line(f"\n{pluralize(fresh.pages, 'page')}, visited lately: {ages}.")
     due = f"{fresh.due:,} due" if fresh.due else "none due"
     soon = f", the next in {format_duration(max(0.0, fresh.next_at - time.time()))}" if fresh.next_at else ""
-    print_line(f"Expected to be out of date: {fresh.out_of_date:.1%}; {due}{soon}.")
+    print_line(f"Expected to be out of date: {100 * fresh.out_of_date:.1f} %; {due}{soon}.")
 
 
 def print_history(web: Store, row: ResourceRow) -> None:

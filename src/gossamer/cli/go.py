@@ -12,9 +12,11 @@ import secrets
 import signal
 import subprocess
 from importlib.util import find_spec
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from gossamer.basics.display import pluralize
 from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, read_seeds, run_crawl, with_options
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 END_SECONDS = 10.0  # for the web app to end by itself before it is killed
+_LINE_WIDTH = 80  # columns of a terminal that the next steps fit into
 
 
 @click.command()
@@ -71,7 +74,7 @@ def go(urls: tuple[str, ...], seeds: str | None, serving: bool, port: int | None
         if not app_processes:
             _print_next_steps(store)
             return
-        _wait_for_end(app_processes[0])
+        _wait_for_end(app_processes[0], _serve_command(store))
 
 
 @contextlib.contextmanager
@@ -110,7 +113,7 @@ def _start_web_app(
     token = os.environ.get("GOSSAMER_TOKEN") or secrets.token_urlsafe(18)
     print_message(f"See the results: {url}")
     if "GOSSAMER_TOKEN" not in os.environ:
-        print_message(f"With control of the crawl: {url}control?token={token}")
+        print_message(f"With control: {url}control?token={token}")
     return _web_app_process(["--store", store, *(["--index-url", index_url] if index_url else [])], listener, token)
 
 
@@ -119,7 +122,7 @@ def _listen(port: int | None) -> socket.socket:
     from gossamer.errors import UsageError
 
     try:
-        return listen(HOST, DEFAULT_PORT if port is None else port)
+        return listen(HOST, DEFAULT_PORT if port is None else port, flags="--port")
     except UsageError:
         if port is not None:
             raise
@@ -143,7 +146,13 @@ def _web_app_process(arguments: list[str], listener: socket.socket, token: str) 
         wait_or_kill(process, END_SECONDS)
 
 
-def _wait_for_end(app: subprocess.Popen[bytes]) -> None:
+def _serve_command(store: str) -> str:
+    """Return the command that serves this web; it names the store if the user named it."""
+    is_default = click.get_current_context().get_parameter_source("store") is ParameterSource.DEFAULT
+    return "gossamer serve" if is_default else f"gossamer serve --store {quote(store)}"
+
+
+def _wait_for_end(app: subprocess.Popen[bytes], serve_command: str) -> None:
     """Wait until Ctrl-C or SIGTERM, then end the web app."""
 
     def end(_signal: int, _frame: object) -> None:
@@ -152,7 +161,8 @@ def _wait_for_end(app: subprocess.Popen[bytes]) -> None:
 
     previous_handlers = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        print_message("Ctrl-C ends the web app; `gossamer serve` starts it again.")
+        print_message("Ctrl-C ends the web app.")
+        print_message(f"Start it again: {serve_command}")
         app.wait()
     finally:
         for number, handler in previous_handlers.items():
@@ -164,10 +174,16 @@ def _print_next_steps(store: str) -> None:
         ("search WORDS", "find pages by their words"),
         ("serve", "search and browse the web in a browser"),
         ("status", "show counts, the round and the crawlers"),
-        ("errors", "list broken links and other failures, each with a page that links to it"),
-        ("page URL", "show everything known about a page: text, links in and out"),
-        ("report --list", "list the reports on problems and facts of a site"),
+        ("errors", "list broken links and other failures"),
+        ("page URL", "show a page: text, links in and out"),
+        ("report --list", "list the reports on a site"),
     )
-    width = max(len(command) for command, _ in commands)
-    for command, text in commands:
-        print_message(f"  {f'gossamer {command} --store {store}':<{width + len(f'gossamer  --store {store}')}}  {text}")
+    lines = [(f"  gossamer {command} --store {quote(store)}", text) for command, text in commands]
+    width = max(len(command) for command, _ in lines)
+    is_narrow = width + max(len(text) for _, text in lines) + 2 > _LINE_WIDTH
+    for command, text in lines:
+        if is_narrow:
+            print_message(f"{text.capitalize()}:")
+            print_message(command)
+        else:
+            print_message(f"{command:<{width}}  {text}")

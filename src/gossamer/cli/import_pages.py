@@ -43,7 +43,7 @@ def import_(paths: tuple[Path, ...], base: str | None, store: str, config: Path 
     An archive is a WARC or ARC file, gzipped or not, from Common Crawl, wget, Browsertrix or others. A folder is one
     that `gossamer export files` wrote, or any other with --base URL. Imported pages go through the same parsers and
     into the same store as crawled ones. Gossamer stores their links, and a later crawl may follow them. An imported
-    page replaces a known one. The command skips broken items and items that are no pages, and prints the reasons.
+    page replaces a known one. The command skips broken items and items that are not pages, and prints the reasons.
 
     \b
     JSON: {"pages", "bytes", "redirects", "errors", "failed",

@@ -128,5 +128,5 @@ def indexing_alongside(
 
 
 def _describe_progress(now: IndexProgress) -> str:
-    share = now.version / now.latest if now.latest else 1.0
-    return f"{now.put:,} documents, {share:.0%} of the changes; {now.anchors:,} with anchor texts"
+    percent = 100 * now.version / now.latest if now.latest else 100.0
+    return f"{now.put:,} documents, {percent:.0f} % of the changes; {now.anchors:,} with anchor texts"

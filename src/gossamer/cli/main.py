@@ -64,7 +64,7 @@ COMMANDS = {
     ),
 }
 
-EXIT_FAULT = 2  # wrong usage or an error; 1 means that a report has findings
+EXIT_FAULT = 2  # wrong usage or an error; 1 means that `report --fail-on` or `errors --fail` found something
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as shells report a process that Ctrl-C ended
 EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE  # the reader closed the pipe, as in `gossamer errors | head`
 
@@ -109,7 +109,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 def app(ctx: click.Context) -> None:
     """Crawl a piece of the web, keep its structure, and make it searchable.
 
-    A web is one directory: --store DIR (default: ./web). Start with `gossamer go`, or with
+    A web is one directory, or a schema of a database: --store WEB (default: ./web). Start with `gossamer go`, or with
     `gossamer crawl https://example.org`.
     """
     if ctx.invoked_subcommand is None:
@@ -152,9 +152,10 @@ def _run(arguments: list[str]) -> int:
 
 
 def _usage_sentence(fault: click.ClickException) -> str:
-    message = fault.format_message().rstrip(".")
+    message = fault.format_message()
+    sentence = message if message.endswith((".", "?", "!")) else f"{message}."
     context = fault.ctx if isinstance(fault, click.UsageError) else None
-    return f"{message}. See {context.command_path} --help." if context else f"{message}."
+    return f"{sentence} See {context.command_path} --help." if context else sentence
 
 
 def _print_fault(sentence: str) -> int:

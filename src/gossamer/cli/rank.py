@@ -62,6 +62,7 @@ def _show_progress() -> Iterator[Callable[[str], None]]:
               help="Show importance as seen from this page; stores nothing. Can be given again.")  # fmt: skip
 @click.option("--weighted", is_flag=True, help="Count a link as often as it occurs on a page.")
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.85, show_default=True,
+              metavar="SHARE",
               help="Share of steps in which the random reader follows a link instead of jumping.")  # fmt: skip
 @click.option("--include-unvisited", is_flag=True, help="Also rank URLs that are linked but not visited.")
 @limit_option
@@ -188,14 +189,12 @@ def _print_ranking(ranking: Ranking) -> None:
     amounts = (
         f"{pluralize(ranking.pages, 'page')} on {pluralize(ranking.hosts, 'host')}, {pluralize(ranking.links, 'link')}"
     )
-    print_message(f"Ranked {amounts}; PageRank took {pluralize(ranking.iterations, 'round')}.")
+    print_message(f"Ranked {amounts}; PageRank took {pluralize(ranking.iterations, 'iteration')}.")
     if ranking.harmonic not in {"", "exact"}:
         print_message(f"Harmonic centrality is {ranking.harmonic}.")
     if ranking.visited < ranking.known:
         share = 100 * ranking.visited_share
-        print_message(
-            f"{share:.0f} % of the {pluralize(ranking.known, 'known page')} were visited: ranks are estimates."
-        )
+        print_message(f"Of {pluralize(ranking.known, 'known URL')}, {share:.0f} % were visited: ranks are estimates.")
 
 
 # -- shape -------------------------------------------------------------------------------------------------------------

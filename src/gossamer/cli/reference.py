@@ -26,13 +26,15 @@ COMMANDS_HEAD = """\
 
 Run `gossamer COMMAND` or `python -m gossamer COMMAND`. `gossamer COMMAND --help` prints the text of this page.
 
-- `--store DIR` (or `GOSSAMER_STORE`) names the web for every command; the default is `./web`.
-- Answers go to stdout, messages and progress to stderr. A terminal shows tables aligned and cut to its width; a pipe
-  gets whole values separated by tabs. `--json` is for programs: this page gives its keys, and they are stable.
+- `--store WEB` (or `GOSSAMER_STORE`) names the web for every command except `copy`; the default is `./web`.
+- Answers go to stdout, messages and progress to stderr. A terminal shows tables aligned and cut to its width where the
+  columns allow it; a pipe gets whole values separated by tabs. `--json` is for programs: this page gives its keys, and
+  they are stable.
 - Text from the web cannot control the terminal: control and direction characters appear as `\\x1b` or `«U+202E»`, in
   JSON as `\\u202e`. `NO_COLOR` switches colours off.
-- Exit codes: 0 success; 1 a report has findings; 2 wrong usage or an error, with one sentence on stderr; 130 ended by
-  Ctrl-C.
+- Exit codes: 0 success, also if Ctrl-C ends `crawl`, `watch`, `go`, `serve` or `index --follow`; 1 `report --fail-on`
+  or `errors --fail` found something; 2 wrong usage or an error, with one sentence on stderr; 130 another command ended
+  by Ctrl-C.
 - Completion: put `eval "$(_GOSSAMER_COMPLETE=bash_source gossamer)"` into `~/.bashrc` (`zsh_source`, `fish_source` for
   those shells).
 """

@@ -128,7 +128,7 @@ def _options(web: Store, reports: Iterable[Report], url: str | None, since: str 
 
     needed = {need for each in reports for need in each.takes}
     if "url" in needed and url is None:
-        raise UsageError("Which URL? Give it with --url.")
+        raise UsageError("This report is about one URL: give it with --url.")
     current = web.current_round()
     start = _parse_moment(since, time.time()) if since else current.started_at if current else 0.0
     return ReportOptions(resource=find_resource(web, url).id if url else None, since=start)
@@ -141,7 +141,7 @@ def _parse_moment(text: str, now: float) -> float:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
-        raise UsageError(f'"{text}" is no time: give 7d, 12h, 2026-11-01 or 2026-11-01T08:30.') from error
+        raise UsageError(f'"{text}" is not a time: give 7d, 12h, 2026-11-01 or 2026-11-01T08:30.') from error
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

@@ -49,8 +49,8 @@ def serve(
     """Serve the web app and API: search, pages, graph, crawl, reports; the API is at /api.
 
     Anybody who reaches the address may read. Changes (stop crawlers, add seeds, forget pages) need a token. It is the
-    one in GOSSAMER_TOKEN, or the one that the command prints at its start. If --host is not an address of this machine,
-    changes are possible only with GOSSAMER_TOKEN.
+    one in GOSSAMER_TOKEN, or the one that the command prints at its start. If --host is not a loopback address such as
+    127.0.0.1, changes are possible only with GOSSAMER_TOKEN.
 
     \b
     JSON, a line when it is ready: {"url", "control"}; control: whether changes are possible
@@ -82,13 +82,13 @@ def serve(
     run(store, rules, listener, on_started, with_stdin=inherited is not None)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes any free one."""
+def listen(host: str, port: int, *, flags: str = "--host or --port") -> socket.socket:
+    """Return a listening socket; port 0 takes any free one. The error names the `flags` to change."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise UsageError(f"Cannot listen on {host} port {port}: {error.strerror}. Give another --port.") from error
+        raise UsageError(f"Cannot listen on {host} port {port}: {error.strerror}. Give another {flags}.") from error
 
 
 def server_url(host: str, port: int) -> str:
@@ -101,5 +101,5 @@ def _print_ready(url: str, generated_token: str, *, control: bool) -> None:
     if not control:
         print_message("Control is off: set GOSSAMER_TOKEN to switch it on.")
     elif generated_token:
-        print_message(f"With control of the crawl: {url}control?token={generated_token}")
+        print_message(f"With control: {url}control?token={generated_token}")
     print_message("Ctrl-C ends it.")

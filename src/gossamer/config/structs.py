@@ -118,7 +118,7 @@ class CrawlSettings(Section, frozen=True, kw_only=True):
         doc("Follow no more links from pages of identical content after this many on one host: they may be a trap."),
     ] = 50
     sitemaps: Annotated[bool, doc("Read the sitemaps named in robots.txt.", "--sitemaps")] = True
-    links: Annotated[bool, doc("Store the links; without it the crawl only follows them.", "--links")] = True
+    links: Annotated[bool, doc("Store the links; if off, the crawl only follows them.", "--links")] = True
     index: Annotated[bool, doc("Index the pages during the crawl.", "--index")] = True
     source: Annotated[bool, doc("Store the source of every page, compressed.", "--source")] = True
 

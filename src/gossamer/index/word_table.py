@@ -81,8 +81,11 @@ class WordTable:
         for language in sorted(languages, key=languages.__getitem__, reverse=True) or [""]:
             tokens = get_analyzer(language).tokens(word)
             if len(tokens) != 1:
-                words = ", ".join(dict.fromkeys(token.term for token in tokens))
-                raise UsageError(f"{word} is not one word, but {words or 'none'}.")
+                raise UsageError(
+                    f'Give one word: "{word}" holds {len(tokens)} words.'
+                    if tokens
+                    else f'"{word}" holds no word; give one.'
+                )
             stop_by_term.setdefault(tokens[0].term, tokens[0].stop)
         term = max(stop_by_term, key=self._reader.document_frequency)
         return term, stop_by_term[term]

@@ -45,7 +45,7 @@ def hits(links: LinkMatrix, *, weighted: bool = False, on_progress: OnProgress =
         image = matrix @ hubs
         authorities = image / image.sum()
         change = np.abs(authorities - before).sum()
-        on_progress(f"hubs and authorities: round {iteration}, change {change:.1e}")
+        on_progress(f"hubs and authorities: iteration {iteration}, change {change:.1e}")
         if change < TOLERANCE:
             break
         if iteration <= HITS_CORRECTIONS:

@@ -79,7 +79,7 @@ def pagerank(
         values += change
         iterations += 1
         size = float(np.abs(change).sum())
-        on_progress(f"PageRank: round {iterations}, change {size:.1e}")
+        on_progress(f"PageRank: iteration {iterations}, change {size:.1e}")
         if size < TOLERANCE:
             break
         rounds, propagated = single_precision.propagate_change(change, size)

@@ -64,7 +64,7 @@ class ClusterAddress(Value, frozen=True, kw_only=True):
         if "@" in url:
             raise UsageError(f"A user name and a password do not belong in an index URL: set {USER} and {PASSWORD}.")
         if not _INDEX_NAME.fullmatch(name) or parts.query or parts.fragment or not all(map(_is_node, nodes)):
-            raise UsageError(f"{url} is no index URL such as https://search.example:9200/name.")
+            raise UsageError(f"{url} is not an index URL such as https://search.example:9200/name.")
         return cls(nodes=nodes, name=name)
 
     def __str__(self) -> str:

@@ -26,6 +26,7 @@ import random
 import time
 from collections import Counter
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -385,7 +386,8 @@ def translate_errors(location: PostgresLocation) -> Iterator[None]:
 def missing_web(location: PostgresLocation) -> StoreMissing:
     """Return the error for a location without a web."""
     return StoreMissing(
-        f"There is no web at {location.display_name}: `gossamer crawl URL --store {location.display_name}` makes one."
+        f"There is no web at {location.display_name}: `gossamer crawl URL --store {quote(location.display_name)}`"
+        " makes one."
     )
 
 

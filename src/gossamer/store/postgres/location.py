@@ -29,7 +29,7 @@ def parse_postgres_location(url: str) -> PostgresLocation:
         raise UsageError(UNREADABLE_URL)
     schema = dict(parts.parameters).get("schema", DEFAULT_SCHEMA)
     if parts.scheme not in SCHEMES:
-        raise UsageError(f"{parts.scheme} stores are not known: give a directory or a postgresql:// URL.")
+        raise UsageError(f"Gossamer has no {parts.scheme} store: give a directory or a postgresql:// URL.")
     if not schema or len(schema.encode()) > MAX_SCHEMA_BYTES or "\0" in schema or schema.startswith("pg_"):
         raise UsageError(
             f"{parts.without_password}: `schema` must be a name of 1 to {MAX_SCHEMA_BYTES} bytes"

@@ -100,7 +100,7 @@ def _read_layout(db: Connection, location: PostgresLocation) -> int:
         layout_row = None
     if layout_row is None:
         raise StoreCorrupt(
-            f"{location.display_name}: the schema {location.schema} holds tables that are no Gossamer web:"
+            f"{location.display_name}: the schema {location.schema} holds tables that are not a Gossamer web:"
             " name another one with ?schema=NAME."
         )
     if layout_row[0] > LAYOUT:

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from contextlib import contextmanager
 from importlib import resources
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.errors import StoreCorrupt, StoreError, StoreMissing, StoreNotWritable, StoreTooNew
@@ -76,7 +77,9 @@ def open_database(
 
 
 def _missing_web(directory: Path) -> StoreMissing:
-    return StoreMissing(f"There is no web in {directory}: `gossamer crawl URL --store {directory}` makes one.")
+    return StoreMissing(
+        f"There is no web in {directory}: `gossamer crawl URL --store {quote(str(directory))}` makes one."
+    )
 
 
 def _upgrade_schema(db: sqlite3.Connection, directory: Path, *, create: bool, read_only: bool) -> None:

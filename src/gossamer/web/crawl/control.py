@@ -167,7 +167,7 @@ def _parse_count(text: str, most: int) -> int:
 def _forget_host(store: Store, name: str) -> str:
     host_row = next((each for each in store.every_host() if each.name == name.lower()), None)
     if host_row is None:
-        raise NotFound(f"{name} is no host of this web.")
+        raise NotFound(f"{name} is not a host of this web.")
     at_work = {each.name for each in crawlers(store) if each.at_work}
     if host_row.holder in at_work:
         raise ControlConflict(f"{host_row.holder} is visiting {host_row.name}: stop this crawler first.")

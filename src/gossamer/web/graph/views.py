@@ -186,7 +186,7 @@ def _choose_nodes(store: Store, snapshot: Snapshot, options: ViewOptions, focus:
         id_ = store.host_id(options.host.lower())
         at = np.flatnonzero(snapshot.graph.host_ids == (-1 if id_ is None else id_))
         if not len(at):
-            raise NotFound(f"{options.host} is no host of the graph.")
+            raise NotFound(f"{options.host} is not a host of the graph.")
         starts = snapshot.graph.host_starts
         return best_nodes(snapshot, np.arange(starts[at[0]], starts[at[0] + 1], dtype=np.int64), limit)
     return best_nodes(snapshot, np.arange(snapshot.links.nodes, dtype=np.int64), limit)

@@ -58,9 +58,7 @@ def problem_from_error(error: Exception) -> Problem:
             return make_problem(HTTPStatus.UNPROCESSABLE_ENTITY, _validation_message(error))
         case HTTPException():
             status = HTTPStatus(error.status_code)
-            return make_problem(
-                status, error.detail if error.detail != status.phrase else f"{status.description or status.phrase}."
-            )
+            return make_problem(status, error.detail if error.detail != status.phrase else _describe_status(status))
         case _:
             raise error
     return make_problem(status, str(error))
@@ -69,6 +67,12 @@ def problem_from_error(error: Exception) -> Problem:
 def make_problem(status: HTTPStatus, detail: str) -> Problem:
     """Return a problem with a status."""
     return Problem(title=status.phrase, status=status, detail=detail)
+
+
+def _describe_status(status: HTTPStatus) -> str:
+    if status == HTTPStatus.NOT_FOUND:
+        return "This server has no page at this address."
+    return f"{status.description or status.phrase}."
 
 
 def _validation_message(error: RequestValidationError) -> str:

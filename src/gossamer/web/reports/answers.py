@@ -118,12 +118,12 @@ class ReportCache:
 # -- one report --------------------------------------------------------------------------------------------------------
 
 
-def find_report(name: str) -> Report:
-    """Return the report with a name or a code, in any case."""
+def find_report(name: str, list_path: str = "/api/reports") -> Report:
+    """Return the report with a name or a code, in any case; the error points to `list_path`."""
     key = name.lower()
     report = next((each for each in REPORTS if key in {each.name, each.code.lower()}), None)
     if report is None:
-        raise NotFound(f'There is no report "{name}"; /api/reports lists them.')
+        raise NotFound(f'There is no report "{name}"; {list_path} lists them.')
     return report
 
 

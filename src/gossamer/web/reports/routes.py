@@ -115,7 +115,7 @@ def report_page(
     order: Order = "asc",
 ) -> Response:
     """Show a report as a table, with bars if it is an overview."""
-    report = find_report(name)
+    report = find_report(name, list_path="/reports")
     report_request = ReportRequest(url=url, since=0.0, page=page, limit=PER_PAGE, sort=sort, order=order)
     with request.app.state.sessions.open() as session:
         summary = next(each for each in report_list(session.store).reports if each.code == report.code)
