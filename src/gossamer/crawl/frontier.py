@@ -291,7 +291,7 @@ class Frontier:
         self._schedule(host)
 
     def requeue(self, lease: Lease, now: float, *, transfer_seconds: float, reason: str) -> None:
-        """Put a URL back because its host is away. It waits here and counts no try."""
+        """Put a URL back because its host is away. It waits here, and this counts as no attempt."""
         host = self._hosts[lease.host]
         host.queue.appendleft(lease)  # first, so that one URL tests the host and the others do not
         self.waiting_urls += 1
