@@ -105,6 +105,7 @@ def _call(document: dict[str, Any], call: dict[str, Any]) -> dict[str, Any]:
     }
     bodies = call.get("requestBody", {}).get("content", {})
     return {
+        "operation": call["operationId"],  # the name that generated clients use
         "parameters": {
             each["name"]: f"{each['in']}, {'required' if each.get('required') else 'optional'}"
             for each in call.get("parameters", [])

@@ -117,7 +117,12 @@ def find(
         return JsonResponse(find_nodes(request.app.state.graph_cache, session, q, level, limit))
 
 
-@router.get("/api/related", responses=json_responses(RelatedPages, api_examples.RELATED, NOT_FOUND, BAD_REQUEST))
+@router.get(
+    "/api/related",
+    operation_id="related_api_related_get",  # generated clients use this name
+    summary="Related",
+    responses=json_responses(RelatedPages, api_examples.RELATED, NOT_FOUND, BAD_REQUEST),
+)
 def related_pages(request: Request, url: Url, limit: Annotated[int, Query(ge=1, le=100)] = 20) -> Response:
     """Return pages that the same pages link to."""
     with request.app.state.sessions.open() as session:
