@@ -99,7 +99,7 @@ def test_a_removed_name_is_named_with_its_subject(path: tuple[str, ...]) -> None
     assert differences(FROZEN, without(FROZEN, *path)) == [f"{path[-1]!r} is missing from {' > '.join(path[:-1])}."]
 
 
-def test_a_changed_value_is_told_with_both_values() -> None:
+def test_a_changed_value_is_reported_with_both_values() -> None:
     frozen, now = {"columns": {"id": "INTEGER"}}, {"columns": {"id": "TEXT"}}
     assert differences(frozen, now) == ["columns > id changed: 'INTEGER' became 'TEXT'."]
 
@@ -116,7 +116,7 @@ def test_new_names_are_allowed_between_the_frozen_ones() -> None:
     assert differences({"a": ["x", "z"], "b": {}}, {"a": ["x", "y", "z"], "b": {"new": 1}, "c": 2}) == []
 
 
-def test_a_lost_fact_of_an_answer_is_told_and_a_new_key_is_not() -> None:
+def test_a_lost_fact_of_an_answer_is_reported_but_a_new_key_is_not() -> None:
     expected = {"rows": [{"url": "a", "depth": 1}]}
     assert lost_facts(expected, {"rows": [{"url": "a", "depth": 1, "new": 0}]}) == []
     assert lost_facts(expected, {"rows": [{"url": "a", "depth": 2}]}) == ["answer.rows[0].depth changed: 1 became 2."]
