@@ -28,7 +28,7 @@ import zstandard
 
 from gossamer.graph.reports.base import ReportOptions
 from gossamer.graph.reports.registry import REPORTS
-from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit
+from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit, VisitBatch
 from gossamer.store.content import decode_source, decode_text
 from gossamer.store.read.questions import Question
 from gossamer.wiring import open_store
@@ -120,7 +120,7 @@ def generate(directory: str, pages: int) -> None:
     while leased := store.lease(crawler, hosts=1, urls=BATCH, held=held, now=time.time()):
         held = (leased[0].host,)
         visits = [site.visit(lease) for lease in leased[0].leases]
-        store.submit(crawler, visits, admit, now=time.time())
+        store.submit(crawler, VisitBatch(visits=visits), admit, time.time())
     store.leave(crawler)
     store.close()
 

@@ -40,7 +40,7 @@ from bench.parse import MAX_LINKS, sample  # noqa: E402
 
 from gossamer.index.build import update_index  # noqa: E402
 from gossamer.index.documents import DocumentMaker  # noqa: E402
-from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit  # noqa: E402
+from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit, VisitBatch  # noqa: E402
 from gossamer.parse.options import ParseOptions  # noqa: E402
 from gossamer.parse.page_parser import PageParser  # noqa: E402
 from gossamer.parse.readers.html import read_html  # noqa: E402
@@ -151,7 +151,7 @@ class Bench:
 
     def store(self, _: slice) -> None:
         """Write all pages in one batch."""
-        self._store.submit(self._crawler, self._visits, _admit, now=time.time())
+        self._store.submit(self._crawler, VisitBatch(visits=self._visits), _admit, time.time())
 
     def index(self, _: slice) -> None:
         """Index the pages of the store."""

@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.model import Admission, Candidate, Kind, Lease, Links, Outcome, Page, Position, State, Visit
+from gossamer.model import Admission, Candidate, Kind, Lease, Links, Outcome, Page, Position, State, Visit, VisitBatch
 from gossamer.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Measurement:
         if profile:
             profile.enable()
         wall, cpu = time.perf_counter(), time.process_time()
-        self.store.submit(self.crawler, visits, admit, now=time.time(), keep_links=self.keep_links)
+        self.store.submit(self.crawler, VisitBatch(visits=visits, keep_links=self.keep_links), admit, time.time())
         self.submits.append((time.perf_counter() - wall, time.process_time() - cpu))
         if profile:
             profile.disable()

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
 
-from gossamer.model import Candidate, Kind
+from gossamer.model import Candidate, Kind, VisitBatch
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.sqlite import SqliteStore
 
@@ -99,10 +99,10 @@ def write(location: str, writer: int, begin: Barrier, end: Barrier) -> None:
         pages.known = len(urls)
         batches = [prepare_batch(store, crawler, host, pages) for _ in range(WARM + BATCHES)]
         for visits in batches[:WARM]:
-            store.submit(crawler, visits, one_writer.admit, now=time.time())
+            store.submit(crawler, VisitBatch(visits=visits), one_writer.admit, time.time())
         begin.wait()
         for visits in batches[WARM:]:
-            store.submit(crawler, visits, one_writer.admit, now=time.time())
+            store.submit(crawler, VisitBatch(visits=visits), one_writer.admit, time.time())
         end.wait()
         begin.wait()
         for _ in range(LEASES):

@@ -1,7 +1,8 @@
 """The values that packages exchange, in the order in which a crawl makes them.
 
 The life of a URL: `Candidate` (a link was found) → `Admission` (the decision about it) → `Lease` (the store handed it
-out) → `Request` → `FetchResult` (bytes) → `ParseJob` → `Page` (structure) → `Visit` (submitted to the store).
+out) → `Request` → `FetchResult` (bytes) → `ParseJob` → `Page` (structure) → `Visit` (the result) → `VisitBatch`
+(submitted to the store).
 """
 
 from __future__ import annotations
@@ -301,3 +302,16 @@ class HostUpdate(Value, frozen=True, kw_only=True):
     failures: int  # host failures in a row
     reason: str = ""  # why it waits, for people
     keep: bool = True  # False: release the host
+
+
+class VisitBatch(Value, frozen=True, kw_only=True):
+    """Finished visits and news about hosts, for one transaction of the store."""
+
+    visits: Sequence[Visit] = ()
+    hosts: Sequence[HostUpdate] = ()
+    robots: Sequence[Robots] = ()
+    released: Sequence[Lease] = ()  # leases that were not used
+    keep_links: bool = True  # False: follow and count links without storing them; redirects are stored
+
+    def __bool__(self) -> bool:
+        return bool(self.visits or self.hosts or self.robots or self.released)

@@ -13,7 +13,7 @@ from gossamer.graph import bonds as bonds_module
 from gossamer.graph import snapshot as snapshot_module
 from gossamer.graph.bonds import open_bonds
 from gossamer.graph.snapshot import open_graph
-from gossamer.model import Kind
+from gossamer.model import Kind, VisitBatch
 from helpers.store.crawl_steps import (
     Bond,
     Policy,
@@ -92,10 +92,19 @@ def test_unvisited_pages_are_included_on_request(store: Store, tmp_path: Path) -
 
 def test_a_redirect_passes_its_links_to_its_target(store: Store, tmp_path: Path) -> None:
     crawler = start(store, A)
-    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[A], B, C)], admit_all, now=time.time())
+    store.submit(
+        crawler, VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[A], B, C)]), admit_all, time.time()
+    )
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [redirected_visit(leased[B], C), redirected_visit(leased[C], D)], admit_all, now=time.time())
-    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[D], B)], admit_all, now=time.time())
+    store.submit(
+        crawler,
+        VisitBatch(visits=[redirected_visit(leased[B], C), redirected_visit(leased[C], D)]),
+        admit_all,
+        time.time(),
+    )
+    store.submit(
+        crawler, VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[D], B)]), admit_all, time.time()
+    )
     graph = open_graph(store, tmp_path / "graph")
     assert edges(graph) == {(A, D): 2}
     b = store.resource(digest(B))
@@ -165,7 +174,7 @@ def test_an_updated_graph_equals_a_new_one(
                     )
                 case _:
                     visit = gone_visit(lease)
-            store.submit(crawler, [visit], admit_all, now=time.time())
+            store.submit(crawler, VisitBatch(visits=[visit]), admit_all, time.time())
             if chance.random() < 0.1:
                 store.forget(digest(chance.choice(urls)))
         updated = open_graph(store, tmp_path / "updated")

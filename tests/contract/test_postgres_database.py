@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from gossamer.errors import StoreCorrupt, StoreMissing, StoreNotWritable, StoreTooNew, StoreUnreachable
+from gossamer.model import VisitBatch
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.values import CrawlerReport
 from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, seed, start
@@ -124,7 +125,9 @@ def submit_and_break(
     admin.execute(SLOW_COMMIT)
     db = store._database.connection()
     results: list[SubmitResult] = []
-    working = threading.Thread(target=lambda: results.append(store.submit(crawler, visits, admit_all, now=time.time())))
+    working = threading.Thread(
+        target=lambda: results.append(store.submit(crawler, VisitBatch(visits=visits), admit_all, time.time()))
+    )
     working.start()
     pid = db.info.backend_pid
     deadline = time.monotonic() + 20
@@ -160,7 +163,7 @@ def test_a_crawler_with_a_broken_connection_is_not_lost(location: str, admin: ps
         other.heartbeat(bystander.id, AT_WORK, time.time())
         assert [each.state for each in other.crawlers()] == ["running", "running"]
         assert store.heartbeat(crawler, AT_WORK, time.time()).state == "run"
-        assert store.submit(crawler, [fetched_visit(leased[A])], admit_all, now=time.time()).lost == 0
+        assert store.submit(crawler, VisitBatch(visits=[fetched_visit(leased[A])]), admit_all, time.time()).lost == 0
 
 
 def test_a_reconnected_crawler_is_alive_through_its_new_connection(location: str, admin: psycopg.Connection) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from gossamer.model import Kind, Outcome, State
+from gossamer.model import Kind, Outcome, State, VisitBatch
 from gossamer.store.follow.changes import ChangeCursor
 from helpers.store.crawl_steps import (
     Bond,
@@ -49,7 +49,7 @@ def read_changes(
 
 
 def resubmit(store: Store, crawler: int, *visits: Visit) -> None:
-    store.submit(crawler, visits, admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=visits), admit_all, time.time())
 
 
 def lease_again(store: Store, crawler: int) -> dict[str, Lease]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from gossamer.model import HostUpdate, Kind, Lease, Outcome, State, Visit
+from gossamer.model import HostUpdate, Kind, Lease, Outcome, State, Visit, VisitBatch
 from gossamer.revisit.pace import Schedule, VisitBudget
 from helpers.store.crawl_steps import (
     AT_WORK,
@@ -77,7 +77,9 @@ class Crawls:
         ends = self.random.choices(ENDS, k=len(some))
         visits = [self.visit_ending_in(lease, end) for lease, end in zip(some, ends, strict=True) if end != "released"]
         released = [lease for lease, end in zip(some, ends, strict=True) if end == "released"]
-        self.stores[index].submit(self.crawlers[index], visits, self.policy(), released=released, now=time.time())
+        self.stores[index].submit(
+            self.crawlers[index], VisitBatch(visits=visits, released=released), self.policy(), time.time()
+        )
         self.held[index].clear()
 
     def visit_ending_in(self, lease: Lease, end: str) -> Visit:
@@ -108,7 +110,7 @@ class Crawls:
     def give_back(self, index: int) -> None:
         host = self.random.choice(self.reader.hosts()).id if self.reader.hosts() else 1
         note = HostUpdate(host=host, ready_at=0.0, delay=0.0, failures=0, keep=False)
-        self.stores[index].submit(self.crawlers[index], [], Policy(), hosts=[note], now=time.time())
+        self.stores[index].submit(self.crawlers[index], VisitBatch(hosts=[note]), Policy(), time.time())
 
     def add(self, index: int) -> None:
         kind, as_seed = self.random.choice([Kind.HYPERLINK, Kind.MEDIA]), self.random.random() < 0.5

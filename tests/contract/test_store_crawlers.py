@@ -6,7 +6,7 @@ import time
 
 from msgspec import structs
 
-from gossamer.model import HostLease, HostUpdate
+from gossamer.model import HostLease, HostUpdate, VisitBatch
 from gossamer.store.protocol import LEASE_SECONDS, Store
 from gossamer.store.values import CrawlerReport
 from helpers.store.crawl_steps import (
@@ -155,7 +155,7 @@ def test_a_lost_crawler_learns_it_and_its_visits_are_not_written(open_store: Ope
     visit_all(store, crawler, {PAGE: []})
     assert heartbeat(frozen, old) == "lost"
     late = [fetched_visit(lease, "http://a.test/late") for lease in leases(stale).values()]
-    submitted = frozen.submit(old, late, admit_all, now=time.time())
+    submitted = frozen.submit(old, VisitBatch(visits=late), admit_all, time.time())
     assert submitted.lost == 1
     assert len(store.visits(1)) == 1
     assert store.counts().links == 0
@@ -168,7 +168,10 @@ def test_visits_of_urls_that_another_crawler_leased_are_not_written(open_store: 
     crawler = join(store, "elsewhere")
     heartbeat(store, crawler, after=LEASE_SECONDS + 1)
     lease_all(store, crawler)
-    assert frozen.submit(old, [fetched_visit(stale)], admit_all, released=[stale], now=time.time()).lost == 1
+    assert (
+        frozen.submit(old, VisitBatch(visits=[fetched_visit(stale)], released=[stale]), admit_all, time.time()).lost
+        == 1
+    )
     assert state(store, PAGE) == "leased"
 
 
@@ -195,8 +198,15 @@ def test_a_crawler_learns_its_share_of_hosts_while_another_waits(open_store: Ope
     assert host_share(two, second, WAITING) is None, "only this crawler waits"
     assert host_share(one, first) == 3
     released = held[:2]
-    one.submit(first, [], admit_all, hosts=[release_host(host) for host in released],
-               released=[lease for host in released for lease in host.leases], now=time.time())  # fmt: skip
+    one.submit(
+        first,
+        VisitBatch(
+            hosts=[release_host(host) for host in released],
+            released=[lease for host in released for lease in host.leases],
+        ),
+        admit_all,
+        time.time(),
+    )
     assert host_share(one, first) == 3, "free hosts count, or the share would shrink further"
     assert {host.name for host in lease_all(two, second)} == {host.name for host in released}
     assert host_share(one, first) is None, "the other crawler holds hosts now"

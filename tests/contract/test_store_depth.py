@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.model import Kind
+from gossamer.model import Kind, VisitBatch
 from helpers.store.crawl_steps import (
     Bond,
     Policy,
@@ -47,7 +47,7 @@ def visit(store: Store, crawler: int, url: str, *targets: Bond | str, admit: Pol
     leased = leases(lease_all(store, crawler))
     rest = [lease for other, lease in leased.items() if other != url]
     visits = [fetched_visit(leased[url], *targets)]
-    store.submit(crawler, visits, admit, released=rest, now=time.time())
+    store.submit(crawler, VisitBatch(visits=visits, released=rest), admit, time.time())
 
 
 def test_a_queued_resource_takes_over_a_smaller_depth_and_its_priority(store: Store) -> None:
@@ -96,7 +96,7 @@ def test_the_shorter_of_two_paths_in_one_batch_counts(store: Store, shallow_firs
     visit(store, crawler, page(0), page(1), admit=policy)
     leased = leases(lease_all(store, crawler))
     both = [fetched_visit(leased[page(9)], page(5)), fetched_visit(leased[page(1)], page(5))]
-    store.submit(crawler, both if shallow_first else both[::-1], policy, now=time.time())
+    store.submit(crawler, VisitBatch(visits=both if shallow_first else both[::-1]), policy, time.time())
     assert depth(store, page(5)) == 1
 
 
@@ -106,8 +106,8 @@ def test_a_redirect_passes_on_the_depth_found_during_its_visit(store: Store) -> 
     visit(store, crawler, page(0), page(1), admit=policy)
     visit(store, crawler, page(1), page(2), admit=policy)
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched_visit(leased[page(9)], page(2))], policy, now=time.time())
-    store.submit(crawler, [redirected_visit(leased[page(2)], page(3))], policy, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(leased[page(9)], page(2))]), policy, time.time())
+    store.submit(crawler, VisitBatch(visits=[redirected_visit(leased[page(2)], page(3))]), policy, time.time())
     assert (leased[page(2)].depth, depth(store, page(3))) == (2, 1)
 
 
@@ -118,7 +118,10 @@ def test_a_smaller_depth_propagates_through_redirects(store: Store) -> None:
     visit(store, crawler, page(1), page(2), admit=policy)
     leased = leases(lease_all(store, crawler))
     store.submit(
-        crawler, [redirected_visit(leased[page(2)], page(3))], policy, released=[leased[page(9)]], now=time.time()
+        crawler,
+        VisitBatch(visits=[redirected_visit(leased[page(2)], page(3))], released=[leased[page(9)]]),
+        policy,
+        time.time(),
     )
     visit(store, crawler, page(3), page(4), admit=policy)
     assert state(store, page(4)) == "known"
@@ -143,7 +146,7 @@ def test_smaller_depths_propagate_between_pages_of_one_batch(store: Store) -> No
     leased = leases(lease_all(store, crawler))
     assert leased[page(2)].depth == 2
     both = [fetched_visit(leased[page(2)], page(3)), fetched_visit(leased[page(9)], page(2))]
-    store.submit(crawler, both, policy, now=time.time())
+    store.submit(crawler, VisitBatch(visits=both), policy, time.time())
     assert (depth(store, page(2)), state(store, page(3))) == (1, "queued")
 
 
@@ -181,7 +184,12 @@ def test_any_visit_order_reaches_all_pages_within_the_depth(store: Store, number
     while leased := leases(lease_all(store, crawler)):
         some = set(random_.sample(sorted(leased), k=random_.randint(1, min(3, len(leased)))))
         visits = [fetched_visit(leased[url], *site[url]) for url in some]
-        store.submit(crawler, visits, policy, released=[leased[url] for url in set(leased) - some], now=time.time())
+        store.submit(
+            crawler,
+            VisitBatch(visits=visits, released=[leased[url] for url in set(leased) - some]),
+            policy,
+            time.time(),
+        )
         visited |= some
     expected = breadth_first_depths(site, A, 4)
     assert visited == set(expected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.model import Kind, Position
+from gossamer.model import Kind, Position, VisitBatch
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from helpers.store.crawl_steps import Bond, Site, admit_all, fetched_visit, lease_all, leases, seed, start, visit_all
 
@@ -48,7 +48,7 @@ def test_links_read_in_pieces_are_complete(store: Store) -> None:
     many = [Bond(f"https://many.example/{n}", anchor=str(n)) for n in range(12_345)]
     crawler = start(store, A)
     (lease,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [fetched_visit(lease, *many)], admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, *many)]), admit_all, time.time())
     assert [bond.anchor for bond in store.every_link()] == [str(n) for n in range(12_345)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.model import Robots
+from gossamer.model import Robots, VisitBatch
 from helpers.store.crawl_steps import (
     Bond,
     Open,
@@ -91,7 +91,7 @@ def test_robots_rules_are_removed_with_the_host(store: Store) -> None:
     crawler = start(store, A)
     (host,) = lease_all(store, crawler)
     rules = Robots(host=host.host, scheme="http", outcome="rules", text="", fetched_at=1.0)
-    store.submit(crawler, [], admit_all, robots=[rules], now=time.time())
+    store.submit(crawler, VisitBatch(robots=[rules]), admit_all, time.time())
     assert store.hosts()[0].robots == "rules"
     store.forget(host="a.test")
     store.add([seed(A)], admit_all)
@@ -126,7 +126,7 @@ def test_a_running_visit_of_a_forgotten_page_is_not_written(open_store: Open) ->
     leased = leases(lease_all(store, crawler))
     open_store().forget(digest(A))
     both = [fetched_visit(leased[A], X), fetched_visit(leased[B], C)]
-    assert store.submit(crawler, both, admit_all, now=time.time()).lost == 1
+    assert store.submit(crawler, VisitBatch(visits=both), admit_all, time.time()).lost == 1
     assert store.resource(digest(A)) is None
     assert store.resource(digest(X)) is None
     assert state(store, B) == "visited"
@@ -137,12 +137,12 @@ def test_no_link_is_written_to_an_id_that_another_process_has_forgotten(open_sto
     store = open_store()
     crawler = start(store, A, B)
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched_visit(leased[A], X, Y)], admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(leased[A], X, Y)]), admit_all, time.time())
     other = open_store()
     other.forget(digest(A))
     other.forget(host="x.test")
     assert other.resource(digest(X)) is None
-    store.submit(crawler, [fetched_visit(leased[B], X, Y)], admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(leased[B], X, Y)]), admit_all, time.time())
     out = store.outlinks(leased[B].resource)
     assert [link.url for link in out] == [X, Y]
     row = store.resource(digest(X))

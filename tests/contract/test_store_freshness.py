@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from gossamer.model import Hints, HostUpdate, Kind, Lease, Outcome, State, Visit
+from gossamer.model import Hints, HostUpdate, Kind, Lease, Outcome, State, Visit, VisitBatch
 from gossamer.revisit.evidence import DAY
 from gossamer.revisit.pace import LISTING, MISSING_ONCE, UNREACHABLE, PaceLimits, Schedule, VisitBudget
 from helpers.store.crawl_steps import (
@@ -52,7 +52,7 @@ def lease_again(store: Store, crawler: int, url: str) -> Lease:
 
 
 def submit(store: Store, crawler: int, *visits: Visit) -> None:
-    store.submit(crawler, visits, Policy(), now=time.time())
+    store.submit(crawler, VisitBatch(visits=visits), Policy(), time.time())
 
 
 def relinked_urls(store: Store, since: int) -> set[str]:
@@ -249,7 +249,7 @@ def crawl_pages(store: Store, number: int, hosts: int = 1) -> int:
     crawler = start(store, *urls)
     leased = leases(lease_all(store, crawler, urls=number))
     visits = [fetched_visit(lease, body=url, at=START) for url, lease in leased.items()]
-    store.submit(crawler, visits, Policy(), now=START)
+    store.submit(crawler, VisitBatch(visits=visits), Policy(), START)
     return crawler
 
 
@@ -276,7 +276,7 @@ def test_a_budget_is_spread_over_its_period_and_then_renewed(store: Store) -> No
         store.keep_fresh(ANY_TIME, budget, now + minute * 60)
         leased = leases(store.lease(crawler, hosts=1, urls=100, held=[1], now=now + minute * 60))
         visits = [fetched_visit(lease, body=url, at=now + minute * 60) for url, lease in leased.items()]
-        store.submit(crawler, visits, Policy(), now=now)
+        store.submit(crawler, VisitBatch(visits=visits), Policy(), now)
         assert len(visits) <= 6, "five pages for five minutes, and one that was already begun"
         current = store.current_round()
         assert current is not None
@@ -304,7 +304,7 @@ def test_a_host_that_must_wait_does_not_delay_others(store: Store) -> None:
     down = {host.name: host.id for host in store.hosts()}["0.test"]
     visits = [fetched_visit(lease, body="x", at=START) for url, lease in leased.items() if "1.test" in url]
     update = HostUpdate(host=down, ready_at=now + DAY, delay=0.0, failures=3, reason="it is down", keep=False)
-    store.submit(crawler, visits, Policy(), hosts=[update], now=now)
+    store.submit(crawler, VisitBatch(visits=visits, hosts=[update]), Policy(), now)
     store.keep_fresh(ANY_TIME, VisitBudget(pages=10, seconds=3600.0), now)
     store.keep_fresh(ANY_TIME, VisitBudget(pages=10, seconds=3600.0), now + 3599.0)
     assert {host.name: host.queued for host in store.hosts()} == {"0.test": 10, "1.test": 10}

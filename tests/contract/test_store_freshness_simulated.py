@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from gossamer.model import Hints, Kind, Lease, Outcome, Role, State, Visit
+from gossamer.model import Hints, Kind, Lease, Outcome, Role, State, Visit, VisitBatch
 from gossamer.revisit.evidence import DAY
 from gossamer.revisit.pace import PaceLimits, Schedule, VisitBudget
 from helpers.store.crawl_steps import Policy, candidate, digest, ended_visit, fetched_visit, join
@@ -110,7 +110,7 @@ class SimulatedCrawler:
         held = [host.id for host in self.store.hosts()]
         leased = self.store.lease(self.crawler, hosts=1, urls=PAGES, held=held, now=now)
         leases = [lease for host in leased for lease in host.leases]
-        self.store.submit(self.crawler, [self.visit(lease, now) for lease in leases], Policy(), now=now)
+        self.store.submit(self.crawler, VisitBatch(visits=[self.visit(lease, now) for lease in leases]), Policy(), now)
         self.visit_count += len(leases)
         return len(leases)
 

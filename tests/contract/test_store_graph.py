@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.errors import StoreError
-from gossamer.model import Kind, Outcome, State
+from gossamer.model import Kind, Outcome, State, VisitBatch
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from helpers.store.crawl_steps import (
     Bond,
@@ -85,7 +85,9 @@ def test_only_followed_hyperlinks_count(store: Store) -> None:
 
 def test_a_redirect_is_a_link_of_weight_zero_to_its_target(store: Store) -> None:
     crawler = start(store, A)
-    store.submit(crawler, [redirected_visit(leases(lease_all(store, crawler))[A], B)], Policy(), now=time.time())
+    store.submit(
+        crawler, VisitBatch(visits=[redirected_visit(leases(lease_all(store, crawler))[A], B)]), Policy(), time.time()
+    )
     urls, _, links = collect_changes(store.link_changes(0))
     assert urls == {number(store, A): A}
     assert links == {(number(store, A), number(store, B)): 0}
@@ -96,7 +98,7 @@ def test_only_changes_since_a_version_are_reported(store: Store) -> None:
     visit_all(store, crawler, {A: [B], B: []})
     before = store.version()
     assert collect_changes(store.link_changes(before)) == ({}, set(), {})
-    store.submit(crawler, [fetched_visit(lease_url(store, crawler, B), A)], Policy(), now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease_url(store, crawler, B), A)]), Policy(), time.time())
     urls, _, links = collect_changes(store.link_changes(before))
     assert urls == {number(store, B): B}
     assert links == {(number(store, B), number(store, A)): 1}
@@ -107,7 +109,7 @@ def test_gone_and_forgotten_pages_are_reported(store: Store) -> None:
     visit_all(store, crawler, {A: [B], B: [A], D: []})
     ids, before = {url: number(store, url) for url in (A, B, D)}, store.version()
     for _ in range(2):  # two failures in a row remove it
-        store.submit(crawler, [gone_visit(lease_url(store, crawler, B))], Policy(), now=time.time())
+        store.submit(crawler, VisitBatch(visits=[gone_visit(lease_url(store, crawler, B))]), Policy(), time.time())
     store.forget(digest(D))
     store.forget(digest(A))
     urls, gone_ids, _ = collect_changes(store.link_changes(before))
@@ -120,7 +122,7 @@ def test_a_page_that_failed_on_a_revisit_stays_in_the_graph(store: Store) -> Non
     visit_all(store, crawler, {A: [B], B: []})
     before = store.version()
     failed = ended_visit(lease_url(store, crawler, A), Outcome.TIMEOUT, State.FAILED)
-    store.submit(crawler, [failed], Policy(), now=time.time())
+    store.submit(crawler, VisitBatch(visits=[failed]), Policy(), time.time())
     assert collect_changes(store.link_changes(before)) == ({}, set(), {}), "nothing changed"
     urls, gone_ids, links = collect_changes(store.link_changes(0))
     assert urls == {number(store, A): A, number(store, B): B}
@@ -256,7 +258,12 @@ def test_ranks_of_pages_forgotten_meanwhile_are_not_written(open_store: Open) ->
 
 def test_reprioritized_pages_are_leased_in_the_new_order(store: Store) -> None:
     crawler = start(store, A)
-    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[A], B, C, D)], Policy(), now=time.time())
+    store.submit(
+        crawler,
+        VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[A], B, C, D)]),
+        Policy(),
+        time.time(),
+    )
     assert list(leases(lease_all(store, crawler, urls=1))) == [B]
     store.reprioritize([number(store, url) for url in (A, B, C, D)], [9.0, 9.0, 0.5, 2.5])
     assert list(leases(lease_all(store, crawler))) == [D, C]

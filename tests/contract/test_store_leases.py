@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gossamer.model import HostUpdate, Kind, Outcome, Robots, Role, State
+from gossamer.model import HostUpdate, Kind, Outcome, Robots, Role, State, VisitBatch
 from gossamer.store.protocol import LEASE_SECONDS, Store
 from helpers.store.crawl_steps import (
     Bond,
@@ -61,7 +61,9 @@ def test_one_url_added_twice_is_one_resource(store: Store) -> None:
 def test_a_failed_seed_is_queued_when_added_again(store: Store) -> None:
     crawler = start(store, A)
     (lease,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [ended_visit(lease, Outcome.CONNECT, State.FAILED)], admit_all, now=time.time())
+    store.submit(
+        crawler, VisitBatch(visits=[ended_visit(lease, Outcome.CONNECT, State.FAILED)]), admit_all, time.time()
+    )
     assert store.add([candidate(A)], admit_all)[0].state is State.FAILED
     assert store.add([seed(A)], admit_all)[0].state is State.QUEUED
 
@@ -108,9 +110,14 @@ def test_a_checked_resource_has_no_validators(store: Store) -> None:
     policy = Policy(check=True)
     crawler = start(store, A)
     (lease,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [fetched_visit(lease, picture)], policy, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, picture)]), policy, time.time())
     (check,) = leases(lease_all(store, crawler)).values()
-    store.submit(crawler, [ended_visit(check, Outcome.CHECKED, State.VISITED, status=200)], policy, now=time.time())
+    store.submit(
+        crawler,
+        VisitBatch(visits=[ended_visit(check, Outcome.CHECKED, State.VISITED, status=200)]),
+        policy,
+        time.time(),
+    )
     store.requeue(time.time())
     assert leases(lease_all(store, crawler))[picture.url].etag == ""
 
@@ -128,7 +135,7 @@ def test_hosts_that_are_ready_soonest_are_leased_first(store: Store) -> None:
     crawler = start(store, A, OTHER)
     hosts = lease_all(store, crawler)
     later = [host_update(host.host, ready_in=9 if host.name == "a.test" else 3, keep=False) for host in hosts]
-    store.submit(crawler, [], admit_all, hosts=later, now=time.time())
+    store.submit(crawler, VisitBatch(hosts=later), admit_all, time.time())
     assert [host.name for host in lease_all(store, crawler)] == ["b.test", "a.test"]
 
 
@@ -136,7 +143,7 @@ def test_a_host_that_must_wait_long_is_not_leased(store: Store) -> None:
     crawler = start(store, A)
     (host,) = lease_all(store, crawler)
     away = host_update(host.host, ready_in=LEASE_SECONDS + 5, keep=False, reason="asked to wait")
-    store.submit(crawler, [], admit_all, hosts=[away], now=time.time())
+    store.submit(crawler, VisitBatch(hosts=[away]), admit_all, time.time())
     assert not lease_all(store, crawler)
     (waiting,) = store.waiting_hosts(crawler)
     assert (waiting.host, waiting.queued, waiting.holder, waiting.reason) == ("a.test", 1, "", "asked to wait")
@@ -146,7 +153,7 @@ def test_a_host_that_must_wait_long_is_not_leased(store: Store) -> None:
 def test_releasing_a_host_releases_its_leases(store: Store) -> None:
     crawler = start(store, A, B)
     (host,) = lease_all(store, crawler)
-    store.submit(crawler, [], admit_all, hosts=[host_update(host.host, keep=False)], now=time.time())
+    store.submit(crawler, VisitBatch(hosts=[host_update(host.host, keep=False)]), admit_all, time.time())
     assert store.counts().resources["queued"] == 2
     assert store.hosts()[0].holder == ""
 
@@ -155,7 +162,9 @@ def test_an_update_of_a_host_held_by_another_crawler_is_ignored(open_store: Open
     store, other = open_store(), open_store()
     crawler, stranger = start(store, A), join(other)
     (host,) = lease_all(store, crawler)
-    other.submit(stranger, [], admit_all, hosts=[host_update(host.host, keep=False, reason="mine")], now=time.time())
+    other.submit(
+        stranger, VisitBatch(hosts=[host_update(host.host, keep=False, reason="mine")]), admit_all, time.time()
+    )
     (row,) = store.hosts()
     assert (row.holder, row.reason, row.failures) == ("Naiad", "", 0)
 
@@ -167,8 +176,8 @@ def test_the_next_lease_of_a_host_includes_its_robots_and_failures(store: Store)
     newer = Robots(host=host.host, scheme="http", outcome="unavailable", text="", fetched_at=6.0, reason="404")
     secure = Robots(host=host.host, scheme="https", outcome="rules", text="", fetched_at=7.0)
     for known in ([rules, secure], [newer]):
-        store.submit(crawler, [], admit_all, robots=known, now=time.time())
-    store.submit(crawler, [], admit_all, hosts=[host_update(host.host, keep=False)], now=time.time())
+        store.submit(crawler, VisitBatch(robots=known), admit_all, time.time())
+    store.submit(crawler, VisitBatch(hosts=[host_update(host.host, keep=False)]), admit_all, time.time())
     (again,) = lease_all(store, crawler)
     assert set(again.robots) == {newer, secure}
     assert again.failures == 2
@@ -177,7 +186,7 @@ def test_the_next_lease_of_a_host_includes_its_robots_and_failures(store: Store)
 def test_a_lease_can_be_released_unused(store: Store) -> None:
     crawler = start(store, A, B)
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [], admit_all, released=[leased[A]], now=time.time())
+    store.submit(crawler, VisitBatch(released=[leased[A]]), admit_all, time.time())
     assert (state(store, A), state(store, B)) == ("queued", "leased")
     assert not store.visits(leased[A].resource)
 
@@ -188,7 +197,7 @@ def test_a_failed_url_is_queued_again_with_its_tries_counted(store: Store) -> No
         lease = leases(lease_all(store, crawler))[A]
         assert lease.tries == tries
         again = ended_visit(lease, Outcome.TIMEOUT, State.QUEUED, reason="no answer")
-        store.submit(crawler, [again], admit_all, now=time.time())
+        store.submit(crawler, VisitBatch(visits=[again]), admit_all, time.time())
     visit_all(store, crawler, {A: []})
     row = store.resource(digest(A))
     assert row is not None
@@ -210,7 +219,7 @@ def test_a_wait_of_a_month_came_from_a_wrong_clock_and_is_ignored(open_store: Op
     (host,) = lease_all(store, crawler)
     ahead = time.time() + 30 * 86_400
     update = HostUpdate(host=host.host, ready_at=ahead, delay=0, failures=0, keep=False)
-    store.submit(crawler, [], admit_all, hosts=[update], now=ahead)
+    store.submit(crawler, VisitBatch(hosts=[update]), admit_all, ahead)
     assert not lease_all(store, crawler)
     assert leases(lease_all(store, join(store))).keys() == {A}
 
@@ -221,7 +230,7 @@ def test_a_crawler_waits_for_urls_that_another_has_leased(open_store: Open) -> N
     (lease,) = leases(lease_all(store, crawler)).values()
     (waiting,) = other.waiting_hosts(stranger)
     assert (waiting.host, waiting.queued, waiting.holder) == ("a.test", 0, "Naiad")
-    store.submit(crawler, [fetched_visit(lease)], admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease)]), admit_all, time.time())
     assert not other.waiting_hosts(stranger)
 
 
@@ -237,10 +246,10 @@ def test_a_page_limit_holds_exactly_across_crawlers(open_store: Open) -> None:
     second = leases(lease_all(other, two))
     assert (len(first), len(second)) == (3, 2)
     visits = [fetched_visit(lease) for lease in first.values()]
-    store.submit(one, visits[:2], admit_all, now=time.time())
+    store.submit(one, VisitBatch(visits=visits[:2]), admit_all, time.time())
     assert not lease_all(store, one)
     failed = ended_visit(visits[2].lease, Outcome.NOT_FOUND, State.GONE)
-    store.submit(one, [failed], admit_all, now=time.time())
+    store.submit(one, VisitBatch(visits=[failed]), admit_all, time.time())
     assert len(leases(lease_all(store, one))) == 1, "only pages count"
 
 
@@ -264,7 +273,7 @@ def test_a_limit_per_host_holds_exactly_and_leaves_the_rest_queued(store: Store)
     visit_all(store, crawler, {url: [] for url in urls}, urls=2)
     assert {(row.pages, row.queued) for row in store.hosts()} == {(3, 2)}
     for row in store.hosts():
-        store.submit(crawler, [], admit_all, hosts=[host_update(row.id, keep=False)], now=time.time())
+        store.submit(crawler, VisitBatch(hosts=[host_update(row.id, keep=False)]), admit_all, time.time())
     assert not store.waiting_hosts(crawler)
     store.begin_round("{}", [], None, 4)
     visit_all(store, crawler, {url: [] for url in urls})
@@ -287,7 +296,7 @@ def test_page_limits_do_not_hold_back_link_checks(store: Store, limits: tuple[in
     picture = Bond("http://a.test/p.png", Kind.IMAGE)
     (lease,) = leases(lease_all(store, crawler)).values()
     keep = host_update(lease.host, keep=False)
-    store.submit(crawler, [fetched_visit(lease, B, picture)], policy, hosts=[keep], now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, B, picture)], hosts=[keep]), policy, time.time())
     (check,) = leases(lease_all(store, crawler)).values()
     assert (check.url, check.role) == (picture.url, Role.CHECK)
 
@@ -304,7 +313,7 @@ def test_claimed_urls_are_leased_in_any_state(store: Store) -> None:
     assert [lease and lease.url for lease in claimed] == [A, B, C]
     assert store.counts().resources["leased"] == 3
     visits = [fetched_visit(lease, body="imported") for lease in claimed if lease]
-    store.submit(importer, visits, admit_all, now=time.time())
+    store.submit(importer, VisitBatch(visits=visits), admit_all, time.time())
     assert {state(store, url) for url in (A, B, C)} == {"visited"}
 
 

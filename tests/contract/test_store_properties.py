@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gossamer.model import Kind
+from gossamer.model import Kind, VisitBatch
 from gossamer.urls.canonical import canonicalize
 from helpers.examples import scaled_examples
 from helpers.store.crawl_steps import Bond, admit_all, digest, fetched_visit, lease_all, leases, recount, seed, start
@@ -45,7 +45,7 @@ def test_a_page_is_read_as_it_was_written(
     visit = msgspec.structs.replace(
         fetched_visit(lease, *given_bonds, body=body, title=title), reason=reason, etag=etag
     )
-    store.submit(crawler, [visit], admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[visit]), admit_all, time.time())
     store.leave(crawler)
     row = store.resource(digest(url))
     assert row is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.model import Outcome, State
+from gossamer.model import Outcome, State, VisitBatch
 from helpers.store.crawl_steps import (
     Bond,
     Open,
@@ -90,7 +90,10 @@ def test_a_failed_seed_is_an_error_without_a_source(store: Store) -> None:
     crawler = start(store, A)
     lease = leases(lease_all(store, crawler))[A]
     store.submit(
-        crawler, [ended_visit(lease, Outcome.DNS, State.FAILED, reason="no such name")], admit_all, now=time.time()
+        crawler,
+        VisitBatch(visits=[ended_visit(lease, Outcome.DNS, State.FAILED, reason="no such name")]),
+        admit_all,
+        time.time(),
     )
     (error,) = store.errors()
     assert (error.url, error.source, error.anchor, error.inlinks) == (A, "", "", 0)
@@ -105,7 +108,7 @@ def test_only_failed_gone_and_refused_resources_are_errors(store: Store) -> None
         ended_visit(leased[C], Outcome.TIMEOUT, State.QUEUED),
         ended_visit(leased[D], Outcome.NOT_FOUND, State.GONE),
     ]
-    store.submit(crawler, visits, admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=visits), admit_all, time.time())
     assert [error.url for error in store.errors()] == [A, B, D]
     assert [error.url for error in store.errors(limit=2)] == [A, B]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.model import VisitBatch
 from helpers.store.crawl_steps import admit_all, fetched_visit, gone_visit, lease_all, leases, start
 
 if TYPE_CHECKING:
@@ -16,10 +17,10 @@ def crawl_three_pages(store: Store) -> None:
     """Visit A at second 100 and B at second 103; C is not found."""
     crawler = start(store, A)
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched_visit(leased[A], B, C, title="Home", at=100.25)], admit_all, now=101)
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(leased[A], B, C, title="Home", at=100.25)]), admit_all, 101)
     held = [lease.host for lease in leased.values()]
     more = leases(store.lease(crawler, hosts=0, urls=10, held=held, now=102))
-    store.submit(crawler, [fetched_visit(more[B], at=103.75), gone_visit(more[C])], admit_all, now=104)
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(more[B], at=103.75), gone_visit(more[C])]), admit_all, 104)
 
 
 def test_the_latest_pages_come_newest_first_without_failures(store: Store) -> None:

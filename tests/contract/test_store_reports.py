@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gossamer.graph.reports.base import ReportOptions, column_type, find_missing_data
 from gossamer.graph.reports.registry import REPORTS, select_reports
-from gossamer.model import Kind, Outcome, State
+from gossamer.model import Kind, Outcome, State, VisitBatch
 from gossamer.store.read.questions import Question
 from helpers.store.crawl_steps import (
     Bond,
@@ -118,7 +118,7 @@ def test_indexability_gives_the_reason_for_each_url(store: Store) -> None:
         ended_visit(leased[C], Outcome.ROBOTS, State.REFUSED, reason="line 2"),
         gone_visit(leased[D]),
     ]
-    store.submit(crawler, visits, admit_all, now=1.0)
+    store.submit(crawler, VisitBatch(visits=visits), admit_all, 1.0)
     assert cells(store, "indexability", "url", "status", "reason", "detail") == [
         (B, 301, "redirects", ""),
         (C, 0, "robots.txt", "line 2"),
@@ -136,7 +136,7 @@ def test_sizes_and_times_are_reported_as_percentiles(store: Store) -> None:
     visits = [
         fetched_visit(lease, body="x" * int(url[14:])) for url, lease in leases(lease_all(store, crawler)).items()
     ]
-    store.submit(crawler, visits, admit_all, now=1.0)
+    store.submit(crawler, VisitBatch(visits=visits), admit_all, 1.0)
     assert report(store, "sizes") == [
         {"media_type": "text/html", "pages": 100, "bytes": 5050, "p50": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
     ]
@@ -206,10 +206,12 @@ def test_a_page_with_many_anchor_texts_is_reported(store: Store) -> None:
 def test_every_redirect_is_followed_to_its_end(store: Store) -> None:
     crawler = start(store, A, B)
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched_visit(leased[A], B), redirected_visit(leased[B], C)], admit_all, now=1.0)
+    store.submit(
+        crawler, VisitBatch(visits=[fetched_visit(leased[A], B), redirected_visit(leased[B], C)]), admit_all, 1.0
+    )
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [redirected_visit(leased[C], D)], admit_all, now=1.0)
-    store.submit(crawler, [gone_visit(leases(lease_all(store, crawler))[D])], admit_all, now=1.0)
+    store.submit(crawler, VisitBatch(visits=[redirected_visit(leased[C], D)]), admit_all, 1.0)
+    store.submit(crawler, VisitBatch(visits=[gone_visit(leases(lease_all(store, crawler))[D])]), admit_all, 1.0)
     assert report(store, "redirects") == [
         {"url": B, "status": 301, "hops": 2, "chain": f"{B} (301) → {C} (301) → {D} (404)", "final": D,
          "final_status": 404, "final_outcome": "not found", "inlinks": 1},
@@ -228,7 +230,7 @@ def test_changes_since_a_time_are_reported(store: Store) -> None:
         late = at > 10.0  # two failures in a row make it gone
         last = replace(gone_visit(leased[C]), visited_at=at) if late else fetched_visit(leased[C], at=at)
         first = fetched_visit(leased[A], *([B, C] if late else [B]), title=title, at=at)
-        store.submit(crawler, [first, fetched_visit(leased[B], at=at), last], admit_all, now=at)
+        store.submit(crawler, VisitBatch(visits=[first, fetched_visit(leased[B], at=at), last]), admit_all, at)
         store.requeue(at)
     changes = {row["url"]: row for row in report(store, "changes", since=15.0)}
     assert {url: row["change"] for url, row in changes.items()} == {A: "changed", C: "gone"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.model import Kind, Outcome, State
+from gossamer.model import Kind, Outcome, State, VisitBatch
 from helpers.store.crawl_steps import (
     AT_WORK,
     Bond,
@@ -181,7 +181,7 @@ def test_a_narrower_scope_ends_leases(store: Store) -> None:
     assert [state(store, url) for url in (A, B, ELSEWHERE)] == ["leased", "leased", "out of scope"]
     again = ended_visit(leased[ELSEWHERE], Outcome.TIMEOUT, State.QUEUED)
     visits = [fetched_visit(leased[A]), again]
-    assert store.submit(crawler, visits, Policy(), released=[leased[B]], now=time.time()).lost == 1
+    assert store.submit(crawler, VisitBatch(visits=visits, released=[leased[B]]), Policy(), time.time()).lost == 1
     assert [state(store, url) for url in (A, B, ELSEWHERE)] == ["visited", "queued", "out of scope"]
 
 
@@ -199,7 +199,7 @@ def test_a_narrower_scope_does_not_end_leases_of_an_import(store: Store) -> None
     (lease,) = store.lease_urls(importing, [candidate(ELSEWHERE)], time.time())
     assert lease is not None
     store.readmit(Policy(host="a.test"))
-    assert store.submit(importing, [fetched_visit(lease)], Policy(), now=time.time()).lost == 0
+    assert store.submit(importing, VisitBatch(visits=[fetched_visit(lease)]), Policy(), time.time()).lost == 0
     assert state(store, ELSEWHERE) == "visited"
 
 
@@ -208,11 +208,13 @@ def test_a_new_scope_reaches_the_cache_of_other_processes(open_store: Open) -> N
     store = open_store()
     crawler = start(store, A, B)
     leased = leases(lease_all(store, crawler))
-    store.submit(crawler, [fetched_visit(leased[A], Bond(ELSEWHERE, Kind.CANONICAL))], Policy(), now=time.time())
+    store.submit(
+        crawler, VisitBatch(visits=[fetched_visit(leased[A], Bond(ELSEWHERE, Kind.CANONICAL))]), Policy(), time.time()
+    )
     assert state(store, ELSEWHERE) == "queued"
     open_store().readmit(Policy(host="a.test"))
     assert state(store, ELSEWHERE) == "out of scope"
-    store.submit(crawler, [fetched_visit(leased[B], ELSEWHERE)], Policy(), now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(leased[B], ELSEWHERE)]), Policy(), time.time())
     assert state(store, ELSEWHERE) == "queued"
 
 
@@ -225,7 +227,7 @@ def visit_one(store: Store, crawler: int, make_visit: Callable[[Lease], Visit], 
     """Visit one URL without limits, whatever else is due."""
     leased = leases(lease_all(store, crawler))
     rest = [lease for other, lease in leased.items() if other != url]
-    store.submit(crawler, [make_visit(leased[url])], Policy(), released=rest, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[make_visit(leased[url])], released=rest), Policy(), time.time())
 
 
 @pytest.mark.parametrize("between", ["{}", '{"max_depth": 1}'], ids=["no limit", "a smaller limit"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.model import Field, Kind, Lease, Outcome, Role, State, Visit
+from gossamer.model import Field, Kind, Lease, Outcome, Role, State, Visit, VisitBatch
 from helpers.store.crawl_steps import (
     Bond,
     Open,
@@ -40,7 +40,7 @@ def row(store: Store, url: str) -> ResourceRow:
 
 
 def submit(store: Store, crawler: int, *visits: Visit, admit: Policy | None = None, keep_links: bool = True) -> None:
-    store.submit(crawler, visits, admit or admit_all, now=time.time(), keep_links=keep_links)
+    store.submit(crawler, VisitBatch(visits=visits, keep_links=keep_links), admit or admit_all, time.time())
 
 
 def lease_url(store: Store, crawler: int, url: str) -> Lease:
@@ -140,7 +140,9 @@ def test_a_gone_page_loses_its_content_and_links(store: Store) -> None:
 def test_submit_returns_the_state_of_the_web(store: Store) -> None:
     crawler = start(store, A)
     lease = lease_url(store, crawler, A)
-    submitted = store.submit(crawler, [fetched_visit(lease, B, C)], Policy(host="a.test"), now=time.time())
+    submitted = store.submit(
+        crawler, VisitBatch(visits=[fetched_visit(lease, B, C)]), Policy(host="a.test"), time.time()
+    )
     assert (submitted.known, submitted.open, submitted.lost) == (3, 2, 0)
     assert submitted.version == store.version() == row(store, A).version
     assert row(store, B).version == 0, "known but not visited"
@@ -156,7 +158,7 @@ def test_an_error_during_admission_leaves_no_rows(store: Store) -> None:
     crawler = start(store, A)
     lease = lease_url(store, crawler, A)
     with pytest.raises(BrokenError):
-        store.submit(crawler, [fetched_visit(lease, B)], fail, now=time.time())  # type: ignore[arg-type]
+        store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, B)]), fail, time.time())  # type: ignore[arg-type]
     assert store.resource(digest(B)) is None
     assert state(store, A) == "leased"
     submit(store, crawler, fetched_visit(lease, B))

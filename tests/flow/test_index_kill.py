@@ -15,6 +15,7 @@ import pytest
 from gossamer import wiring
 from gossamer.index.documents import DocumentMaker
 from gossamer.index.protocol import Phrase, Query, term_code
+from gossamer.model import VisitBatch
 from gossamer.store.follow.changes import ChangeCursor
 from gossamer.store.sqlite import SqliteStore
 from helpers.cli.commands import command, environment, gossamer
@@ -57,7 +58,12 @@ def crawl(directory: Path, version: int, pages: int) -> None:
             store.requeue(time.time())
         while pages > 0 and (leased := leases(lease_all(store, crawler, urls=min(pages, 200)))):
             pages -= len(leased)
-            store.submit(crawler, [visit_of(lease, version) for lease in leased.values()], admit_all, now=time.time())
+            store.submit(
+                crawler,
+                VisitBatch(visits=[visit_of(lease, version) for lease in leased.values()]),
+                admit_all,
+                time.time(),
+            )
         store.leave(crawler)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.errors import StoreFull
+from gossamer.model import VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, recount, start
 from helpers.store.small_disk import run_on_a_small_disk
@@ -30,7 +31,7 @@ def fill(store: Store, crawler: int) -> int:
         new = (PAGE.format(f"{batch}/{n}") for n in range(200))
         visits = [fetched_visit(lease, *new, body=os.urandom(2_000).hex()) for lease in leased.values()]
         try:
-            store.submit(crawler, visits, admit_all, now=time.time())
+            store.submit(crawler, VisitBatch(visits=visits), admit_all, time.time())
         except StoreFull:
             assert (store.counts(), store.version()) == before
             recount(store)

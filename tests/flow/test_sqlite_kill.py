@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.model import State
+from gossamer.model import State, VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from helpers.store.crawl_steps import Policy, fetched_visit, lease_all, leases, recount, start
 
@@ -46,7 +46,7 @@ def write(directory: Path) -> None:
     while leased := leases(lease_all(store, crawler, urls=BATCH)):
         visits = [fetched_visit(lease, *targets(page), title=f"batch {batch}") for page, lease in leased.items()]
         print(f"begin {batch} {len(visits)}", flush=True)
-        assert store.submit(crawler, visits, policy, now=time.time()).version == batch
+        assert store.submit(crawler, VisitBatch(visits=visits), policy, time.time()).version == batch
         print(f"done {batch} {len(visits)}", flush=True)
         batch += 1
     store.leave(crawler)

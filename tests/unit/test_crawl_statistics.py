@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.crawl.statistics import CrawlStatistics
 from gossamer.crawl.writer import WriteOrder, WriteResult
-from gossamer.model import Lease, Outcome, Role, State, Visit
+from gossamer.model import Lease, Outcome, Role, State, Visit, VisitBatch
 from gossamer.store.values import Counts, Round, SubmitResult
 
 
@@ -38,7 +38,7 @@ def crawl_statistics(known: int) -> CrawlStatistics:
 
 
 def write_result(pages: int, *, known: int, queued: int) -> WriteResult:
-    order = WriteOrder(now=0.0, visits=tuple(visit(number) for number in range(pages)))
+    order = WriteOrder(now=0.0, batch=VisitBatch(visits=[visit(number) for number in range(pages)]))
     return WriteResult(order=order, submitted=SubmitResult(version=1, known=known, open=queued))
 
 

@@ -30,7 +30,7 @@ from gossamer.graph.export.xml_formats import (
 )
 from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import LinkMatrix, open_graph
-from gossamer.model import Admission, State
+from gossamer.model import Admission, State, VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from helpers.store.crawl_steps import Bond, Site, fetched_visit, lease_all, leases, start, visit_all
 
@@ -162,7 +162,7 @@ def test_a_hostile_title_cannot_break_the_file(tmp_path: Path, file_format: str)
     with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
         crawler = start(store, A)
         (lease,) = leases(lease_all(store, crawler)).values()
-        store.submit(crawler, [fetched_visit(lease, title=HOSTILE)], admit, now=1.0)
+        store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, title=HOSTILE)]), admit, 1.0)
         exported = export_and_read(file_format, page_export_graph(store, open_graph(store, tmp_path / "graph")))
     illegal = "[\x00\x1b\ufffe\uffff]"
     assert exported.nodes[A]["title"] == re.sub(illegal, "", HOSTILE)

@@ -10,6 +10,7 @@ import pytest
 from gossamer.graph.ranking import hits_process
 from gossamer.graph.ranking.hits import hits
 from gossamer.graph.snapshot import open_graph
+from gossamer.model import VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from helpers.store.crawl_steps import Policy, fetched_visit, lease_all, leases, start
 
@@ -32,7 +33,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     crawler = start(store, HOME)
     for url, targets in ((HOME, (A, A, B)), (A, (B,)), (B, ())):
         lease = leases(lease_all(store, crawler, urls=1))[url]
-        store.submit(crawler, [fetched_visit(lease, *targets)], Policy(), now=time.time())
+        store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, *targets)]), Policy(), time.time())
     yield open_graph(store, tmp_path)
     store.close()
 

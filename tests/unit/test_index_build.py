@@ -14,6 +14,7 @@ from gossamer.index import build, documents
 from gossamer.index.build import IndexBuilder, update_index
 from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.index.word_table import WordTable
+from gossamer.model import VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from helpers.index.small_index import WEIGHTS, words
 from helpers.store.crawl_steps import Bond, admit_all, digest, fetched_visit, lease_all, leases, start, visit_all
@@ -183,7 +184,12 @@ def test_new_anchor_texts_do_not_index_their_documents_again(store: SqliteStore,
     by_url = leases(lease_all(store, crawler, urls=1))
     bonds = [Bond(f"{HOME}{number}", anchor=f"calling {number} zebra") for number in range(1_000)]
     # The text of the page is the same; only its anchor texts are new.
-    store.submit(crawler, [fetched_visit(by_url[HOME], *bonds, body=f"the body of {HOME}")], admit_all, now=time.time())
+    store.submit(
+        crawler,
+        VisitBatch(visits=[fetched_visit(by_url[HOME], *bonds, body=f"the body of {HOME}")]),
+        admit_all,
+        time.time(),
+    )
     progress = catch_up(store, location)
     assert progress.put == 0
     assert progress.anchors >= 1_000
@@ -201,7 +207,7 @@ def test_removed_anchor_texts_leave_the_index(store: SqliteStore, location: Tant
     catch_up(store, location)
     store.requeue(time.time())
     by_url = leases(lease_all(store, crawler, urls=9))
-    store.submit(crawler, [fetched_visit(by_url[HOME], body="changed")], admit_all, now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(by_url[HOME], body="changed")]), admit_all, time.time())
     catch_up(store, location)
     with closing(TantivyReader(location)) as reader:
         assert reader.best_by_anchor(words("zebra"), 10) == []
@@ -210,7 +216,12 @@ def test_removed_anchor_texts_leave_the_index(store: SqliteStore, location: Tant
 def test_a_word_entry_holds_forms_positions_and_fields(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     by_url = leases(lease_all(store, crawler, urls=9))
-    store.submit(crawler, [fetched_visit(by_url[HOME], body="Boil two eggs, or an EGG.")], admit_all, now=time.time())
+    store.submit(
+        crawler,
+        VisitBatch(visits=[fetched_visit(by_url[HOME], body="Boil two eggs, or an EGG.")]),
+        admit_all,
+        time.time(),
+    )
     catch_up(store, location)
     with closing(TantivyReader(location)) as reader:
         entry = WordTable(store, reader).entry("Egg")
@@ -303,7 +314,9 @@ def test_word_counts_survive_going_idle_before_catching_up(
 def test_text_without_blanks_is_indexed_by_character_pairs(store: SqliteStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     by_url = leases(lease_all(store, crawler, urls=9))
-    store.submit(crawler, [fetched_visit(by_url[HOME], body="東京都の天気、" * 20)], admit_all, now=time.time())
+    store.submit(
+        crawler, VisitBatch(visits=[fetched_visit(by_url[HOME], body="東京都の天気、" * 20)]), admit_all, time.time()
+    )
     catch_up(store, location)
     with closing(TantivyReader(location)) as reader:
         assert reader.forms("東京") == ["東京"]

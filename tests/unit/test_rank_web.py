@@ -12,6 +12,7 @@ from gossamer.graph.bonds import open_bonds
 from gossamer.graph.ranking.expected_backlinks import expected_backlinks
 from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
+from gossamer.model import VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from helpers.store.crawl_steps import (
     Policy,
@@ -43,13 +44,18 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 def crawl_half(store: SqliteStore, settings: str) -> int:
     """Visit home and list, which link to each other; home also links to `rich`, list to `poor` and 20 others."""
     crawler = start(store, HOME, settings=settings)
-    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[HOME], LIST)], Policy(), now=time.time())
+    store.submit(
+        crawler,
+        VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[HOME], LIST)]),
+        Policy(),
+        time.time(),
+    )
     others = [f"http://a.test/{n}" for n in range(20)]
     lists = fetched_visit(leases(lease_all(store, crawler))[LIST], HOME, POOR, *others)
-    store.submit(crawler, [lists], Policy(), now=time.time())
+    store.submit(crawler, VisitBatch(visits=[lists]), Policy(), time.time())
     (lease,) = store.lease_urls(crawler, [candidate(HOME)], time.time())
     assert lease is not None
-    store.submit(crawler, [fetched_visit(lease, LIST, RICH)], Policy(), now=time.time())
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, LIST, RICH)]), Policy(), time.time())
     return crawler
 
 
@@ -98,8 +104,18 @@ def test_expected_backlinks_average_one_per_link(store: SqliteStore, tmp_path: P
 
 def test_a_redirect_passes_on_its_rank(store: SqliteStore, tmp_path: Path) -> None:
     crawler = start(store, HOME, settings=BEST)
-    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[HOME], MOVED)], Policy(), now=time.time())
-    store.submit(crawler, [redirected_visit(leases(lease_all(store, crawler))[MOVED], RICH)], Policy(), now=time.time())
+    store.submit(
+        crawler,
+        VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[HOME], MOVED)]),
+        Policy(),
+        time.time(),
+    )
+    store.submit(
+        crawler,
+        VisitBatch(visits=[redirected_visit(leases(lease_all(store, crawler))[MOVED], RICH)]),
+        Policy(),
+        time.time(),
+    )
     rank_web(store, tmp_path / "graph", PLAIN)
     assert priority(store, RICH) == pytest.approx(1 - 1)
 
@@ -113,6 +129,8 @@ def test_the_stored_graph_of_another_web_is_not_used(tmp_path: Path) -> None:
     for name, home in (("one", "http://one.test/"), ("two", "http://two.test/")):
         store = SqliteStore.open(tmp_path / name, create=True)
         crawler = start(store, home)
-        store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[home])], Policy(), now=time.time())
+        store.submit(
+            crawler, VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[home])]), Policy(), time.time()
+        )
         assert list(open_graph(store, tmp_path / "graph").urls()) == [home]
         store.close()

@@ -24,6 +24,7 @@ from gossamer.errors import (
     StoreNotWritable,
     StoreTooNew,
 )
+from gossamer.model import VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.opening import current_schema
 from helpers.store.crawl_steps import admit_all, digest, fetched_visit, lease_all, leases, seed, start, state, visit_all
@@ -237,7 +238,7 @@ def test_a_full_disk_discards_the_whole_batch_and_keeps_the_store_usable(tmp_pat
         while store.counts().links == 0:
             db.execute(f"PRAGMA max_page_count = {pages + 10 * failures}")
             with suppress(StoreFull):
-                store.submit(crawler, [big_visit], admit_all, now=time.time())
+                store.submit(crawler, VisitBatch(visits=[big_visit]), admit_all, time.time())
                 break
             assert (store.counts(), list(store.resources())) == before
             failures += 1

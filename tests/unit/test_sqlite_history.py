@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gossamer.model import VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from gossamer.store.sqlite.work.revisits import OLDEST_SOURCES
 from helpers.store.crawl_steps import (
@@ -62,9 +63,9 @@ def test_only_targets_with_changed_bonds_are_relinked(store: SqliteStore, tmp_pa
     visit_all(store, crawler, {A: [Bond(B, anchor="b"), Bond(C, anchor="c")], B: [], C: []})
     store.submit(
         crawler,
-        [fetched_visit(lease_again(store, crawler, A), Bond(C, anchor="c"), Bond(B, anchor="B"))],
+        VisitBatch(visits=[fetched_visit(lease_again(store, crawler, A), Bond(C, anchor="c"), Bond(B, anchor="B"))]),
         Policy(),
-        now=1.0,
+        1.0,
     )
     relinked = rows(tmp_path, "SELECT url FROM relinked JOIN resources ON id = target")
     assert relinked == [(B,)], "C only moved on the page"
@@ -72,13 +73,18 @@ def test_only_targets_with_changed_bonds_are_relinked(store: SqliteStore, tmp_pa
 
 def test_old_sources_are_kept_and_the_oldest_are_removed_first(store: SqliteStore, tmp_path: Path) -> None:
     crawler = start(store, A)
-    store.submit(crawler, [fetched_visit(leases(lease_all(store, crawler))[A], body=f"0 {NOISE}")], Policy(), now=1.0)
+    store.submit(
+        crawler,
+        VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[A], body=f"0 {NOISE}")]),
+        Policy(),
+        1.0,
+    )
     for number in range(1, 10):
         store.submit(
             crawler,
-            [fetched_visit(lease_again(store, crawler, A), body=f"{number} {NOISE[number:]}")],
+            VisitBatch(visits=[fetched_visit(lease_again(store, crawler, A), body=f"{number} {NOISE[number:]}")]),
             Policy(),
-            now=1.0,
+            1.0,
         )
     page = store.resource(digest(A))
     assert page is not None
@@ -102,7 +108,7 @@ def test_old_sources_are_found_by_their_own_index(tmp_path: Path) -> None:
 def test_forgetting_a_page_forgets_its_history(store: SqliteStore, tmp_path: Path) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [B], B: []})
-    store.submit(crawler, [fetched_visit(lease_again(store, crawler, A), body="new")], Policy(), now=1.0)
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease_again(store, crawler, A), body="new")]), Policy(), 1.0)
     store.forget(digest(A))
     assert rows(tmp_path, "SELECT * FROM history") == []
     assert rows(tmp_path, "SELECT value FROM meta WHERE key = 'old_sources'") == [(0,)]
@@ -112,7 +118,7 @@ def test_a_gone_page_keeps_its_last_source(store: SqliteStore) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: []})
     for _ in range(2):
-        store.submit(crawler, [gone_visit(lease_again(store, crawler, A))], Policy(), now=1.0)
+        store.submit(crawler, VisitBatch(visits=[gone_visit(lease_again(store, crawler, A))]), Policy(), 1.0)
     page = store.resource(digest(A))
     assert page is not None
     (change,) = store.history(page.id)

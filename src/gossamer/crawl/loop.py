@@ -336,7 +336,7 @@ class CrawlLoop:
         if result is not None:
             yield from self._handle_write_result(result, now)
         if not self._writer.is_busy and self._is_exchange_due(now):
-            self._writer.submit(self._build_order(now), self._seeds.admit, keep_links=self._round_settings.crawl.links)
+            self._writer.submit(self._build_order(now), self._seeds.admit)
 
     def _is_exchange_due(self, now: float) -> bool:
         if self._outbox.is_stuck:
@@ -370,6 +370,7 @@ class CrawlLoop:
             hosts_needing_urls=self._frontier.hosts_needing_urls() if is_working else [],
             new_hosts=self._wanted_host_count(now) if is_working else 0,
             urls_per_host=self._frontier.urls_per_host,
+            keep_links=self._round_settings.crawl.links,
         )
 
     def _handle_write_result(self, result: WriteResult, now: float) -> Iterator[Visit]:
@@ -381,7 +382,7 @@ class CrawlLoop:
             raise result.error
         self._outbox.drop_refused_order()
         self.statistics.count_batch(result)
-        self._log.write_failed_visits(result.order.visits)
+        self._log.write_failed_visits(result.order.batch.visits)
         new_hosts = [leased for leased in result.leased if leased.host not in result.order.hosts_needing_urls]
         self._store_has_more_hosts = bool(result.order.new_hosts) and len(new_hosts) == result.order.new_hosts
         # Hosts released while the order was under way stay released.
@@ -394,7 +395,7 @@ class CrawlLoop:
             self._apply_limit(result.round)
             if self._seeds.apply_round(result.round):
                 self._apply_round_settings()
-        yield from result.order.visits
+        yield from result.order.batch.visits
         self._release_hosts(result, now)
         self._check_for_end(result, now)
 

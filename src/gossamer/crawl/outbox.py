@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawl.writer import WriteOrder
+from gossamer.model import VisitBatch
 
 if TYPE_CHECKING:
     from gossamer.config import StoreSettings
@@ -80,16 +81,20 @@ class Outbox:
         hosts_needing_urls: list[int],
         new_hosts: int,
         urls_per_host: int,
+        keep_links: bool,
     ) -> WriteOrder:
         """Return a refused order again, or else empty the outbox into a new order."""
         if self._refused_order is not None:
             return msgspec.structs.replace(self._refused_order, now=now, report=report)
         order = WriteOrder(
             now=now,
-            visits=tuple(self.visits),
-            host_updates=tuple(self.host_updates),
-            robots=tuple(self.robots),
-            released=tuple(self.released),
+            batch=VisitBatch(
+                visits=tuple(self.visits),
+                hosts=tuple(self.host_updates),
+                robots=tuple(self.robots),
+                released=tuple(self.released),
+                keep_links=keep_links,
+            ),
             candidates=tuple(self.candidates),
             readmit=self.readmit,
             watch=watch,

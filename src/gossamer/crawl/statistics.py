@@ -72,7 +72,7 @@ class CrawlStatistics:
         """Count the visits of a stored batch."""
         self.disk_note = ""
         before = self.pages
-        for visit in result.order.visits:
+        for visit in result.order.batch.visits:
             self._count_visit(visit)
         if self._pages_left is not None:
             self._pages_left = max(0, self._pages_left - (self.pages - before))

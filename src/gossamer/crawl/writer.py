@@ -15,14 +15,14 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.errors import GossamerError, StoreFull
-from gossamer.model import Value
+from gossamer.model import Value, VisitBatch
 
 if TYPE_CHECKING:
     import selectors
     from collections.abc import Callable
 
     from gossamer.crawl.plan import WatchOptions
-    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.model import AdmitCandidates, Candidate, HostLease
     from gossamer.store.protocol import Store
     from gossamer.store.values import Counts, CrawlerOrders, CrawlerReport, Round, SubmitResult, WaitingHost
 
@@ -33,10 +33,7 @@ class WriteOrder(Value, frozen=True, kw_only=True):
     """Work for the writer, done in this order: add, submit, readmit, heartbeat, keep fresh, lease."""
 
     now: float  # Unix time
-    visits: tuple[Visit, ...] = ()
-    host_updates: tuple[HostUpdate, ...] = ()
-    robots: tuple[Robots, ...] = ()
-    released: tuple[Lease, ...] = ()
+    batch: VisitBatch = VisitBatch()
     candidates: tuple[Candidate, ...] = ()
     readmit: bool = False
     report: CrawlerReport | None = None  # given: send a heartbeat
@@ -77,7 +74,7 @@ class StoreWriter:
         self._crawler = crawler
         self._free_space = free_space
         self._min_free_bytes = min_free_bytes
-        self._orders: queue.SimpleQueue[tuple[WriteOrder, AdmitCandidates, bool] | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[tuple[WriteOrder, AdmitCandidates] | None] = queue.SimpleQueue()
         self._result: WriteResult | None = None
         self._crash: BaseException | None = None
         self._wake_receiver, self._wake_sender = socket.socketpair()
@@ -89,12 +86,12 @@ class StoreWriter:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
-    def submit(self, order: WriteOrder, admit: AdmitCandidates, *, keep_links: bool) -> None:
+    def submit(self, order: WriteOrder, admit: AdmitCandidates) -> None:
         """Submit an order. The caller checks `is_busy` first."""
         assert not self.is_busy
         self.is_busy = True
-        self.pending_visits = len(order.visits)
-        self._orders.put((order, admit, keep_links))
+        self.pending_visits = len(order.batch.visits)
+        self._orders.put((order, admit))
 
     def take_result(self) -> WriteResult | None:
         """Return the result of the current order, or None while the thread works on it."""
@@ -120,10 +117,10 @@ class StoreWriter:
 
     def _run(self) -> None:
         while (item := self._orders.get()) is not None:
-            order, admit, keep_links = item
+            order, admit = item
             started = time.perf_counter()
             try:
-                self._result = self._execute(order, admit, started, keep_links=keep_links)
+                self._result = self._execute(order, admit, started)
             except GossamerError as error:
                 self._result = WriteResult(order=order, error=error, seconds=time.perf_counter() - started)
             except BaseException as crash:  # noqa: BLE001 - a bug in this thread must surface in the loop's
@@ -132,9 +129,9 @@ class StoreWriter:
             finally:
                 self._wake_sender.send(WAKE_BYTE)
 
-    def _execute(self, order: WriteOrder, admit: AdmitCandidates, started: float, *, keep_links: bool) -> WriteResult:
+    def _execute(self, order: WriteOrder, admit: AdmitCandidates, started: float) -> WriteResult:
         try:
-            submitted = self._write(order, admit, keep_links=keep_links)
+            submitted = self._write(order, admit)
             return self._find_work(order, submitted, started)
         except StoreFull as full:
             crawler_orders = None
@@ -144,7 +141,7 @@ class StoreWriter:
                 order=order, error=full, crawler_orders=crawler_orders, seconds=time.perf_counter() - started
             )
 
-    def _write(self, order: WriteOrder, admit: AdmitCandidates, *, keep_links: bool) -> SubmitResult | None:
+    def _write(self, order: WriteOrder, admit: AdmitCandidates) -> SubmitResult | None:
         free_bytes = self._free_space()
         if free_bytes is not None and free_bytes < self._min_free_bytes:
             raise StoreFull(f"only {free_bytes >> 20} MiB of disk space are free")
@@ -153,17 +150,8 @@ class StoreWriter:
         # before its https form counts as finished.
         if order.candidates:
             store.add(order.candidates, admit, discovered_by=self._crawler)
-        if order.visits or order.host_updates or order.robots or order.released:
-            submitted = store.submit(
-                self._crawler,
-                order.visits,
-                admit,
-                hosts=order.host_updates,
-                robots=order.robots,
-                released=order.released,
-                now=order.now,
-                keep_links=keep_links,
-            )
+        if order.batch:
+            submitted = store.submit(self._crawler, order.batch, admit, order.now)
         if order.readmit:
             store.readmit(admit)  # last, so that it includes the URLs that `submit` just released
         return submitted

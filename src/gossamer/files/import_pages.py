@@ -19,7 +19,7 @@ from gossamer.basics.headers import parse_media_type
 from gossamer.crawl.visits import build_visit, parse_job, redirect_candidate
 from gossamer.errors import CrawlerLost
 from gossamer.files.file_page import SkippedItem
-from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value
+from gossamer.model import Admission, Candidate, Kind, Outcome, State, Value, VisitBatch
 from gossamer.store.values import CrawlerReport
 from gossamer.urls.canonical import UrlRules, authority, url_digest
 
@@ -160,7 +160,9 @@ class _Import:
                 yield ImportResult(name=page.url, skip_reason=f"another crawler is visiting {authority(page.url)}")
             else:
                 visits.append(self._make_visit(lease, page, parsed, now))
-        self._store.submit(self._crawler, visits, _known_admissions, now=now, keep_links=self._crawl.links)
+        self._store.submit(
+            self._crawler, VisitBatch(visits=visits, keep_links=self._crawl.links), _known_admissions, now
+        )
         self._count_visits(visits, now)
         for visit in visits:
             yield ImportResult(name=visit.lease.url, bytes=visit.bytes, outcome=visit.outcome)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gossamer.model import AdmitCandidates, Candidate, Field, HostLease, HostUpdate, Lease, Robots, State, Visit
+    from gossamer.model import AdmitCandidates, Candidate, Field, HostLease, Lease, State, VisitBatch
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.follow.changes import AnchorTexts, ChangeCursor, Changes
     from gossamer.store.follow.graph import (
@@ -175,25 +175,13 @@ class Store(Protocol):
         """
         ...
 
-    def submit(
-        self,
-        crawler: int,
-        visits: Sequence[Visit],
-        admit: AdmitCandidates,
-        *,
-        hosts: Sequence[HostUpdate] = (),
-        robots: Sequence[Robots] = (),
-        released: Sequence[Lease] = (),
-        now: float,
-        keep_links: bool = True,
-    ) -> SubmitResult:
+    def submit(self, crawler: int, batch: VisitBatch, admit: AdmitCandidates, now: float) -> SubmitResult:
         """Write a batch of visits.
 
         The store calls `admit` with candidates that are new or whose state may improve. It calls it once for the links
         of the batch. In rounds with a `max_depth` it also calls it for each step along stored links that gets a smaller
-        depth. `keep_links=False` follows and counts links without storing them; redirects are stored. In rounds with
-        the order `best`, each page that newly points at a resource raises its priority by one. Visits whose lease the
-        crawler has lost are not written; the result counts them.
+        depth. In rounds with the order `best`, each page that newly points at a resource raises its priority by one.
+        Visits whose lease the crawler has lost are not written; the result counts them.
         """
         ...
 

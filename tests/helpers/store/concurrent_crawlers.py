@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.model import HostUpdate, Kind
+from gossamer.model import HostUpdate, Kind, VisitBatch
 from helpers.store.crawl_steps import Bond, Policy, fetched_visit, gone_visit, lease_all, leases, redirected_visit, seed
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class Crawler(threading.Thread):
             visits = [self._visit(lease) for lease in leases(leased).values()]
             updates = [HostUpdate(host=host.host, ready_at=0.0, delay=0.0, failures=0, keep=False) for host in leased]
             notes = updates if chance.random() < 0.5 else []
-            result = store.submit(crawler, visits, Policy(max_depth=self._depth), hosts=notes, now=time.time())
+            result = store.submit(
+                crawler, VisitBatch(visits=visits, hosts=notes), Policy(max_depth=self._depth), time.time()
+            )
             assert result.lost == 0, "no other crawler takes these leases"
             self.visited += [visit.lease.url for visit in visits]
         store.leave(crawler)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gossamer.model import HostUpdate, Robots
+from gossamer.model import HostUpdate, Robots, VisitBatch
 from gossamer.store.copy import TABLES, CopySource, CopyTarget
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from gossamer.store.postgres import PostgresStore
@@ -100,12 +100,14 @@ def _visit_again(store: Store, crawler: int) -> None:
     changed = replace(fetched_visit(leased[A], Bond(B, anchor="other"), body="other"), visited_at=2e9)
     store.submit(
         crawler,
-        [changed, gone_visit(leased[B])],
+        VisitBatch(
+            visits=[changed, gone_visit(leased[B])],
+            hosts=[HostUpdate(host=host, ready_at=0.0, delay=0.5, failures=0, reason="")],
+            robots=[Robots(host=host, scheme="http", outcome="rules", text="User-agent: *", fetched_at=1.0)],
+            released=[lease for url, lease in leased.items() if url not in {A, B}],
+        ),
         admit_all,
-        hosts=[HostUpdate(host=host, ready_at=0.0, delay=0.5, failures=0, reason="")],
-        robots=[Robots(host=host, scheme="http", outcome="rules", text="User-agent: *", fetched_at=1.0)],
-        released=[lease for url, lease in leased.items() if url not in {A, B}],
-        now=time.time(),
+        time.time(),
     )
 
 

@@ -26,6 +26,7 @@ from gossamer.model import (
     Role,
     State,
     Visit,
+    VisitBatch,
 )
 from gossamer.store.protocol import Store
 from gossamer.store.values import CrawlerReport
@@ -227,7 +228,7 @@ def visit_all(
             fetched_visit(lease, *site[url], body=f"the body of {url}") if url in site else gone_visit(lease)
             for url, lease in leased_urls.items()
         ]
-        store.submit(crawler, visits, admit, now=time.time(), keep_links=keep_links)
+        store.submit(crawler, VisitBatch(visits=visits, keep_links=keep_links), admit, time.time())
     return order
 
 

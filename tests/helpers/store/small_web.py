@@ -9,7 +9,7 @@ import zstandard
 
 from gossamer.config import CrawlSettings
 from gossamer.crawl.policy import verdict
-from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit
+from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit, VisitBatch
 from gossamer.store.sqlite import SqliteStore
 from gossamer.urls.canonical import authority, url_digest
 
@@ -43,10 +43,15 @@ def build(directory: Path, *, settings: CrawlSettings | None = None, source: boo
     crawler = store.join("testbed", 1).id
     while leased := store.lease(crawler, hosts=10, urls=10, held=[], now=NOW):
         visits = [visit(lease, source=source) for host in leased for lease in host.leases]
-        store.submit(crawler, visits, admit, now=NOW)
+        store.submit(crawler, VisitBatch(visits=visits), admit, NOW)
         held = [host.host for host in leased]
         while more := store.lease(crawler, hosts=0, urls=10, held=held, now=NOW):
-            store.submit(crawler, [visit(one, source=source) for host in more for one in host.leases], admit, now=NOW)
+            store.submit(
+                crawler,
+                VisitBatch(visits=[visit(one, source=source) for host in more for one in host.leases]),
+                admit,
+                NOW,
+            )
     return store
 
 

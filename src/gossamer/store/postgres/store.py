@@ -15,12 +15,11 @@ from gossamer.store.postgres.work import crawlers, forget, lease, rounds, schedu
 from gossamer.store.postgres.work.submit import Submission
 from gossamer.store.work.claims import Discovery
 from gossamer.store.work.rounds import SeedCache
-from gossamer.store.work.visit_rows import VisitBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, Lease, VisitBatch
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.postgres.database import Database, Transaction
@@ -165,20 +164,8 @@ class PostgresStore(StoreReader):
         """Lease exactly these URLs in any state, adding unknown ones. None: another crawler holds the host."""
         return self._database.write(lambda tx: lease.lease_urls(tx, crawler, candidates, now), exclusive=True)
 
-    def submit(
-        self,
-        crawler: int,
-        visits: Sequence[Visit],
-        admit: AdmitCandidates,
-        *,
-        hosts: Sequence[HostUpdate] = (),
-        robots: Sequence[Robots] = (),
-        released: Sequence[Lease] = (),
-        now: float,
-        keep_links: bool = True,
-    ) -> SubmitResult:
+    def submit(self, crawler: int, batch: VisitBatch, admit: AdmitCandidates, now: float) -> SubmitResult:
         """Write a batch of visits in one transaction."""
-        batch = VisitBatch(visits, hosts, robots, released, keep_links)
         return self._database.write(lambda tx: Submission(tx, crawler, admit, now, self._old_sources).write(batch))
 
     def waiting_hosts(self, crawler: int, limit: int = 5) -> list[WaitingHost]:

@@ -15,13 +15,12 @@ from gossamer.store.sqlite.work import crawlers, forget, lease, rounds, schedule
 from gossamer.store.sqlite.work.submit import Submission
 from gossamer.store.work.claims import Discovery
 from gossamer.store.work.rounds import SeedCache
-from gossamer.store.work.visit_rows import VisitBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from gossamer.model import AdmitCandidates, Candidate, HostLease, HostUpdate, Lease, Robots, Visit
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, Lease, VisitBatch
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.follow.graph import RankColumns, Ranking
     from gossamer.store.sqlite.database import Database
@@ -179,20 +178,8 @@ class SqliteStore(StoreReader):
         with self._database.transaction() as tx:
             return lease.lease_urls(tx, crawler, candidates, now)
 
-    def submit(
-        self,
-        crawler: int,
-        visits: Sequence[Visit],
-        admit: AdmitCandidates,
-        *,
-        hosts: Sequence[HostUpdate] = (),
-        robots: Sequence[Robots] = (),
-        released: Sequence[Lease] = (),
-        now: float,
-        keep_links: bool = True,
-    ) -> SubmitResult:
+    def submit(self, crawler: int, batch: VisitBatch, admit: AdmitCandidates, now: float) -> SubmitResult:
         """Write a batch of visits."""
-        batch = VisitBatch(visits, hosts, robots, released, keep_links)
         with self._database.transaction() as tx:
             return Submission(tx, crawler, admit, now, self._old_sources).write(batch)
 

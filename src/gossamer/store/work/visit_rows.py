@@ -14,7 +14,7 @@ from gossamer.store.work.rounds import LOWEST_PRIORITY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.model import HostUpdate, Lease, Robots, Visit
+    from gossamer.model import Visit, VisitBatch
     from gossamer.store.work.url_cache import KnownResource
 
 MAX_REDIRECT_CHAIN = 64  # redirects followed to find a loop; crawlers give up earlier
@@ -61,16 +61,6 @@ class FinishedVisit(NamedTuple):
     def state(self) -> State:
         """The new state of the resource; queued again if it became a page during a check."""
         return State.QUEUED if self.row.role != self.visit.lease.role else self.visit.state
-
-
-class VisitBatch(NamedTuple):
-    """The arguments of `submit`."""
-
-    visits: Sequence[Visit]
-    hosts: Sequence[HostUpdate]
-    robots: Sequence[Robots]
-    released: Sequence[Lease]
-    keep_links: bool
 
 
 # -- links -> resources ------------------------------------------------------------------------------------------------

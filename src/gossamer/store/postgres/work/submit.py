@@ -43,7 +43,6 @@ from gossamer.store.work.visit_rows import (
     MAX_REDIRECT_CHAIN,
     FinishedVisit,
     LeasedRow,
-    VisitBatch,
     backlink_targets,
     collect_claims,
     content_row,
@@ -62,7 +61,7 @@ from gossamer.store.work.visit_rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.model import AdmitCandidates, Lease, Visit
+    from gossamer.model import AdmitCandidates, Lease, Visit, VisitBatch
     from gossamer.store.postgres.database import Transaction
     from gossamer.store.postgres.work.admission import Proposal
     from gossamer.store.work.change_detection import ComparedBatch

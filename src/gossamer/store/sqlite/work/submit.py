@@ -28,7 +28,6 @@ from gossamer.store.work.visit_rows import (
     LINKS_NOT_STORED,
     FinishedVisit,
     LeasedRow,
-    VisitBatch,
     backlink_targets,
     collect_claims,
     content_row,
@@ -48,7 +47,7 @@ from gossamer.store.work.visit_rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.model import AdmitCandidates, Lease, Visit
+    from gossamer.model import AdmitCandidates, Lease, Visit, VisitBatch
     from gossamer.store.sqlite.database import Transaction
     from gossamer.store.work.revisit_rows import RevisitState
 
