@@ -31,7 +31,7 @@ from gossamer.graph.bonds import open_bonds
 from gossamer.graph.ranking.pagerank import TOLERANCE, pagerank
 from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ def fill(directory: Path) -> dict[str, Any]:
     """Write the web into a store."""
     pages, links = SIZES[directory.name]
     started = time.perf_counter()
-    SqliteStore.open(directory, create=True).close()
+    open_sqlite_store(directory, create=True).close()
     source, target = generate(pages, links)
     first = host_starts(pages)
     host_of = np.searchsorted(first, np.arange(pages), side="right")
@@ -147,7 +147,7 @@ def build(directory: Path) -> dict[str, Any]:
 
 
 def catch_up(directory: Path) -> dict[str, Any]:
-    store = SqliteStore.open(directory, create=False)
+    store = open_sqlite_store(directory, create=False)
     return measure(lambda: {"edges": open_graph(store, directory / "graph").pages.edges})
 
 
@@ -164,20 +164,20 @@ def ranks(directory: Path) -> dict[str, Any]:
     """Compute and write ranks from an up-to-date graph."""
     with sqlite3.connect(directory / "web.db", isolation_level=None) as db:
         db.execute("DELETE FROM rankings")  # current ranks would not be computed again
-    store = SqliteStore.open(directory, create=False)
+    store = open_sqlite_store(directory, create=False)
     options = RankOptions(measures=("hits", "components"))
     return measure(lambda: {"rounds": rank_web(store, directory / "graph", options).iterations})
 
 
 def all_measures(directory: Path) -> dict[str, Any]:
     """Compute all measures: also harmonic centrality, communities, cores and depth."""
-    store = SqliteStore.open(directory, create=False)
+    store = open_sqlite_store(directory, create=False)
     return measure(lambda: {"harmonic": rank_web(store, directory / "graph", RankOptions()).harmonic})
 
 
 def ours(directory: Path) -> dict[str, Any]:
     """Compute PageRank alone, from the files on disk."""
-    store = SqliteStore.open(directory, create=False)
+    store = open_sqlite_store(directory, create=False)
     return measure(lambda: {"rounds": pagerank(open_graph(store, directory / "graph").pages).iterations})
 
 
@@ -228,7 +228,7 @@ def igraph(directory: Path) -> dict[str, Any]:
 
 
 def edges_in_memory(directory: Path) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
-    links = open_graph(SqliteStore.open(directory, create=False), directory / "graph").pages
+    links = open_graph(open_sqlite_store(directory, create=False), directory / "graph").pages
     source = np.repeat(np.arange(links.nodes, dtype=np.int32), np.diff(links.starts))
     return source, np.array(links.targets), links.nodes
 
@@ -286,7 +286,7 @@ def crawl_cost_is_acceptable() -> bool:
                 updates += 1
         _, _, usage = os.wait4(crawl.pid, 0)
         crawl.returncode = 0
-        links = SqliteStore.open(web, create=False).counts().links
+        links = open_sqlite_store(web, create=False).counts().links
     share = updating / (usage.ru_utime + usage.ru_stime)
     print(
         f"crawl of {links:,} links: {usage.ru_utime + usage.ru_stime:.1f} s of CPU; {updates} updates of the graph:"
@@ -297,7 +297,7 @@ def crawl_cost_is_acceptable() -> bool:
 
 def update_seconds(web: Path) -> float:
     started = time.process_time()
-    store = SqliteStore.open(web, create=False, read_only=True)
+    store = open_sqlite_store(web, create=False, read_only=True)
     open_bonds(store, web / "graph")
     store.close()
     return time.process_time() - started

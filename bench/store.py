@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.model import Admission, Candidate, Kind, Lease, Links, Outcome, Page, Position, State, Visit, VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,7 +96,7 @@ class Measurement:
     """A store that grows to a size, and its timings."""
 
     def __init__(self, directory: Path, *, keep_links: bool) -> None:
-        self.store = SqliteStore.open(directory, create=True)
+        self.store = open_sqlite_store(directory, create=True)
         self.crawler = self.store.join("bench", os.getpid()).id
         self.keep_links = keep_links
         self.store.begin_round(SETTINGS, [url_of(0)], None, None)

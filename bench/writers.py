@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 
 from gossamer.model import Candidate, Kind, VisitBatch
-from gossamer.store.postgres import PostgresStore
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.postgres import open_postgres_store
+from gossamer.store.postgres.location import parse_postgres_location
+from gossamer.store.sqlite import open_sqlite_store
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import store as one_writer
@@ -77,8 +78,8 @@ class Rates(NamedTuple):
 
 def open_store(location: str) -> Store:
     if "://" in location:
-        return PostgresStore.open(location, create=True)
-    return SqliteStore.open(Path(location), create=True)
+        return open_postgres_store(parse_postgres_location(location), create=True)
+    return open_sqlite_store(Path(location), create=True)
 
 
 def write(location: str, writer: int, begin: Barrier, end: Barrier) -> None:
@@ -152,7 +153,7 @@ def fill_statements(known: int, numbers: str, digest: str) -> list[str]:
 
 
 def fill_postgres(location: str, known: int) -> None:
-    PostgresStore.open(location, create=True).close()
+    open_postgres_store(parse_postgres_location(location), create=True).close()
     server, _, schema = location.partition("&schema=")
     with psycopg.connect(server, autocommit=True) as db:
         db.execute(f"SET search_path = {schema}")
@@ -166,7 +167,7 @@ def fill_postgres(location: str, known: int) -> None:
 
 
 def fill_sqlite(location: str, known: int) -> None:
-    SqliteStore.open(Path(location), create=True).close()
+    open_sqlite_store(Path(location), create=True).close()
     numbers = "(WITH RECURSIVE s (n) AS (SELECT {} UNION ALL SELECT n + 1 FROM s WHERE n < {}) SELECT n FROM s)"
     with closing(sqlite3.connect(Path(location) / "web.db", isolation_level=None)) as db:
         db.execute("PRAGMA cache_size = -400000")

@@ -15,7 +15,7 @@ from gossamer.basics.locations import is_shared, local_directory
 from gossamer.config import StoreSettings, load
 from gossamer.config.layers import FILE_NAME
 from gossamer.errors import UsageError
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,12 +39,12 @@ def open_store(
     store_settings = settings or StoreSettings()
     if is_shared(location):
         database = _postgres_location(location)
-        from gossamer.store.postgres import PostgresStore  # noqa: PLC0415
+        from gossamer.store.postgres import open_postgres_store  # noqa: PLC0415
 
-        return PostgresStore.open_location(
+        return open_postgres_store(
             database, create=create, read_only=read_only, old_sources_mib=store_settings.old_sources
         )
-    return SqliteStore.open(
+    return open_sqlite_store(
         Path(location),
         create=create,
         read_only=read_only,

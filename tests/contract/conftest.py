@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
-from gossamer.store.postgres import PostgresStore
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.postgres import open_postgres_store
+from gossamer.store.postgres.location import parse_postgres_location
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def _sqlite(directory: Path, _: pytest.FixtureRequest) -> Open:
-    return lambda: SqliteStore.open(directory, create=True)
+    return lambda: open_sqlite_store(directory, create=True)
 
 
 def _postgres(_: Path, request: pytest.FixtureRequest) -> Open:
     location = new_location(request.getfixturevalue("postgres"))
-    return lambda: PostgresStore.open(location, create=True)
+    return lambda: open_postgres_store(parse_postgres_location(location), create=True)
 
 
 # Name -> function of directory and request -> function that opens the web.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from contextlib import closing
 from itertools import count, product
 from pathlib import Path
@@ -15,12 +14,12 @@ from psycopg import connect
 
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreMissing, UsageError
 from gossamer.store.copy import TABLES, CopyTable, TableProgress, _copy_table, copy_store
-from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.read.questions import Question
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.copies import LAST, A, B, build, open_web, source, table_contents, target
-from helpers.store.crawl_steps import admit_all, digest, join, recount, seed, visit_all
+from helpers.store.crawl_steps import admit_all, digest, join, recount, requeue, seed, visit_all
 from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
@@ -90,7 +89,9 @@ def test_a_copy_answers_every_question_alike(first: str, second: str, new: Calla
             values = {name: VALUES[name] for name in question.values}
             assert list(twin.ask(question, **values)) == list(store.ask(question, **values)), question
         assert list(twin.resources()) == list(store.resources())
-        assert list(twin.history_since(0)) == list(store.history_since(0))
+        histories = [[web.history(row.id) for row in web.resources()] for web in (twin, store)]
+        assert histories[0] == histories[1]
+        assert any(histories[0])
         assert list(twin.every_link()) == list(store.every_link())
         assert twin.current_round() == store.current_round()
 
@@ -126,9 +127,9 @@ def test_an_unfinished_copy_is_no_web_and_can_be_resumed(kind: str, new: Callabl
 
 def _open_existing(location: str) -> None:
     if "://" in location:
-        PostgresStore.open(location, create=False).close()
+        open_postgres_store(parse_postgres_location(location), create=False).close()
     else:
-        SqliteStore.open(Path(location), create=False).close()
+        open_sqlite_store(Path(location), create=False).close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -163,7 +164,7 @@ def test_rows_written_during_a_copy_are_not_in_it(kind: str, new: Callable[[str]
     with closing(open_web(one)) as store, closing(source(one)) as original, closing(target(other)) as copy:
         original.fingerprint()
         store.add([seed("http://new.test/")], admit_all)
-        store.requeue(time.time())
+        requeue(store)
         copy_store(original, copy, lambda _: None)
     after = table_contents(other)
     counters = {"last_resource": ANY, "last_host": ANY}  # ids from the counters do not belong to a moment

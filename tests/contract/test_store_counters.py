@@ -28,6 +28,7 @@ from helpers.store.crawl_steps import (
     leases,
     recount,
     redirected_visit,
+    requeue,
     seed,
 )
 
@@ -134,7 +135,7 @@ class Crawls:
         self.held[index].clear()
 
     def requeue(self, index: int) -> None:
-        self.stores[index].requeue(time.time())
+        requeue(self.stores[index])
 
     def keep_fresh(self, index: int) -> None:
         now = time.time() + self.random.choice([0.0, 100.0, 1e7])

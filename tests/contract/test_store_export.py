@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, Position, VisitBatch
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
-from helpers.store.crawl_steps import Bond, Site, admit_all, fetched_visit, lease_all, leases, seed, start, visit_all
+from helpers.store.crawl_steps import (
+    Bond,
+    Site,
+    admit_all,
+    fetched_visit,
+    lease_all,
+    leases,
+    requeue,
+    seed,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from gossamer.store.protocol import Store
@@ -64,7 +75,7 @@ def test_every_visit_and_host_is_exported_once(store: Store) -> None:
 def test_pages_with_content_are_exported_in_any_state(store: Store) -> None:
     crawl_site(store)
     assert [page.url for page in store.every_page()] == [A, B, C]
-    store.requeue(time.time())
+    requeue(store)
     assert [(page.url, page.state) for page in store.every_page()] == [(A, "queued"), (B, "queued"), (C, "queued")]
 
 

@@ -18,6 +18,7 @@ from helpers.store.crawl_steps import (
     fetched_visit,
     lease_all,
     leases,
+    requeue,
     seed,
     start,
     state,
@@ -109,7 +110,7 @@ def test_a_forgotten_page_is_not_queued_by_a_link_or_a_new_scope(crawled_store: 
     crawled_store.forget(digest(B))
     crawled_store.readmit(Policy())
     crawled_store.add([candidate(B)], admit_all)
-    crawled_store.requeue(time.time())
+    requeue(crawled_store)
     crawler = start(crawled_store)
     visit_all(crawled_store, crawler, {A: [B], C: [Bond(B, anchor="again")], X: [], Y: []})
     assert state(crawled_store, B) == "known"

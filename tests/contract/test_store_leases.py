@@ -21,6 +21,7 @@ from helpers.store.crawl_steps import (
     join,
     lease_all,
     leases,
+    requeue,
     seed,
     start,
     state,
@@ -100,7 +101,7 @@ def test_pages_and_checks_share_one_order_of_priority(store: Store) -> None:
 def test_a_lease_has_the_validators_of_a_conditional_request(store: Store) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: []})
-    store.requeue(time.time())
+    requeue(store)
     lease = leases(lease_all(store, crawler))[A]
     assert (lease.etag, lease.last_modified, lease.depth) == ('"e"', "yesterday", 0)
 
@@ -118,7 +119,7 @@ def test_a_checked_resource_has_no_validators(store: Store) -> None:
         policy,
         time.time(),
     )
-    store.requeue(time.time())
+    requeue(store)
     assert leases(lease_all(store, crawler))[picture.url].etag == ""
 
 

@@ -25,6 +25,7 @@ from helpers.store.crawl_steps import (
     lease_all,
     leases,
     redirected_visit,
+    requeue,
     start,
     visit_all,
 )
@@ -149,7 +150,7 @@ def test_a_page_that_lost_its_last_link_is_an_orphan(store: Store) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [B, Bond(C, Kind.ALTERNATE)], B: [B], C: []})
     assert cells(store, "orphans", "url", "known_from") == [(C, "alternate")]
-    store.requeue(2.0)
+    requeue(store)
     visit_all(store, crawler, {A: [], B: [B], C: []})
     assert cells(store, "orphans", "url", "known_from") == [(B, "earlier crawl"), (C, "earlier crawl")]
 
@@ -231,7 +232,7 @@ def test_changes_since_a_time_are_reported(store: Store) -> None:
         last = replace(gone_visit(leased[C]), visited_at=at) if late else fetched_visit(leased[C], at=at)
         first = fetched_visit(leased[A], *([B, C] if late else [B]), title=title, at=at)
         store.submit(crawler, VisitBatch(visits=[first, fetched_visit(leased[B], at=at), last]), admit_all, at)
-        store.requeue(at)
+        requeue(store)
     changes = {row["url"]: row for row in report(store, "changes", since=15.0)}
     assert {url: row["change"] for url, row in changes.items()} == {A: "changed", C: "gone"}
     assert (changes[A]["title_before"], changes[A]["title"], changes[A]["visited_at"]) == ("One", "Two", 20.0)

@@ -13,6 +13,7 @@ from helpers.store.crawl_steps import (
     Bond,
     Open,
     Policy,
+    admit_all,
     candidate,
     digest,
     ended_visit,
@@ -21,6 +22,7 @@ from helpers.store.crawl_steps import (
     lease_all,
     leases,
     redirected_visit,
+    requeue,
     start,
     state,
     visit_all,
@@ -109,21 +111,24 @@ def test_the_queue_carries_over_into_a_new_round(store: Store) -> None:
     assert [visit.round for visit in store.visits(1)] == [2]
 
 
-# -- requeue -----------------------------------------------------------------------------------------------------------
+# -- revisit all -------------------------------------------------------------------------------------------------------
 
 
-def test_requeue_queues_all_visited_pages(store: Store) -> None:
+def test_a_round_that_revisits_all_queues_all_visited_pages(store: Store) -> None:
     crawler = start(store, A)
     site: Site = {A: [B, C, Bond(ELSEWHERE, Kind.IMAGE)], B: []}
     visit_all(store, crawler, site, admit=Policy())
-    assert store.requeue(time.time()) == 3, "two pages and a gone one, not the image"
-    assert store.counts().resources["queued"] == 3
+    requeue(store)
+    assert store.counts().resources["queued"] == 3, "two pages and a gone one, not the image"
     assert set(visit_all(store, crawler, site, admit=Policy())) == {A, B, C}
 
 
-def test_requeue_skips_later_visits(store: Store) -> None:
-    visit_all(store, start(store, A), {A: []})  # at 1.0
-    assert store.requeue(0.5) == 0
+def test_a_round_that_revisits_all_skips_visits_by_a_clock_that_is_ahead(store: Store) -> None:
+    crawler = start(store, A)
+    (lease,) = leases(lease_all(store, crawler)).values()
+    ahead = time.time() + 3600
+    store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, at=ahead)]), admit_all, ahead)
+    requeue(store)
     assert state(store, A) == "visited"
 
 

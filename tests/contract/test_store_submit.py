@@ -21,6 +21,7 @@ from helpers.store.crawl_steps import (
     lease_all,
     leases,
     redirected_visit,
+    requeue,
     start,
     state,
     visit_all,
@@ -49,7 +50,7 @@ def lease_url(store: Store, crawler: int, url: str) -> Lease:
 
 def lease_again(store: Store, crawler: int, url: str) -> Lease:
     """Queue everything again and lease one URL."""
-    store.requeue(time.time())
+    requeue(store)
     return lease_url(store, crawler, url)
 
 
@@ -366,7 +367,7 @@ def test_a_former_redirect_closes_no_loop(store: Store) -> None:
     crawler = start(store, A, B)
     leased = leases(lease_all(store, crawler))
     submit(store, crawler, redirected_visit(leased[A], B), fetched_visit(leased[B]))
-    store.requeue(time.time())
+    requeue(store)
     leased = leases(lease_all(store, crawler))
     submit(store, crawler, redirected_visit(leased[B], A), fetched_visit(leased[A]))
     assert [row(store, url).outcome for url in (A, B)] == ["fetched", "redirected"]

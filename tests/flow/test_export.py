@@ -21,7 +21,7 @@ from warcio.archiveiterator import ArchiveIterator
 from conftest import package
 from gossamer.cli.main import run
 from gossamer.errors import StoreError
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.cli.terminal import gossamer_on_terminal
 from helpers.files.archives import page, record, response, write_archive
 
@@ -244,7 +244,7 @@ def test_a_picture_is_drawn(web: str, tmp_path: Path, name: str) -> None:
 
 
 def contents(web: str) -> dict[str, object]:
-    store = SqliteStore.open(Path(web), create=False, read_only=True)
+    store = open_sqlite_store(Path(web), create=False, read_only=True)
     pages: dict[str, object] = {}
     for row in store.every_page():
         links = [
@@ -367,7 +367,7 @@ def test_the_next_import_completes_a_killed_one(tmp_path: Path) -> None:
 
 def visited_count(web: Path) -> int:
     try:
-        store = SqliteStore.open(web, create=False, read_only=True)
+        store = open_sqlite_store(web, create=False, read_only=True)
     except StoreError:
         return 0  # not created yet
     with closing(store):

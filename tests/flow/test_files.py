@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.model import State
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.urls.canonical import url_digest
 from helpers.cli.commands import FAST, crawl
+from helpers.store.crawl_steps import requeue
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 
 def contents(web: Path) -> dict[str, object]:
     """Return all that files can carry of each page: facts, header values, bytes, text and links."""
-    store = SqliteStore.open(web, create=False, read_only=True)
+    store = open_sqlite_store(web, create=False, read_only=True)
     pages: dict[str, object] = {}
     for row in store.resources(State.VISITED):
         links = [(link.url, link.kind, link.anchor, link.weight, link.follow) for link in store.outlinks(row.id)]
@@ -173,9 +174,9 @@ def test_an_import_leaves_no_url_queued(folder: Path, tmp_path: Path) -> None:
 def test_an_import_skips_a_host_that_a_crawler_holds(folder: Path, tmp_path: Path) -> None:
     web = tmp_path / "web"
     gossamer("import", str(folder), "--base", BASE, "--store", str(web))
-    store = SqliteStore.open(web, create=False)
+    store = open_sqlite_store(web, create=False)
     crawler = store.join("elsewhere", 1)
-    store.requeue(time.time())
+    requeue(store)
     assert store.lease(crawler.id, hosts=1, urls=1, held=[], now=time.time())
     done = run_json("import", str(folder), "--base", BASE, "--store", str(web))
     assert done["pages"] == 0
@@ -190,7 +191,7 @@ def test_many_pages_are_imported_in_batches(tmp_path: Path) -> None:
         (folder / f"{number}.html").write_text(f"<title>{number}</title><a href={(number * 7) % 600}.html>next</a>")
     done = run_json("import", str(folder), "--base", BASE, "--store", str(tmp_path / "web"))
     assert (done["pages"], done["failed"], done["skipped"]) == (600, 0, {})
-    store = SqliteStore.open(tmp_path / "web", create=False, read_only=True)
+    store = open_sqlite_store(tmp_path / "web", create=False, read_only=True)
     row = store.resource(url_digest(f"{BASE}7.html"))
     assert row is not None
     assert (row.title, row.backlinks) == ("7", 1)

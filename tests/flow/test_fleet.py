@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres import open_postgres_store
+from gossamer.store.postgres.location import parse_postgres_location
 from helpers.cli.commands import command, environment
 from helpers.store.postgres_server import DedicatedPostgres
 from webs.delayed import DelayedSites, SeenRequest
@@ -105,13 +106,13 @@ def too_fast(sites: DelayedSites) -> list[tuple[SeenRequest, SeenRequest]]:
 
 def visit_counts(location: str) -> tuple[int, int]:
     """Return the number of visited pages and of visits in the store."""
-    with closing(PostgresStore.open(location, create=False, read_only=True)) as store:
+    with closing(open_postgres_store(parse_postgres_location(location), create=False, read_only=True)) as store:
         return store.counts().resources["visited"], sum(1 for _ in store.every_visit())
 
 
 def held_by(location: str, pid: int) -> set[str]:
     """Return the sites that a crawler holds."""
-    with closing(PostgresStore.open(location, create=False, read_only=True)) as store:
+    with closing(open_postgres_store(parse_postgres_location(location), create=False, read_only=True)) as store:
         name = next((crawler.name for crawler in store.crawlers() if crawler.pid == pid), "")
         return {host.name.partition(":")[0] for host in store.hosts() if host.holder == name}
 

@@ -17,10 +17,20 @@ from gossamer.index.documents import DocumentMaker
 from gossamer.index.protocol import Phrase, Query, term_code
 from gossamer.model import VisitBatch
 from gossamer.store.follow.changes import ChangeCursor
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.cli.commands import command, environment, gossamer
 from helpers.index.small_index import WEIGHTS
-from helpers.store.crawl_steps import Bond, admit_all, digest, fetched_visit, gone_visit, lease_all, leases, start
+from helpers.store.crawl_steps import (
+    Bond,
+    admit_all,
+    digest,
+    fetched_visit,
+    gone_visit,
+    lease_all,
+    leases,
+    requeue,
+    start,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,10 +62,10 @@ def visit_of(lease: Lease, version: int) -> Visit:
 
 def crawl(directory: Path, version: int, pages: int) -> None:
     """Visit this many pages; a new version visits every page again."""
-    with closing(SqliteStore.open(directory, create=True)) as store:
+    with closing(open_sqlite_store(directory, create=True)) as store:
         crawler = start(store, url(0))
         if version > 1:
-            store.requeue(time.time())
+            requeue(store)
         while pages > 0 and (leased := leases(lease_all(store, crawler, urls=min(pages, 200)))):
             pages -= len(leased)
             store.submit(
@@ -95,7 +105,7 @@ def expected_documents(store: Store) -> dict[int, Document]:
 def check(directory: Path) -> int:
     """Compare index and store: document ids, every word, postings and hits; return the number of documents."""
     with (
-        closing(SqliteStore.open(directory, create=False)) as store,
+        closing(open_sqlite_store(directory, create=False)) as store,
         closing(wiring.open_index(str(directory))) as reader,
     ):
         documents = expected_documents(store)
@@ -142,7 +152,7 @@ def check_kills(directory: Path, kills: int) -> None:
         was_running = kill_index_after(directory, random_.uniform(0.2, 0.9) * span)
         killed, round_ = killed + was_running, round_ + 1
         span *= 1 if was_running else 0.8  # it ended before the kill, because the machine is less busy now
-    with closing(SqliteStore.open(directory, create=False)) as store:
+    with closing(open_sqlite_store(directory, create=False)) as store:
         store.forget(url_digest=digest(url(1)))
     done = gossamer("index", "--store", directory)
     assert done.returncode == 0, done.stderr

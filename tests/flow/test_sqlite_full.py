@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.errors import StoreFull
 from gossamer.model import VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, recount, start
 from helpers.store.small_disk import run_on_a_small_disk
 
@@ -42,7 +42,7 @@ def fill(store: Store, crawler: int) -> int:
 def on_the_small_disk(disk: Path) -> None:
     reserve = disk / "reserve"
     reserve.write_bytes(b"x" * RESERVE)
-    with closing(SqliteStore.open(disk / "web", create=True)) as store:
+    with closing(open_sqlite_store(disk / "web", create=True)) as store:
         crawler = start(store, PAGE.format(""))
         first = fill(store, crawler)
         reserve.unlink()

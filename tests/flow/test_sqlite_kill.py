@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.model import State, VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import Policy, fetched_visit, lease_all, leases, recount, start
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def targets(page: str) -> list[str]:
 
 def write(directory: Path) -> None:
     """Visit everything, in the child process; print each batch before and after writing it."""
-    store = SqliteStore.open(directory, create=True)
+    store = open_sqlite_store(directory, create=True)
     policy = Policy()
     crawler = start(store, url(0), admit=policy)
     batch = store.version() + 1
@@ -98,7 +98,7 @@ def check_file(directory: Path) -> None:
 
 
 def content(directory: Path) -> tuple[dict[str, object], dict[str, object], object]:
-    with closing(SqliteStore.open(directory, create=False)) as store:
+    with closing(open_sqlite_store(directory, create=False)) as store:
         rows = list(store.resources())
         pages: dict[str, object] = {row.url: (row.state, row.depth, row.backlinks, row.content_digest) for row in rows}
         links: dict[str, object] = {row.url: store.outlinks(row.id) for row in rows}
@@ -110,7 +110,7 @@ def test_the_store_is_consistent_after_any_kill_and_ends_the_same(tmp_path: Path
     killed, smooth = tmp_path / "killed", tmp_path / "smooth"
     for _ in range(KILLS):
         batches = run(killed, (random_.randint(1, 20), random_.uniform(0.0, 0.02)))
-        with closing(SqliteStore.open(killed, create=False)) as store:
+        with closing(open_sqlite_store(killed, create=False)) as store:
             check_batches(store, batches)
             recount(store)
         check_file(killed)

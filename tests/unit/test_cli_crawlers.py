@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.sqlite import SqliteStore
+    from gossamer.store.sql_store import SqlStore
 
 REPORT = CrawlerReport(
     state="running", pages=7, pages_per_second=3.5, bytes_per_second=1000, limit="politeness", waiting_for="",
@@ -25,7 +25,7 @@ REPORT = CrawlerReport(
 
 
 @pytest.fixture
-def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlStore]:
     """Yield the small web in ./web, with the crawlers Naiad and Thalassa at work."""
     monkeypatch.chdir(tmp_path)
     store = build(tmp_path / "web")
@@ -41,11 +41,11 @@ def call(*arguments: str) -> int:
     return end.value.code
 
 
-def wanted_states(web: SqliteStore) -> list[str]:
+def wanted_states(web: SqlStore) -> list[str]:
     return [crawler.wanted for crawler in web.crawlers()]
 
 
-def test_crawlers_json_lists_the_crawlers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crawlers_json_lists_the_crawlers(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.heartbeat(1, REPORT, NOW)
     assert call("crawlers", "--json") == 0
     first, second = json.loads(capsys.readouterr().out)["crawlers"]
@@ -53,13 +53,13 @@ def test_crawlers_json_lists_the_crawlers(web: SqliteStore, capsys: pytest.Captu
     assert second["name"] == "Thalassa"
 
 
-def test_crawlers_shows_the_wanted_state(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crawlers_shows_the_wanted_state(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.set_wanted_state("Naiad", "pause")
     assert call("crawlers") == 0
     assert "Naiad\trunning, shall pause\t" in capsys.readouterr().out
 
 
-def test_a_stopped_crawler_shows_no_wanted_state(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_crawler_shows_no_wanted_state(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.set_wanted_state("Naiad", "pause")
     web.leave(1)
     assert call("crawlers") == 0
@@ -68,7 +68,7 @@ def test_a_stopped_crawler_shows_no_wanted_state(web: SqliteStore, capsys: pytes
 
 @pytest.mark.parametrize(("command", "word"), [("pause", "pause"), ("stop", "stop"), ("resume", "run")])
 def test_control_commands_accept_a_crawler_name_in_any_case(
-    command: str, word: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
+    command: str, word: str, web: SqlStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     web.set_wanted_state("Naiad", "pause")
     assert call(command, "naiad") == 0
@@ -76,9 +76,7 @@ def test_control_commands_accept_a_crawler_name_in_any_case(
     assert capsys.readouterr().err.startswith("Naiad will ")
 
 
-def test_control_commands_print_the_asked_crawlers_as_json(
-    web: SqliteStore, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_control_commands_print_the_asked_crawlers_as_json(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.heartbeat(1, REPORT, time.time())
     assert call("pause", "--all", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {
@@ -91,7 +89,7 @@ def test_control_commands_print_the_asked_crawlers_as_json(
     assert json.loads(capsys.readouterr().out) == {"asked": [{"name": "Naiad", "wanted_parsers": 3, "at_work": True}]}
 
 
-def test_parsers_changes_the_wanted_number_of_parsers(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parsers_changes_the_wanted_number_of_parsers(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.heartbeat(1, REPORT, time.time())
     assert call("parsers", "3", "naiad") == 0
     assert capsys.readouterr().err == "Naiad will have 3 parsers within a few seconds.\n"
@@ -110,7 +108,7 @@ def test_parsers_changes_the_wanted_number_of_parsers(web: SqliteStore, capsys: 
     ],
 )
 def test_an_impossible_number_of_parsers_is_refused(
-    number: str, name: str, message: str, web: SqliteStore, capsys: pytest.CaptureFixture[str]
+    number: str, name: str, message: str, web: SqlStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     web.heartbeat(1, REPORT, time.time())
     assert call("parsers", number, name) == 2
@@ -118,13 +116,13 @@ def test_an_impossible_number_of_parsers_is_refused(
     assert [crawler.wanted_parsers for crawler in web.crawlers()] == [None, None]
 
 
-def test_pause_all_reaches_every_crawler(web: SqliteStore) -> None:
+def test_pause_all_reaches_every_crawler(web: SqlStore) -> None:
     assert call("pause", "--all") == 0
     assert wanted_states(web) == ["pause", "pause"]
 
 
 def test_an_unknown_crawler_name_is_reported_and_no_crawler_stops(
-    web: SqliteStore, capsys: pytest.CaptureFixture[str]
+    web: SqlStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("stop", "Naiad", "Bob") == 2
     assert "No crawler called Bob is at work, only Naiad, Thalassa." in capsys.readouterr().err
@@ -132,7 +130,7 @@ def test_an_unknown_crawler_name_is_reported_and_no_crawler_stops(
 
 
 @pytest.mark.usefixtures("web")
-def test_stop_all_fails_without_an_active_crawler(web: SqliteStore, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stop_all_fails_without_an_active_crawler(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
     web.leave(1)
     web.leave(2)
     assert call("stop", "--all") == 2

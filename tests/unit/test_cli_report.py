@@ -16,7 +16,7 @@ from gossamer.cli.main import run
 from gossamer.errors import UsageError
 from gossamer.graph.reports.base import COLUMN_TYPES, Severity
 from gossamer.graph.reports.registry import REPORTS, THEMES
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.cli.terminal import gossamer_on_terminal
 from helpers.store.crawl_steps import Bond, start, visit_all
 from helpers.store.small_web import SEED, build
@@ -169,7 +169,7 @@ def test_no_csv_cell_is_a_spreadsheet_formula(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    store = SqliteStore.open(tmp_path / "web", create=True)
+    store = open_sqlite_store(tmp_path / "web", create=True)
     a = "http://a.test/"
     texts = [HOSTILE, "+1", "-1", "@SUM(A1)", "\tx", "fine, thanks"]
     visit_all(store, start(store, a), {a: [Bond(f"{a}{n}", anchor=text) for n, text in enumerate(texts)]})

@@ -31,7 +31,7 @@ from gossamer.graph.export.xml_formats import (
 from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import LinkMatrix, open_graph
 from gossamer.model import Admission, State, VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import Bond, Site, fetched_visit, lease_all, leases, start, visit_all
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ HOSTILE = "\x00\x1b[31m<b>&\"'\ud7ff\ufffe\uffff\u202e]]> \n\t\r\U0001f600"
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Store]:
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         crawler = start(store, A)
         visit_all(store, crawler, SITE, admit=admit)
         store.leave(crawler)
@@ -148,7 +148,7 @@ def test_an_unranked_graph_is_exported_without_ranks(web: Store, tmp_path: Path,
 
 @pytest.mark.parametrize("file_format", WRITERS)
 def test_an_empty_web_exports_an_empty_graph(tmp_path: Path, file_format: str) -> None:
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         graph = open_graph(store, tmp_path / "graph")
         assert (
             len(export_and_read(file_format, page_export_graph(store, graph)))
@@ -159,7 +159,7 @@ def test_an_empty_web_exports_an_empty_graph(tmp_path: Path, file_format: str) -
 
 @pytest.mark.parametrize("file_format", WRITERS)
 def test_a_hostile_title_cannot_break_the_file(tmp_path: Path, file_format: str) -> None:
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         crawler = start(store, A)
         (lease,) = leases(lease_all(store, crawler)).values()
         store.submit(crawler, VisitBatch(visits=[fetched_visit(lease, title=HOSTILE)]), admit, 1.0)

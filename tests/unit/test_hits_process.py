@@ -11,7 +11,7 @@ from gossamer.graph.ranking import hits_process
 from gossamer.graph.ranking.hits import hits
 from gossamer.graph.snapshot import open_graph
 from gossamer.model import VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import Policy, fetched_visit, lease_all, leases, start
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     """Yield a graph of three linked pages; every graph counts as big."""
     monkeypatch.setattr(hits_process, "MIN_PROCESS_LINKS", 0)
     monkeypatch.setattr(hits_process, "available_cores", lambda: 2)
-    store = SqliteStore.open(tmp_path / "web", create=True)
+    store = open_sqlite_store(tmp_path / "web", create=True)
     crawler = start(store, HOME)
     for url, targets in ((HOME, (A, A, B)), (A, (B,)), (B, ())):
         lease = leases(lease_all(store, crawler, urls=1))[url]

@@ -15,15 +15,26 @@ from gossamer.index.build import IndexBuilder, update_index
 from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.index.word_table import WordTable
 from gossamer.model import VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.index.small_index import WEIGHTS, words
-from helpers.store.crawl_steps import Bond, admit_all, digest, fetched_visit, lease_all, leases, start, visit_all
+from helpers.store.crawl_steps import (
+    Bond,
+    admit_all,
+    digest,
+    fetched_visit,
+    lease_all,
+    leases,
+    requeue,
+    start,
+    visit_all,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from gossamer.index.protocol import Document, IndexProgress
+    from gossamer.store.sql_store import SqlStore
 
 HOME = "http://a.test/"
 
@@ -35,8 +46,8 @@ def pages(count: int) -> dict[str, list[Bond | str]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         yield store
 
 
@@ -45,7 +56,7 @@ def location(tmp_path: Path) -> TantivyLocation:
     return TantivyLocation(tmp_path / "index")
 
 
-def catch_up(store: SqliteStore, location: TantivyLocation, *, rebuild: bool = False) -> IndexProgress:
+def catch_up(store: SqlStore, location: TantivyLocation, *, rebuild: bool = False) -> IndexProgress:
     return update_index(store, lambda: TantivyWriter(location, rebuild=rebuild))
 
 
@@ -63,13 +74,13 @@ def leave_killed_writer(location: TantivyLocation) -> None:
     attempt_file.write_bytes(left)
 
 
-def id_of(store: SqliteStore, url: str) -> int:
+def id_of(store: SqlStore, url: str) -> int:
     row = store.resource(digest(url))
     assert row is not None
     return row.id
 
 
-def test_stored_pages_are_indexed_once(store: SqliteStore, location: TantivyLocation) -> None:
+def test_stored_pages_are_indexed_once(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
     first = catch_up(store, location)
@@ -80,7 +91,7 @@ def test_stored_pages_are_indexed_once(store: SqliteStore, location: TantivyLoca
         assert reader.version == reader.anchors_version == store.version()
 
 
-def test_a_rebuild_yields_the_same_index(store: SqliteStore, location: TantivyLocation) -> None:
+def test_a_rebuild_yields_the_same_index(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(20))
     catch_up(store, location)
@@ -91,7 +102,7 @@ def test_a_rebuild_yields_the_same_index(store: SqliteStore, location: TantivyLo
     assert store.known_word_ids(["bodi", "titl"]) == word_ids, "words keep their ids"
 
 
-def test_a_forgotten_page_leaves_the_index(store: SqliteStore, location: TantivyLocation) -> None:
+def test_a_forgotten_page_leaves_the_index(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
     catch_up(store, location)
@@ -102,7 +113,7 @@ def test_a_forgotten_page_leaves_the_index(store: SqliteStore, location: Tantivy
 
 
 def test_an_unreadable_text_is_set_aside_and_the_rest_is_indexed(
-    store: SqliteStore, location: TantivyLocation, tmp_path: Path
+    store: SqlStore, location: TantivyLocation, tmp_path: Path
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(5))
@@ -136,9 +147,7 @@ class FragileWriter(TantivyWriter):
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_documents_that_break_the_writer_are_set_aside(
-    store: SqliteStore, location: TantivyLocation, late: bool
-) -> None:
+def test_documents_that_break_the_writer_are_set_aside(store: SqlStore, location: TantivyLocation, late: bool) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(300))
     bad = frozenset({id_of(store, f"{HOME}7"), id_of(store, f"{HOME}200")})
@@ -157,7 +166,7 @@ def test_documents_that_break_the_writer_are_set_aside(
         assert all("broke" in reason for reason in reader.set_aside_documents().values())
 
 
-def test_a_document_that_kills_every_writer_is_set_aside(store: SqliteStore, location: TantivyLocation) -> None:
+def test_a_document_that_kills_every_writer_is_set_aside(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
     for _ in range(build.MOST_ATTEMPTS):
@@ -168,19 +177,19 @@ def test_a_document_that_kills_every_writer_is_set_aside(store: SqliteStore, loc
         assert list(reader.set_aside_documents().values()) == [build.KILLED_REASON]
 
 
-def test_one_killed_writer_sets_no_document_aside(store: SqliteStore, location: TantivyLocation) -> None:
+def test_one_killed_writer_sets_no_document_aside(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(3))
     leave_killed_writer(location)
     assert catch_up(store, location).set_aside == 0
 
 
-def test_new_anchor_texts_do_not_index_their_documents_again(store: SqliteStore, location: TantivyLocation) -> None:
+def test_new_anchor_texts_do_not_index_their_documents_again(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(1_000), urls=2_000)
     catch_up(store, location)
     documents = location.commit_state()[1]
-    store.requeue(time.time())
+    requeue(store)
     by_url = leases(lease_all(store, crawler, urls=1))
     bonds = [Bond(f"{HOME}{number}", anchor=f"calling {number} zebra") for number in range(1_000)]
     # The text of the page is the same; only its anchor texts are new.
@@ -200,12 +209,12 @@ def test_new_anchor_texts_do_not_index_their_documents_again(store: SqliteStore,
     assert documents != location.commit_state()[1], "only its version is new"
 
 
-def test_removed_anchor_texts_leave_the_index(store: SqliteStore, location: TantivyLocation) -> None:
+def test_removed_anchor_texts_leave_the_index(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     target = f"{HOME}0"
     visit_all(store, crawler, {HOME: [Bond(target, anchor="zebra")], target: []})
     catch_up(store, location)
-    store.requeue(time.time())
+    requeue(store)
     by_url = leases(lease_all(store, crawler, urls=9))
     store.submit(crawler, VisitBatch(visits=[fetched_visit(by_url[HOME], body="changed")]), admit_all, time.time())
     catch_up(store, location)
@@ -213,7 +222,7 @@ def test_removed_anchor_texts_leave_the_index(store: SqliteStore, location: Tant
         assert reader.best_by_anchor(words("zebra"), 10) == []
 
 
-def test_a_word_entry_holds_forms_positions_and_fields(store: SqliteStore, location: TantivyLocation) -> None:
+def test_a_word_entry_holds_forms_positions_and_fields(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     by_url = leases(lease_all(store, crawler, urls=9))
     store.submit(
@@ -232,7 +241,7 @@ def test_a_word_entry_holds_forms_positions_and_fields(store: SqliteStore, locat
 
 
 def test_words_evicted_from_the_cache_are_still_counted(
-    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def word_counts() -> list[tuple[str, int]]:
         with closing(TantivyReader(location)) as reader:
@@ -250,7 +259,7 @@ def test_words_evicted_from_the_cache_are_still_counted(
 
 
 def test_a_builder_commits_at_intervals(
-    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crawler = start(store, HOME)
     visit_all(store, crawler, pages(10))
@@ -266,7 +275,7 @@ def test_a_builder_commits_at_intervals(
 
 
 def test_an_idle_builder_commits_its_word_counts(
-    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def word_counts() -> list[tuple[str, int]]:
         with closing(TantivyReader(location)) as reader:
@@ -287,7 +296,7 @@ def test_an_idle_builder_commits_its_word_counts(
 
 
 def test_word_counts_survive_going_idle_before_catching_up(
-    store: SqliteStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def word_counts() -> list[tuple[str, int]]:
         with closing(TantivyReader(location)) as reader:
@@ -311,7 +320,7 @@ def test_word_counts_survive_going_idle_before_catching_up(
     assert word_counts() == expected
 
 
-def test_text_without_blanks_is_indexed_by_character_pairs(store: SqliteStore, location: TantivyLocation) -> None:
+def test_text_without_blanks_is_indexed_by_character_pairs(store: SqlStore, location: TantivyLocation) -> None:
     crawler = start(store, HOME)
     by_url = leases(lease_all(store, crawler, urls=9))
     store.submit(
@@ -326,11 +335,11 @@ def test_text_without_blanks_is_indexed_by_character_pairs(store: SqliteStore, l
 
 
 def test_an_index_of_another_web_is_refused_without_rebuild(
-    store: SqliteStore, location: TantivyLocation, tmp_path: Path
+    store: SqlStore, location: TantivyLocation, tmp_path: Path
 ) -> None:
     visit_all(store, start(store, HOME), pages(3), urls=1)
     catch_up(store, location)
-    with closing(SqliteStore.open(tmp_path / "new", create=True)) as new:
+    with closing(open_sqlite_store(tmp_path / "new", create=True)) as new:
         visit_all(new, start(new, HOME), pages(0))
         with pytest.raises(IndexFault, match="--rebuild"):
             catch_up(new, location)

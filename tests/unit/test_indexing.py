@@ -15,7 +15,7 @@ from gossamer.graph.bonds import open_bonds
 from gossamer.index.build import IndexBuilder
 from gossamer.index.protocol import IndexProgress
 from gossamer.index.tantivy import TantivyLocation, TantivyWriter
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import start, visit_all
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def test_the_links_of_an_existing_graph_are_updated_during_the_crawl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexing, "ANCHORS_DELAY_SECONDS", 0.0)
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         visit_all(store, start(store, HOME), {HOME: []})
         open_bonds(store, tmp_path / "web" / "graph")
         visit_all(store, start(store, NEXT), {NEXT: [HOME]})

@@ -28,7 +28,7 @@ from gossamer.graph.pictures.selection import (
 )
 from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import start, visit_all
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_labels_are_short_and_on_one_line() -> None:
 def web(tmp_path: Path) -> Iterator[Store]:
     urls = [f"https://h{number % 15}.example/{number}" for number in range(60)]
     site = {url: [urls[(i * 7 + step) % 60] for step in range(1, 4)] + [urls[0]] for i, url in enumerate(urls)}
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         crawler = start(store, urls[0])
         visit_all(store, crawler, site)
         store.leave(crawler)
@@ -190,7 +190,7 @@ def test_a_web_of_many_hosts_is_drawn_by_host(web: Store, tmp_path: Path) -> Non
 
 
 def test_a_web_without_links_cannot_be_drawn(tmp_path: Path) -> None:
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         graph = open_graph(store, tmp_path / "graph")
         with pytest.raises(UsageError, match="nothing to draw"):
             select_picture(store, graph, "pages")

@@ -13,7 +13,7 @@ from gossamer.graph.ranking.expected_backlinks import expected_backlinks
 from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
 from gossamer.model import VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import (
     Policy,
     candidate,
@@ -29,19 +29,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from gossamer.store.sql_store import SqlStore
+
 HOME, LIST, POOR, RICH, MOVED = (f"http://a.test/{name}" for name in ("", "list", "poor", "rich", "moved"))
 PLAIN = RankOptions(measures=())
 BEST = '{"order": "best"}'
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore.open(tmp_path / "web", create=True)
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    store = open_sqlite_store(tmp_path / "web", create=True)
     yield store
     store.close()
 
 
-def crawl_half(store: SqliteStore, settings: str) -> int:
+def crawl_half(store: SqlStore, settings: str) -> int:
     """Visit home and list, which link to each other; home also links to `rich`, list to `poor` and 20 others."""
     crawler = start(store, HOME, settings=settings)
     store.submit(
@@ -59,20 +61,20 @@ def crawl_half(store: SqliteStore, settings: str) -> int:
     return crawler
 
 
-def priority(store: SqliteStore, url: str) -> float:
+def priority(store: SqlStore, url: str) -> float:
     row = store.resource(digest(url))
     assert row is not None
     return row.priority
 
 
-def test_the_order_best_prefers_links_from_highly_ranked_pages(store: SqliteStore, tmp_path: Path) -> None:
+def test_the_order_best_prefers_links_from_highly_ranked_pages(store: SqlStore, tmp_path: Path) -> None:
     crawler = crawl_half(store, BEST)
     rank_web(store, tmp_path / "graph", PLAIN)
     assert priority(store, RICH) > priority(store, POOR) + 1
     assert next(iter(leases(lease_all(store, crawler, urls=1)))) == RICH
 
 
-def test_ranking_again_keeps_the_priorities(store: SqliteStore, tmp_path: Path) -> None:
+def test_ranking_again_keeps_the_priorities(store: SqlStore, tmp_path: Path) -> None:
     crawl_half(store, BEST)
     rank_web(store, tmp_path / "graph", PLAIN)
     before = priority(store, RICH)
@@ -81,14 +83,14 @@ def test_ranking_again_keeps_the_priorities(store: SqliteStore, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("settings", ['{"order": "breadth"}', '{"order": "best", "topic": "moths"}', "{}"])
-def test_ranking_keeps_the_priorities_of_other_orders(store: SqliteStore, tmp_path: Path, settings: str) -> None:
+def test_ranking_keeps_the_priorities_of_other_orders(store: SqlStore, tmp_path: Path, settings: str) -> None:
     crawl_half(store, settings)
     before = [(row.url, row.priority) for row in store.resources()]
     rank_web(store, tmp_path / "graph", PLAIN)
     assert [(row.url, row.priority) for row in store.resources()] == before
 
 
-def test_expected_backlinks_average_one_per_link(store: SqliteStore, tmp_path: Path) -> None:
+def test_expected_backlinks_average_one_per_link(store: SqlStore, tmp_path: Path) -> None:
     crawl_half(store, BEST)
     graph, bonds = open_graph(store, tmp_path / "graph"), open_bonds(store, tmp_path / "graph")
     expectation = expected_backlinks(bonds, graph.docs, np.array([0.5, 0.5]))
@@ -102,7 +104,7 @@ def test_expected_backlinks_average_one_per_link(store: SqliteStore, tmp_path: P
     assert LIST not in backlinks
 
 
-def test_a_redirect_passes_on_its_rank(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_redirect_passes_on_its_rank(store: SqlStore, tmp_path: Path) -> None:
     crawler = start(store, HOME, settings=BEST)
     store.submit(
         crawler,
@@ -120,14 +122,14 @@ def test_a_redirect_passes_on_its_rank(store: SqliteStore, tmp_path: Path) -> No
     assert priority(store, RICH) == pytest.approx(1 - 1)
 
 
-def test_an_empty_web_has_an_empty_ranking(store: SqliteStore, tmp_path: Path) -> None:
+def test_an_empty_web_has_an_empty_ranking(store: SqlStore, tmp_path: Path) -> None:
     ranking = rank_web(store, tmp_path / "graph", RankOptions())
     assert (ranking.pages, ranking.links, ranking.hosts, ranking.known, ranking.visited_share) == (0, 0, 0, 0, 1.0)
 
 
 def test_the_stored_graph_of_another_web_is_not_used(tmp_path: Path) -> None:
     for name, home in (("one", "http://one.test/"), ("two", "http://two.test/")):
-        store = SqliteStore.open(tmp_path / name, create=True)
+        store = open_sqlite_store(tmp_path / name, create=True)
         crawler = start(store, home)
         store.submit(
             crawler, VisitBatch(visits=[fetched_visit(leases(lease_all(store, crawler))[home])]), Policy(), time.time()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.sqlite import SqliteStore
+    from gossamer.store.sql_store import SqlStore
 
 HOME = SearchQuestion(q="home")
 
@@ -39,7 +39,7 @@ class SearchedWeb(NamedTuple):
     """A web with an index, its store for writing, and its search queue."""
 
     location: Path
-    store: SqliteStore
+    store: SqlStore
     queue: SearchQueue
 
     def update_index(self) -> None:

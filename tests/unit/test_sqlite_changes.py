@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.follow import changes
 from helpers.store.crawl_steps import Bond, start, visit_all
 
@@ -30,7 +30,7 @@ def test_each_target_has_the_anchor_texts_of_its_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, constant: str, number: int
 ) -> None:
     monkeypatch.setattr(changes, constant, number)
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as store:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as store:
         visit_all(store, start(store, URLS[0]), {url: page_links(page) for page, url in enumerate(URLS)})
         urls = {resource.id: resource.url for resource in store.resources()}
         rows = store.anchor_texts(list(urls), max_links=100, max_texts=10)

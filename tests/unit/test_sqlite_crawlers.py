@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.store.protocol import LEASE_SECONDS
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.work.crawlers import NameLock
 from gossamer.store.values import CrawlerReport
 from gossamer.store.work.crawler_names import crawler_names
@@ -22,6 +22,8 @@ from helpers.store.crawl_steps import lease_all, start, state
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from gossamer.store.sql_store import SqlStore
 
 A = "http://a.test/"
 RUNNING = CrawlerReport(state="running", pages=0, pages_per_second=0.0, bytes_per_second=0.0, limit="", waiting_for="")
@@ -33,9 +35,9 @@ def web(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def two_stores(web: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
+def two_stores(web: Path) -> Iterator[tuple[SqlStore, SqlStore]]:
     """One web, opened as two processes do."""
-    stores = SqliteStore.open(web, create=True), SqliteStore.open(web, create=True)
+    stores = open_sqlite_store(web, create=True), open_sqlite_store(web, create=True)
     yield stores
     for store in stores:
         store.close()
@@ -60,7 +62,7 @@ def test_a_name_lock_is_held_until_it_is_closed(tmp_path: Path) -> None:
 
 
 def test_deleting_lock_files_does_not_free_leases_of_active_crawlers(
-    two_stores: tuple[SqliteStore, SqliteStore], web: Path
+    two_stores: tuple[SqlStore, SqlStore], web: Path
 ) -> None:
     active, other = two_stores
     lease_all(active, start(active, A))
@@ -70,7 +72,7 @@ def test_deleting_lock_files_does_not_free_leases_of_active_crawlers(
     assert state(other, A) == "leased"
 
 
-def test_a_recreated_lock_file_does_not_free_leases(two_stores: tuple[SqliteStore, SqliteStore], web: Path) -> None:
+def test_a_recreated_lock_file_does_not_free_leases(two_stores: tuple[SqlStore, SqlStore], web: Path) -> None:
     active, other = two_stores
     lease_all(active, start(active, A))
     (web / "crawlers" / "Naiad.lock").unlink()
@@ -79,7 +81,7 @@ def test_a_recreated_lock_file_does_not_free_leases(two_stores: tuple[SqliteStor
     assert state(other, A) == "leased"
 
 
-def test_a_crawler_restores_its_deleted_lock_file(two_stores: tuple[SqliteStore, SqliteStore], web: Path) -> None:
+def test_a_crawler_restores_its_deleted_lock_file(two_stores: tuple[SqlStore, SqlStore], web: Path) -> None:
     active, other = two_stores
     crawler = start(active, A)
     lease_all(active, crawler)
@@ -92,10 +94,10 @@ def test_a_crawler_restores_its_deleted_lock_file(two_stores: tuple[SqliteStore,
 
 
 def test_leases_in_a_copied_web_expire(web: Path, tmp_path: Path) -> None:
-    store = SqliteStore.open(web, create=True)
+    store = open_sqlite_store(web, create=True)
     lease_all(store, start(store, A))
     shutil.copytree(web, tmp_path / "copy")
-    copy = SqliteStore.open(tmp_path / "copy", create=False)
+    copy = open_sqlite_store(tmp_path / "copy", create=False)
     crawler = copy.join("here", 2)
     copy.heartbeat(crawler.id, RUNNING, time.time() + LEASE_SECONDS + 1)
     assert state(copy, A) == "queued"
@@ -108,8 +110,8 @@ CHILD = """
 import sys, time
 from pathlib import Path
 from helpers.store.crawl_steps import lease_all, start
-from gossamer.store.sqlite import SqliteStore
-store = SqliteStore.open(Path(sys.argv[1]), create=True)
+from gossamer.store.sqlite import open_sqlite_store
+store = open_sqlite_store(Path(sys.argv[1]), create=True)
 lease_all(store, start(store, sys.argv[2]))
 print("leased", flush=True)
 time.sleep(60)
@@ -126,7 +128,7 @@ def test_the_leases_of_a_killed_process_are_free_at_once(web: Path) -> None:
     with child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"leased\n"
-        store = SqliteStore.open(web, create=False)
+        store = open_sqlite_store(web, create=False)
         assert store.join("here", 1).name == "Thalassa"
         assert state(store, A) == "leased"
         child.send_signal(signal.SIGKILL)

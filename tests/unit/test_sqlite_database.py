@@ -25,9 +25,10 @@ from gossamer.errors import (
     StoreTooNew,
 )
 from gossamer.model import VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.opening import current_schema
 from helpers.store.crawl_steps import admit_all, digest, fetched_visit, lease_all, leases, seed, start, state, visit_all
+from helpers.store.databases import sqlite_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ NOBODY = 65534
 
 def create(directory: Path) -> None:
     """Create a web with one page, and close it."""
-    with closing(SqliteStore.open(directory, create=True)) as store:
+    with closing(open_sqlite_store(directory, create=True)) as store:
         crawler = start(store, A)
         visit_all(store, crawler, {A: [B]})
         store.leave(crawler)
@@ -56,32 +57,32 @@ def alter(directory: Path, sql: str) -> None:
 def test_opening_a_missing_web_does_not_create_it(tmp_path: Path, read_only: bool) -> None:
     directory = tmp_path / "web"
     with pytest.raises(StoreMissing, match=f"gossamer crawl URL --store {directory}"):
-        SqliteStore.open(directory, create=False, read_only=read_only)
+        open_sqlite_store(directory, create=False, read_only=read_only)
     assert not directory.exists()
 
 
 def test_a_directory_without_a_web_is_reported_as_missing(tmp_path: Path) -> None:
     with pytest.raises(StoreMissing):
-        SqliteStore.open(tmp_path, create=False)
+        open_sqlite_store(tmp_path, create=False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_directories_are_created_as_needed(tmp_path: Path) -> None:
-    SqliteStore.open(tmp_path / "a" / "b ? #%41 ü", create=True).close()
+    open_sqlite_store(tmp_path / "a" / "b ? #%41 ü", create=True).close()
     assert (tmp_path / "a" / "b ? #%41 ü" / "web.db").exists()
 
 
 def test_an_empty_web_file_left_by_a_crash_is_created_again(tmp_path: Path) -> None:
     (tmp_path / "web.db").touch()
     with pytest.raises(StoreMissing):
-        SqliteStore.open(tmp_path, create=False)
+        open_sqlite_store(tmp_path, create=False)
     create(tmp_path)
 
 
 def test_a_file_in_place_of_the_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "web").write_text("mine")
     with pytest.raises(StoreNotWritable, match="web"):
-        SqliteStore.open(tmp_path / "web", create=True)
+        open_sqlite_store(tmp_path / "web", create=True)
     assert (tmp_path / "web").read_text() == "mine"
 
 
@@ -89,7 +90,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_unchanged(tmp_path: Path
     (tmp_path / "web.db").write_bytes(b"<html>" * 1000)
     for may_create in (True, False):
         with pytest.raises(StoreCorrupt, match="not a Gossamer web"):
-            SqliteStore.open(tmp_path, create=may_create)
+            open_sqlite_store(tmp_path, create=may_create)
     assert (tmp_path / "web.db").read_bytes() == b"<html>" * 1000
 
 
@@ -97,7 +98,7 @@ def test_a_database_of_another_program_is_refused_and_left_unchanged(tmp_path: P
     alter(tmp_path, "CREATE TABLE bookmarks (url TEXT)")
     before = (tmp_path / "web.db").read_bytes()
     with pytest.raises(StoreCorrupt, match="not a Gossamer web"):
-        SqliteStore.open(tmp_path, create=True)
+        open_sqlite_store(tmp_path, create=True)
     assert (tmp_path / "web.db").read_bytes() == before
 
 
@@ -106,7 +107,7 @@ def test_a_web_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     alter(tmp_path, f"PRAGMA user_version = {current_schema().version + 1}")
     for read_only in (True, False):
         with pytest.raises(StoreTooNew, match="newer version"):
-            SqliteStore.open(tmp_path, create=False, read_only=read_only)
+            open_sqlite_store(tmp_path, create=False, read_only=read_only)
 
 
 def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
@@ -116,13 +117,13 @@ def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
     content[8192:] = b"\xff" * (len(content) - 8192)
     file.write_bytes(content)
     with pytest.raises(StoreCorrupt, match="damaged"):
-        list(SqliteStore.open(tmp_path, create=False).resources())
+        list(open_sqlite_store(tmp_path, create=False).resources())
 
 
 def test_a_damaged_stored_text_is_reported(tmp_path: Path) -> None:
     create(tmp_path)
     alter(tmp_path, "UPDATE texts SET body = x'28b52ffd00'; UPDATE sources SET body = x'00'")
-    with closing(SqliteStore.open(tmp_path, create=False)) as store:
+    with closing(open_sqlite_store(tmp_path, create=False)) as store:
         with pytest.raises(StoreCorrupt):
             store.text(1)
         with pytest.raises(StoreCorrupt):
@@ -131,7 +132,7 @@ def test_a_damaged_stored_text_is_reported(tmp_path: Path) -> None:
 
 def _open_at_barrier(directory: Path, barrier: threading.Barrier) -> None:
     barrier.wait()
-    SqliteStore.open(directory, create=True).close()
+    open_sqlite_store(directory, create=True).close()
 
 
 def test_processes_that_create_one_web_at_once_all_succeed(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def read_only_web() -> Iterator[Path]:
 
 def test_a_read_only_directory_can_be_read(read_only_web: Path) -> None:
     def read() -> None:
-        with closing(SqliteStore.open(read_only_web, create=False, read_only=True)) as store:
+        with closing(open_sqlite_store(read_only_web, create=False, read_only=True)) as store:
             assert store.counts().resources["visited"] == 1
             assert store.source(1) is not None
 
@@ -192,10 +193,10 @@ def test_a_read_only_directory_can_be_read(read_only_web: Path) -> None:
 
 def test_a_read_only_directory_is_refused_for_writing(read_only_web: Path) -> None:
     def write() -> None:
-        with pytest.raises(StoreNotWritable), closing(SqliteStore.open(read_only_web, create=True)) as store:
+        with pytest.raises(StoreNotWritable), closing(open_sqlite_store(read_only_web, create=True)) as store:
             store.add([seed(B)], admit_all)
         with pytest.raises(StoreNotWritable):
-            SqliteStore.open(read_only_web / "new", create=True)
+            open_sqlite_store(read_only_web / "new", create=True)
 
     as_nobody(write)
 
@@ -209,14 +210,14 @@ def test_a_read_only_web_of_an_older_version_says_what_to_do(read_only_web: Path
 
     def read() -> None:
         with pytest.raises(StoreNotWritable, match="is of an older version of Gossamer: open it once where"):
-            SqliteStore.open(read_only_web, create=False, read_only=True)
+            open_sqlite_store(read_only_web, create=False, read_only=True)
 
     as_nobody(read)
 
 
 def test_a_store_opened_for_reading_refuses_to_write(tmp_path: Path) -> None:
     create(tmp_path)
-    with closing(SqliteStore.open(tmp_path, create=False, read_only=True)) as store:
+    with closing(open_sqlite_store(tmp_path, create=False, read_only=True)) as store:
         with pytest.raises(StoreNotWritable):
             store.add([seed(B)], admit_all)
         assert store.resource(digest(A)) is not None
@@ -227,11 +228,11 @@ def test_a_store_opened_for_reading_refuses_to_write(tmp_path: Path) -> None:
 
 def test_a_full_disk_discards_the_whole_batch_and_keeps_the_store_usable(tmp_path: Path) -> None:
     """A page limit stands for a full disk, because SQLite reports both with the same error."""
-    with closing(SqliteStore.open(tmp_path, create=True)) as store:
+    with closing(open_sqlite_store(tmp_path, create=True)) as store:
         crawler = start(store, A, B)
         leased = leases(lease_all(store, crawler))
         before = (store.counts(), list(store.resources()))
-        db = store._database._db
+        db = sqlite_database(store)._db
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         big_visit = fetched_visit(leased[A], *(f"http://a.test/{n}" for n in range(5_000)))
         failures = 0
@@ -248,8 +249,8 @@ def test_a_full_disk_discards_the_whole_batch_and_keeps_the_store_usable(tmp_pat
 
 
 def test_a_full_disk_is_reported_in_one_sentence(tmp_path: Path) -> None:
-    with closing(SqliteStore.open(tmp_path, create=True)) as store:
-        store._database._db.execute("PRAGMA max_page_count = 1")
+    with closing(open_sqlite_store(tmp_path, create=True)) as store:
+        sqlite_database(store)._db.execute("PRAGMA max_page_count = 1")
         with pytest.raises(StoreFull, match=f"No disk space is left for {tmp_path}"):
             store.add([seed(f"http://a.test/{n}") for n in range(5_000)], admit_all)
 
@@ -257,7 +258,7 @@ def test_a_full_disk_is_reported_in_one_sentence(tmp_path: Path) -> None:
 def test_an_endless_writer_is_reported_after_the_busy_timeout(tmp_path: Path) -> None:
     create(tmp_path)
     with (
-        closing(SqliteStore.open(tmp_path, create=False, busy_seconds=0.1)) as store,
+        closing(open_sqlite_store(tmp_path, create=False, busy_seconds=0.1)) as store,
         closing(sqlite3.connect(tmp_path / "web.db", isolation_level=None)) as other,
     ):
         other.execute("BEGIN IMMEDIATE")
@@ -269,14 +270,14 @@ def test_an_endless_writer_is_reported_after_the_busy_timeout(tmp_path: Path) ->
 
 
 def test_a_closed_store_refuses_questions(tmp_path: Path) -> None:
-    store = SqliteStore.open(tmp_path, create=True)
+    store = open_sqlite_store(tmp_path, create=True)
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.counts()
 
 
 def test_another_thread_can_use_the_store(tmp_path: Path) -> None:
-    with closing(SqliteStore.open(tmp_path, create=True)) as store:
+    with closing(open_sqlite_store(tmp_path, create=True)) as store:
         known: list[bool] = []
         writer = threading.Thread(target=lambda: known.append(store.add([seed(A)], admit_all)[0].known))
         writer.start()

@@ -9,28 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.work import digests, lease
 from gossamer.store.work.claims import Discovery
 from helpers.store.crawl_steps import admit_all, candidate, digest, start, visit_all
+from helpers.store.databases import sqlite_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from gossamer.store.sql_store import SqlStore
+
 URLS = [f"http://a.test/{number}" for number in range(40)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore.open(tmp_path, create=True)) as opened:
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with closing(open_sqlite_store(tmp_path, create=True)) as opened:
         yield opened
 
 
 @pytest.fixture
-def other(store: SqliteStore, tmp_path: Path) -> Iterator[SqliteStore]:
+def other(store: SqlStore, tmp_path: Path) -> Iterator[SqlStore]:
     """The same web, opened as another process does."""
-    with closing(SqliteStore.open(tmp_path, create=False)) as opened:
+    with closing(open_sqlite_store(tmp_path, create=False)) as opened:
         yield opened
 
 
@@ -49,29 +52,29 @@ def pending_urls(path: Path) -> list[str]:
     return [url for (url,) in rows(path, "SELECT url FROM resources WHERE id NOT IN (SELECT resource FROM digests)")]
 
 
-def add(store: SqliteStore, *urls: str) -> None:
+def add(store: SqlStore, *urls: str) -> None:
     store.add([candidate(url) for url in urls], admit_all)
 
 
-def id_of(store: SqliteStore, url: str) -> int | None:
+def id_of(store: SqlStore, url: str) -> int | None:
     row = store.resource(digest(url))
     return row.id if row else None
 
 
 @pytest.mark.usefixtures("small_buffer")
-def test_a_url_is_found_before_and_after_its_digest_is_inserted(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_url_is_found_before_and_after_its_digest_is_inserted(store: SqlStore, tmp_path: Path) -> None:
     add(store, *URLS[:3])
     add(store, *URLS[3:5])
     assert pending_urls(tmp_path) == URLS[3:5]
     assert [id_of(store, url) for url in URLS[:6]] == [1, 2, 3, 4, 5, None]
 
 
-def test_a_new_url_writes_nothing_to_the_digest_table(store: SqliteStore, tmp_path: Path) -> None:
+def test_a_new_url_writes_nothing_to_the_digest_table(store: SqlStore, tmp_path: Path) -> None:
     add(store, *URLS)
     assert rows(tmp_path, "SELECT * FROM digests") == []
 
 
-def test_no_digest_is_pending_after_the_crawler_leaves(store: SqliteStore, tmp_path: Path) -> None:
+def test_no_digest_is_pending_after_the_crawler_leaves(store: SqlStore, tmp_path: Path) -> None:
     crawler = start(store, URLS[0])
     visit_all(store, crawler, {URLS[0]: URLS[1:]})
     assert pending_urls(tmp_path) == URLS
@@ -83,7 +86,7 @@ def test_no_digest_is_pending_after_the_crawler_leaves(store: SqliteStore, tmp_p
 
 
 @pytest.mark.usefixtures("small_buffer")
-def test_pending_digests_survive_the_process_that_added_them(store: SqliteStore, other: SqliteStore) -> None:
+def test_pending_digests_survive_the_process_that_added_them(store: SqlStore, other: SqlStore) -> None:
     add(store, *URLS[:4])
     store.close()
     add(other, URLS[1], URLS[5], URLS[3])
@@ -93,7 +96,7 @@ def test_pending_digests_survive_the_process_that_added_them(store: SqliteStore,
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.usefixtures("small_buffer")
 def test_processes_that_add_and_forget_agree_on_one_id_per_url(
-    store: SqliteStore, other: SqliteStore, tmp_path: Path, seed: int
+    store: SqlStore, other: SqlStore, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     known: set[str] = set()
@@ -115,11 +118,11 @@ def test_processes_that_add_and_forget_agree_on_one_id_per_url(
 
 
 @pytest.mark.usefixtures("small_buffer")
-def test_ids_of_a_failed_transaction_are_not_cached(store: SqliteStore) -> None:
+def test_ids_of_a_failed_transaction_are_not_cached(store: SqlStore) -> None:
     add(store, URLS[0])
 
     def fail() -> None:
-        with store._database.transaction() as tx:
+        with sqlite_database(store).transaction() as tx:
             lease.add(tx, [candidate(url) for url in URLS[1:8]], Discovery(admit_all, 1.0, None))
             raise ArithmeticError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.model import VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.work.revisits import OLDEST_SOURCES
 from helpers.store.crawl_steps import (
     Bond,
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.model import Lease
+    from gossamer.store.sql_store import SqlStore
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
 NOISE = "".join(random.Random(1).choices(string.printable, k=200_000))  # compresses badly
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore.open(tmp_path, create=True, old_sources_mib=1)) as opened:
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with closing(open_sqlite_store(tmp_path, create=True, old_sources_mib=1)) as opened:
         yield opened
 
 
@@ -47,18 +48,18 @@ def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:
         return db.execute(sql).fetchall()
 
 
-def lease_again(store: SqliteStore, crawler: int, url: str) -> Lease:
+def lease_again(store: SqlStore, crawler: int, url: str) -> Lease:
     (lease,) = store.lease_urls(crawler, [candidate(url)], 1.0)
     assert lease is not None
     return lease
 
 
-def test_first_visits_write_no_history(store: SqliteStore, tmp_path: Path) -> None:
+def test_first_visits_write_no_history(store: SqlStore, tmp_path: Path) -> None:
     visit_all(store, start(store, A), {A: [B, C], B: [A], C: []})
     assert rows(tmp_path, "SELECT * FROM relinked") == rows(tmp_path, "SELECT * FROM history") == []
 
 
-def test_only_targets_with_changed_bonds_are_relinked(store: SqliteStore, tmp_path: Path) -> None:
+def test_only_targets_with_changed_bonds_are_relinked(store: SqlStore, tmp_path: Path) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [Bond(B, anchor="b"), Bond(C, anchor="c")], B: [], C: []})
     store.submit(
@@ -71,7 +72,7 @@ def test_only_targets_with_changed_bonds_are_relinked(store: SqliteStore, tmp_pa
     assert relinked == [(B,)], "C only moved on the page"
 
 
-def test_old_sources_are_kept_and_the_oldest_are_removed_first(store: SqliteStore, tmp_path: Path) -> None:
+def test_old_sources_are_kept_and_the_oldest_are_removed_first(store: SqlStore, tmp_path: Path) -> None:
     crawler = start(store, A)
     store.submit(
         crawler,
@@ -100,12 +101,12 @@ def test_old_sources_are_kept_and_the_oldest_are_removed_first(store: SqliteStor
 
 
 def test_old_sources_are_found_by_their_own_index(tmp_path: Path) -> None:
-    SqliteStore.open(tmp_path, create=True).close()
+    open_sqlite_store(tmp_path, create=True).close()
     plan = " ".join(str(row) for row in rows(tmp_path, f"EXPLAIN QUERY PLAN {OLDEST_SOURCES}"))
     assert "history_sources" in plan
 
 
-def test_forgetting_a_page_forgets_its_history(store: SqliteStore, tmp_path: Path) -> None:
+def test_forgetting_a_page_forgets_its_history(store: SqlStore, tmp_path: Path) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: [B], B: []})
     store.submit(crawler, VisitBatch(visits=[fetched_visit(lease_again(store, crawler, A), body="new")]), Policy(), 1.0)
@@ -114,7 +115,7 @@ def test_forgetting_a_page_forgets_its_history(store: SqliteStore, tmp_path: Pat
     assert rows(tmp_path, "SELECT value FROM meta WHERE key = 'old_sources'") == [(0,)]
 
 
-def test_a_gone_page_keeps_its_last_source(store: SqliteStore) -> None:
+def test_a_gone_page_keeps_its_last_source(store: SqlStore) -> None:
     crawler = start(store, A)
     visit_all(store, crawler, {A: []})
     for _ in range(2):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.follow import link_changes
 from helpers.store.crawl_steps import digest, start, visit_all
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.store.follow.graph import LinkChanges
+    from gossamer.store.sql_store import SqlStore
     from gossamer.store.sqlite.database import Database
 
 URLS = [f"http://a.test/{number}" for number in range(7)]
 
 
 @pytest.fixture(params=[6, 7])
-def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlStore]:
     """A ring of pages, one of them forgotten. Readers take one page at a time; every web counts as big."""
     monkeypatch.setattr(link_changes, "SOURCES_AT_ONCE", 1)
     monkeypatch.setattr(link_changes, "MIN_PARALLEL_PAGES", 0)
     monkeypatch.setattr(link_changes, "available_cores", lambda: 2)
-    store = SqliteStore.open(tmp_path / "wéb", create=True)
+    store = open_sqlite_store(tmp_path / "wéb", create=True)
     pages = URLS[: request.param]
     links = dict(zip(pages, ([following] for following in (*pages[1:], pages[0])), strict=True))
     visit_all(store, start(store, pages[0]), links)
@@ -38,14 +39,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     store.close()
 
 
-def read_by_one_process(store: SqliteStore) -> list[LinkChanges]:
+def read_by_one_process(store: SqlStore) -> list[LinkChanges]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(link_changes, "available_cores", lambda: 1)
         return list(store.link_changes(0))
 
 
 def test_two_processes_read_the_same_as_one(
-    store: SqliteStore, started_processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, started_processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The helper process reads half of the pieces."""
     expected = read_by_one_process(store)
@@ -65,7 +66,7 @@ def test_two_processes_read_the_same_as_one(
 
 
 def test_a_reader_continues_alone_after_its_helper_is_killed(
-    store: SqliteStore, started_processes: list[subprocess.Popen[bytes]]
+    store: SqlStore, started_processes: list[subprocess.Popen[bytes]]
 ) -> None:
     expected, changes = read_by_one_process(store), store.link_changes(0)
     first_pieces = [next(changes), next(changes)]
@@ -74,7 +75,7 @@ def test_a_reader_continues_alone_after_its_helper_is_killed(
 
 
 def test_one_process_reads_everything_when_no_helper_can_start(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = read_by_one_process(store)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
@@ -82,7 +83,7 @@ def test_one_process_reads_everything_when_no_helper_can_start(
 
 
 def test_a_reader_that_stops_early_leaves_no_process(
-    store: SqliteStore, started_processes: list[subprocess.Popen[bytes]]
+    store: SqlStore, started_processes: list[subprocess.Popen[bytes]]
 ) -> None:
     changes = store.link_changes(0)
     next(changes)

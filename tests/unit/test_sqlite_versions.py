@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.errors import StoreError
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.opening import Schema, current_schema, migrate
 from helpers.store.crawl_steps import admit_all, digest, recount, seed, start, visit_all
 
@@ -65,7 +65,7 @@ def connect_in_memory() -> closing[sqlite3.Connection]:
 
 def create(directory: Path) -> None:
     """Create a web with one visited page, digests in their table, and pending digests."""
-    with closing(SqliteStore.open(directory, create=True)) as store:
+    with closing(open_sqlite_store(directory, create=True)) as store:
         crawler = start(store, A)
         visit_all(store, crawler, {A: [B]})
         store.leave(crawler)
@@ -138,7 +138,7 @@ def test_an_older_web_is_migrated_when_it_is_opened(
     tmp_path: Path, make: Callable[[Path], None], read_only: bool
 ) -> None:
     make(tmp_path)
-    with closing(SqliteStore.open(tmp_path, create=False, read_only=read_only)) as store:
+    with closing(open_sqlite_store(tmp_path, create=False, read_only=read_only)) as store:
         for url in (A, B, *LATER):
             row = store.resource(digest(url))
             assert row is not None
@@ -150,7 +150,7 @@ def test_an_older_web_is_migrated_when_it_is_opened(
 @for_each_older_web
 def test_a_crawl_continues_in_a_migrated_web(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path)
-    with closing(SqliteStore.open(tmp_path, create=False)) as store:
+    with closing(open_sqlite_store(tmp_path, create=False)) as store:
         added = store.add([seed(url) for url in (B, C, LATER[-1])], admit_all)
         assert [each.known for each in added] == [True, False, True]
         crawler = start(store, A)
@@ -170,22 +170,22 @@ def test_a_web_older_than_version_1_is_refused_and_left_unchanged(tmp_path: Path
         db.execute("ALTER TABLE crawlers DROP COLUMN wanted_parsers")
         before = shape(db)
     with pytest.raises(StoreError, match="early version of Gossamer"):
-        SqliteStore.open(tmp_path, create=not read_only, read_only=read_only)
+        open_sqlite_store(tmp_path, create=not read_only, read_only=read_only)
     with connect(tmp_path) as db:
         assert (shape(db), version(db)) == (before, 1)
 
 
 @pytest.mark.parametrize("read_only", [False, True], ids=["writing", "reading"])
 def test_an_older_web_is_not_migrated_while_a_crawler_works_in_it(tmp_path: Path, read_only: bool) -> None:
-    with closing(SqliteStore.open(tmp_path, create=True)) as store:
+    with closing(open_sqlite_store(tmp_path, create=True)) as store:
         store.join(platform.node(), os.getpid())
         with connect(tmp_path) as db:
             db.execute("PRAGMA user_version = 1")
         with pytest.raises(StoreError, match=r"a crawler of that version \(Naiad\) is at work there"):
-            SqliteStore.open(tmp_path, create=False, read_only=read_only)
+            open_sqlite_store(tmp_path, create=False, read_only=read_only)
         with connect(tmp_path) as db:
             assert version(db) == 1
-    SqliteStore.open(tmp_path, create=False, read_only=read_only).close()  # the crawler is gone: its lock is free
+    open_sqlite_store(tmp_path, create=False, read_only=read_only).close()  # the crawler is gone: its lock is free
     with connect(tmp_path) as db:
         assert version(db) == current_schema().version
 
@@ -219,7 +219,7 @@ def test_a_killed_migration_is_repeated_at_the_next_opening(tmp_path: Path, make
         child.join()
         with connect(directory) as db:
             assert version(db) == (1 if child.exitcode else current_schema().version)
-        SqliteStore.open(directory, create=False).close()
+        open_sqlite_store(directory, create=False).close()
         assert_up_to_date(directory)
         if child.exitcode == 0:
             break
@@ -230,7 +230,7 @@ def test_a_killed_migration_is_repeated_at_the_next_opening(tmp_path: Path, make
 
 def _open_at_barrier(directory: Path, barrier: Barrier, read_only: bool) -> None:
     barrier.wait()
-    with closing(SqliteStore.open(directory, create=False, read_only=read_only)) as store:
+    with closing(open_sqlite_store(directory, create=False, read_only=read_only)) as store:
         assert store.resource(digest(A)) is not None
 
 

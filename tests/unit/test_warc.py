@@ -14,8 +14,8 @@ import pytest
 from gossamer.files.export_files import ExportedPage
 from gossamer.files.export_warc import export_warc
 from gossamer.model import Outcome, State, VisitBatch
-from gossamer.store.sqlite import SqliteStore
-from helpers.store.crawl_steps import admit_none, ended_visit, fetched_visit, lease_all, leases, start
+from gossamer.store.sqlite import open_sqlite_store
+from helpers.store.crawl_steps import admit_none, ended_visit, fetched_visit, lease_all, leases, requeue, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ URL = "https://example.org/"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with closing(SqliteStore.open(tmp_path / "web", create=True)) as web:
+    with closing(open_sqlite_store(tmp_path / "web", create=True)) as web:
         yield web
 
 
@@ -79,7 +79,7 @@ def test_a_page_that_failed_later_keeps_the_status_of_its_source(store: Store) -
     crawler = start(store, URL)
     (lease,) = leases(lease_all(store, crawler)).values()
     store.submit(crawler, VisitBatch(visits=[fetched_visit(lease)]), admit_none, time.time())
-    store.requeue(time.time())
+    requeue(store)
     (lease,) = leases(lease_all(store, crawler)).values()
     failed = ended_visit(lease, Outcome.HTTP_ERROR, State.FAILED, status=500)
     store.submit(crawler, VisitBatch(visits=[failed]), admit_none, time.time())

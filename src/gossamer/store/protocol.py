@@ -1,4 +1,6 @@
-"""The Store protocol: what every back-end must do, and the rules of its use.
+"""The protocols of the store: what every back-end must do, and the rules of its use.
+
+A package asks for the smallest protocol that has the calls it needs; `Store` is all of them together.
 
 Order of calls
     A crawler calls `join` once, then `begin_round` and `add` with its seeds. Then it repeats `lease`, `submit` and
@@ -67,10 +69,27 @@ LEASE_SECONDS = 30.0  # short, so that others soon take over the work of a crawl
 MAX_HOST_PAUSE_SECONDS = 2 * 86_400.0  # no rule makes a host wait this long; only a wrong clock does
 
 
-class Store(Protocol):
-    """A web, kept durably."""
+class StateReader(Protocol):
+    """The state of a web as a whole."""
 
-    # -- crawlers ------------------------------------------------------------------------------------------------------
+    def version(self) -> int:
+        """Return the version of the last batch written."""
+        ...
+
+    def counts(self) -> Counts:
+        """Return how many resources, hosts, links and documents there are; fast at any size."""
+        ...
+
+    def current_round(self) -> Round | None:
+        """Return the last round begun, finished or not.
+
+        Its seeds are the same tuple objects as long as they do not change.
+        """
+        ...
+
+
+class WorkStore(StateReader, Protocol):
+    """What a crawl or an import needs: it joins, begins a round, leases work and submits the results."""
 
     def join(self, machine: str, pid: int) -> CrawlerRow:
         """Take a free name; give back the leases of crawlers that died.
@@ -85,26 +104,6 @@ class Store(Protocol):
 
     def leave(self, crawler: int) -> None:
         """Give back every lease and the name."""
-        ...
-
-    def set_wanted_state(self, name: str, wanted: str) -> bool:
-        """Ask a crawler to run, pause or stop; return False when none of that name is at work."""
-        ...
-
-    def set_wanted_parsers(self, name: str, number: int) -> bool:
-        """Ask a crawler to run `number` parsers.
-
-        Return False when none of that name is at work, or when it may not run as many.
-        """
-        ...
-
-    # -- rounds --------------------------------------------------------------------------------------------------------
-
-    def current_round(self) -> Round | None:
-        """Return the last round begun, finished or not.
-
-        Its seeds are the same tuple objects as long as they do not change.
-        """
         ...
 
     def begin_round(
@@ -130,10 +129,6 @@ class Store(Protocol):
         """
         ...
 
-    def pace_counts(self) -> dict[int, int]:
-        """Return how many resources wait for their next visit, by pace (`gossamer.revisit.pace`)."""
-        ...
-
     def finish_round(self, now: float) -> None:
         """Mark the current round as finished, unless URLs are queued or leased."""
         ...
@@ -145,12 +140,6 @@ class Store(Protocol):
         bounded memory. It returns how many resources changed their state.
         """
         ...
-
-    def requeue(self, now: float) -> int:
-        """Queue every visited, failed, refused or gone resource again; return how many."""
-        ...
-
-    # -- work ----------------------------------------------------------------------------------------------------------
 
     def add(
         self, candidates: Sequence[Candidate], admit: AdmitCandidates, discovered_by: int | None = None
@@ -193,19 +182,32 @@ class Store(Protocol):
         """
         ...
 
-    # -- reading -------------------------------------------------------------------------------------------------------
 
-    def version(self) -> int:
-        """Return the version of the last batch written."""
-        ...
-
-    def counts(self) -> Counts:
-        """Return how many resources, hosts, links and documents there are; fast at any size."""
-        ...
+class CrawlerControl(Protocol):
+    """Orders for running crawlers, and the removal of what they stored."""
 
     def crawlers(self) -> list[CrawlerRow]:
         """Return the last crawler of every name, at work or not."""
         ...
+
+    def set_wanted_state(self, name: str, wanted: str) -> bool:
+        """Ask a crawler to run, pause or stop; return False when none of that name is at work."""
+        ...
+
+    def set_wanted_parsers(self, name: str, number: int) -> bool:
+        """Ask a crawler to run `number` parsers.
+
+        Return False when none of that name is at work, or when it may not run as many.
+        """
+        ...
+
+    def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
+        """Remove a resource, or a host with its resources and all that belongs to them; return how many."""
+        ...
+
+
+class StoreReader(StateReader, Protocol):
+    """Answers for people: hosts, resources and their links, visits, ranks, freshness and history."""
 
     def hosts(self, limit: int | None = None) -> list[HostRow]:
         """Return hosts, those with most pages first."""
@@ -213,10 +215,6 @@ class Store(Protocol):
 
     def resource(self, url_digest: bytes) -> ResourceRow | None:
         """Return a resource by the digest of its URL."""
-        ...
-
-    def resources(self, state: State | None = None) -> Iterator[ResourceRow]:
-        """Stream all resources, or those in a state, by id."""
         ...
 
     def inlinks(self, resource: int, limit: int | None = None) -> list[LinkRow]:
@@ -247,19 +245,69 @@ class Store(Protocol):
         """Return the text by field, in reading order; None when there is none."""
         ...
 
-    def documents(self, ids: Sequence[int]) -> dict[int, DocumentRow]:
-        """Return what search shows of these resources, by id, in one read; those without text are left out."""
+    def ranks(self, resource: int) -> Ranks | None:
+        """Return the ranks of a page; None when it has none."""
         ...
 
-    def source(self, resource: int) -> bytes | None:
-        """Return the decoded body; None when it was not kept."""
+    def ranked_pages(self, measure: str, limit: int) -> list[RankedPage]:
+        """Return the first pages by one of the fields of `Ranks`."""
         ...
 
-    def ask(self, question: Question, **values: str | float | bytes) -> Iterator[tuple[Any, ...]]:
-        """Stream the answer to a report's question, each row in the order of the question's columns."""
+    def ranked_hosts(self, limit: int) -> list[RankedHost]:
+        """Return the first hosts by PageRank."""
         ...
 
-    # -- whole tables, streamed in bounded memory ----------------------------------------------------------------------
+    def freshness(self, schedule: Schedule, now: float) -> Freshness:
+        """Return how fresh the web is, and what is due."""
+        ...
+
+    def pace(self, resource: int) -> int | None:
+        """Return how soon a resource deserves a visit (`gossamer.revisit.pace`); None when no visit is to come."""
+        ...
+
+    def pace_counts(self) -> dict[int, int]:
+        """Return how many resources wait for their next visit, by pace (`gossamer.revisit.pace`)."""
+        ...
+
+    def history(self, resource: int) -> list[ChangeRow]:
+        """Return the changes that visits of a resource found, oldest first."""
+        ...
+
+    def old_source(self, change: int) -> bytes | None:
+        """Return the decoded body until a change (`ChangeRow.id`); None when it was not kept."""
+        ...
+
+
+class UrlSource(Protocol):
+    """URLs by DocID."""
+
+    def urls(self, resources: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Stream the URLs of resources, by id; removed resources are left out."""
+        ...
+
+
+class NodeSource(Protocol):
+    """Facts and ranks of the nodes of the link graph."""
+
+    def page_nodes(self, resources: Sequence[int]) -> Iterator[PageNode]:
+        """Stream page data and ranks for these resources, in the order given."""
+        ...
+
+    def host_nodes(self, hosts: Sequence[int]) -> Iterator[HostNode]:
+        """Stream page counts and ranks for these hosts, in the order given."""
+        ...
+
+    def ranking(self) -> Ranking | None:
+        """Return how the ranks were computed; None when there are none."""
+        ...
+
+
+class ExportSource(StateReader, NodeSource, Protocol):
+    """Whole tables, streamed in bounded memory, and the source of each page."""
+
+    def resources(self, state: State | None = None) -> Iterator[ResourceRow]:
+        """Stream all resources, or those in a state, by id."""
+        ...
 
     def every_link(self) -> Iterator[Bond]:
         """Stream every bond, grouped by page, in order of first occurrence."""
@@ -277,15 +325,21 @@ class Store(Protocol):
         """Stream every resource whose content is stored, by id, whatever later visits found."""
         ...
 
-    def page_nodes(self, resources: Sequence[int]) -> Iterator[PageNode]:
-        """Stream page data and ranks for these resources, in the order given."""
+    def source(self, resource: int) -> bytes | None:
+        """Return the decoded body; None when it was not kept."""
         ...
 
-    def host_nodes(self, hosts: Sequence[int]) -> Iterator[HostNode]:
-        """Stream page counts and ranks for these hosts, in the order given."""
+
+class ReportSource(StateReader, Protocol):
+    """Answers to the questions of reports."""
+
+    def ask(self, question: Question, **values: str | float | bytes) -> Iterator[tuple[Any, ...]]:
+        """Stream the answer to a report's question, each row in the order of the question's columns."""
         ...
 
-    # -- the link graph ------------------------------------------------------------------------------------------------
+
+class GraphSource(StateReader, UrlSource, NodeSource, Protocol):
+    """The links that the graph follows; the graph writes its ranks back."""
 
     def link_changes(self, since: int) -> Iterator[LinkChanges]:
         """Stream pages and redirects that changed after a version, with their links, by id.
@@ -297,10 +351,6 @@ class Store(Protocol):
 
     def resource_hosts(self, after: int) -> Iterator[ResourceHosts]:
         """Stream the hosts of all resources with a greater id, by id. A resource never changes its host."""
-        ...
-
-    def urls(self, resources: Sequence[int]) -> Iterator[tuple[int, str]]:
-        """Stream the URLs of resources, by id; removed resources are left out."""
         ...
 
     def seed_ids(self) -> list[int]:
@@ -326,23 +376,9 @@ class Store(Protocol):
         """
         ...
 
-    def ranking(self) -> Ranking | None:
-        """Return how the ranks were computed; None when there are none."""
-        ...
 
-    def ranks(self, resource: int) -> Ranks | None:
-        """Return the ranks of a page; None when it has none."""
-        ...
-
-    def ranked_pages(self, measure: str, limit: int) -> list[RankedPage]:
-        """Return the first pages by one of the fields of `Ranks`."""
-        ...
-
-    def ranked_hosts(self, limit: int) -> list[RankedHost]:
-        """Return the first hosts by PageRank."""
-        ...
-
-    # -- for the index -------------------------------------------------------------------------------------------------
+class IndexSource(StateReader, UrlSource, Protocol):
+    """The changes that the index follows, and the ids of words."""
 
     def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
         """Return the next changes after a cursor, at most `limit` resources, and other documents they affect."""
@@ -372,33 +408,27 @@ class Store(Protocol):
         """Return the WordID of each term; a new term gets the next one, stop words have 0."""
         ...
 
-    # -- freshness and history -----------------------------------------------------------------------------------------
 
-    def freshness(self, schedule: Schedule, now: float) -> Freshness:
-        """Return how fresh the web is, and what is due."""
+class DocumentSource(Protocol):
+    """The stored pages behind search hits."""
+
+    def documents(self, ids: Sequence[int]) -> dict[int, DocumentRow]:
+        """Return what search shows of these resources, by id, in one read; those without text are left out."""
         ...
 
-    def pace(self, resource: int) -> int | None:
-        """Return how soon a resource deserves a visit (`gossamer.revisit.pace`); None when no visit is to come."""
-        ...
 
-    def history(self, resource: int) -> list[ChangeRow]:
-        """Return the changes that visits of a resource found, oldest first."""
-        ...
-
-    def history_since(self, when: float, limit: int | None = None) -> Iterator[ChangeRow]:
-        """Stream the changes that visits found after a time, oldest first."""
-        ...
-
-    def old_source(self, change: int) -> bytes | None:
-        """Return the decoded body until a change (`ChangeRow.id`); None when it was not kept."""
-        ...
-
-    # -- removing ------------------------------------------------------------------------------------------------------
-
-    def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
-        """Remove a resource, or a host with its resources and all that belongs to them; return how many."""
-        ...
+class Store(
+    WorkStore,
+    CrawlerControl,
+    StoreReader,
+    ExportSource,
+    ReportSource,
+    GraphSource,
+    IndexSource,
+    DocumentSource,
+    Protocol,
+):
+    """A web, kept durably."""
 
     def close(self) -> None:
         """Close the store. A crawler that did not leave counts as dead from then on."""

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from gossamer.model import HostUpdate, Robots, VisitBatch
 from gossamer.store.copy import TABLES, CopySource, CopyTarget
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
-from gossamer.store.postgres import PostgresStore
+from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.copy import PostgresSource, PostgresTarget
 from gossamer.store.postgres.location import parse_postgres_location
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.copy import SqliteSource, SqliteTarget
 from gossamer.store.values import CrawlerReport
 from helpers.store.crawl_steps import (
@@ -26,6 +26,7 @@ from helpers.store.crawl_steps import (
     gone_visit,
     lease_all,
     leases,
+    requeue,
     seed,
     start,
     visit_all,
@@ -40,8 +41,8 @@ LONG_AGO = 0.0
 
 def open_web(location: str) -> Store:
     if "://" in location:
-        return PostgresStore.open(location, create=True, old_sources_mib=1)
-    return SqliteStore.open(Path(location), create=True, old_sources_mib=1)
+        return open_postgres_store(parse_postgres_location(location), create=True, old_sources_mib=1)
+    return open_sqlite_store(Path(location), create=True, old_sources_mib=1)
 
 
 def source(location: str) -> CopySource:
@@ -94,7 +95,7 @@ def build(location: str, *, pages: int = 30, links: int = 5) -> None:
 
 def _visit_again(store: Store, crawler: int) -> None:
     """Submit a changed page, a page that is gone, and a robots.txt."""
-    store.requeue(time.time())
+    requeue(store)
     leased = leases(lease_all(store, crawler, urls=10_000))
     host = leased[A].host
     changed = replace(fetched_visit(leased[A], Bond(B, anchor="other"), body="other"), visited_at=2e9)

@@ -216,6 +216,13 @@ def start(store: Store, *urls: str, admit: Admit = admit_all, settings: str = "{
     return crawler
 
 
+def requeue(store: Store) -> None:
+    """Begin a round like the last one, which visits everything again."""
+    last = store.current_round()
+    assert last is not None
+    store.begin_round(last.settings, [], last.max_pages, last.max_pages_per_host, revisit="all")
+
+
 def visit_all(
     store: Store, crawler: int, site: Site, *, admit: Admit = admit_all, urls: int = 100, keep_links: bool = True
 ) -> list[str]:

@@ -10,7 +10,7 @@ import zstandard
 from gossamer.config import CrawlSettings
 from gossamer.crawl.policy import verdict
 from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit, VisitBatch
-from gossamer.store.sqlite import SqliteStore
+from gossamer.store.sqlite import open_sqlite_store
 from gossamer.urls.canonical import authority, url_digest
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.model import Lease
+    from gossamer.store.sql_store import SqlStore
 
 SEED = "https://example.org/"
 TITLE = "Home \x1b[31m\u202eevil"
@@ -35,9 +36,9 @@ FAULTS = {
 }
 
 
-def build(directory: Path, *, settings: CrawlSettings | None = None, source: bool = True) -> SqliteStore:
+def build(directory: Path, *, settings: CrawlSettings | None = None, source: bool = True) -> SqlStore:
     """Create the web and leave it open, with its crawler (Naiad) at work."""
-    store = SqliteStore.open(directory, create=True)
+    store = open_sqlite_store(directory, create=True)
     store.begin_round(msgspec.json.encode(settings or CrawlSettings()).decode(), [SEED], None, None)
     store.add([candidate(SEED, seed=True)], admit)
     crawler = store.join("testbed", 1).id

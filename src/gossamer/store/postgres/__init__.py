@@ -3,8 +3,7 @@
 In: the calls of `store/protocol.py`. Out: rows in the tables of schema.sql, and frozen values for readers. The modules
 mirror those of `store/sqlite/`. Code without SQL is shared by both back-ends and lies in `store/`.
 
-store      `PostgresStore`: the writing methods, one transaction each
-reader     `StoreReader`: the reading methods
+store      `open_postgres_store`: a `SqlStore` on the SQL of this package
 database   `Database`, `Transaction`: the connection, retries, and how writers share a web
 opening    `open_database`: creates and migrates the schema
 location   `PostgresLocation`: a parsed `postgresql://` URL
@@ -15,6 +14,6 @@ read/      what readers ask
 follow/    what index and graph follow
 """
 
-from gossamer.store.postgres.store import PostgresStore
+from gossamer.store.postgres.store import open_postgres_store
 
-__all__ = ["PostgresStore"]
+__all__ = ["open_postgres_store"]

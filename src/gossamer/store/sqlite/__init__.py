@@ -3,8 +3,7 @@
 In: the calls of `store/protocol.py`. Out: rows in web.db (schema.sql), and frozen values for readers. The modules
 mirror those of `store/postgres/`. Code without SQL is shared by both back-ends and lies in `store/`.
 
-store        `SqliteStore`: the writing methods, one transaction each
-reader       `StoreReader`: the reading methods
+store        `open_sqlite_store`: a `SqlStore` on the SQL of this package
 database     `Database`, `Transaction`: the connection, locks and faults of the file
 opening      `open_database`: creates and migrates the file
 bulk_insert  `BulkInsert`: many rows by few statements
@@ -14,6 +13,6 @@ read/        what readers ask
 follow/      what index and graph follow
 """
 
-from gossamer.store.sqlite.store import SqliteStore
+from gossamer.store.sqlite.store import open_sqlite_store
 
-__all__ = ["SqliteStore"]
+__all__ = ["open_sqlite_store"]

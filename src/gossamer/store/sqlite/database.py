@@ -16,7 +16,7 @@ import shutil
 import sqlite3
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -27,8 +27,12 @@ from gossamer.store.work.counters import CounterDeltas
 from gossamer.store.work.url_cache import UrlCache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+    from gossamer.store.sqlite.work.crawlers import NameLock
+
+T = TypeVar("T")
 
 FILE = "web.db"
 BUSY_SECONDS = 120.0  # a change of scope over a million resources holds the lock for 30 s
@@ -87,6 +91,26 @@ class Database:
         self._fresh_digests = FreshDigests()
         self._busy_timeout: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
         self.directory = directory
+        self.name_locks: dict[int, NameLock] = {}  # by crawler that joined through this connection
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a read. Each of its statements sees the last commit."""
+        with self.connection() as db:
+            return work(db)
+
+    def snapshot(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a read whose statements all see the same state."""
+        with self.connection() as db:
+            db.execute("BEGIN")
+            try:
+                return work(db)
+            finally:
+                db.execute("COMMIT")
+
+    def write(self, work: Callable[[Transaction], T], *, exclusive: bool = False) -> T:  # noqa: ARG002
+        """Run `work` in one transaction. Each one is exclusive, because SQLite has one writer at a time."""
+        with self.transaction() as tx:
+            return work(tx)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -133,9 +157,13 @@ class Database:
             yield self._db
 
     def close(self) -> None:
-        """Close the file; the last process to close it folds the log into it."""
-        with translate_errors(self.directory):
-            self._db.close()
+        """Close the file, then free the names of crawlers. The last process to close it folds the log into it."""
+        try:
+            with translate_errors(self.directory):
+                self._db.close()
+        finally:
+            while self.name_locks:
+                self.name_locks.popitem()[1].close()
 
 
 # -- faults ------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gossamer.store.follow.graph import RankColumns, Ranking
-    from gossamer.store.postgres.database import Transaction
+    from gossamer.store.postgres.database import Database, Transaction
 
     ColumnChunk = list[Sequence[object]]  # some rows of all columns
 
@@ -69,7 +69,13 @@ def _pack_numbers(values: list[object]) -> Sequence[object]:
     return array("q", cast("list[int]", values)) if types == {int} else values
 
 
-def write_ranks(tx: Transaction, ranking: Ranking, pages: RankChunks, hosts: RankChunks) -> None:
+def write_ranks(database: Database, ranking: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
+    """Replace all ranks in one transaction."""
+    page_chunks, host_chunks = page_rank_chunks(pages), host_rank_chunks(hosts)
+    database.write(lambda tx: _replace_ranks(tx, ranking, page_chunks, host_chunks))
+
+
+def _replace_ranks(tx: Transaction, ranking: Ranking, pages: RankChunks, hosts: RankChunks) -> None:
     """Replace all ranks by new ones. Resources and hosts that were forgotten in the meantime get none."""
     tx.db.execute("LOCK TABLE rankings IN EXCLUSIVE MODE")  # one writer at a time; readers go on
     for table in ("ranks", "host_ranks", "rankings"):
@@ -86,7 +92,12 @@ def _insert(tx: Transaction, table: str, chunks: RankChunks) -> None:
         copy_rows(tx.db, table, chunks.names, [number_column(column) for column in chunk])
 
 
-def reprioritize(tx: Transaction, chunks: list[ColumnChunk]) -> None:
+def reprioritize(database: Database, resources: Iterable[object], backlinks: Iterable[object]) -> None:
     """Give queued pages the priority that the order `best` derives from these numbers of backlinks."""
-    for resources, backlinks in chunks:
-        tx.db.execute(UPDATE_PRIORITIES, (int_array(backlinks), int_array(resources)))
+    chunks = split_columns((resources, backlinks))
+
+    def update(tx: Transaction) -> None:
+        for ids, numbers in chunks:
+            tx.db.execute(UPDATE_PRIORITIES, (int_array(numbers), int_array(ids)))
+
+    database.write(update, exclusive=True)

@@ -8,6 +8,7 @@ open, so there the heartbeat decides.
 
 from __future__ import annotations
 
+import platform
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,7 @@ from gossamer.store.work.lease_rows import MAX_COUNTED_HOSTS, RECENT_HEARTBEAT_S
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gossamer.store.postgres.database import Connection, Transaction
+    from gossamer.store.postgres.database import Connection, Database, Transaction
     from gossamer.store.values import CrawlerReport
 
 # A free lock means death this many seconds after the last heartbeat, server start or reconnection.
@@ -117,6 +118,13 @@ def dead_crawlers(
 # -- the life of a crawler ---------------------------------------------------------------------------------------------
 
 
+def join(database: Database, machine: str, pid: int) -> CrawlerRow:
+    """Register a crawler under a free name, and lock it; reclaim the leases of dead crawlers."""
+    crawler = database.write(lambda tx: register_crawler(tx, machine, pid, time.time()), exclusive=True)
+    database.lock_crawler(crawler.id)
+    return crawler
+
+
 def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> CrawlerRow:
     """Register a crawler under the first free name, in an exclusive transaction."""
     tx.db.execute("UPDATE hosts SET ready_at = %s WHERE ready_at > %s", (now, now + MAX_HOST_PAUSE_SECONDS))
@@ -126,6 +134,13 @@ def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> Cra
     row = tx.db.execute(ENTER, (name, machine, pid, now, now)).fetchone()
     assert row is not None
     return CrawlerRow(id=row[0], name=name, machine=machine, pid=pid, started_at=now, heartbeat_at=now)
+
+
+def heartbeat(database: Database, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
+    """Renew a crawler's lock and leases, reclaim those of dead crawlers, and return its orders."""
+    database.relock_crawlers()
+    _reclaim_if_dead(database, database.read(lambda db: machine_of(db, crawler)), now, except_crawler=crawler)
+    return database.write(lambda tx: record_heartbeat(tx.db, crawler, report, now))
 
 
 def record_heartbeat(db: Connection, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
@@ -162,20 +177,35 @@ def machine_of(db: Connection, crawler: int) -> str:
     return str(row[0]) if row else ""
 
 
-def leave(tx: Transaction, crawler: int) -> None:
-    """Release every lease and stop, in an exclusive transaction."""
-    release_all_hosts(tx, [crawler])
-    tx.db.execute("UPDATE crawlers SET state = %s WHERE id = %s AND state <> %s", (STOPPED, crawler, LOST))
+def leave(database: Database, crawler: int) -> None:
+    """Release every lease and the lock of a crawler."""
+
+    def stop(tx: Transaction) -> None:
+        release_all_hosts(tx, [crawler])
+        tx.db.execute("UPDATE crawlers SET state = %s WHERE id = %s AND state <> %s", (STOPPED, crawler, LOST))
+
+    database.write(stop, exclusive=True)
+    database.unlock_crawler(crawler)
 
 
-def set_wanted_state(tx: Transaction, name: str, wanted: str) -> bool:
+def set_wanted_state(database: Database, name: str, wanted: str) -> bool:
     """Ask a working crawler to run, pause or stop; return whether there is one of that name."""
-    return tx.db.execute(SET_WANTED_STATE, (wanted, name)).rowcount > 0
+    _reclaim_if_dead(database, platform.node(), time.time())
+    return database.write(lambda tx: tx.db.execute(SET_WANTED_STATE, (wanted, name)).rowcount > 0)
 
 
-def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
-    """Ask a working crawler to run `number` parsers; return False if its maximum is lower."""
-    return tx.db.execute(SET_WANTED_PARSERS, {"number": number, "name": name}).rowcount > 0
+def set_wanted_parsers(database: Database, name: str, number: int) -> bool:
+    """Ask a working crawler to run `number` parsers; return False if none of that name may run as many."""
+    _reclaim_if_dead(database, platform.node(), time.time())
+    parameters = {"number": number, "name": name}
+    return database.write(lambda tx: tx.db.execute(SET_WANTED_PARSERS, parameters).rowcount > 0)
+
+
+def _reclaim_if_dead(database: Database, machine: str, now: float, except_crawler: int | None = None) -> None:
+    """Reclaim the leases of dead crawlers. Most calls only read, because the writing transaction is exclusive."""
+    since = database.reconnected_at
+    if database.read(lambda db: dead_crawlers(db, machine, now, since, except_crawler)):
+        database.write(lambda tx: reclaim(tx, machine, now, since, except_crawler), exclusive=True)
 
 
 def reclaim(
@@ -188,8 +218,12 @@ def reclaim(
         tx.db.execute("UPDATE crawlers SET state = %s WHERE id = ANY(%s::bigint[])", (LOST, int_array(lost)))
 
 
-def latest_crawlers(db: Connection) -> list[CrawlerRow]:
+def latest_crawlers(database: Database) -> list[CrawlerRow]:
     """Return the latest crawler of every name; dead ones show as lost."""
+    return database.read(_latest_crawlers)
+
+
+def _latest_crawlers(db: Connection) -> list[CrawlerRow]:
     now = time.time()
     gone = {worker.id for worker in working_crawlers(db) if _is_dead(worker, worker.machine, now, reconnected_at=0.0)}
     return build_crawlers(db.execute(LATEST).fetchall(), gone)

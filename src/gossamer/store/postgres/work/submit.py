@@ -121,11 +121,17 @@ UPDATE_HOSTS = """
 SELECT_RETURNED_HOSTS = "SELECT id FROM hosts WHERE holder = %s AND id = ANY(%s::bigint[])"
 
 
+def submit(
+    tx: Transaction, crawler: int, batch: VisitBatch, admit: AdmitCandidates, now: float, old_sources: int
+) -> SubmitResult:
+    """Write a batch of visits; keep up to `old_sources` bytes of replaced sources."""
+    return Submission(tx, crawler, admit, now, old_sources).write(batch)
+
+
 class Submission:
     """Writes one batch of visits."""
 
-    def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int = 0) -> None:
-        """Prepare a submission; the store keeps up to `old_sources` bytes of replaced sources."""
+    def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int) -> None:
         self._tx = tx
         self._db = tx.db
         self._crawler = crawler

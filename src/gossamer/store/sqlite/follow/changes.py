@@ -76,19 +76,15 @@ _NEW_STOP = "INSERT INTO words (term, word) VALUES (?, 0) ON CONFLICT DO NOTHING
 
 
 def changes(db: sqlite3.Connection, cursor: ChangeCursor, limit: int) -> Changes:
-    """Return the next changes, read in one snapshot because writers go on meanwhile."""
-    db.execute("BEGIN")
-    try:
-        latest = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
-        changed = _read_after(db, _CHANGED, _CHANGED_LATER, cursor, limit)
-        forgotten = _read_after(db, _FORGOTTEN, _FORGOTTEN_LATER, cursor, limit)
-        end = find_chunk_end(latest, limit, changed, forgotten)
-        ids = {resource for version, resource in changed if (version, resource) <= end}
-        canonical_sources = _canonical_sources_of(db, ids)
-        resources = _indexable_resources(db, ids | canonical_sources | _canonical_sources_of(db, canonical_sources))
-        gone = (resource for version, resource in forgotten if (version, resource) <= end)
-    finally:
-        db.execute("COMMIT")
+    """Return the next changes. The caller passes a snapshot, because writers go on meanwhile."""
+    latest = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
+    changed = _read_after(db, _CHANGED, _CHANGED_LATER, cursor, limit)
+    forgotten = _read_after(db, _FORGOTTEN, _FORGOTTEN_LATER, cursor, limit)
+    end = find_chunk_end(latest, limit, changed, forgotten)
+    ids = {resource for version, resource in changed if (version, resource) <= end}
+    canonical_sources = _canonical_sources_of(db, ids)
+    resources = _indexable_resources(db, ids | canonical_sources | _canonical_sources_of(db, canonical_sources))
+    gone = (resource for version, resource in forgotten if (version, resource) <= end)
     return build_changes(end, latest, resources, gone)
 
 

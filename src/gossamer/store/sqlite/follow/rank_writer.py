@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.store.follow.graph import RankColumns, Ranking
-    from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.sqlite.database import Database
 
 DELETE_FORGOTTEN = """
     DELETE FROM ranks WHERE resource IN (SELECT resource FROM forgotten WHERE version > ?1
@@ -26,16 +26,17 @@ UPDATE_PRIORITIES = f"""
     WHERE id = ? AND state = 'queued' AND role = 'page' AND priority > {LOWEST_PRIORITY}"""  # noqa: S608
 
 
-def write_ranks(tx: Transaction, ranking: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
-    """Replace all ranks; resources forgotten since `ranking.version` get none."""
-    tx.db.execute("DELETE FROM ranks")
-    tx.db.execute("DELETE FROM host_ranks")
-    tx.db.execute("DELETE FROM rankings")
-    _insert(tx.db, "ranks", pages.columns_by_name("resource", Ranks.__struct_fields__))
-    _insert(tx.db, "host_ranks", hosts.columns_by_name("host", HostRanks.__struct_fields__))
-    tx.db.execute(DELETE_FORGOTTEN, (ranking.version,))
-    tx.db.execute("DELETE FROM host_ranks WHERE host NOT IN (SELECT id FROM hosts)")
-    tx.db.execute("INSERT INTO rankings (facts) VALUES (?)", (msgspec.json.encode(ranking).decode(),))
+def write_ranks(database: Database, ranking: Ranking, pages: RankColumns, hosts: RankColumns) -> None:
+    """Replace all ranks in one transaction; resources forgotten since `ranking.version` get none."""
+    with database.transaction() as tx:
+        tx.db.execute("DELETE FROM ranks")
+        tx.db.execute("DELETE FROM host_ranks")
+        tx.db.execute("DELETE FROM rankings")
+        _insert(tx.db, "ranks", pages.columns_by_name("resource", Ranks.__struct_fields__))
+        _insert(tx.db, "host_ranks", hosts.columns_by_name("host", HostRanks.__struct_fields__))
+        tx.db.execute(DELETE_FORGOTTEN, (ranking.version,))
+        tx.db.execute("DELETE FROM host_ranks WHERE host NOT IN (SELECT id FROM hosts)")
+        tx.db.execute("INSERT INTO rankings (facts) VALUES (?)", (msgspec.json.encode(ranking).decode(),))
 
 
 def _insert(db: sqlite3.Connection, table: str, columns: dict[str, Iterable[object]]) -> None:
@@ -43,6 +44,7 @@ def _insert(db: sqlite3.Connection, table: str, columns: dict[str, Iterable[obje
     BulkInsert(table, ", ".join(columns)).insert(db, zip(*columns.values(), strict=True))
 
 
-def reprioritize(tx: Transaction, resources: Iterable[object], backlinks: Iterable[object]) -> None:
+def reprioritize(database: Database, resources: Iterable[object], backlinks: Iterable[object]) -> None:
     """Give queued pages the priority that the order `best` gives for these numbers of backlinks."""
-    tx.db.executemany(UPDATE_PRIORITIES, zip(backlinks, resources, strict=True))
+    with database.transaction() as tx:
+        tx.db.executemany(UPDATE_PRIORITIES, zip(backlinks, resources, strict=True))

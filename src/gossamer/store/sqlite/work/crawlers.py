@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
+import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.model import State
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from gossamer.store.sqlite.database import Transaction
+    from gossamer.store.sqlite.database import Database, Transaction
     from gossamer.store.values import CrawlerReport
 
 COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
@@ -46,6 +49,11 @@ HOSTS_AND_CRAWLERS = f"""
         + (SELECT count(*) FROM (SELECT 1 FROM hosts INDEXED BY hosts_free
             WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= ? LIMIT ?)),
         (SELECT count(*) {_SHARING})"""  # noqa: S608
+SET_WANTED_STATE = """
+    UPDATE crawlers SET wanted = ? WHERE name = ? COLLATE NOCASE AND state NOT IN ('stopped', 'lost')"""
+SET_WANTED_PARSERS = """
+    UPDATE crawlers SET wanted_parsers = ?1
+    WHERE name = ?2 COLLATE NOCASE AND state NOT IN ('stopped', 'lost') AND ?1 BETWEEN 1 AND most_parsers"""
 LEASED_BY_HOST = """
     SELECT host, role, outcome, count(*) FROM resources INDEXED BY resources_leased
     WHERE state = 'leased' AND host IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3"""
@@ -142,7 +150,20 @@ def _is_free(path: Path, inode: int) -> bool | None:
     return True
 
 
-# -- crawlers ----------------------------------------------------------------------------------------------------------
+# -- the life of a crawler ---------------------------------------------------------------------------------------------
+
+
+def join(database: Database, machine: str, pid: int) -> CrawlerRow:
+    """Register a crawler under a free name, and lock the name; give back the leases of crawlers that died."""
+    now = time.time()
+    with ExitStack() as undo:
+        with database.transaction() as tx:
+            name, lock = take_name(tx, database.directory, machine, now)
+            undo.callback(lock.close)
+            crawler = register_crawler(tx, name, lock, machine, pid, now)
+        undo.pop_all()
+    database.name_locks[crawler.id] = lock
+    return crawler
 
 
 def take_name(tx: Transaction, directory: Path, machine: str, now: float) -> tuple[str, NameLock]:
@@ -162,6 +183,14 @@ def register_crawler(tx: Transaction, name: str, lock: NameLock, machine: str, p
     crawler = tx.db.execute(insert, (name, machine, pid, lock.inode, now, now)).lastrowid
     assert crawler is not None
     return CrawlerRow(id=crawler, name=name, machine=machine, pid=pid, started_at=now, heartbeat_at=now)
+
+
+def heartbeat(database: Database, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
+    """Renew a crawler's lock and leases, reclaim those of dead crawlers, and return its orders."""
+    lock = database.name_locks[crawler] = database.name_locks[crawler].renew()
+    with database.transaction() as tx:
+        reclaim(tx, database.directory, machine_of(tx.db, crawler), now, except_crawler=crawler)
+        return record_heartbeat(tx, crawler, lock.inode, report, now)
 
 
 def record_heartbeat(tx: Transaction, crawler: int, lock: int, report: CrawlerReport, now: float) -> CrawlerOrders:
@@ -190,25 +219,27 @@ def _host_share(db: sqlite3.Connection, crawler: int, report: CrawlerReport, now
     return fair_share(*db.execute(HOSTS_AND_CRAWLERS, (now + LEASE_SECONDS, MAX_COUNTED_HOSTS)).fetchone())
 
 
-def leave(tx: Transaction, crawler: int) -> None:
-    """Give back every lease and end; indexing fresh digests speeds up readers of a web at rest."""
-    release_all_hosts(tx, [crawler])
-    index_fresh_digests(tx)
-    tx.db.execute("UPDATE crawlers SET state = ? WHERE id = ? AND state <> ?", (STOPPED, crawler, LOST))
+def leave(database: Database, crawler: int) -> None:
+    """Give back every lease and the name; indexing fresh digests speeds up readers of a web at rest."""
+    with database.transaction() as tx:
+        release_all_hosts(tx, [crawler])
+        index_fresh_digests(tx)
+        tx.db.execute("UPDATE crawlers SET state = ? WHERE id = ? AND state <> ?", (STOPPED, crawler, LOST))
+    database.name_locks.pop(crawler).close()
 
 
-def set_wanted_state(tx: Transaction, name: str, wanted: str) -> bool:
-    """Ask a crawler at work to run, pause or stop."""
-    update = """UPDATE crawlers SET wanted = ? WHERE name = ? COLLATE NOCASE AND state NOT IN ('stopped', 'lost')"""
-    return tx.db.execute(update, (wanted, name)).rowcount > 0
+def set_wanted_state(database: Database, name: str, wanted: str) -> bool:
+    """Ask a crawler at work to run, pause or stop; return False when none of that name is at work."""
+    with database.transaction() as tx:
+        reclaim(tx, database.directory, platform.node(), time.time())
+        return tx.db.execute(SET_WANTED_STATE, (wanted, name)).rowcount > 0
 
 
-def set_wanted_parsers(tx: Transaction, name: str, number: int) -> bool:
-    """Ask a crawler at work to run `number` parsers, if it may."""
-    update = """
-        UPDATE crawlers SET wanted_parsers = ?1
-        WHERE name = ?2 COLLATE NOCASE AND state NOT IN ('stopped', 'lost') AND ?1 BETWEEN 1 AND most_parsers"""
-    return tx.db.execute(update, (number, name)).rowcount > 0
+def set_wanted_parsers(database: Database, name: str, number: int) -> bool:
+    """Ask a crawler at work to run `number` parsers; return False when none of that name may run as many."""
+    with database.transaction() as tx:
+        reclaim(tx, database.directory, platform.node(), time.time())
+        return tx.db.execute(SET_WANTED_PARSERS, (number, name)).rowcount > 0
 
 
 def working_crawlers(db: sqlite3.Connection) -> list[_Worker]:
@@ -233,10 +264,12 @@ def machine_of(db: sqlite3.Connection, crawler: int) -> str:
     return str(row[0]) if row else ""
 
 
-def latest_crawlers(db: sqlite3.Connection, directory: Path, now: float) -> list[CrawlerRow]:
+def latest_crawlers(database: Database) -> list[CrawlerRow]:
     """Return the last crawler of every name; a dead one gets the state "lost"."""
-    dead = {worker.id for worker in working_crawlers(db) if is_dead(worker, directory, worker.machine, now)}
-    return build_crawlers(db.execute(LATEST).fetchall(), dead)
+    now, directory = time.time(), database.directory
+    with database.connection() as db:
+        dead = {worker.id for worker in working_crawlers(db) if is_dead(worker, directory, worker.machine, now)}
+        return build_crawlers(db.execute(LATEST).fetchall(), dead)
 
 
 # -- hosts given back --------------------------------------------------------------------------------------------------

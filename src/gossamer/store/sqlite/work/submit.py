@@ -82,11 +82,17 @@ UPSERT_ROBOTS = """
 UPDATE_HOST = "UPDATE hosts SET ready_at = ?, delay = ?, failures = ?, reason = ? WHERE id = ? AND holder = ?"
 
 
+def submit(
+    tx: Transaction, crawler: int, batch: VisitBatch, admit: AdmitCandidates, now: float, old_sources: int
+) -> SubmitResult:
+    """Write a batch of visits; keep up to `old_sources` bytes of replaced sources."""
+    return Submission(tx, crawler, admit, now, old_sources).write(batch)
+
+
 class Submission:
     """One batch on its way into the store."""
 
-    def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int = 0) -> None:
-        """`old_sources` is the number of bytes of replaced sources to keep."""
+    def __init__(self, tx: Transaction, crawler: int, admit: AdmitCandidates, now: float, old_sources: int) -> None:
         self._tx = tx
         self._db = tx.db
         self._crawler = crawler

@@ -1,0 +1,25 @@
+"""The database below a store, for tests of what only one back-end has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.store.sqlite.database import Database as SqliteDatabase
+
+if TYPE_CHECKING:
+    from gossamer.store.postgres.database import Database as PostgresDatabase
+    from gossamer.store.sql_store import SqlStore
+
+
+def sqlite_database(store: SqlStore) -> SqliteDatabase:
+    database = store._database
+    assert isinstance(database, SqliteDatabase)
+    return database
+
+
+def postgres_database(store: SqlStore) -> PostgresDatabase:
+    from gossamer.store.postgres.database import Database
+
+    database = store._database
+    assert isinstance(database, Database)
+    return database
