@@ -12,23 +12,23 @@ from gossamer.urls.canonical import UrlRules, url_digest, urls_from_input
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import StoreReader
     from gossamer.store.values import ResourceRow
 
 
-def stored_crawl_settings(store: Store) -> dict[str, object]:
+def stored_crawl_settings(store: StoreReader) -> dict[str, object]:
     """Return the [crawl] settings of the current round, by name."""
     current = store.current_round()
     return msgspec.json.decode(current.settings, type=dict[str, object]) if current else {}
 
 
-def stored_url_rules(store: Store) -> UrlRules:
+def stored_url_rules(store: StoreReader) -> UrlRules:
     """Return the rules by which this web treats URLs as duplicates; digests of its resources depend on them."""
     stored = {name: value for name, value in stored_crawl_settings(store).items() if name in UrlRules.__struct_fields__}
     return msgspec.convert(stored, UrlRules)
 
 
-def find_resource(store: Store, text: str) -> ResourceRow:
+def find_resource(store: StoreReader, text: str) -> ResourceRow:
     """Return the resource of a URL typed with or without a scheme, or raise `UsageError`."""
     rules = stored_url_rules(store)
     urls = urls_from_input(text)

@@ -79,7 +79,8 @@ STATEMENTS = {
 # scope, ranked hosts.
 FULL_SCANS = {
     "resources.HOSTS", "crawlers.SELECT_WORKING", "crawlers.LATEST", "crawlers.HOSTS_AND_CRAWLERS",
-    "crawlers.OTHERS_WITHOUT_HOSTS", "depth.SHORTEN_BY_LINK", "depth.SHORTEN_BY_REDIRECT", "graph.RANKED_HOSTS",
+    "crawlers.OTHERS_WITHOUT_HOSTS", "crawlers.SET_WANTED_STATE", "crawlers.SET_WANTED_PARSERS",
+    "depth.SHORTEN_BY_LINK", "depth.SHORTEN_BY_REDIRECT", "graph.RANKED_HOSTS",
 }  # fmt: skip
 
 

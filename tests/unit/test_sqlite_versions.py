@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.errors import StoreError
+from gossamer.store.migrations import Schema
 from gossamer.store.sqlite import open_sqlite_store
-from gossamer.store.sqlite.opening import Schema, current_schema, migrate
+from gossamer.store.sqlite.opening import current_schema, migrate
 from helpers.store.crawl_steps import admit_all, digest, recount, seed, start, visit_all
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gossamer.cli.output import TerminalColumn, print_line, print_message, write
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import CrawlerControl
     from gossamer.store.values import CrawlerRow
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
@@ -175,7 +175,7 @@ def _check_names(names: tuple[str, ...], *, everybody: bool) -> None:
         raise UsageError("Name the crawlers, or give --all for all of them; `gossamer crawlers` lists them.")
 
 
-def _choose_crawlers(web: Store, names: tuple[str, ...]) -> list[CrawlerRow]:
+def _choose_crawlers(web: CrawlerControl, names: tuple[str, ...]) -> list[CrawlerRow]:
     """Return the named crawlers, or all of them; refuse names that are not at work."""
     at_work = {one.name.casefold(): one for one in web.crawlers() if is_at_work(one)}
     if not at_work:

@@ -12,23 +12,23 @@ from gossamer.revisit.pace import schedule_from_settings
 
 if TYPE_CHECKING:
     from gossamer.revisit.pace import Schedule
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import StoreReader
     from gossamer.store.values import ChangeRow, Freshness, ResourceRow
 
 
 MINUTE_SECONDS = 60.0  # ages are exact to the minute only
 
 
-def _schedule(web: Store, location: str) -> Schedule:
+def _schedule(web: StoreReader, location: str) -> Schedule:
     return schedule_from_settings(load_settings(location, None, {}).settings.freshness, web.pace_counts())
 
 
-def freshness(web: Store, location: str) -> Freshness:
+def freshness(web: StoreReader, location: str) -> Freshness:
     """Return how fresh a web is by its own settings."""
     return web.freshness(_schedule(web, location), time.time())
 
 
-def next_visit(web: Store, location: str, row: ResourceRow) -> float | None:
+def next_visit(web: StoreReader, location: str, row: ResourceRow) -> float | None:
     """Return when a resource is due (Unix time); None if it is queued, leased or not to be visited."""
     pace = web.pace(row.id)
     if pace is None or row.visited_at is None or row.state in {"queued", "leased"}:
@@ -57,7 +57,7 @@ def print_freshness(fresh: Freshness) -> None:
     print_line(f"Expected to be out of date: {100 * fresh.out_of_date:.1f} %; {due}{soon}.")
 
 
-def print_history(web: Store, row: ResourceRow) -> None:
+def print_history(web: StoreReader, row: ResourceRow) -> None:
     """Print the changes of a page, each with the title before it."""
     changes = web.history(row.id)
     if not changes:

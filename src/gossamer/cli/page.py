@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.store.follow.graph import Ranks
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import StoreReader
     from gossamer.store.values import LinkRow, ResourceRow
 
 TERMINAL_LINKS = 20  # links in and links out, each, without --limit
@@ -64,7 +64,7 @@ def page(url: str, what: str | None, limit: int | None, store: str, as_json: boo
             _print_page(web, row, row_limit(limit, TERMINAL_LINKS), next_visit(web, store, row))
 
 
-def _print_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
+def _print_text(web: StoreReader, row: ResourceRow, *, as_json: bool) -> None:
     runs = web.text(row.id)
     if runs is None:
         raise UsageError(f"{row.url} has no text: {row.reason or row.outcome or row.state}.")
@@ -76,7 +76,7 @@ def _print_text(web: Store, row: ResourceRow, *, as_json: bool) -> None:
         print_line(f"{with_style(f'{field.name.lower()}:', DIM, sys.stdout)} {escape_hidden_lines(run)}")
 
 
-def _print_source(web: Store, row: ResourceRow) -> None:
+def _print_source(web: StoreReader, row: ResourceRow) -> None:
     from gossamer.parse.charset import UTF8, charset_by_label
 
     source = web.source(row.id)
@@ -89,7 +89,7 @@ def _print_source(web: Store, row: ResourceRow) -> None:
         sys.stdout.buffer.write(source)
 
 
-def _print_json(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
+def _print_json(web: StoreReader, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
     fields = msgspec.to_builtins(row) | {
         "inlinks": web.inlinks(row.id, limit),
         "outlinks": web.outlinks(row.id, limit),
@@ -101,7 +101,7 @@ def _print_json(web: Store, row: ResourceRow, limit: int | None, next_at: float 
     print_line(json_text(fields, indent=2))
 
 
-def _print_page(web: Store, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
+def _print_page(web: StoreReader, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
     print_heading(escape_hidden(row.url))
     soon = ("next visit", next_visit_text(next_at))
     facts = [(name, value) for name, value in (*_facts(row), soon, *_rank_facts(web.ranks(row.id))) if value]
@@ -149,7 +149,7 @@ def _rank_facts(ranks: Ranks | None) -> list[tuple[str, str]]:
     return [("rank", f"{ranks.score:.1f} of 100"), ("linked", linked), ("clicks", clicks)]
 
 
-def _print_visits(web: Store, row: ResourceRow) -> None:
+def _print_visits(web: StoreReader, row: ResourceRow) -> None:
     visits = web.visits(row.id)
     if not visits:
         return

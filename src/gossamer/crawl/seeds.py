@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.round_settings import RoundSettings
     from gossamer.fetch.fetcher import Fetcher
     from gossamer.model import Visit
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import StoreReader
     from gossamer.store.values import ResourceRow, Round
 
 SEEDS_LISTED = 10  # seeds named in one message
@@ -81,7 +81,7 @@ class Seeds:
         return msgspec.structs.replace(visit, state=State.KNOWN, reason=reason)
 
     def find_unvisited(
-        self, store: Store, waiting: Mapping[str, str], *, is_web_empty: bool
+        self, store: StoreReader, waiting: Mapping[str, str], *, is_web_empty: bool
     ) -> tuple[dict[str, str], str]:
         """Return the seeds of this call that could not be visited, with reasons, and a message if none could.
 
@@ -100,7 +100,7 @@ class Seeds:
         }
         return faults, _describe_failure(faults) if faults and len(faults) == len(rows) else ""
 
-    def _find_seed_row(self, store: Store, url: str) -> ResourceRow | None:
+    def _find_seed_row(self, store: StoreReader, url: str) -> ResourceRow | None:
         """Return a seed's row, or the row of its http form if the https form fell back to it."""
         row = store.resource(url_digest(url, self._round_settings.rules))
         if row is not None and row.state == State.KNOWN and (other := self._plan.http_fallbacks.get(url)):
@@ -118,7 +118,7 @@ class Seeds:
                 self._fetcher.allow_private(f"{scheme}://{authority(url)}/")
 
 
-def _is_fault(store: Store, row: ResourceRow, waiting: Mapping[str, str]) -> bool:
+def _is_fault(store: StoreReader, row: ResourceRow, waiting: Mapping[str, str]) -> bool:
     if row.state in {State.FAILED, State.GONE} or (row.state == State.QUEUED and row.host in waiting):
         return not any(visit.outcome in SUCCESSFUL_OUTCOMES for visit in store.visits(row.id))
     return False

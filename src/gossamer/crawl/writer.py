@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.plan import WatchOptions
     from gossamer.model import AdmitCandidates, Candidate, HostLease
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import WorkStore
     from gossamer.store.values import Counts, CrawlerOrders, CrawlerReport, Round, SubmitResult, WaitingHost
 
 WAKE_BYTE = b"\0"
@@ -62,7 +62,7 @@ class StoreWriter:
 
     def __init__(
         self,
-        store: Store,
+        store: WorkStore,
         crawler: int,
         *,
         selector: selectors.BaseSelector,

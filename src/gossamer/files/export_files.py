@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ExportSource
     from gossamer.store.values import ResourceRow
 
 
@@ -26,7 +26,7 @@ class ExportedPage(Value, frozen=True, kw_only=True):
     skip_reason: str = ""  # "": it was exported
 
 
-def export_files(store: Store, folder: Path) -> Iterator[ExportedPage]:
+def export_files(store: ExportSource, folder: Path) -> Iterator[ExportedPage]:
     """Write every visited page that has a source; yield a result for each.
 
     The folder must be empty or missing. So no file of an older export remains in it,

@@ -11,14 +11,16 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from gossamer.files.tables import Column, Table
+from gossamer.files.tables import Column, Table, field_columns
 from gossamer.model import Kind, Position
+from gossamer.store.follow.graph import Ranks
+from gossamer.store.values import HostRow, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ExportSource
     from gossamer.store.values import Bond
 
 LINK_COLUMNS = (
@@ -66,109 +68,39 @@ LINK_POSITIONS = {
 LINK_ORIGINS = {Kind.REDIRECT: "HTTP Header", Kind.SITEMAP: "XML", Kind.SITEMAP_FILE: "XML", Kind.FEED: "XML"}
 STATUS_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
-RESOURCE_COLUMNS = (
-    Column("id", "integer"),
-    Column("url"),
-    Column("host"),
-    Column("state"),
-    Column("role"),
-    Column("reason"),
-    Column("depth", "integer"),
-    Column("status", "integer"),
-    Column("outcome"),
-    Column("media_type"),
-    Column("charset"),
-    Column("title"),
-    Column("description"),
-    Column("language"),
-    Column("canonical"),
-    Column("noindex", "flag"),
-    Column("nofollow", "flag"),
-    Column("bytes", "integer"),
-    Column("etag"),
-    Column("last_modified"),
-    Column("content_digest"),
-    Column("backlinks", "integer"),
-    Column("priority", "number"),
-    Column("tries", "integer"),
-    Column("visits", "integer"),
-    Column("discovered_at", "time"),
-    Column("discovered_by"),
-    Column("visited_at", "time"),
-    Column("visited_by"),
-    Column("version", "integer"),
-)
-HOST_COLUMNS = (
-    Column("id", "integer"),
-    Column("name"),
-    Column("known", "integer"),
-    Column("queued", "integer"),
-    Column("pages", "integer"),
-    Column("failed", "integer"),
-    Column("ready_at", "time"),
-    Column("delay", "number"),
-    Column("failures", "integer"),
-    Column("reason"),
-    Column("holder"),
-    Column("robots"),
-)
-VISIT_COLUMNS = (
-    Column("url"),
-    Column("round", "integer"),
-    Column("visited_at", "time"),
-    Column("crawler"),
-    Column("outcome"),
-    Column("status", "integer"),
-    Column("bytes", "integer"),
-    Column("milliseconds", "integer"),
-)
-RANK_COLUMNS = (
-    Column("url"),
-    Column("title"),
-    Column("pagerank", "number"),
-    Column("score", "number"),
-    Column("indegree", "integer"),
-    Column("outdegree", "integer"),
-    Column("in_weight", "integer"),
-    Column("out_weight", "integer"),
-    Column("hub", "number"),
-    Column("authority", "number"),
-    Column("harmonic", "number"),
-    Column("depth", "integer"),
-    Column("component", "integer"),
-    Column("bowtie"),
-    Column("community", "integer"),
-    Column("core", "integer"),
-)
+RESOURCE_COLUMNS = field_columns(ResourceRow)
+HOST_COLUMNS = field_columns(HostRow)
+VISIT_COLUMNS = field_columns(VisitRow)
+RANK_COLUMNS = (Column("url"), Column("title"), *field_columns(Ranks))
 PAGES_AT_ONCE = 1_000  # pages per query for their ranks
 
 
-def links(web: Store) -> Table:
+def links(web: ExportSource) -> Table:
     """Return the table of links, grouped by source page."""
     return Table(columns=LINK_COLUMNS, rows=map(_link_row, web.every_link()))
 
 
-def resources(web: Store) -> Table:
+def resources(web: ExportSource) -> Table:
     """Return the table of resources in every state."""
     return Table(columns=RESOURCE_COLUMNS, rows=_field_rows(RESOURCE_COLUMNS, web.resources()))
 
 
-def hosts(web: Store) -> Table:
+def hosts(web: ExportSource) -> Table:
     """Return the table of hosts."""
     return Table(columns=HOST_COLUMNS, rows=_field_rows(HOST_COLUMNS, web.every_host()))
 
 
-def visits(web: Store) -> Table:
+def visits(web: ExportSource) -> Table:
     """Return the table of visits, oldest first."""
     return Table(columns=VISIT_COLUMNS, rows=_field_rows(VISIT_COLUMNS, web.every_visit()))
 
 
-def ranks(web: Store) -> Table:
+def ranks(web: ExportSource) -> Table:
     """Return the table of ranked pages and their ranks."""
     return Table(columns=RANK_COLUMNS, rows=_rank_rows(web))
 
 
-def _rank_rows(web: Store) -> Iterator[tuple[Any, ...]]:
+def _rank_rows(web: ExportSource) -> Iterator[tuple[Any, ...]]:
     pages, values = web.every_page(), attrgetter(*(column.name for column in RANK_COLUMNS[2:]))
     while chunk := list(islice(pages, PAGES_AT_ONCE)):
         for page, node in zip(chunk, web.page_nodes([page.id for page in chunk]), strict=True):

@@ -22,7 +22,7 @@ from gossamer.files.tables import format_time
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ExportSource
     from gossamer.store.values import ResourceRow
 
     Fields = Sequence[tuple[str, str]]
@@ -42,7 +42,7 @@ WARCINFO_FIELDS = (
 )
 
 
-def export_warc(store: Store, out: IO[bytes], software: str, name: str = "") -> Iterator[ExportedPage]:
+def export_warc(store: ExportSource, out: IO[bytes], software: str, name: str = "") -> Iterator[ExportedPage]:
     """Write every visited page that has a source as a response record; yield a result for each."""
     about = _encode_fields((("software", software), *WARCINFO_FIELDS))
     warcinfo_id = _make_record_id(f"warcinfo {name} {store.version()}")

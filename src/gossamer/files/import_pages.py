@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gossamer.files.file_page import FilePage
     from gossamer.model import Lease, Page, Visit
     from gossamer.parse.pool import ParserPool
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import WorkStore
 
 BATCH_VISITS = 256  # visits per transaction
 BATCH_BYTES = 64 << 20  # bytes of bodies in a batch; bounds the memory that large files take
@@ -53,7 +53,7 @@ class ImportResult(Value, frozen=True, kw_only=True):
 class ImportParts(Value, frozen=True, kw_only=True):
     """The objects that an import uses."""
 
-    store: Store
+    store: WorkStore
     pool: ParserPool
     selector: selectors.BaseSelector
     crawl: CrawlSettings

@@ -13,7 +13,7 @@ import io
 import re
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
@@ -33,6 +33,10 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]+")  # they can make a cell look like another text
 
 
+ColumnType = Literal["text", "integer", "number", "flag", "time"]
+FIELD_TYPES: dict[type, ColumnType] = {str: "text", int: "integer", float: "number", bool: "flag"}
+
+
 class Column(Value, frozen=True):
     """A column of a table and the type of its values. None is an empty cell.
 
@@ -40,7 +44,19 @@ class Column(Value, frozen=True):
     """
 
     name: str
-    type: Literal["text", "integer", "number", "flag", "time"] = "text"
+    type: ColumnType = "text"
+
+
+def field_columns(struct: type[Value]) -> tuple[Column, ...]:
+    """Return a column for each field of a struct. A field whose name ends with `_at` is a Unix time."""
+    return tuple(Column(field.name, _column_type(field)) for field in msgspec.structs.fields(struct))
+
+
+def _column_type(field: msgspec.structs.FieldInfo) -> ColumnType:
+    if field.name.endswith("_at"):
+        return "time"
+    (type_,) = {*(get_args(field.type) or (field.type,))} - {type(None)}  # `int | None` is a column of integers
+    return FIELD_TYPES[type_]
 
 
 class Table(Value, frozen=True, kw_only=True):

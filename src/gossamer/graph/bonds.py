@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
     from gossamer.store.follow.graph import LinkChanges
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
 
 BONDS = "bonds"
 REDIRECT_WEIGHT = 0  # marks the row of a redirect; links have positive weights
@@ -90,7 +90,7 @@ def gather_rows(starts: Array, rows: Array) -> tuple[npt.NDArray[np.int64], npt.
 # -- opening and catching up -------------------------------------------------------------------------------------------
 
 
-def open_bonds(store: Store, directory: Path, on_progress: OnProgress = lambda _: None) -> BondTable:
+def open_bonds(store: GraphSource, directory: Path, on_progress: OnProgress = lambda _: None) -> BondTable:
     """Return the current links; read only changes since the last call from the store."""
     bonds = _load_bonds(store, directory)
     if bonds is not None and bonds.version == store.version():
@@ -104,13 +104,13 @@ def open_bonds(store: Store, directory: Path, on_progress: OnProgress = lambda _
     return bonds
 
 
-def update_kept_bonds(store: Store, directory: Path) -> None:
+def update_kept_bonds(store: GraphSource, directory: Path) -> None:
     """Update the links if the directory already has them, that is, if a command has used the graph."""
     if load_manifest(directory / f"{BONDS}.json") is not None:
         open_bonds(store, directory)
 
 
-def _load_bonds(store: Store, directory: Path) -> BondTable | None:
+def _load_bonds(store: GraphSource, directory: Path) -> BondTable | None:
     bundle = load_bundle(directory, BONDS)
     if bundle is None:
         return None
@@ -118,7 +118,7 @@ def _load_bonds(store: Store, directory: Path) -> BondTable | None:
     return bonds if _match_store(store, bonds) else None
 
 
-def _match_store(store: Store, bonds: BondTable) -> bool:
+def _match_store(store: GraphSource, bonds: BondTable) -> bool:
     """Whether the table belongs to this store: compare three of its URLs, because a new web may use the directory."""
     rows = bonds.rows
     samples = {int(rows.ids[row]): rows.url(row) for row in {0, len(rows.ids) // 2, len(rows.ids) - 1} if len(rows.ids)}
@@ -130,7 +130,7 @@ def _bundle_rows(bundle: ArrayBundle) -> BondRows:
     return BondRows(*(bundle[name] for name in BondRows._fields))
 
 
-def _catch_up(store: Store, directory: Path, old: BondTable | None, on_progress: OnProgress) -> None:
+def _catch_up(store: GraphSource, directory: Path, old: BondTable | None, on_progress: OnProgress) -> None:
     version = store.version()
     rows = old.rows if old is not None else EMPTY_ROWS
     with ArrayWriter(directory, BONDS) as writer:
@@ -156,7 +156,7 @@ def _append_rows(writer: ArrayWriter, block: BondRows, ends: list[int]) -> None:
     ends[1] += int(block.url_starts[-1])
 
 
-def _resource_hosts(store: Store, old: BondTable | None) -> npt.NDArray[np.int32]:
+def _resource_hosts(store: GraphSource, old: BondTable | None) -> npt.NDArray[np.int32]:
     """Return the host of every resource, by DocID."""
     known = old.hosts if old is not None else np.zeros(1, np.int32)
     pieces = [known]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.graph.arrays import Array
     from gossamer.graph.bonds import BondTable
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
 
 COMMUNITY_EXAMPLES = 3  # pages shown per community
 
@@ -104,7 +104,7 @@ def _community(graph: Graph, labels: Array, number: int) -> Community:
 # -- a site among its neighbours ---------------------------------------------------------------------------------------
 
 
-def measure_site(store: Store, bonds: BondTable, host: int) -> Site:
+def measure_site(store: GraphSource, bonds: BondTable, host: int) -> Site:
     """Measure a host and all hosts that it links to or that link to it, visited or not."""
     host_count = int(bonds.hosts.max()) + 1
     sums = {name: np.zeros(host_count, np.int64) for name in ("links_out", "weight_out", "links_in", "weight_in")}

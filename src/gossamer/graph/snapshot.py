@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gossamer.graph import OnProgress
     from gossamer.graph.arrays import Array
     from gossamer.graph.bonds import BondRows, BondTable
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
 
 VISITED, KNOWN = "visited", "known"  # bundle names: visited pages only, all known pages
 EDGES_AT_ONCE = 1 << 20  # edges per block; bounds temporary arrays
@@ -152,7 +152,7 @@ if TYPE_CHECKING:
 
 
 def open_graph(
-    store: Store, directory: Path, *, include_unvisited: bool = False, on_progress: OnProgress = lambda _: None
+    store: GraphSource, directory: Path, *, include_unvisited: bool = False, on_progress: OnProgress = lambda _: None
 ) -> Graph:
     """Return the current graph, from files in `directory` if they are current, else built now and kept there."""
     bonds = open_bonds(store, directory, on_progress)
@@ -192,7 +192,7 @@ def redirect_mask(rows: BondRows) -> npt.NDArray[np.bool_]:
 
 
 def _build_graph(
-    store: Store, directory: Path, bonds: BondTable, final: FinalTargets, name: str, on_progress: OnProgress
+    store: GraphSource, directory: Path, bonds: BondTable, final: FinalTargets, name: str, on_progress: OnProgress
 ) -> None:
     """Number the pages, translate their links, sum the links between hosts, and publish the bundle."""
     on_progress("ordering pages by URL")

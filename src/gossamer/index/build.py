@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gossamer.index.protocol import IndexWriter
     from gossamer.store.follow.changes import AnchorTexts, Changes
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import IndexSource
 
 BATCH_SIZE = 256  # resources read at a time
 COMMIT_SHARE = 0.05  # of the time; commits come less often on a busy machine
@@ -44,7 +44,7 @@ class IndexBuilder:
 
     def __init__(
         self,
-        store: Store,
+        store: IndexSource,
         open_writer: Callable[[], IndexWriter],
         on_progress: Callable[[IndexProgress], None] = lambda _: None,
     ) -> None:
@@ -255,7 +255,9 @@ def _batch_size_after(attempts: int) -> int:
 
 
 def update_index(
-    store: Store, open_writer: Callable[[], IndexWriter], on_progress: Callable[[IndexProgress], None] = lambda _: None
+    store: IndexSource,
+    open_writer: Callable[[], IndexWriter],
+    on_progress: Callable[[IndexProgress], None] = lambda _: None,
 ) -> IndexProgress:
     """Index all changed documents, then all anchor texts; return the counts."""
     builder = IndexBuilder(store, open_writer, on_progress)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gossamer.index.protocol import IndexReader
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import IndexSource
 
 PAIRS_AT_ONCE = 1_000_000  # pairs of word and document in one pass; a few hundred bytes each
 DOCUMENTS_AT_ONCE = 500
@@ -50,7 +50,7 @@ class _Occurrences(NamedTuple):
     fields: list[str]
 
 
-def dictionary_rows(store: Store, reader: IndexReader) -> Iterator[DictionaryRow]:
+def dictionary_rows(store: IndexSource, reader: IndexReader) -> Iterator[DictionaryRow]:
     """Yield every word with every document that holds it, ordered by word, then by document."""
     without_urls = _rows_without_urls(store, reader)
     while batch := list(islice(without_urls, ROWS_AT_ONCE)):
@@ -58,7 +58,7 @@ def dictionary_rows(store: Store, reader: IndexReader) -> Iterator[DictionaryRow
         yield from (row._replace(url=urls.get(row.doc_id, "")) for row in batch)
 
 
-def _rows_without_urls(store: Store, reader: IndexReader) -> Iterator[DictionaryRow]:
+def _rows_without_urls(store: IndexSource, reader: IndexReader) -> Iterator[DictionaryRow]:
     for words in _word_batches(store.every_word(), reader):
         occurrences = _find_occurrences(words, reader)
         for (term, word_id), documents in zip(words, occurrences, strict=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gossamer.index.protocol import IndexReader, Posting, WordSequence
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import IndexSource
 
 DocumentOrder = Literal["frequency", "document"]
 STOP_WORD_ID = 0  # WordID of every stop word
@@ -54,7 +54,7 @@ class WordEntry(Value, frozen=True, kw_only=True):
 class WordTable:
     """Looks words up in a store and its index."""
 
-    def __init__(self, store: Store, reader: IndexReader) -> None:
+    def __init__(self, store: IndexSource, reader: IndexReader) -> None:
         self._store, self._reader = store, reader
 
     def entry(self, word: str, *, order: DocumentOrder = "frequency", page: int = 1, limit: int = 20) -> WordEntry:

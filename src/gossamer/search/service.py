@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gossamer.search.rank import Floats, Integers
     from gossamer.search.weights import RankWeights
     from gossamer.search.window import TextWindow
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import SearchSource
 
 MOST_PER_PAGE = 1_000  # hits
 FEW_MATCHES = 3  # matches up to which an answer has a suggestion
@@ -75,7 +75,7 @@ class Searcher:
 
     def __init__(
         self,
-        store: Store,
+        store: SearchSource,
         index: IndexReader,
         pagerank: PagerankLookup | None = None,
         rank_weights: RankWeights = SECOND_PASS_WEIGHTS,

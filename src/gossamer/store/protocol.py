@@ -245,6 +245,10 @@ class StoreReader(StateReader, Protocol):
         """Return the text by field, in reading order; None when there is none."""
         ...
 
+    def source(self, resource: int) -> bytes | None:
+        """Return the decoded body; None when it was not kept."""
+        ...
+
     def ranks(self, resource: int) -> Ranks | None:
         """Return the ranks of a page; None when it has none."""
         ...
@@ -302,8 +306,8 @@ class NodeSource(Protocol):
         ...
 
 
-class ExportSource(StateReader, NodeSource, Protocol):
-    """Whole tables, streamed in bounded memory, and the source of each page."""
+class ExportSource(StoreReader, NodeSource, Protocol):
+    """Whole tables, streamed in bounded memory."""
 
     def resources(self, state: State | None = None) -> Iterator[ResourceRow]:
         """Stream all resources, or those in a state, by id."""
@@ -323,10 +327,6 @@ class ExportSource(StateReader, NodeSource, Protocol):
 
     def every_page(self) -> Iterator[ResourceRow]:
         """Stream every resource whose content is stored, by id, whatever later visits found."""
-        ...
-
-    def source(self, resource: int) -> bytes | None:
-        """Return the decoded body; None when it was not kept."""
         ...
 
 
@@ -377,8 +377,16 @@ class GraphSource(StateReader, UrlSource, NodeSource, Protocol):
         ...
 
 
-class IndexSource(StateReader, UrlSource, Protocol):
-    """The changes that the index follows, and the ids of words."""
+class WordSource(Protocol):
+    """The ids of known words."""
+
+    def known_word_ids(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the WordIDs of those terms that have one."""
+        ...
+
+
+class IndexSource(StateReader, UrlSource, WordSource, Protocol):
+    """The changes that the index follows, and new ids of words."""
 
     def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
         """Return the next changes after a cursor, at most `limit` resources, and other documents they affect."""
@@ -396,10 +404,6 @@ class IndexSource(StateReader, UrlSource, Protocol):
         """
         ...
 
-    def known_word_ids(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return the WordIDs of those terms that have one."""
-        ...
-
     def every_word(self) -> Iterator[tuple[str, int]]:
         """Stream every term and its WordID, in order."""
         ...
@@ -409,25 +413,15 @@ class IndexSource(StateReader, UrlSource, Protocol):
         ...
 
 
-class DocumentSource(Protocol):
-    """The stored pages behind search hits."""
+class SearchSource(WordSource, Protocol):
+    """The words of a query, and the stored pages behind its hits."""
 
     def documents(self, ids: Sequence[int]) -> dict[int, DocumentRow]:
         """Return what search shows of these resources, by id, in one read; those without text are left out."""
         ...
 
 
-class Store(
-    WorkStore,
-    CrawlerControl,
-    StoreReader,
-    ExportSource,
-    ReportSource,
-    GraphSource,
-    IndexSource,
-    DocumentSource,
-    Protocol,
-):
+class Store(WorkStore, CrawlerControl, ExportSource, ReportSource, GraphSource, IndexSource, SearchSource, Protocol):
     """A web, kept durably."""
 
     def close(self) -> None:

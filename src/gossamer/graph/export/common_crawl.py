@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gossamer.graph.snapshot import Graph
     from gossamer.store.follow.graph import HostRanks, Ranks
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
 
     Floats = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ GZIP_LEVEL = 6
 RANKS_HEADER = "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#{}\n"
 
 
-def write_common_crawl(store: Store, graph: Graph, folder: Path, *, hosts: bool) -> bool:
+def write_common_crawl(store: GraphSource, graph: Graph, folder: Path, *, hosts: bool) -> bool:
     """Write the files into a folder; return False if the web has no ranks, so that ranks.txt.gz is missing."""
     links = graph.hosts if hosts else graph.pages
     names = list(map(reversed_host, graph.host_names())) if hosts else None

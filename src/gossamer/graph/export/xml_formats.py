@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from gossamer.graph.snapshot import Graph, LinkMatrix
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
     from gossamer.store.values import HostNode, PageNode
 
 EDGES_AT_ONCE = 1 << 16  # edges per block
@@ -73,7 +73,7 @@ PAGE_ATTRIBUTES = (
 HOST_ATTRIBUTES = (NodeAttribute("pages", "long"), *map(_attribute, HOST_RANKS))
 
 
-def page_export_graph(store: Store, graph: Graph) -> ExportGraph:
+def page_export_graph(store: GraphSource, graph: Graph) -> ExportGraph:
     """Return the graph of pages."""
     known = store.page_nodes(graph.docs.tolist())
     nodes = (_page_node(url, node) for url, node in zip(graph.urls(), known, strict=True))
@@ -81,7 +81,7 @@ def page_export_graph(store: Store, graph: Graph) -> ExportGraph:
     return ExportGraph(links=graph.pages, attributes=PAGE_ATTRIBUTES, nodes=nodes, description=description)
 
 
-def host_export_graph(store: Store, graph: Graph) -> ExportGraph:
+def host_export_graph(store: GraphSource, graph: Graph) -> ExportGraph:
     """Return the graph of hosts."""
     known = store.host_nodes(graph.host_ids.tolist())
     nodes = (_host_node(name, node) for name, node in zip(graph.host_names(), known, strict=True))

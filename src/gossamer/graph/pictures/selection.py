@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gossamer.graph.snapshot import Graph, LinkMatrix
     from gossamer.store.follow.graph import HostRanks, Ranks
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
 
     Floats = npt.NDArray[np.float64]
     Numbers = npt.NDArray[np.int32]
@@ -66,7 +66,7 @@ def default_level(graph: Graph) -> str:
     return "hosts" if graph.hosts.nodes >= MIN_HOSTS else "pages"
 
 
-def select_picture(store: Store, graph: Graph, level: str, nodes: int = DEFAULT_NODES) -> Picture:
+def select_picture(store: GraphSource, graph: Graph, level: str, nodes: int = DEFAULT_NODES) -> Picture:
     """Select the best nodes of a graph and the links between them."""
     links = graph.hosts if level == "hosts" else graph.pages
     if not links.edges:
@@ -88,7 +88,7 @@ def select_picture(store: Store, graph: Graph, level: str, nodes: int = DEFAULT_
     )
 
 
-def _node_measures(store: Store, graph: Graph, level: str, links: LinkMatrix) -> NodeMeasures:
+def _node_measures(store: GraphSource, graph: Graph, level: str, links: LinkMatrix) -> NodeMeasures:
     """Return the ranks of the last `gossamer rank` if all nodes have them, else compute them now."""
     if store.ranking() is not None:
         nodes: Iterable[Ranks | HostRanks | None] = (
@@ -155,7 +155,7 @@ def _strongest_links(source: Numbers, target: Numbers, strength: Floats, nodes: 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def click_depth_counts(store: Store, graph: Graph) -> npt.NDArray[np.int64]:
+def click_depth_counts(store: GraphSource, graph: Graph) -> npt.NDArray[np.int64]:
     """Return the number of pages by clicks from the seeds, from 0."""
     seeds = graph.pages_of(store.seed_ids())
     if not len(seeds):
@@ -171,7 +171,7 @@ def _host_labels(graph: Graph, chosen: npt.NDArray[np.int64]) -> list[tuple[str,
     return [(shorten_label(graph.host(int(host)).removeprefix("www.")),) for host in chosen]
 
 
-def _page_labels(store: Store, graph: Graph, chosen: npt.NDArray[np.int64]) -> list[tuple[str, ...]]:
+def _page_labels(store: GraphSource, graph: Graph, chosen: npt.NDArray[np.int64]) -> list[tuple[str, ...]]:
     titles = distinctive_titles([printable_line(node.title) for node in store.page_nodes(graph.docs[chosen].tolist())])
     url_parts = [last_url_part(graph.url(int(page))) for page in chosen]
     times = Counter(titles)  # a title that several pages share identifies none of them

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gossamer.graph.arrays import Array
     from gossamer.graph.ranking.hits_process import GetHits
     from gossamer.graph.snapshot import Graph, LinkMatrix
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
 
 MEASURES = (
     "hits",
@@ -66,7 +66,9 @@ class Nearness(Value, frozen=True, kw_only=True):
     score: float
 
 
-def rank_web(store: Store, directory: Path, options: RankOptions, on_progress: OnProgress = lambda _: None) -> Ranking:
+def rank_web(
+    store: GraphSource, directory: Path, options: RankOptions, on_progress: OnProgress = lambda _: None
+) -> Ranking:
     """Compute and write the ranks, unless the stored ones are current and have the same options."""
     previous = store.ranking()
     if (
@@ -113,7 +115,7 @@ class RankOrder(Value, frozen=True, kw_only=True):
     topic: str = ""  # a topic determines the order, and the graph does not know it
 
 
-def _crawl_order(store: Store) -> RankOrder:
+def _crawl_order(store: GraphSource) -> RankOrder:
     current = store.current_round()
     return msgspec.json.decode(current.settings, type=RankOrder) if current else RankOrder()
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gossamer.graph import OnProgress
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ReportSource
 
 ReportRow = tuple[Any, ...]
 ColumnType = Literal["text", "integer", "number", "flag", "time"]
@@ -69,7 +69,7 @@ class Report(Value, frozen=True, kw_only=True):
     why: str
     fix: str
     columns: tuple[str, ...]
-    rows: Callable[[Store, ReportOptions], Iterator[ReportRow]]
+    rows: Callable[[ReportSource, ReportOptions], Iterator[ReportRow]]
     needs: tuple[Literal["links", "source"], ...] = ()  # optional parts of a crawl that the report needs
     takes: tuple[Literal["url", "since"], ...] = ()
 
@@ -81,10 +81,10 @@ def column_type(name: str) -> ColumnType:
 
 def question_rows(
     question: Question, **values: str | float | bytes
-) -> Callable[[Store, ReportOptions], Iterator[ReportRow]]:
+) -> Callable[[ReportSource, ReportOptions], Iterator[ReportRow]]:
     """Return the `rows` function of a report that is a single question to the store."""
 
-    def rows(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+    def rows(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
         option_values = {"resource": options.resource or 0, "since": options.since}
         arguments = {name: option_values[name] for name in question.values if name in option_values}
         return store.ask(question, **values, **arguments)
@@ -99,7 +99,7 @@ class MissingData(Value, frozen=True, kw_only=True):
     is_total: bool  # missing for all pages: an empty report would mean nothing
 
 
-def find_missing_data(store: Store, reports: Sequence[Report]) -> dict[str, MissingData]:
+def find_missing_data(store: ReportSource, reports: Sequence[Report]) -> dict[str, MissingData]:
     """Return the missing data of reports by code, without complete reports."""
     if not any(report.needs for report in reports):
         return {}

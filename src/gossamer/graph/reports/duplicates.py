@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gossamer.graph.reports.base import ReportOptions, ReportRow
     from gossamer.graph.reports.near_duplicates import ShingleHashes
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ReportSource
 
 MIN_SIMILARITY = 0.9  # least similarity of a reported pair
 SHINGLES_AT_ONCE = 2_000_000  # shingles in memory (8 bytes each)
@@ -23,7 +23,7 @@ MAX_TEXT_LENGTH = 1_000_000  # characters compared per page
 EMPTY_TEXT_DIGEST = blake2b(b"\x90", digest_size=16).digest()
 
 
-def _near_duplicates(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+def _near_duplicates(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
     import numpy as np  # noqa: PLC0415  only this report needs it
 
     from gossamer.graph.reports import near_duplicates  # noqa: PLC0415
@@ -39,7 +39,7 @@ def _near_duplicates(store: Store, options: ReportOptions) -> Iterator[ReportRow
             yield urls[one], urls[other], round(similarity, 2)
 
 
-def _shingle_sets(store: Store) -> Iterator[tuple[list[str], list[ShingleHashes]]]:
+def _shingle_sets(store: ReportSource) -> Iterator[tuple[list[str], list[ShingleHashes]]]:
     """Yield blocks of URLs and shingles to compare: one page per distinct text that is long enough."""
     from gossamer.graph.reports.near_duplicates import MIN_SHINGLES, hash_shingles  # noqa: PLC0415
 

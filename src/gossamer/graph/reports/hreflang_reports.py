@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.graph.reports.base import ReportOptions, ReportRow
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ReportSource
 
 
 class Translations(NamedTuple):
@@ -25,7 +25,7 @@ class Translations(NamedTuple):
     failures: dict[str, str]  # pages that could not be inspected, and why
 
 
-def _read_translations(store: Store, options: ReportOptions) -> Translations:
+def _read_translations(store: ReportSource, options: ReportOptions) -> Translations:
     targets = {url: (state, outcome, bool(listed)) for url, state, outcome, listed in store.ask(Question.ALTERNATES)}
     annotations: dict[str, dict[str, list[str]]] = {}
     failures: dict[str, str] = {}
@@ -39,7 +39,7 @@ def _read_translations(store: Store, options: ReportOptions) -> Translations:
     return Translations(annotations, targets, failures)
 
 
-def _invalid_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+def _invalid_hreflang(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
     annotations, _, failures = _read_translations(store, options)
     for page, targets in annotations.items():
         for target, languages in targets.items():
@@ -49,7 +49,7 @@ def _invalid_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRo
     yield from ((page, "", "", f"could not be looked into: {why}") for page, why in failures.items())
 
 
-def _one_way_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+def _one_way_hreflang(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
     """Yield annotations whose target was fetched and does not link back."""
     annotations, known, _ = _read_translations(store, options)
     for page, targets in annotations.items():
@@ -59,7 +59,7 @@ def _one_way_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRo
                 yield page, ", ".join(languages), target
 
 
-def _unlistable_hreflang(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+def _unlistable_hreflang(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
     """Yield annotations whose target was visited and cannot be listed; report `broken` has broken ones."""
     annotations, known, _ = _read_translations(store, options)
     for page, targets in annotations.items():
@@ -69,7 +69,7 @@ def _unlistable_hreflang(store: Store, options: ReportOptions) -> Iterator[Repor
                 yield page, ", ".join(languages), target, "redirects" if outcome == "redirected" else "not to be listed"
 
 
-def _hreflang_without_self(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+def _hreflang_without_self(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
     return (
         (page, len(targets))
         for page, targets in _read_translations(store, options).annotations.items()

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from gossamer.graph.reports.base import ReportOptions, ReportRow
     from gossamer.graph.reports.inspector import InspectionResult
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ReportSource
 
 
 def inspect_sources(
-    store: Store, question: Question, check: Literal["hreflang", "markup"], options: ReportOptions
+    store: ReportSource, question: Question, check: Literal["hreflang", "markup"], options: ReportOptions
 ) -> Iterator[tuple[str, InspectionResult]]:
     """Yield the URL and the result of a check for each page that the question returns."""
     urls: dict[int, str] = {}
@@ -33,7 +33,7 @@ def inspect_sources(
         yield urls.pop(result.page), result
 
 
-def _markup_rows(store: Store, options: ReportOptions) -> Iterator[ReportRow]:
+def _markup_rows(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
     for url, result in inspect_sources(store, Question.SOURCES, "markup", options):
         yield from ((url, *fault) for fault in result.rows)
         if result.failure:

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.graph.reports.base import Report, ReportRow
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ReportSource
 
 
 def run_report(
-    store: Store, name: str, *, resource: int | None = None, since: float = 0.0
+    store: ReportSource, name: str, *, resource: int | None = None, since: float = 0.0
 ) -> Iterator[dict[str, object]]:
     """Yield the rows of one report as dictionaries by column name."""
     reports = select_reports([name])

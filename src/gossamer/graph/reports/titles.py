@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.graph.reports.base import ReportOptions, ReportRow
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import ReportSource
 
 # Characters that result pages show. They cut by pixels; these are the usual approximations.
 MAX_TITLE_LENGTH = 60
@@ -35,26 +35,26 @@ class PageHeadings(NamedTuple):
     headings: list[str]
 
 
-def _page_headings(store: Store) -> Iterator[PageHeadings]:
+def _page_headings(store: ReportSource) -> Iterator[PageHeadings]:
     for _, host, url, digest, body in store.ask(Question.TEXTS):
         yield PageHeadings(host, url, digest, [text for field, text in decode_text(body) if field is Field.H1])
 
 
-def _missing_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
+def _missing_headings(store: ReportSource, _: ReportOptions) -> Iterator[ReportRow]:
     return ((page.url,) for page in _page_headings(store) if not page.headings)
 
 
-def _several_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
+def _several_headings(store: ReportSource, _: ReportOptions) -> Iterator[ReportRow]:
     several = (page for page in _page_headings(store) if len(page.headings) > 1)
     return ((page.url, len(page.headings), " | ".join(page.headings[:MAX_HEADINGS_SHOWN])) for page in several)
 
 
-def _long_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
+def _long_headings(store: ReportSource, _: ReportOptions) -> Iterator[ReportRow]:
     for page in _page_headings(store):
         yield from ((page.url, len(text), text) for text in page.headings if len(text) > MAX_HEADING_LENGTH)
 
 
-def _equal_headings(store: Store, _: ReportOptions) -> Iterator[ReportRow]:
+def _equal_headings(store: ReportSource, _: ReportOptions) -> Iterator[ReportRow]:
     """Yield groups of pages with the same first heading, largest first, unless all their texts are equal."""
     groups: dict[tuple[int, str], list[tuple[str, bytes]]] = {}
     for page in _page_headings(store):

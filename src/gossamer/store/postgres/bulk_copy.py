@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
 
+from gossamer.store import columns
+from gossamer.store.postgres.columns import POSTGRES_COLUMNS
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import psycopg
 
 # Temporary tables of the session, empty after every commit. They have no statistics, so writing transactions forbid
 # plans that scan whole tables (`BEGIN_SHARED` in database.py).
-STAGES = """
-    CREATE TEMP TABLE new_resources (
-        id bigint, digest bytea, host bigint, state text, role text, depth integer, hops integer, asked integer,
-        priority double precision, kind smallint, follow smallint, seed smallint, url text, reason text,
-        discovered_at double precision, discovered_by bigint) ON COMMIT DELETE ROWS;
-    CREATE TEMP TABLE improved (
-        state text, role text, depth integer, hops integer, asked integer, priority double precision, tries integer,
-        kind smallint, follow smallint, seed smallint, reason text, id bigint) ON COMMIT DELETE ROWS;
-    CREATE TEMP TABLE visited (
-        state text, outcome text, reason text, status integer, tries integer, visited_at double precision,
-        visited_by bigint, dated double precision, found double precision, gap double precision, quiet double precision,
-        misled integer, pace integer, priority double precision, etag text, last_modified text, bytes bigint,
-        media_type text, charset text, language text, title text, description text, canonical text, noindex smallint,
-        nofollow smallint, content_digest bytea, text_digest bytea, topic double precision, outlinks integer,
-        changes integer, id bigint) ON COMMIT DELETE ROWS;
-    CREATE TEMP TABLE readmitted (
-        state text, role text, reason text, priority double precision, asked integer, id bigint)
-        ON COMMIT DELETE ROWS"""
+NEW_RESOURCES = (
+    "id", "digest", "host", "state", "role", "depth", "hops", "asked", "priority", "kind", "follow", "seed", "url",
+    "reason", "discovered_at", "discovered_by",
+)  # fmt: skip
+IMPROVED = (
+    "state", "role", "depth", "hops", "asked", "priority", "tries", "kind", "follow", "seed", "reason", "id",
+)  # fmt: skip
+VISITED = (*columns.OUTCOME, *columns.REVISIT, *columns.RESPONSE, *columns.CONTENT, "priority", "changes", "id")
+READMITTED = ("state", "role", "reason", "priority", "asked", "id")
+STAGES = "".join(
+    f"CREATE TEMP TABLE {table} ({POSTGRES_COLUMNS.stage(names)}) ON COMMIT DELETE ROWS;"
+    for table, names in (
+        ("new_resources", NEW_RESOURCES), ("improved", IMPROVED), ("visited", VISITED), ("readmitted", READMITTED),
+    )
+)  # fmt: skip
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\ufffd"})
 _NULL = "\\N"
@@ -46,6 +46,11 @@ def number_column(values: Iterable[object]) -> Iterable[str]:
 
 def _format_number(value: object) -> str:
     return _NULL if value is None else str(value)
+
+
+def flag_column(values: Iterable[int | None]) -> Iterable[str]:
+    """Return a column of small numbers or bools; None becomes NULL."""
+    return (_NULL if value is None else str(int(value)) for value in values)
 
 
 def int_column(values: Iterable[int]) -> Iterable[str]:
@@ -69,6 +74,12 @@ def bytes_column(values: Iterable[bytes | None]) -> Iterable[str]:
 def optional_text_column(values: Sequence[str | None]) -> Sequence[str]:
     """Return a column of texts; None becomes NULL."""
     return [_NULL if value is None else value.translate(_ESCAPES) for value in values]
+
+
+# How a column of `resources` is written, by its type in `columns.py`; other types are numbers.
+COLUMN_ENCODERS: Mapping[str, Callable[[Any], Iterable[str]]] = {
+    "text": optional_text_column, "bytes": bytes_column, "small": flag_column,
+}  # fmt: skip
 
 
 def copy_rows(db: psycopg.Connection[Any], table: str, names: Sequence[str], columns: Sequence[Iterable[str]]) -> None:

@@ -16,7 +16,7 @@ from gossamer.errors import StoreBusy, StoreError, UsageError
 from gossamer.store.copy import FINGERPRINT_QUERIES, TABLES, TableProgress, compute_fingerprint, next_rows_sql
 from gossamer.store.postgres.database import connect, translate_errors
 from gossamer.store.postgres.location import MAX_SCHEMA_BYTES
-from gossamer.store.postgres.opening import LOCK_SCHEMA, has_web, migrate, open_database
+from gossamer.store.postgres.opening import LOCK_SCHEMA, current_schema, has_web, migrate, open_database
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,7 +138,7 @@ class PostgresTarget:
                     f"A copy to {self.display_name} is made in the schema {self._location.schema} first, and that"
                     " holds a web of its own: copy to another schema."
                 )
-            migrate(self._db, self._location)
+            migrate(self._db, self._location, current_schema())
             self._db.execute(NOTES)
 
     def begin(self, fingerprint: bytes) -> bool:
@@ -153,7 +153,7 @@ class PostgresTarget:
 
     def _restart(self, fingerprint: bytes) -> None:
         self._db.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._location.schema)))
-        migrate(self._db, self._location)
+        migrate(self._db, self._location, current_schema())
         self._db.execute(NOTES)
         self._db.execute(PUT, ("mark", fingerprint))
         for name, definition in self._db.execute(INDEXES, (self._location.schema,)).fetchall():

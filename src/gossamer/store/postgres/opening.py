@@ -5,26 +5,25 @@ Any number of crawlers may start at once. An advisory lock on the schema's name 
 
 from __future__ import annotations
 
-from importlib import resources
+import platform
+import time
 from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import errors, sql
 
 from gossamer.errors import StoreCorrupt, StoreError, StoreNotWritable, StoreTooNew
+from gossamer.store.migrations import load_schema, refuse_while_crawling
+from gossamer.store.postgres.columns import POSTGRES_COLUMNS
 from gossamer.store.postgres.database import Database, connect, missing_web, translate_errors
+from gossamer.store.postgres.work.crawlers import names_at_work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from gossamer.store.migrations import Schema
     from gossamer.store.postgres.database import Connection
     from gossamer.store.postgres.location import PostgresLocation
 
-LAYOUT = 1  # the version of the tables in schema.sql
 OLDEST_SERVER = 14
-
-# Migration files by the layout that each leads to. Layout 1 is the first, so there is none yet.
-MIGRATIONS: Mapping[int, str] = {}
 
 LOCK_SCHEMA = "SELECT pg_advisory_xact_lock(hashtext('gossamer'), hashtext(%s))"
 COUNT_TABLES = "SELECT count(*), count(*) FILTER (WHERE tablename = 'web') FROM pg_tables WHERE schemaname = %s"
@@ -36,7 +35,7 @@ def open_database(location: PostgresLocation, *, create: bool, read_only: bool) 
         db = connect(location)
         try:
             _check_server(db, location)
-            _upgrade_schema(db, location, create=create, read_only=read_only)
+            _upgrade_schema(db, location, create=create)
         except BaseException:
             db.close()
             raise
@@ -45,40 +44,46 @@ def open_database(location: PostgresLocation, *, create: bool, read_only: bool) 
         return database
 
 
-def _upgrade_schema(db: Connection, location: PostgresLocation, *, create: bool, read_only: bool) -> None:
-    layout = _read_layout(db, location)
+def current_schema() -> Schema:
+    """Return the schema of this version of Gossamer."""
+    return load_schema(__package__, POSTGRES_COLUMNS)
+
+
+def _upgrade_schema(db: Connection, location: PostgresLocation, *, create: bool) -> None:
+    schema = current_schema()
+    layout = _read_layout(db, location, schema)
     if layout == 0 and not create:
         raise missing_web(location)
-    if layout < LAYOUT:
-        if read_only and layout:
+    if layout < schema.version:
+        if layout:
+            refuse_while_crawling(location.display_name, names_at_work(db, platform.node(), time.time()))
+        try:
+            migrate(db, location, schema)
+        except errors.InsufficientPrivilege as error:
+            if layout == 0:
+                raise
             raise StoreNotWritable(
-                f"{location.display_name} is of an older version of Gossamer: open it once for writing, for example"
-                " with `gossamer crawl`."
-            )
-        migrate(db, location)
+                f"{location.display_name} is of an older version of Gossamer: open it once as a user who may change"
+                " its tables."
+            ) from error
 
 
 def has_web(location: PostgresLocation) -> bool:
     """Return whether there is a web at a location."""
     with translate_errors(location), connect(location) as db:
-        return _read_layout(db, location) > 0
+        return _read_layout(db, location, current_schema()) > 0
 
 
-def migrate(db: Connection, location: PostgresLocation) -> None:
-    """Bring a missing or empty schema or an older web to the layout of this version, in one transaction."""
+def migrate(db: Connection, location: PostgresLocation, schema: Schema) -> None:
+    """Bring a missing or empty schema or an older web to the newest version, in one transaction."""
     with db.transaction():
         db.execute(LOCK_SCHEMA, (location.schema,))
-        layout = _read_layout(db, location)  # read under the lock: another process may have migrated it
+        layout = _read_layout(db, location, schema)  # read under the lock: another process may have migrated it
         if layout == 0:
             _create_schema(db, location)
-            db.execute(_read_script("schema.sql"))
-        for step in range(layout + 1, LAYOUT + 1) if layout else ():
-            db.execute(_read_script(MIGRATIONS[step]))
-            db.execute("UPDATE web SET layout = %s", (step,))
-
-
-def _read_script(name: str) -> bytes:
-    return resources.files(__package__).joinpath(name).read_bytes()
+        for script in schema.scripts_from(layout):
+            db.execute(script.encode())
+        db.execute("UPDATE web SET layout = %s", (schema.version,))
 
 
 def _create_schema(db: Connection, location: PostgresLocation) -> None:
@@ -87,8 +92,8 @@ def _create_schema(db: Connection, location: PostgresLocation) -> None:
         db.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(location.schema)))
 
 
-def _read_layout(db: Connection, location: PostgresLocation) -> int:
-    """Return the layout of the web; 0 for a schema without tables. Change nothing: the schema may be another's."""
+def _read_layout(db: Connection, location: PostgresLocation, schema: Schema) -> int:
+    """Return the store version of the web; 0 without tables. Change nothing: the schema may be another's."""
     row = db.execute(COUNT_TABLES, (location.schema,)).fetchone()
     assert row is not None
     tables, webs = row
@@ -103,10 +108,10 @@ def _read_layout(db: Connection, location: PostgresLocation) -> int:
             f"{location.display_name}: the schema {location.schema} holds tables that are not a Gossamer web:"
             " name another one with ?schema=NAME."
         )
-    if layout_row[0] > LAYOUT:
+    if layout_row[0] > schema.version:
         raise StoreTooNew(
             f"{location.display_name} was written by a newer version of Gossamer (store version {layout_row[0]},"
-            f" this one knows {LAYOUT}): upgrade Gossamer to use it."
+            f" this one knows {schema.version}): upgrade Gossamer to use it."
         )
     return int(layout_row[0])
 

@@ -1,8 +1,8 @@
 -- The PostgreSQL store, version 1: the tables of a web, which is one schema of a database.
 --
 -- Tables and columns are those of the SQLite store, so that a web can be copied between the two row by row. The file
--- store/sqlite/schema.sql explains each column. A new web gets this file; the migrations in opening.py bring an older
--- web to the same tables. Times are Unix seconds. Booleans are 0 and 1.
+-- store/sqlite/schema.sql explains each column. A new web gets this file; the steps of store/migrations.py bring an
+-- older web to the same tables. Times are Unix seconds. Booleans are 0 and 1.
 --
 -- Text is compared by code points (COLLATE "C"), as in SQLite: the order does not depend on the server's locale, and a
 -- comparison is a memcmp. There are no foreign keys: each would cost a look-up and a row lock for each of 60 bonds per
@@ -95,53 +95,9 @@ CREATE TABLE robots (
 -- Source of DocIDs. Writers do not wait for each other, and no DocID is used twice.
 CREATE SEQUENCE resource_ids;
 
+-- store/columns.py declares the columns for both back-ends.
 CREATE TABLE resources (
-    id             BIGINT           PRIMARY KEY,
-    digest         BYTEA            NOT NULL,
-    host           BIGINT           NOT NULL,
-    state          TEXT COLLATE "C" NOT NULL,
-    role           TEXT COLLATE "C" NOT NULL DEFAULT 'page',
-    outcome        TEXT COLLATE "C" NOT NULL DEFAULT '',
-    depth          INTEGER          NOT NULL,
-    hops           INTEGER          NOT NULL DEFAULT 0,
-    asked          INTEGER          NOT NULL,
-    priority       DOUBLE PRECISION NOT NULL DEFAULT 0,
-    tries          INTEGER          NOT NULL DEFAULT 0,
-    visits         INTEGER          NOT NULL DEFAULT 0,
-    outlinks       INTEGER,
-    version        BIGINT,
-    kind           SMALLINT         NOT NULL,
-    follow         SMALLINT         NOT NULL,
-    seed           SMALLINT         NOT NULL DEFAULT 0,
-    url            TEXT COLLATE "C" NOT NULL,
-    reason         TEXT COLLATE "C" NOT NULL DEFAULT '',
-    discovered_at  DOUBLE PRECISION NOT NULL,
-    discovered_by  BIGINT,
-    visited_at     DOUBLE PRECISION,
-    visited_by     BIGINT,
-    status         INTEGER          NOT NULL DEFAULT 0,
-    bytes          BIGINT           NOT NULL DEFAULT 0,
-    media_type     TEXT COLLATE "C" NOT NULL DEFAULT '',
-    charset        TEXT COLLATE "C" NOT NULL DEFAULT '',
-    language       TEXT COLLATE "C" NOT NULL DEFAULT '',
-    title          TEXT COLLATE "C" NOT NULL DEFAULT '',
-    description    TEXT COLLATE "C" NOT NULL DEFAULT '',
-    canonical      TEXT COLLATE "C" NOT NULL DEFAULT '',
-    noindex        SMALLINT         NOT NULL DEFAULT 0,
-    nofollow       SMALLINT         NOT NULL DEFAULT 0,
-    etag           TEXT COLLATE "C" NOT NULL DEFAULT '',
-    last_modified  TEXT COLLATE "C" NOT NULL DEFAULT '',
-    content_digest BYTEA            NOT NULL DEFAULT '',
-    text_digest    BYTEA            NOT NULL DEFAULT '',
-    topic          DOUBLE PRECISION NOT NULL DEFAULT 0,
-    changes        INTEGER          NOT NULL DEFAULT 0,
-    told_at        DOUBLE PRECISION,
-    misled         INTEGER          NOT NULL DEFAULT 0,
-    dated          DOUBLE PRECISION,
-    found          DOUBLE PRECISION,
-    gap            DOUBLE PRECISION,
-    quiet          DOUBLE PRECISION,
-    pace           INTEGER
+{resource_columns}
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
 
 CREATE UNIQUE INDEX resources_digest ON resources (digest);
@@ -280,4 +236,4 @@ INSERT INTO meta (key, value) VALUES
     ('version', 0), ('generation', 0), ('hosts', 0), ('links', 0), ('documents', 0), ('old_sources', 0),
     ('resources known', 0), ('resources queued', 0), ('resources leased', 0), ('resources visited', 0),
     ('resources failed', 0), ('resources refused', 0), ('resources out of scope', 0), ('resources gone', 0);
-INSERT INTO web (layout) VALUES (1);
+INSERT INTO web (layout) VALUES (1); -- `migrate` raises it to the newest version

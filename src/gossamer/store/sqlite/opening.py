@@ -12,49 +12,33 @@ import platform
 import sqlite3
 import time
 from contextlib import contextmanager
-from importlib import resources
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gossamer.errors import StoreCorrupt, StoreError, StoreMissing, StoreNotWritable, StoreTooNew
+from gossamer.store.migrations import load_schema, refuse_while_crawling
+from gossamer.store.sqlite.columns import SQLITE_COLUMNS
 from gossamer.store.sqlite.database import BUSY_SECONDS, FILE, Database, connect, translate_errors
 from gossamer.store.sqlite.work.crawlers import is_dead, working_crawlers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from gossamer.store.migrations import Schema
 
 APPLICATION_ID = 0x676F7373  # "goss": distinguishes a web from other SQLite files
 PAGE_SIZE = 4096  # bytes; with 8192 a submit is up to 6 % faster and the file 14 % bigger
 WAL_MIB = 128  # size of the log before a checkpoint; a page that many batches change is copied once
 MIGRATION_CACHE_MIB = 8  # small, because a migration reads and writes rows in the order of the file
 
-# Migration files, by the version that they lead to.
-MIGRATIONS: Mapping[int, str] = {2: "migration_2.sql"}
-
 # True for a web from the first hours of version 1, whose tables have no migration: this column is missing.
 IS_EARLY = "SELECT NOT EXISTS (SELECT 1 FROM pragma_table_info('crawlers') WHERE name = 'wanted_parsers')"
 
 
-class Schema(NamedTuple):
-    """The schema of web.db and the way to it."""
-
-    script: str  # SQL for a new file
-    migrations: Mapping[int, str]  # SQL by the version that it leads to
-
-    @property
-    def version(self) -> int:
-        """The version that the script makes."""
-        return max((1, *self.migrations))
-
-
 def current_schema() -> Schema:
     """Return the schema of this version of Gossamer."""
-    here = resources.files(__package__)
-    return Schema(
-        script=here.joinpath("schema.sql").read_text("utf-8"),
-        migrations={version: here.joinpath(name).read_text("utf-8") for version, name in MIGRATIONS.items()},
-    )
+    return load_schema(__package__, SQLITE_COLUMNS)
 
 
 def open_database(
@@ -88,7 +72,7 @@ def _upgrade_schema(db: sqlite3.Connection, directory: Path, *, create: bool, re
     if version == 0 and not create:
         raise _missing_web(directory)
     if 0 < version < schema.version:
-        _refuse_while_crawling(db, directory)
+        refuse_while_crawling(str(directory), _names_at_work(db, directory))
     if read_only:
         if version < schema.version:
             _upgrade_for_reader(directory)
@@ -109,15 +93,9 @@ def _upgrade_schema(db: sqlite3.Connection, directory: Path, *, create: bool, re
         migrate(db, schema)
 
 
-def _refuse_while_crawling(db: sqlite3.Connection, directory: Path) -> None:
-    """Raise if a crawler works here, because its version of Gossamer does not know the new tables."""
+def _names_at_work(db: sqlite3.Connection, directory: Path) -> list[str]:
     machine, now = platform.node(), time.time()
-    alive = [worker.name for worker in working_crawlers(db) if not is_dead(worker, directory, machine, now)]
-    if alive:
-        raise StoreError(
-            f"{directory} is of an older version of Gossamer, and a crawler of that version"
-            f" ({' and '.join(alive)}) is at work there: stop it and try again."
-        )
+    return [worker.name for worker in working_crawlers(db) if not is_dead(worker, directory, machine, now)]
 
 
 def _upgrade_for_reader(directory: Path) -> None:
@@ -172,14 +150,9 @@ def migrate(db: sqlite3.Connection, schema: Schema) -> None:
     """Bring an empty or older file to the schema, all steps in one transaction."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        version = db.execute("PRAGMA user_version").fetchone()[
-            0
-        ]  # read again, because another process may have migrated it
-        if version == 0:
-            _run_script(db, schema.script)
-        else:
-            for step in range(version + 1, schema.version + 1):
-                _run_script(db, schema.migrations[step])
+        # Read again, because another process may have migrated it.
+        for script in schema.scripts_from(db.execute("PRAGMA user_version").fetchone()[0]):
+            _run_script(db, script)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {schema.version}")
         db.execute("COMMIT")

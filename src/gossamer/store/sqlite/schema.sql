@@ -1,6 +1,6 @@
 -- The SQLite store, version 2: the web.db of a directory.
 --
--- A new web gets this file. The numbered migrations in opening.py bring an older one here. Times are Unix seconds
+-- A new web gets this file. The numbered steps of store/migrations.py bring an older one here. Times are Unix seconds
 -- (REAL). States, roles and outcomes are stored as words, kinds and positions as the numbers of `gossamer.model`. So the
 -- sqlite3 shell alone can read a web.
 --
@@ -86,54 +86,9 @@ CREATE TABLE robots (
     PRIMARY KEY (host, scheme)
 ) STRICT, WITHOUT ROWID;
 
--- Known URLs; the id is the DocID. Columns that every batch reads come first, because SQLite reads a row from the left.
+-- Known URLs. store/columns.py declares the columns for both back-ends.
 CREATE TABLE resources (
-    id             INTEGER PRIMARY KEY,
-    digest         BLOB    NOT NULL,                 -- 128-bit BLAKE2b of the canonical URL's key
-    host           INTEGER NOT NULL REFERENCES hosts (id),
-    state          TEXT    NOT NULL,
-    role           TEXT    NOT NULL DEFAULT 'page',  -- page, sitemap, check
-    outcome        TEXT    NOT NULL DEFAULT '',      -- of the last visit
-    depth          INTEGER NOT NULL,                 -- depth, hops, kind, follow, seed: of its best claim
-    hops           INTEGER NOT NULL DEFAULT 0,
-    asked          INTEGER NOT NULL,                 -- bits: judged strengths of claims (store/work/claims.py)
-    priority       REAL    NOT NULL DEFAULT 0,
-    tries          INTEGER NOT NULL DEFAULT 0,       -- failed tries in a row in this round
-    visits         INTEGER NOT NULL DEFAULT 0,
-    outlinks       INTEGER,                          -- rows in links; -1: followed, not stored; NULL: unknown
-    version        INTEGER,                          -- the store version of its last change; NULL: never visited
-    kind           INTEGER NOT NULL,
-    follow         INTEGER NOT NULL,
-    seed           INTEGER NOT NULL DEFAULT 0,
-    url            TEXT    NOT NULL,
-    reason         TEXT    NOT NULL DEFAULT '',      -- why it has this state
-    discovered_at  REAL    NOT NULL,
-    discovered_by  INTEGER REFERENCES crawlers (id),
-    visited_at     REAL,
-    visited_by     INTEGER REFERENCES crawlers (id),
-    status         INTEGER NOT NULL DEFAULT 0,
-    bytes          INTEGER NOT NULL DEFAULT 0,
-    media_type     TEXT    NOT NULL DEFAULT '',
-    charset        TEXT    NOT NULL DEFAULT '',
-    language       TEXT    NOT NULL DEFAULT '',
-    title          TEXT    NOT NULL DEFAULT '',
-    description    TEXT    NOT NULL DEFAULT '',
-    canonical      TEXT    NOT NULL DEFAULT '',
-    noindex        INTEGER NOT NULL DEFAULT 0,
-    nofollow       INTEGER NOT NULL DEFAULT 0,
-    etag           TEXT    NOT NULL DEFAULT '',
-    last_modified  TEXT    NOT NULL DEFAULT '',
-    content_digest BLOB    NOT NULL DEFAULT x'',
-    text_digest    BLOB    NOT NULL DEFAULT x'',
-    topic          REAL    NOT NULL DEFAULT 0,       -- nearness to the crawl's topic
-    changes        INTEGER NOT NULL DEFAULT 0,       -- visits that found new content
-    told_at        REAL,                             -- the newest date of change in a sitemap or feed
-    misled         INTEGER NOT NULL DEFAULT 0,       -- such dates in a row that were wrong
-    dated          REAL,                             -- dated, found, gap, quiet: how often it changes
-    found          REAL,                             -- (`gossamer.revisit.evidence`)
-    gap            REAL,
-    quiet          REAL,
-    pace           INTEGER                           -- how soon it deserves a visit (`gossamer.revisit.pace`)
+{resource_columns}
 ) STRICT;
 
 -- Partial indexes hold open work only, so the cost of finding it does not grow with finished work. Pages have a queue of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from gossamer.model import EMBEDS, PAGE_OUTCOMES, Candidate, Kind, Links, Outcome, Page, Position, Role, State
+from gossamer.store import columns
 from gossamer.store.work.claims import ALL_STRENGTHS, STRENGTHS, distance, is_news
 from gossamer.store.work.rounds import LOWEST_PRIORITY
 
@@ -206,7 +207,7 @@ def _redirect_loop(
 
 
 def outcome_row(item: FinishedVisit, crawler: int) -> tuple[str, str, str, int, int, float, int]:
-    """Return the columns that every visit changes."""
+    """Return `columns.OUTCOME`."""
     visit = item.visit
     tries = item.row.tries + 1 if visit.state is State.QUEUED else 0
     return (
@@ -242,22 +243,26 @@ def link_rows(item: FinishedVisit, targets: list[int]) -> Iterable[tuple[object,
     )  # fmt: skip
 
 
+def response_row(item: FinishedVisit) -> tuple[object, ...]:
+    """Return `columns.RESPONSE` of a visit that brought content, new or unchanged, or found that there is none."""
+    etag, last_modified = validators(item.visit)
+    page = item.visit.page or EMPTY_PAGE
+    return (etag or "", last_modified or "", *columns.response_of_visit(item.visit), *columns.response_of_page(page))
+
+
 def content_row(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
-    """Return the columns of new content: a page, or none."""
+    """Return `columns.CONTENT` of new content: a page, or none."""
     visit, page = item.visit, item.visit.page or EMPTY_PAGE
-    etag, last_modified = validators(visit)
-    changed = item.row.visits > 0 and page.content_digest != item.row.content_digest
     return (
-        etag or "", last_modified or "", visit.bytes, page.media_type or visit.media_type, page.charset, page.language,
-        page.title, page.description, page.canonical, int(page.noindex), int(page.nofollow), page.content_digest,
-        page.text_digest, page.topic, _outlink_count(item, batch), int(changed), item.row.id,
+        page.media_type or visit.media_type, _outlink_count(item, batch), *columns.content_of_visit(visit),
+        *columns.content_of_page(page),
     )  # fmt: skip
 
 
-def unchanged_content_row(item: FinishedVisit, page: Page) -> tuple[object, ...]:
-    """Return the columns to update when the content means the same."""
-    etag, last_modified = validators(item.visit)
-    return etag or "", last_modified or "", item.visit.bytes, page.content_digest, item.row.id
+def is_new_content(item: FinishedVisit) -> bool:
+    """Return whether the visit replaces content by another."""
+    page = item.visit.page or EMPTY_PAGE
+    return item.row.visits > 0 and page.content_digest != item.row.content_digest
 
 
 def retry_priority(item: FinishedVisit) -> float | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import GraphSource
     from gossamer.web.graph.views import GraphView, Level, ViewOptions
     from gossamer.web.http.sessions import ReadSession, SessionPool
 
@@ -55,7 +55,7 @@ class GraphCache:
             self._refresh_thread.join()
         self._stack.close()
 
-    def graph(self, store: Store, *, include_unvisited: bool = False) -> Graph:
+    def graph(self, store: GraphSource, *, include_unvisited: bool = False) -> Graph:
         """Return the graph in memory and start an update if it is out of date; open it if there is none."""
         with self._lock:
             graph = self._graphs.get(include_unvisited)
@@ -65,7 +65,7 @@ class GraphCache:
                 self._start_refresh(include_unvisited)
             return graph
 
-    def _open(self, store: Store, *, include_unvisited: bool) -> Graph:
+    def _open(self, store: GraphSource, *, include_unvisited: bool) -> Graph:
         started = time.monotonic()
         graph = open_graph(store, self._directory, include_unvisited=include_unvisited)
         now = time.monotonic()
@@ -85,7 +85,7 @@ class GraphCache:
         with self._sessions.open() as session:
             self._open(session.store, include_unvisited=include_unvisited)
 
-    def snapshot(self, store: Store, level: Level | None, *, include_unvisited: bool = False) -> Snapshot:
+    def snapshot(self, store: GraphSource, level: Level | None, *, include_unvisited: bool = False) -> Snapshot:
         """Return one level of the graph with its scores."""
         graph = self.graph(store, include_unvisited=include_unvisited)
         chosen_level: Level = level or ("hosts" if default_level(graph) == "hosts" else "pages")

@@ -14,11 +14,11 @@ from gossamer.urls.canonical import urls_from_input
 from gossamer.web.http.problems import NotFound
 
 if TYPE_CHECKING:
-    from gossamer.store.protocol import Store
+    from gossamer.store.protocol import StoreReader
     from gossamer.web.http.sessions import ReadSession
 
 
-def require_resource(store: Store, url: str) -> ResourceRow:
+def require_resource(store: StoreReader, url: str) -> ResourceRow:
     """Return the resource that a user typed. Raises `UsageError` for a malformed URL, `NotFound` for an unknown one."""
     urls_from_input(url)
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.store import rows
 from gossamer.store.content import decode_source, decode_text
+from gossamer.store.postgres.columns import POSTGRES_COLUMNS
 from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
@@ -20,17 +21,10 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 1_000  # rows per read; bounds memory
 
-RESOURCE_COLUMNS = """
-    r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
-    r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.nofollow, r.bytes, r.etag,
-    r.last_modified, encode(r.content_digest, 'hex') AS content_digest, coalesce(b.number, 0) AS backlinks,
-    r.priority, r.tries, r.visits, r.discovered_at, coalesce(d.name, '') AS discovered_by, r.visited_at,
-    coalesce(v.name, '') AS visited_by, coalesce(r.version, 0) AS version
-    FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
-    LEFT JOIN crawlers AS d ON d.id = r.discovered_by LEFT JOIN crawlers AS v ON v.id = r.visited_by"""
-RESOURCE = f"SELECT {RESOURCE_COLUMNS} WHERE r.digest = %s"
-RESOURCES = f"SELECT {RESOURCE_COLUMNS} WHERE r.id > %s ORDER BY r.id LIMIT %s"
-RESOURCES_IN_STATE = f"SELECT {RESOURCE_COLUMNS} WHERE r.id > %s AND r.state = %s ORDER BY r.id LIMIT %s"
+SELECT_RESOURCES = POSTGRES_COLUMNS.select_rows()
+RESOURCE = f"{SELECT_RESOURCES} WHERE r.digest = %s"
+RESOURCES = f"{SELECT_RESOURCES} WHERE r.id > %s ORDER BY r.id LIMIT %s"
+RESOURCES_IN_STATE = f"{SELECT_RESOURCES} WHERE r.id > %s AND r.state = %s ORDER BY r.id LIMIT %s"
 HOST_COLUMNS = """
     h.id, h.name, h.known, h.queued_pages + h.queued_others AS queued, h.pages, h.failed, h.ready_at, h.delay,
     h.failures, h.reason, coalesce(c.name, '') AS holder,

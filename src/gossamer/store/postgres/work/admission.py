@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gossamer.store.postgres.bulk_copy import bytes_column, int_column, number_column, text_column
+from gossamer.store.postgres.bulk_copy import (
+    IMPROVED,
+    NEW_RESOURCES,
+    bytes_column,
+    int_column,
+    number_column,
+    text_column,
+)
 from gossamer.store.postgres.database import int_array
 from gossamer.store.work.claims import (
     ACTIVE_STATES,
@@ -50,22 +57,15 @@ NEW_HOSTS = """
     INSERT INTO hosts (name) SELECT name FROM unnest(%s::text[]) AS n (name) ORDER BY name
     ON CONFLICT DO NOTHING RETURNING name, id"""
 IDS = "SELECT nextval('resource_ids') FROM generate_series(1, %s)"
-INSERT_COLUMNS = (
-    "id", "digest", "host", "state", "role", "depth", "hops", "asked", "priority", "kind", "follow", "seed", "url",
-    "reason", "discovered_at", "discovered_by",
-)  # fmt: skip
 INSERT = f"""
-    INSERT INTO resources ({", ".join(INSERT_COLUMNS)})
-    SELECT {", ".join(INSERT_COLUMNS)} FROM new_resources ORDER BY digest
+    INSERT INTO resources ({", ".join(NEW_RESOURCES)})
+    SELECT {", ".join(NEW_RESOURCES)} FROM new_resources ORDER BY digest
     ON CONFLICT (digest) DO NOTHING"""  # noqa: S608
 INSERTED_BY_OTHERS = """
     SELECT r.digest, r.id, r.asked, r.depth, r.hops
     FROM new_resources AS n JOIN resources AS r ON r.digest = n.digest WHERE r.id <> n.id"""
-IMPROVE_COLUMNS = (
-    "state", "role", "depth", "hops", "asked", "priority", "tries", "kind", "follow", "seed", "reason", "id",
-)  # fmt: skip
 IMPROVE = f"""
-    UPDATE resources AS r SET {", ".join(f"{name} = i.{name}" for name in IMPROVE_COLUMNS[:-1])}
+    UPDATE resources AS r SET {", ".join(f"{name} = i.{name}" for name in IMPROVED[:-1])}
     FROM improved AS i WHERE r.id = i.id"""  # noqa: S608
 
 
@@ -163,7 +163,7 @@ def _insert(
 def _stage(tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
     columns = list(zip(*rows, strict=True))
     tx.stage(
-        "new_resources", INSERT_COLUMNS,
+        "new_resources", NEW_RESOURCES,
         [
             int_column(columns[0]), bytes_column(columns[1]), int_column(columns[2]), columns[3], columns[4],
             int_column(columns[5]), int_column(columns[6]), int_column(columns[7]), number_column(columns[8]),
@@ -218,6 +218,6 @@ def improve(tx: Transaction, proposal: Proposal, discovery: Discovery) -> list[i
             text_column(columns[10]),
             int_column(columns[11]),
         ]
-        tx.stage("improved", IMPROVE_COLUMNS, written)
+        tx.stage("improved", IMPROVED, written)
         tx.db.execute(IMPROVE)
     return shallower

@@ -104,6 +104,11 @@ def working_crawlers(db: Connection) -> list[_Worker]:
     return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
 
 
+def names_at_work(db: Connection, machine: str, now: float) -> list[str]:
+    """Return the names of crawlers that work and have not died."""
+    return [worker.name for worker in working_crawlers(db) if not _is_dead(worker, machine, now, reconnected_at=0.0)]
+
+
 def dead_crawlers(
     db: Connection, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
 ) -> list[int]:

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from gossamer.model import Role, State
+from gossamer.store.postgres.columns import POSTGRES_COLUMNS
 from gossamer.store.postgres.database import int_array
 from gossamer.store.work.claims import FORGOTTEN
 from gossamer.store.work.visit_rows import BACKLINK_KINDS
@@ -53,11 +54,8 @@ DELETE_RANKS = "DELETE FROM ranks WHERE resource = ANY(%s::bigint[])"
 DELETE_RESOURCES = "DELETE FROM resources WHERE id = ANY(%s::bigint[])"
 INSERT_FORGOTTEN = "INSERT INTO forgotten (resource, version) SELECT unnest(%s::bigint[]), %s"
 BLANK = f"""
-    UPDATE resources SET state = 'known', role = 'page', reason = '{FORGOTTEN}', outcome = '', version = %s, tries = 0,
-        visits = 0, outlinks = NULL, visited_at = NULL, visited_by = NULL, status = 0, bytes = 0, media_type = '',
-        charset = '', language = '', title = '', description = '', canonical = '', noindex = 0, nofollow = 0, etag = '',
-        last_modified = '', content_digest = '', text_digest = '', topic = 0, changes = 0, told_at = NULL,
-        misled = 0, dated = NULL, found = NULL, gap = NULL, quiet = NULL, pace = NULL
+    UPDATE resources SET state = 'known', role = 'page', reason = '{FORGOTTEN}', version = %s,
+        {POSTGRES_COLUMNS.reset()}
     WHERE id = ANY(%s::bigint[])"""  # noqa: S608
 DELETE_EMPTY_HOSTS = "DELETE FROM hosts WHERE id = ANY(%s::bigint[]) AND known = 0 RETURNING id"
 DELETE_HOST_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE name = %s)"

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
-from gossamer.store.postgres.bulk_copy import int_column, number_column, text_column
+from gossamer.store.postgres.bulk_copy import READMITTED, int_column, number_column, text_column
 from gossamer.store.postgres.work.depth import minimize_depths
 from gossamer.store.work.claims import FORGOTTEN
 from gossamer.store.work.rounds import (
@@ -65,7 +65,6 @@ SELECT_UNVISITED = """
         AND NOT (r.state = 'leased' AND EXISTS (SELECT 1 FROM hosts AS h JOIN crawlers AS c ON c.id = h.holder
             WHERE h.id = r.host AND c.most_parsers = 0))
     ORDER BY r.id LIMIT %s"""
-READMIT_COLUMNS = ("state", "role", "reason", "priority", "asked", "id")
 READMIT = """
     UPDATE resources AS r SET state = n.state, role = n.role, reason = n.reason, priority = n.priority, asked = n.asked
     FROM readmitted AS n WHERE r.id = n.id"""
@@ -158,7 +157,7 @@ def _readmit_chunk(tx: Transaction, unvisited: Sequence[UnvisitedResource], admi
         return 0
     state, role, reason, priority, asked, ids = zip(*((*new, claim.id) for claim, new in changes), strict=True)
     columns = [state, role, text_column(reason), number_column(priority), int_column(asked), int_column(ids)]
-    tx.stage("readmitted", READMIT_COLUMNS, columns)
+    tx.stage("readmitted", READMITTED, columns)
     tx.db.execute(READMIT)
     for claim, new in changes:
         tx.counter_deltas.subtract(claim.host, claim.admission_state.state, claim.admission_state.role, claim.outcome)

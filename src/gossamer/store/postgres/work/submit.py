@@ -20,13 +20,14 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
+from gossamer.store import columns
 from gossamer.store.postgres.bulk_copy import (
-    bytes_column,
+    COLUMN_ENCODERS,
+    VISITED,
     copy_bodies,
     copy_rows,
     int_column,
     number_column,
-    optional_text_column,
     text_column,
 )
 from gossamer.store.postgres.database import int_array
@@ -46,12 +47,13 @@ from gossamer.store.work.visit_rows import (
     backlink_targets,
     collect_claims,
     content_row,
+    is_new_content,
     outcome_row,
     page_visits,
+    response_row,
     retry_priority,
     stores_links,
     target_digests,
-    unchanged_content_row,
     validators,
     visit_links,
     visit_row,
@@ -83,21 +85,12 @@ URLS = "SELECT id, url FROM resources WHERE id = ANY(%s::bigint[])"
 DEPTHS = "SELECT id, depth FROM resources WHERE id = ANY(%s::bigint[])"
 LINK_COLUMNS = ("source", "seq", "target", "kind", "follow", "weight", "position", "rel", "anchor")
 VISIT_COLUMNS = ("resource", "round", "visited_at", "crawler", "outcome", "status", "bytes", "milliseconds")
-OUTCOME_COLUMNS = (
-    "state", "outcome", "reason", "status", "tries", "visited_at", "visited_by", "dated", "found", "gap", "quiet",
-    "misled", "pace",
-)  # fmt: skip
-CONTENT_COLUMNS = (
-    "etag", "last_modified", "bytes", "media_type", "charset", "language", "title", "description", "canonical",
-    "noindex", "nofollow", "content_digest", "text_digest", "topic", "outlinks",
-)  # fmt: skip
-VISITED_COLUMNS = (*OUTCOME_COLUMNS, "priority", *CONTENT_COLUMNS, "changes", "id")
 # NULL in a content column keeps the stored value. The version changes only with the content, because index and graph
 # follow it. A title that is not NULL, even an empty one, means new content.
 UPDATE_VISITED = f"""
-    UPDATE resources AS r SET {", ".join(f"{name} = v.{name}" for name in OUTCOME_COLUMNS)}, visits = r.visits + 1,
-        priority = coalesce(v.priority, r.priority), changes = r.changes + v.changes,
-        {", ".join(f"{name} = coalesce(v.{name}, r.{name})" for name in CONTENT_COLUMNS)},
+    UPDATE resources AS r SET {", ".join(f"{name} = v.{name}" for name in (*columns.OUTCOME, *columns.REVISIT))},
+        visits = r.visits + 1, priority = coalesce(v.priority, r.priority), changes = r.changes + v.changes,
+        {", ".join(f"{name} = coalesce(v.{name}, r.{name})" for name in (*columns.RESPONSE, *columns.CONTENT))},
         version = CASE WHEN v.title IS NULL THEN coalesce(r.version, %(version)s) ELSE %(version)s END
     FROM visited AS v WHERE r.id = v.id"""  # noqa: S608
 ROUND_PAGES = "UPDATE rounds SET pages = pages + %s WHERE id = %s"
@@ -276,12 +269,14 @@ class Submission:
             (
                 *outcome_row(item, self._crawler),
                 *compared.revisit_states[item.row.id],
+                *_content_values(item, batch),
                 retry_priority(item),
-                *_content_columns(item, batch),
+                int(item.replaces and is_new_content(item)),
+                item.row.id,
             )
             for item in finished
         ]
-        self._tx.stage("visited", VISITED_COLUMNS, _to_columns(rows))
+        self._tx.stage("visited", VISITED, _to_columns(rows))
         self._db.execute(UPDATE_VISITED, {"version": version})
         revisits.write_relinked_targets(self._tx, compared.changes, version)
         if compared.changes and self._old_sources:
@@ -361,31 +356,22 @@ def _replace_nul(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
-def _content_columns(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
-    """Return the content columns, the number of changes and the id; None keeps the stored value."""
+def _content_values(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
+    """Return the values of `columns.RESPONSE` and `columns.CONTENT`; None keeps the stored value."""
     if item.replaces:
-        return content_row(item, batch)
+        return (*response_row(item), *content_row(item, batch))
     if item.is_unchanged and item.visit.page is not None:
-        etag, last_modified, size, digest, resource = unchanged_content_row(item, item.visit.page)
-        return (etag, last_modified, size, *[None] * 8, digest, *[None] * 3, 0, resource)
-    return (*validators(item.visit), *[None] * 13, 0, item.row.id)
-
-
-TEXT_COLUMNS = frozenset({
-    "reason", "etag", "last_modified", "media_type", "charset", "language", "title", "description", "canonical",
-})  # fmt: skip
-DIGEST_COLUMNS = frozenset({"content_digest", "text_digest"})
+        return (*response_row(item), *repeat(None, len(columns.CONTENT)))
+    kept = len(columns.RESPONSE) - len(columns.VALIDATORS) + len(columns.CONTENT)
+    return (*validators(item.visit), *repeat(None, kept))
 
 
 def _to_columns(rows: Sequence[tuple[object, ...]]) -> list[Iterable[str]]:
-    return [_column(name, values) for name, values in zip(VISITED_COLUMNS, zip(*rows, strict=True), strict=True)]
+    return [_column(name, values) for name, values in zip(VISITED, zip(*rows, strict=True), strict=True)]
 
 
 def _column(name: str, values: Sequence[object]) -> Iterable[str]:
     if name in {"state", "outcome"}:
         return values  # type: ignore[return-value]
-    if name in TEXT_COLUMNS:
-        return optional_text_column(values)  # type: ignore[arg-type]
-    if name in DIGEST_COLUMNS:
-        return bytes_column(values)  # type: ignore[arg-type]
-    return number_column(values)
+    encode = COLUMN_ENCODERS.get(columns.TYPES[name], number_column)
+    return encode(values)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.content import decode_source, decode_text
+from gossamer.store.sqlite.columns import SQLITE_COLUMNS
 from gossamer.store.sqlite.work.digests import ID_BY_DIGEST
 from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
 
@@ -22,18 +23,10 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 1_000
 NO_LIMIT = -1  # LIMIT -1 is no limit
 
-_RESOURCE = """
-    SELECT r.id, r.url, h.name AS host, r.state, r.role, r.reason, r.depth, r.status, r.outcome, r.media_type,
-        r.charset, r.title, r.description, r.language, r.canonical, r.noindex, r.nofollow, r.bytes, r.etag,
-        r.last_modified, lower(hex(r.content_digest)) AS content_digest, coalesce(b.number, 0) AS backlinks,
-        r.priority, r.tries, r.visits, r.discovered_at,
-        coalesce(d.name, '') AS discovered_by, r.visited_at, coalesce(v.name, '') AS visited_by,
-        coalesce(r.version, 0) AS version
-    FROM resources AS r JOIN hosts AS h ON h.id = r.host LEFT JOIN backlinks AS b ON b.resource = r.id
-    LEFT JOIN crawlers AS d ON d.id = r.discovered_by LEFT JOIN crawlers AS v ON v.id = r.visited_by"""
-RESOURCE = f"{_RESOURCE} WHERE r.id = {ID_BY_DIGEST}"
-RESOURCES = f"{_RESOURCE} WHERE r.id > ? ORDER BY r.id LIMIT ?"
-RESOURCES_IN_STATE = f"{_RESOURCE} WHERE r.id > ? AND r.state = ? ORDER BY r.id LIMIT ?"
+SELECT_RESOURCES = SQLITE_COLUMNS.select_rows()
+RESOURCE = f"{SELECT_RESOURCES} WHERE r.id = {ID_BY_DIGEST}"
+RESOURCES = f"{SELECT_RESOURCES} WHERE r.id > ? ORDER BY r.id LIMIT ?"
+RESOURCES_IN_STATE = f"{SELECT_RESOURCES} WHERE r.id > ? AND r.state = ? ORDER BY r.id LIMIT ?"
 HOSTS = """
     SELECT h.id, h.name, h.known, h.queued_pages + h.queued_others AS queued, h.pages, h.failed, h.ready_at, h.delay,
         h.failures, h.reason, coalesce(c.name, '') AS holder,

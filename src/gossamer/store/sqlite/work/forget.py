@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Role, State
 from gossamer.store.sqlite.bulk_insert import BulkInsert
+from gossamer.store.sqlite.columns import SQLITE_COLUMNS
 from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.counters import write_host_counters
 from gossamer.store.sqlite.work.digests import DELETE_DIGESTS, ID_BY_DIGEST
@@ -55,11 +56,8 @@ DELETE_RANKS = "DELETE FROM ranks WHERE resource IN (SELECT value FROM json_each
 DELETE_RESOURCES = "DELETE FROM resources WHERE id IN (SELECT value FROM json_each(?))"
 INSERT_FORGOTTEN = "INSERT INTO forgotten (resource, version) SELECT value, ? FROM json_each(?)"
 BLANK = f"""
-    UPDATE resources SET state = 'known', role = 'page', reason = '{FORGOTTEN}', outcome = '', version = ?, tries = 0,
-        visits = 0, outlinks = NULL, visited_at = NULL, visited_by = NULL, status = 0, bytes = 0, media_type = '',
-        charset = '', language = '', title = '', description = '', canonical = '', noindex = 0, nofollow = 0, etag = '',
-        last_modified = '', content_digest = x'', text_digest = x'', topic = 0, changes = 0, told_at = NULL,
-        misled = 0, dated = NULL, found = NULL, gap = NULL, quiet = NULL, pace = NULL
+    UPDATE resources SET state = 'known', role = 'page', reason = '{FORGOTTEN}', version = ?,
+        {SQLITE_COLUMNS.reset()}
     WHERE id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 DELETE_EMPTY_HOSTS = "DELETE FROM hosts WHERE id IN (SELECT value FROM json_each(?)) AND known = 0 RETURNING id"
 DELETE_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE name = ?)"

@@ -12,7 +12,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, State
+from gossamer.store import columns
 from gossamer.store.sqlite.bulk_insert import BulkInsert
+from gossamer.store.sqlite.columns import assign
 from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work import revisits, rounds, schedule
 from gossamer.store.sqlite.work.admission import admit_candidates
@@ -31,13 +33,14 @@ from gossamer.store.work.visit_rows import (
     backlink_targets,
     collect_claims,
     content_row,
+    is_new_content,
     link_rows,
     outcome_row,
     page_visits,
+    response_row,
     retry_priority,
     stores_links,
     target_digests,
-    unchanged_content_row,
     validators,
     visit_links,
     visit_row,
@@ -59,18 +62,14 @@ REDIRECT = "SELECT target FROM links WHERE source = ? AND seq = 0 AND kind = ?"
 URLS = "SELECT id, url FROM resources WHERE id IN (SELECT value FROM json_each(?))"
 INSERT_LINKS = BulkInsert("links", "source, seq, target, kind, follow, weight, position, rel, anchor")
 INSERT_VISITS = BulkInsert("visits", "resource, round, visited_at, crawler, outcome, status, bytes, milliseconds")
-_UPDATE_OUTCOME = """
-    UPDATE resources SET state = ?, outcome = ?, reason = ?, status = ?, tries = ?, visits = visits + 1,
-        visited_at = ?, visited_by = ?, dated = ?, found = ?, gap = ?, quiet = ?, misled = ?, pace = ?"""
+_UPDATE_OUTCOME = f"UPDATE resources SET visits = visits + 1, {assign(*columns.OUTCOME, *columns.REVISIT)}"  # noqa: S608
 # Index and graph follow the version, so only changes of contents and links raise it.
 UPDATE_UNREPLACED = f"""{_UPDATE_OUTCOME}, version = coalesce(version, ?), etag = coalesce(?, etag),
         last_modified = coalesce(?, last_modified), priority = coalesce(?, priority)
     WHERE id = ?"""
-UPDATE_UNCHANGED = f"{_UPDATE_OUTCOME}, etag = ?, last_modified = ?, bytes = ?, content_digest = ? WHERE id = ?"
-UPDATE_REPLACED = f"""{_UPDATE_OUTCOME}, version = ?, etag = ?, last_modified = ?, bytes = ?, media_type = ?,
-        charset = ?, language = ?, title = ?, description = ?, canonical = ?, noindex = ?, nofollow = ?,
-        content_digest = ?, text_digest = ?, topic = ?, outlinks = ?, changes = changes + ?
-    WHERE id = ?"""
+UPDATE_UNCHANGED = f"{_UPDATE_OUTCOME}, {assign(*columns.RESPONSE)} WHERE id = ?"
+UPDATE_REPLACED = f"""{_UPDATE_OUTCOME}, version = ?, {assign(*columns.RESPONSE, *columns.CONTENT)},
+        changes = changes + ? WHERE id = ?"""
 ROUND_PAGES = "UPDATE rounds SET pages = pages + ? WHERE id = ?"
 HOST_PAGES = """
     UPDATE hosts SET round_pages = round_pages + ?1, spent = coalesce(round_pages + ?1 >= ?2, 0) WHERE id = ?3"""
@@ -192,9 +191,10 @@ class Submission:
         for item in finished:
             row = (*outcome_row(item, self._crawler), *revisit_states[item.row.id])
             if item.replaces:
-                replaced.append((*row, self._version, *content_row(item, batch)))
+                content = (*response_row(item), *content_row(item, batch), is_new_content(item))
+                replaced.append((*row, self._version, *content, item.row.id))
             elif item.is_unchanged and item.visit.page is not None:
-                unchanged.append((*row, *unchanged_content_row(item, item.visit.page)))
+                unchanged.append((*row, *response_row(item), item.row.id))
             else:
                 unreplaced.append((*row, self._version, *validators(item.visit), retry_priority(item), item.row.id))
         self._db.executemany(UPDATE_REPLACED, replaced)
