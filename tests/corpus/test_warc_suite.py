@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gossamer.config import Settings
-from gossamer.files.archive import ImportLimits, read_archive
+from gossamer.fetch.response import ResponseLimits
+from gossamer.files.archive import read_archive
 from gossamer.files.file_page import FilePage, SkippedItem
 from gossamer.model import Outcome
 from helpers.suites import suite
@@ -54,7 +55,7 @@ def test_every_file_of_the_suite_has_an_expectation() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_intact_records_are_imported_and_others_reported(name: str) -> None:
     settings = Settings()
-    limits = ImportLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    limits = ResponseLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
     items = list(read_archive(suite("warc-warcio") / "test/data" / name, limits))
     pages = [each for each in items if isinstance(each, FilePage)]
     imported = [(page.url, page.fetched.status) for page in pages]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.files.archive import ImportLimits, read_archive
+from gossamer.fetch.response import ResponseLimits
+from gossamer.files.archive import read_archive
 from gossamer.files.file_page import FilePage, SkippedItem
 from gossamer.model import Outcome
 from helpers.files.archives import HTML, record, response, write_archive
@@ -16,11 +17,11 @@ from helpers.files.archives import HTML, record, response, write_archive
 if TYPE_CHECKING:
     from pathlib import Path
 
-IMPORT_LIMITS = ImportLimits(accept=frozenset({"text/html", "text/plain"}), max_bytes=100_000)
+LIMITS = ResponseLimits(accept=frozenset({"text/html", "text/plain"}), max_bytes=100_000)
 
 
 def import_pages(path: Path, *records: bytes) -> tuple[list[FilePage], list[str]]:
-    items = list(read_archive(write_archive(path / "a.warc", *records), IMPORT_LIMITS))
+    items = list(read_archive(write_archive(path / "a.warc", *records), LIMITS))
     pages = [item for item in items if isinstance(item, FilePage)]
     return pages, [item.reason for item in items if isinstance(item, SkippedItem)]
 

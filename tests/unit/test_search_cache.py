@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.index.build import update_index
+from gossamer.search.service import Hit
 from gossamer.urls.canonical import url_digest
 from gossamer.web.app import create_app
 from gossamer.web.http import sessions
@@ -22,7 +22,7 @@ from gossamer.web.http.security import access_rules
 from gossamer.web.search import answers, fast_path, search_cache
 from gossamer.web.search.answers import SearchAnswer
 from gossamer.web.search.question import SearchQuestion
-from gossamer.web.search.search_cache import SearchQueue, encode_answer
+from gossamer.web.search.search_cache import SearchQueue, pack_answer
 from gossamer.wiring import open_index_writer
 from helpers.store.small_web import SEED, build
 
@@ -213,12 +213,17 @@ def test_the_fast_path_reports_a_missing_index_like_the_framework(tmp_path: Path
 
 @given(st.text(), st.floats(0, 1e6))
 def test_a_cached_answer_is_the_same_json_except_for_its_time(text: str, took: float) -> None:
+    hit = Hit(url=text, title=text, snippet=text, score=1.5, host=text, visited_at=None)
     answer = SearchAnswer(
-        query=text, total=1, page=1, limit=10, took_ms=3.0, suggestion=f'"took_ms":{text}', hits=(), notes=(text,)
+        query=text, total=1, page=1, limit=10, took_ms=3.0, suggestion=text, hits=(hit,), notes=(text,)
     )
-    cached = encode_answer(answer, 1, 0.0)._replace(took_ms=took)
-    assert cached.answer == msgspec.structs.replace(answer, took_ms=json.loads(f"{took:.3f}"))
-    assert json.loads(cached.body) == {**json.loads(msgspec.json.encode(answer)), "took_ms": cached.answer.took_ms}
+    cached = pack_answer(answer, 1, 0.0)
+    assert cached.body == msgspec.json.encode(answer)
+    later = cached.with_time(took)
+    timed = msgspec.structs.replace(answer, took_ms=round(took, 3))
+    assert later.answer == timed
+    assert later.body == msgspec.json.encode(timed)
+    assert later.tag == cached.tag
 
 
 # -- the fast path -----------------------------------------------------------------------------------------------------

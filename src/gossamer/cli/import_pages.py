@@ -71,11 +71,12 @@ def _read_pages(path: Path, base: str | None, settings: Settings) -> Iterator[Fi
         from gossamer.urls.canonical import urls_from_input
 
         return read_folder(path, urls_from_input(base)[0] if base else None, settings.fetch.max_bytes)
-    from gossamer.files.archive import ImportLimits, read_archive
+    from gossamer.fetch.response import ResponseLimits
+    from gossamer.files.archive import read_archive
 
     if base:
         raise UsageError(f"--base is for folders, and the records of {path} have URLs already; leave --base out.")
-    limits = ImportLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
+    limits = ResponseLimits(accept=frozenset(settings.crawl.accept), max_bytes=settings.fetch.max_bytes)
     return read_archive(path, limits)
 
 

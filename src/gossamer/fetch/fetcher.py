@@ -16,17 +16,17 @@ robots.txt, hop by hop (RFC 9309 §2.3.1.2). Guard, limits and credentials apply
 from __future__ import annotations
 
 import os
-import re
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import msgspec
 import pycurl
 
 from gossamer.fetch import guard
 from gossamer.fetch.credentials import host_headers
-from gossamer.fetch.response import RequestContext
-from gossamer.fetch.transfer import LargeBodyLimiter, Transfer, TransferAttempt, TransferResult, handle_options
-from gossamer.model import FetchResult, Outcome, Role
+from gossamer.fetch.response import ResponseLimits, conditional_headers
+from gossamer.fetch.transfer import LargeBodyLimiter, Transfer, handle_options
+from gossamer.model import Outcome, Role
 from gossamer.urls.canonical import authority, origin
 
 if TYPE_CHECKING:
@@ -34,24 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gossamer.config import FetchSettings, HostSettings
-    from gossamer.model import Request
+    from gossamer.model import FetchResult, Request
 
 ROBOTS_REDIRECTS = 5  # RFC 9309 §2.3.1.2: "at least five consecutive redirects"
 ENCODINGS = "gzip, deflate, br, zstd"  # what parsers decode
 # Servers without HEAD answer it with many different errors. These two concern the load, not the method.
 TRUSTED_HEAD_STATUSES = frozenset({429, 503})
-FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]+")  # RFC 9110 §5.5
-
-
-class FetchTask(NamedTuple):
-    """A request in progress, and its current hop."""
-
-    request: Request
-    url: str  # of the current hop
-    head: bool  # use HEAD
-    vetted: bool  # its addresses are checked already, or will be when its socket opens
-    hops: int = 0
-    milliseconds: int = 0  # of the hops so far
 
 
 class Fetcher:
@@ -80,7 +68,7 @@ class Fetcher:
         self._public_hosts: set[str] = set()  # hosts of these that had a public one
         self._transfers = transfers
         self._idle: list[Transfer] = []
-        self._tasks: dict[pycurl.Curl, tuple[Transfer, FetchTask]] = {}
+        self._active: dict[pycurl.Curl, Transfer] = {}
         self._results: list[FetchResult] = []
         self._selector = selector
         self._watched: dict[int, Callable[[int], None]] = {}  # libcurl's sockets and their callbacks
@@ -94,11 +82,11 @@ class Fetcher:
     @property
     def active_count(self) -> int:
         """The number of requests in progress."""
-        return len(self._tasks)
+        return len(self._active)
 
     def accept_types(self, types: Sequence[str]) -> None:
         """Set the media types to fetch."""
-        self._accept = frozenset(types)
+        self._limits = ResponseLimits(frozenset(types), self._settings.max_bytes)
         base = {"Accept": ", ".join((*types, "*/*;q=0.1")), "Accept-Encoding": ENCODINGS}
         self._headers = _header_lines(base)
         self._host_headers = {
@@ -122,8 +110,9 @@ class Fetcher:
     def start(self, request: Request) -> None:
         """Start a transfer; `take_results` returns its result later."""
         transfer = self._idle.pop() if self._idle else self._new_transfer()
-        head = request.head or request.role is Role.CHECK
-        self._begin(transfer, FetchTask(request, request.url, head=head, vetted=self._needs_no_vetting(request.url)))
+        transfer.assign(request)
+        attempt = msgspec.structs.replace(request, head=True) if request.role is Role.CHECK else request
+        self._begin(transfer, attempt, is_vetting=self._needs_vetting(attempt.url))
 
     def take_results(self) -> list[FetchResult]:
         """Return the results since the last call."""
@@ -146,7 +135,7 @@ class Fetcher:
 
     def cancel_all(self) -> None:
         """Drop all requests in progress, without results."""
-        for transfer, _ in list(self._tasks.values()):
+        for transfer in list(self._active.values()):
             self._multi.remove_handle(transfer.handle)
             transfer.abandon()
             self._release(transfer)
@@ -163,25 +152,24 @@ class Fetcher:
 
     # -- from attempt to attempt -------------------------------------------------------------------------------------
 
-    def _begin(self, transfer: Transfer, task: FetchTask) -> None:
-        transfer.begin(self._make_attempt(task))
-        self._tasks[transfer.handle] = (transfer, task)
+    def _begin(self, transfer: Transfer, attempt: Request, *, is_vetting: bool) -> None:
+        host_origin = origin(attempt.url)
+        headers = self._host_headers.get(host_origin, self._headers)
+        conditions = conditional_headers(attempt)
+        transfer.begin(
+            attempt,
+            headers + conditions if conditions else headers,
+            self._limits,
+            is_private=host_origin in self._private_origins,
+            is_vetting=is_vetting,
+        )
+        self._active[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
 
-    def _needs_no_vetting(self, url: str) -> bool:
-        return not self._settings.proxy or self._settings.trust_proxy or origin(url) in self._private_origins
-
-    def _make_attempt(self, task: FetchTask) -> TransferAttempt:
-        host_origin = origin(task.url)
-        headers = self._host_headers.get(host_origin, self._headers)
-        conditions = _conditional_headers(task.request) if not task.hops else []
-        context = RequestContext(task.url, task.request.role, bool(conditions), self._accept, self._settings.max_bytes)
-        return TransferAttempt(
-            context,
-            headers + conditions if conditions else headers,
-            head=task.head,
-            private=host_origin in self._private_origins,
-            vet=not task.vetted,
+    def _needs_vetting(self, url: str) -> bool:
+        """Return whether the addresses of a host must be checked before a proxy is asked for the URL."""
+        return (
+            bool(self._settings.proxy) and not self._settings.trust_proxy and origin(url) not in self._private_origins
         )
 
     def _collect(self) -> None:
@@ -193,56 +181,37 @@ class Fetcher:
             self._finish(handle, errno, message)
 
     def _finish(self, handle: pycurl.Curl, errno: int, message: str) -> None:
-        transfer, task = self._tasks[handle]
-        ending = transfer.end(errno, message)
+        transfer = self._active[handle]
+        fetched = transfer.end(errno, message)
         self._multi.remove_handle(handle)
-        next_task = self._next_task(task, ending)
-        if next_task is not None:
-            self._begin(transfer, next_task)
-        else:
+        attempt = _next_attempt(transfer, fetched)
+        if attempt is None:
             self._release(transfer)
-            self._results.append(self._make_result(task, ending))
+            self._results.append(self._describe_failure(transfer, fetched))
+            return
+        is_redirected = attempt.url != transfer.attempt.url
+        transfer.hops += is_redirected
+        self._begin(transfer, attempt, is_vetting=is_redirected and self._needs_vetting(attempt.url))
 
     def _release(self, transfer: Transfer) -> None:
-        del self._tasks[transfer.handle]
+        del self._active[transfer.handle]
         if len(self._idle) < self._transfers:
             self._idle.append(transfer)
         else:
             transfer.close()
 
-    def _next_task(self, task: FetchTask, ending: TransferResult) -> FetchTask | None:
-        """Return the next attempt of the same request; None when the request has ended."""
-        verdict = ending.verdict
-        milliseconds = task.milliseconds + ending.milliseconds
-        if not task.vetted:
-            return task._replace(vetted=True, milliseconds=milliseconds) if verdict.outcome is Outcome.CHECKED else None
-        if task.request.role is Role.ROBOTS and verdict.outcome is Outcome.REDIRECTED and task.hops < ROBOTS_REDIRECTS:
-            vetted = self._needs_no_vetting(verdict.location)
-            return task._replace(url=verdict.location, vetted=vetted, hops=task.hops + 1, milliseconds=milliseconds)
-        if task.request.role is Role.CHECK and task.head and _is_head_doubtful(ending):
-            return task._replace(head=False, milliseconds=milliseconds)
-        return None
-
-    def _make_result(self, task: FetchTask, ending: TransferResult) -> FetchResult:
-        outcome, reason, location, _ = ending.verdict
-        if outcome is Outcome.REDIRECTED and task.request.role is Role.ROBOTS:
-            outcome, reason, location = Outcome.TOO_MANY_REDIRECTS, f"more than {ROBOTS_REDIRECTS} redirects", ""
-        if outcome is Outcome.DNS and not task.vetted:
+    def _describe_failure(self, transfer: Transfer, fetched: FetchResult) -> FetchResult:
+        """Return the result of the last attempt, with what only the fetcher knows about its failure."""
+        outcome, reason, replace = fetched.outcome, fetched.reason, msgspec.structs.replace
+        if outcome is Outcome.REDIRECTED and transfer.request.role is Role.ROBOTS:
+            reason = f"more than {ROBOTS_REDIRECTS} redirects"
+            return replace(fetched, outcome=Outcome.TOO_MANY_REDIRECTS, reason=reason, location="")
+        if outcome is Outcome.DNS and transfer.is_vetting:
             reason += "; names are looked up before the proxy is asked, unless it is trusted (trust_proxy)"
-        status = ending.head.status if ending.head else 0
-        if status == 401 and self._withholds_secrets(task.url):
-            reason += "; the credentials of this host are sent over https only"
-        return FetchResult(
-            request=task.request,
-            outcome=outcome,
-            reason=reason,
-            status=status,
-            headers=ending.head.headers if ending.head else {},
-            body=ending.body,
-            milliseconds=task.milliseconds + ending.milliseconds,
-            address=ending.address,
-            location=location,
-        )
+            return replace(fetched, reason=reason)
+        if fetched.status == 401 and self._withholds_secrets(transfer.attempt.url):
+            return replace(fetched, reason=f"{reason}; the credentials of this host are sent over https only")
+        return fetched
 
     def _withholds_secrets(self, url: str) -> bool:
         host_origin = origin(url)
@@ -256,7 +225,7 @@ class Fetcher:
         if descriptor != pycurl.SOCKET_TIMEOUT and descriptor not in self._watched:
             return  # an earlier event of the same `select` closed it
         _, running = self._multi.socket_action(descriptor, mask)  # CSELECT_IN, _OUT are EVENT_READ, _WRITE
-        if running < len(self._tasks):
+        if running < len(self._active):
             self._collect()
 
     def _set_timer(self, milliseconds: int) -> None:
@@ -291,14 +260,20 @@ def _merge_headers(base: Mapping[str, str], extra: Mapping[str, str]) -> dict[st
     return {name: value for name, value in base.items() if name.lower() not in replaced} | dict(extra)
 
 
-def _conditional_headers(request: Request) -> list[bytes]:
-    """Return the headers of a conditional request (RFC 9110 §13.1), without values that could break a header."""
-    values = (("If-None-Match", request.etag), ("If-Modified-Since", request.last_modified))
-    return [f"{name}: {value}".encode("latin-1") for name, value in values if FIELD_VALUE.fullmatch(value)]
+def _next_attempt(transfer: Transfer, fetched: FetchResult) -> Request | None:
+    """Return the next attempt at the same request; None when the request has ended."""
+    attempt, outcome = transfer.attempt, fetched.outcome
+    if transfer.is_vetting:
+        return attempt if outcome is Outcome.CHECKED else None
+    if attempt.role is Role.ROBOTS and outcome is Outcome.REDIRECTED and transfer.hops < ROBOTS_REDIRECTS:
+        return msgspec.structs.replace(attempt, url=fetched.location, etag="", last_modified="")
+    if attempt.head and _is_head_doubtful(fetched):
+        return msgspec.structs.replace(attempt, head=False)
+    return None
 
 
-def _is_head_doubtful(ending: TransferResult) -> bool:
+def _is_head_doubtful(fetched: FetchResult) -> bool:
     """Return whether a GET could get another result than this response to a HEAD."""
-    if ending.head is not None and ending.verdict.outcome is not Outcome.BAD_HTTP:
-        return ending.head.status >= 400 and ending.head.status not in TRUSTED_HEAD_STATUSES
-    return ending.verdict.outcome in {Outcome.BAD_HTTP, Outcome.CONNECT} and bool(ending.address)
+    if fetched.status and fetched.outcome is not Outcome.BAD_HTTP:
+        return fetched.status >= 400 and fetched.status not in TRUSTED_HEAD_STATUSES
+    return fetched.outcome in {Outcome.BAD_HTTP, Outcome.CONNECT} and bool(fetched.address)

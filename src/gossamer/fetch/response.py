@@ -1,6 +1,6 @@
 """What the header of an HTTP response means for its request, before the body is read.
 
-In: the header lines from the wire and the request's context. Out: a `ResponseVerdict`, which says whether the body is
+In: the header lines from the wire, the request and its limits. Out: a `ResponseVerdict`, which says whether the body is
 wanted, and if not, how the visit ended. These functions are pure: `transfer` collects the lines and acts on the result.
 """
 
@@ -17,6 +17,8 @@ from gossamer.urls.canonical import canonicalize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gossamer.model import Request
+
 REASON_LENGTH = 200  # characters; people read reasons in a table
 # RFC 9309 §2.5: at least 500 KiB of a robots.txt must be parsed. One more byte shows that the file is longer.
 ROBOTS_BYTES = (500 << 10) + 1
@@ -29,6 +31,7 @@ SINGLE_FIELDS = frozenset(
 LINE_FIELDS = frozenset({"x-robots-tag"})
 SITEMAP_TYPES = frozenset({"application/gzip", "application/octet-stream", "application/x-gzip", "application/xml"})
 SCHEME_PATTERN = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*):")
+FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]+")  # RFC 9110 §5.5
 STATUS_LINE = re.compile(rb"HTTP/\S+[ \t]+(\d{3})(?!\d)[ \t]*([^\r\n]*)")
 
 
@@ -40,14 +43,11 @@ class ResponseHead(NamedTuple):
     headers: dict[str, str]  # lower-case names; values of repeated ones joined by ", ", of LINE_FIELDS by line feeds
 
 
-class RequestContext(NamedTuple):
-    """The request, and the limits for its response."""
+class ResponseLimits(NamedTuple):
+    """The responses whose bodies are wanted."""
 
-    url: str
-    role: Role
-    conditional: bool
-    accept: frozenset[str]
-    max_bytes: int
+    accept: frozenset[str]  # media types
+    max_bytes: int  # largest body
 
 
 class ResponseVerdict(NamedTuple):
@@ -64,6 +64,12 @@ def clean_reason(text: str) -> str:
     cleaned = "".join(character if character.isprintable() else " " for character in text[: REASON_LENGTH * 2])
     cleaned = " ".join(cleaned.split())
     return cleaned if len(cleaned) <= REASON_LENGTH else f"{cleaned[: REASON_LENGTH - 1]}…"
+
+
+def conditional_headers(request: Request) -> list[bytes]:
+    """Return the headers of a conditional request (RFC 9110 §13.1), without values that could break a header."""
+    values = (("If-None-Match", request.etag), ("If-Modified-Since", request.last_modified))
+    return [f"{name}: {value}".encode("latin-1") for name, value in values if FIELD_VALUE.fullmatch(value)]
 
 
 def parse_head(lines: Sequence[bytes]) -> ResponseHead | None:
@@ -104,17 +110,17 @@ def _parse_fields(lines: Iterator[bytes]) -> dict[str, str] | None:
     return None
 
 
-def judge_head(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
+def judge_head(request: Request, head: ResponseHead, limits: ResponseLimits) -> ResponseVerdict:
     """Return what a response's header means for the request."""
     status = head.status
     if 200 <= status < 300:
-        return _judge_success(context, head)
+        return _judge_success(request.role, head, limits)
     if status == 304:
-        if context.conditional:
+        if conditional_headers(request):
             return ResponseVerdict(Outcome.NOT_MODIFIED)
         return ResponseVerdict(Outcome.BAD_HTTP, "304 Not Modified, but no condition was set")
     if 300 <= status < 400:
-        return _judge_redirect(context, head)
+        return _judge_redirect(request.url, head)
     if status in {404, 410}:
         return ResponseVerdict(Outcome.NOT_FOUND, describe_status(head))
     if status == 429 or (status == 503 and "retry-after" in head.headers):
@@ -133,34 +139,32 @@ def describe_status(head: ResponseHead) -> str:
     return clean_reason(f"{head.status} {phrase}")
 
 
-def _judge_success(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
-    if context.role is Role.CHECK:
+def _judge_success(role: Role, head: ResponseHead, limits: ResponseLimits) -> ResponseVerdict:
+    if role is Role.CHECK:
         return ResponseVerdict(Outcome.CHECKED)
-    if context.role is Role.ROBOTS:
+    if role is Role.ROBOTS:
         return ResponseVerdict(Outcome.FETCHED, limit=ROBOTS_BYTES)
     kind = parse_media_type(head.headers.get("content-type", ""))
-    if kind and not _is_accepted(context, kind):
+    if kind and not (_is_sitemap_type(kind) if role is Role.SITEMAP else kind in limits.accept):
         return ResponseVerdict(Outcome.TYPE, clean_reason(kind))
     length = head.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:20]) > context.max_bytes:
-        return ResponseVerdict(Outcome.TOO_BIG, f"{clean_reason(length)} bytes, at most {context.max_bytes} are taken")
-    return ResponseVerdict(Outcome.FETCHED, limit=context.max_bytes)
+    if length.isdecimal() and int(length[:20]) > limits.max_bytes:
+        return ResponseVerdict(Outcome.TOO_BIG, f"{clean_reason(length)} bytes, at most {limits.max_bytes} are taken")
+    return ResponseVerdict(Outcome.FETCHED, limit=limits.max_bytes)
 
 
-def _is_accepted(context: RequestContext, kind: str) -> bool:
-    if context.role is Role.SITEMAP:
-        return kind in SITEMAP_TYPES or kind.startswith("text/") or kind.endswith("+xml")
-    return kind in context.accept
+def _is_sitemap_type(kind: str) -> bool:
+    return kind in SITEMAP_TYPES or kind.startswith("text/") or kind.endswith("+xml")
 
 
-def _judge_redirect(context: RequestContext, head: ResponseHead) -> ResponseVerdict:
+def _judge_redirect(url: str, head: ResponseHead) -> ResponseVerdict:
     if head.status in {305, 306}:  # deprecated and unused (RFC 9110 §15.4.6, §15.4.7)
         return ResponseVerdict(Outcome.BAD_REDIRECT, describe_status(head))
     target = _decode_location(head.headers.get("location", ""))
     if not target:
         return ResponseVerdict(Outcome.BAD_REDIRECT, f"{describe_status(head)} without a Location")
-    location = canonicalize(target, context.url)
-    if location == context.url:
+    location = canonicalize(target, url)
+    if location == url:
         return ResponseVerdict(Outcome.REDIRECT_LOOP, "redirects to itself")
     if location is not None:
         return ResponseVerdict(Outcome.REDIRECTED, location=location)

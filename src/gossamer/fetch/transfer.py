@@ -1,6 +1,7 @@
-"""One transfer: a libcurl handle, its limits, and how it ended.
+"""One transfer: a libcurl handle, the request it works on, its limits, and how it ended.
 
-A transfer sets its handle up once and reuses it for many requests; each request sets only the options that differ. The
+In: a `Request`, in one attempt or several. Out: a `FetchResult` for each attempt; the fetcher decides about the next.
+A transfer sets its handle up once and reuses it for many requests; each attempt sets only the options that differ. The
 callbacks run inside libcurl. So they are short, touch only their own transfer, and refuse by their return value: pycurl
 would only print an exception.
 """
@@ -13,20 +14,21 @@ import ssl
 from collections import deque
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import certifi
 import pycurl
 
 from gossamer.errors import SettingsError
-from gossamer.fetch.response import RequestContext, ResponseHead, ResponseVerdict, clean_reason, judge_head, parse_head
-from gossamer.model import Outcome, Role
+from gossamer.fetch.response import ResponseHead, ResponseVerdict, clean_reason, judge_head, parse_head
+from gossamer.model import FetchResult, Outcome, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gossamer.config import FetchSettings
-
+    from gossamer.fetch.response import ResponseLimits
+    from gossamer.model import Request
 
 ABORT = 0  # bytes accepted: fewer than given make libcurl end the transfer
 PAUSE: int = pycurl.WRITEFUNC_PAUSE
@@ -74,26 +76,6 @@ FAULT_MESSAGES = {
     pycurl.E_OK: "the answer's header ends in the middle",
     E_TOO_LARGE: "a line of more than 100 KiB",  # CURL_MAX_HTTP_HEADER
 }
-
-
-class TransferAttempt(NamedTuple):
-    """One request to libcurl."""
-
-    context: RequestContext
-    headers: list[bytes]
-    head: bool = False  # HEAD instead of GET
-    private: bool = False  # the origin may have a private address
-    vet: bool = False  # only check the addresses, connect to none; see `Transfer._open_socket`
-
-
-class TransferResult(NamedTuple):
-    """How an attempt ended."""
-
-    verdict: ResponseVerdict
-    head: ResponseHead | None
-    body: bytes
-    milliseconds: int
-    address: str
 
 
 class LargeBodyLimiter:
@@ -174,7 +156,14 @@ def handle_options(settings: FetchSettings) -> dict[int, Any]:
 
 
 class Transfer:
-    """A libcurl handle and the attempt it is busy with."""
+    """A libcurl handle, the request it works on, and the attempt it is busy with.
+
+    An attempt is a request too: the redirect target of a robots.txt, or a GET after a HEAD.
+    """
+
+    request: Request
+    attempt: Request
+    hops: int  # redirects followed so far
 
     def __init__(
         self,
@@ -192,7 +181,7 @@ class Transfer:
         self._header_lines: list[bytes] = []
         self._headers: list[bytes] = []  # set on the handle
         self._is_head = False
-        self._is_vetting = False
+        self.is_vetting = False  # it only checks the addresses and connects to none; see `_open_socket`
         self.handle = pycurl.Curl()
         for option, value in options.items():
             self.handle.setopt(option, value)
@@ -201,9 +190,19 @@ class Transfer:
         self.handle.setopt(pycurl.WRITEFUNCTION, self._write)
         self.handle.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
-    def begin(self, attempt: TransferAttempt) -> None:
-        """Prepare the handle for an attempt."""
-        self._attempt = attempt
+    def assign(self, request: Request) -> None:
+        """Take over a request; `begin` starts the attempts at it."""
+        self.request = request
+        self.hops = 0
+        self._milliseconds = 0  # of its attempts so far
+
+    def begin(
+        self, attempt: Request, headers: list[bytes], limits: ResponseLimits, *, is_private: bool, is_vetting: bool
+    ) -> None:
+        """Prepare the handle for an attempt. `is_private`: its origin may have a private address."""
+        self.attempt = attempt
+        self._limits = limits
+        self._is_private = is_private
         self._header_lines.clear()
         self._chunks: list[bytes] = []
         self._size = 0
@@ -214,18 +213,18 @@ class Transfer:
         self._vetted = False  # a vetting attempt has seen an address
         self._socket_error = ""  # why a socket could not be opened
         setopt = self.handle.setopt
-        setopt(pycurl.URL, attempt.context.url)
-        if attempt.headers is not self._headers:
-            setopt(pycurl.HTTPHEADER, attempt.headers)
-            self._headers = attempt.headers
+        setopt(pycurl.URL, attempt.url)
+        if headers is not self._headers:
+            setopt(pycurl.HTTPHEADER, headers)
+            self._headers = headers
         if attempt.head is not self._is_head:
             setopt(pycurl.NOBODY if attempt.head else pycurl.HTTPGET, 1)
             self._is_head = attempt.head
-        if attempt.vet is not self._is_vetting:
-            setopt(pycurl.PROXY, "" if attempt.vet else self._settings.proxy)
-            self._is_vetting = attempt.vet
+        if is_vetting is not self.is_vetting:
+            setopt(pycurl.PROXY, "" if is_vetting else self._settings.proxy)
+            self.is_vetting = is_vetting
 
-    def end(self, errno: int, message: str) -> TransferResult:
+    def end(self, errno: int, message: str) -> FetchResult:
         """Return how the attempt ended, by libcurl's result and the callbacks."""
         self._body_limiter.release(self)
         handle = self.handle
@@ -239,12 +238,18 @@ class Transfer:
             verdict = ResponseVerdict(Outcome.CHECKED)
         elif verdict is None or (verdict.outcome is Outcome.FETCHED and errno and not self._is_truncated()):
             verdict = self._failure_verdict(errno, message)
-        return TransferResult(
-            verdict,
-            self._head,
-            b"".join(chunks) if verdict.outcome is Outcome.FETCHED else b"",
-            handle.getinfo(pycurl.TOTAL_TIME_T) // 1000,
-            handle.getinfo(pycurl.PRIMARY_IP),
+        self._milliseconds += handle.getinfo(pycurl.TOTAL_TIME_T) // 1000
+        head = self._head
+        return FetchResult(
+            request=self.request,
+            outcome=verdict.outcome,
+            reason=verdict.reason,
+            status=head.status if head else 0,
+            headers=head.headers if head else {},
+            body=b"".join(chunks) if verdict.outcome is Outcome.FETCHED else b"",
+            milliseconds=self._milliseconds,
+            address=handle.getinfo(pycurl.PRIMARY_IP),
+            location=verdict.location,
         )
 
     def abandon(self) -> None:
@@ -274,7 +279,7 @@ class Transfer:
             return None if self._size <= MAX_DRAINED_BYTES else ABORT
         if self._size > verdict.limit:
             self._chunks.append(chunk[: verdict.limit - self._size])
-            if self._attempt.context.role is not Role.ROBOTS:
+            if self.attempt.role is not Role.ROBOTS:
                 self._verdict = ResponseVerdict(Outcome.TOO_BIG, f"more than {verdict.limit} bytes")
             return ABORT
         if not self._body_limiter.try_acquire(self):
@@ -292,15 +297,14 @@ class Transfer:
 
         The result is a plain descriptor: pycurl would duplicate a socket object, and child processes would inherit it.
         """
-        attempt = self._attempt
-        reason = self._refusal(address.addr[0]) if attempt.vet or not self._settings.proxy else ""
-        if attempt.private:
+        reason = self._refusal(address.addr[0]) if self.is_vetting or not self._settings.proxy else ""
+        if self._is_private:
             if not reason and not self._settings.proxy:
-                self._on_public_address(attempt.context.url)
+                self._on_public_address(self.attempt.url)
             reason = ""
         self._refusal_reason = self._refusal_reason or reason
-        self._vetted = attempt.vet
-        if reason or attempt.vet:
+        self._vetted = self.is_vetting
+        if reason or self.is_vetting:
             return NO_SOCKET
         try:
             return socket.socket(address.family, address.socktype, address.protocol).detach()
@@ -318,13 +322,11 @@ class Transfer:
             return
         self._head = parse_head(self._header_lines)
         if self._head is not None:
-            self._verdict = judge_head(self._attempt.context, self._head)
+            self._verdict = judge_head(self.attempt, self._head, self._limits)
             self._size_allowed = min(self._verdict.limit, SMALL_BODY)
 
     def _is_truncated(self) -> bool:
-        return (
-            self._attempt.context.role is Role.ROBOTS and self._verdict is not None and self._size > self._verdict.limit
-        )
+        return self.attempt.role is Role.ROBOTS and self._verdict is not None and self._size > self._verdict.limit
 
     def _failure_verdict(self, errno: int, message: str) -> ResponseVerdict:
         """Return the verdict for an error of libcurl."""

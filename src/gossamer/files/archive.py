@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.fetch.response import RequestContext, ResponseHead, judge_head, parse_head
+from gossamer.fetch.response import ResponseHead, judge_head, parse_head
 from gossamer.files.file_page import FilePage, Refusal, SkippedItem, make_file_page
 from gossamer.files.records import read_records
-from gossamer.model import Outcome, Role, Value
+from gossamer.model import Outcome
 from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from gossamer.fetch.response import ResponseLimits
     from gossamer.files.records import ArchiveRecord
 
 MAX_HTTP_HEADER = 1 << 20  # bytes of a response header, allowed on top of the body limit
@@ -41,20 +42,13 @@ REFUSED_TYPES = {
 }
 
 
-class ImportLimits(Value, frozen=True, kw_only=True):
-    """The pages that an import accepts from an archive."""
-
-    accept: frozenset[str]  # media types
-    max_bytes: int  # largest body
-
-
-def read_archive(path: Path, limits: ImportLimits) -> Iterator[FilePage | SkippedItem]:
+def read_archive(path: Path, limits: ResponseLimits) -> Iterator[FilePage | SkippedItem]:
     """Yield every page of an archive in order, and a `SkippedItem` for each record that cannot be imported."""
     return _read_pages(path.name, read_records(path, limits.max_bytes + MAX_HTTP_HEADER), limits)
 
 
 def _read_pages(
-    name: str, records: Iterator[ArchiveRecord | SkippedItem], limits: ImportLimits
+    name: str, records: Iterator[ArchiveRecord | SkippedItem], limits: ResponseLimits
 ) -> Iterator[FilePage | SkippedItem]:
     for record in records:
         if isinstance(record, SkippedItem):
@@ -68,7 +62,7 @@ def _read_pages(
                 yield SkippedItem(path=record_name, reason=str(refusal))
 
 
-def _page_from_record(record: ArchiveRecord, uri: str, limits: ImportLimits) -> FilePage:
+def _page_from_record(record: ArchiveRecord, uri: str, limits: ResponseLimits) -> FilePage:
     if record.fault and record.type != "response":
         raise Refusal(record.fault)
     if record.type in REFUSED_TYPES:
@@ -88,20 +82,17 @@ def _page_from_record(record: ArchiveRecord, uri: str, limits: ImportLimits) -> 
 
 
 def _judge_response(
-    url: str, head: ResponseHead, body: bytes, fetched_at: float | None, limits: ImportLimits
+    url: str, head: ResponseHead, body: bytes, fetched_at: float | None, limits: ResponseLimits
 ) -> FilePage:
     if head.status == 304:
         raise Refusal(REFUSED_TYPES["revisit"])
-    context = RequestContext(
-        url=url, role=Role.PAGE, conditional=False, accept=limits.accept, max_bytes=limits.max_bytes
-    )
-    verdict = judge_head(context, head)
+    page = make_file_page(url, body, head.status, head.headers, fetched_at=fetched_at)
+    verdict = judge_head(page.fetched.request, head, limits)
     if verdict.outcome is Outcome.TYPE:
         raise Refusal(f"its media type is not accepted: {verdict.reason}")
-    page = make_file_page(
-        url, body if verdict.outcome is Outcome.FETCHED else b"", head.status, head.headers, fetched_at=fetched_at
-    )
-    changes = {"outcome": verdict.outcome, "reason": verdict.reason, "location": verdict.location}
+    if verdict.outcome is Outcome.FETCHED:
+        return page
+    changes = {"outcome": verdict.outcome, "reason": verdict.reason, "location": verdict.location, "body": b""}
     return msgspec.structs.replace(page, fetched=msgspec.structs.replace(page.fetched, **changes))
 
 
