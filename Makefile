@@ -47,13 +47,14 @@ test-full: test ## Run the tests, then the long ones: many kills, big webs, rare
 test-packages: .venv/.ready-dev
 	@.venv/bin/python tests/webs/debian.py
 
-check: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Lint; check format, types, names and the imports between packages.
+check: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Lint; check format, types, names, duplicates and imports between packages.
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	.venv/bin/python checks/names.py
 	.venv/bin/python checks/module_list.py
+	.venv/bin/python checks/duplicates.py
 	.venv/bin/python requirements/licences.py --check
 	.venv/bin/python requirements/audit.py
 	$(call IF_NODE,cd frontend && npm run --silent check)

@@ -1,4 +1,4 @@
-"""Fixtures of the browser tests: Chromium, and a served web of documentation."""
+"""Fixtures of several test files: Chromium, a served web of documentation, a hostile server and a fetch loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 
 from conftest import package, skip_or_fail
 from helpers.cli.commands import FAST, gossamer
+from helpers.fetch.fetch_loop import FetchLoop
 from helpers.web.browser import AXE, MANIFEST, AppServer, chromium
+from hostile import HostileServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,3 +41,27 @@ def documentation(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFa
         assert done.returncode == 0, done.stderr
     with AppServer(store) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[HostileServer]:
+    with HostileServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: HostileServer) -> HostileServer:
+    """Return the hostile server with an empty request log."""
+    shared_server.requests.clear()
+    shared_server.connections = 0
+    shared_server.robots = "missing"
+    return shared_server
+
+
+@pytest.fixture
+def loop(server: HostileServer) -> Iterator[FetchLoop]:
+    """A loop that may connect to the server."""
+    loop = FetchLoop()
+    loop.fetcher.allow_private(server.url())
+    yield loop
+    loop.close()

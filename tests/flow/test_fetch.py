@@ -7,7 +7,6 @@ import json
 import socket
 import time
 import tracemalloc
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,34 +15,6 @@ from gossamer.fetch.response import ROBOTS_BYTES
 from gossamer.model import Outcome, Request, Role
 from helpers.fetch.fetch_loop import FetchLoop
 from hostile import PAGE, WIRE, HostileServer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture(scope="module")
-def shared_server() -> Iterator[HostileServer]:
-    with HostileServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(shared_server: HostileServer) -> HostileServer:
-    """Return the hostile server with an empty request log."""
-    shared_server.requests.clear()
-    shared_server.connections = 0
-    shared_server.robots = "missing"
-    return shared_server
-
-
-@pytest.fixture
-def loop(server: HostileServer) -> Iterator[FetchLoop]:
-    """A loop that may connect to the server."""
-    loop = FetchLoop()
-    loop.fetcher.allow_private(server.url())
-    yield loop
-    loop.close()
-
 
 # -- successful responses --------------------------------------------------------------------------------------------
 

@@ -25,30 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture(scope="module")
-def shared_server() -> Iterator[HostileServer]:
-    with HostileServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(shared_server: HostileServer) -> HostileServer:
-    """Return the hostile server with an empty request log."""
-    shared_server.requests.clear()
-    shared_server.connections = 0
-    shared_server.robots = "missing"
-    return shared_server
-
-
-@pytest.fixture
-def loop(server: HostileServer) -> Iterator[FetchLoop]:
-    """A loop that may connect to the server."""
-    loop = FetchLoop()
-    loop.fetcher.allow_private(server.url())
-    yield loop
-    loop.close()
-
-
 # -- the address guard -----------------------------------------------------------------------------------------------
 
 

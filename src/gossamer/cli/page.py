@@ -39,10 +39,13 @@ TERMINAL_LINKS = 20  # links in and links out, each, without --limit
 @click.argument("url")
 @click.option("--text", "what", flag_value="text", help="Print its text, each run after the name of its field.")
 @click.option("--source", "what", flag_value="source", help="Write its source to stdout, byte for byte.")
+@click.option(
+    "--old-source", type=int, metavar="ID", help="Write its source until a change to stdout. `--json` lists the ids."
+)
 @limit_option
 @store_option
 @json_option
-def page(url: str, what: str | None, limit: int | None, store: str, as_json: bool) -> None:
+def page(url: str, what: str | None, old_source: int | None, limit: int | None, store: str, as_json: bool) -> None:
     """Show everything known about one URL, with its links in and out.
 
     A URL without a scheme means https, then http. A terminal shows the first 20 links in and out; --limit changes that.
@@ -57,7 +60,9 @@ def page(url: str, what: str | None, limit: int | None, store: str, as_json: boo
         if what == "text":
             _print_text(web, row, as_json=as_json)
         elif what == "source":
-            _print_source(web, row)
+            _print_source(row, web.source(row.id), f"The source of {row.url} is not stored.")
+        elif old_source is not None:
+            _print_old_source(web, row, old_source)
         elif as_json:
             _print_json(web, row, limit or None, next_visit(web, store, row))
         else:
@@ -76,12 +81,20 @@ def _print_text(web: StoreReader, row: ResourceRow, *, as_json: bool) -> None:
         print_line(f"{with_style(f'{field.name.lower()}:', DIM, sys.stdout)} {escape_hidden_lines(run)}")
 
 
-def _print_source(web: StoreReader, row: ResourceRow) -> None:
+def _print_old_source(web: StoreReader, row: ResourceRow, change: int) -> None:
+    if change not in {entry.id for entry in web.history(row.id)}:
+        raise UsageError(f"{row.url} has no change with the id {change}: `gossamer page URL --json` lists its history.")
+    missing = (
+        f"The source of {row.url} until this change is not stored: the setting store.old_sources keeps such sources."
+    )
+    _print_source(row, web.old_source(change), missing)
+
+
+def _print_source(row: ResourceRow, source: bytes | None, missing: str) -> None:
     from gossamer.parse.charset import UTF8, charset_by_label
 
-    source = web.source(row.id)
     if source is None:
-        raise UsageError(f"The source of {row.url} is not stored.")
+        raise UsageError(missing)
     if is_terminal(sys.stdout):  # the page must not control the terminal
         charset = charset_by_label(row.charset) or UTF8
         print_line(escape_hidden_lines(source.decode(charset.codec, "replace")))

@@ -281,7 +281,7 @@ class ChangeRow(Value, frozen=True, kw_only=True):
     parts: tuple[str, ...]  # content (it appeared or vanished), text, title, language, ..., links
     lost: tuple[ChangedBond, ...]
     gained: tuple[ChangedBond, ...]
-    has_source: bool  # the old source was kept: `Store.old_source(id)`
+    has_source: bool  # the old source was kept: `StoreReader.old_source(id)`
     now_title: str
     now_status: int
     now_state: str

@@ -1,14 +1,15 @@
 """The questions of reports, each with the columns of its answer.
 
 The database answers a question with one statement (`Store.ask`). The report that asks defines which rows count and
-their order (`gossamer.graph.reports`). Each back-end has one statement per question in its reports.sql. Contract tests
-compare the columns.
+their order (`gossamer.graph.reports`). A back-end has the statements in its reports.sql, or both share one in the
+reports.sql of this package. Contract tests compare the columns.
 """
 
 from __future__ import annotations
 
 import re
 from enum import Enum
+from importlib import resources
 
 
 class Question(Enum):
@@ -74,8 +75,16 @@ class Question(Enum):
 _QUESTION = re.compile(r"^-- question: (.+)\n", re.MULTILINE)
 
 
-def parse_statements(text: str) -> tuple[str, dict[str, str]]:
-    """Split a back-end's reports.sql into the shared part and the statement of each question."""
-    shared, *rest = _QUESTION.split(text)
+def load_statements(package: str) -> tuple[str, dict[str, str]]:
+    """Return the shared part of a back-end's reports.sql, and the statement of each question.
+
+    The reports.sql of this package holds the statements that are the same for every back-end.
+    """
+    shared, statements = _parse_statements(package)
+    return shared, statements | _parse_statements(__package__)[1]
+
+
+def _parse_statements(package: str) -> tuple[str, dict[str, str]]:
+    shared, *rest = _QUESTION.split(resources.files(package).joinpath("reports.sql").read_text("utf-8"))
     queries = (query.partition(";\n")[0] for query in rest[1::2])
     return shared, dict(zip(rest[::2], queries, strict=True))

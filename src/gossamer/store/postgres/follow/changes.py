@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Kind
 from gossamer.store import rows
-from gossamer.store.follow.changes import (
-    END_OF_VERSION,
-    INDEXABLE_COLUMNS,
-    MAX_ALIASES,
-    AnchorTexts,
-    ChangeCursor,
-    Changes,
-    IndexableResource,
-    build_changes,
-    find_chunk_end,
-)
+from gossamer.store.follow import changes as follow
 from gossamer.store.postgres.database import int_array
 from gossamer.store.postgres.read.resources import fetch_rows, row_reader, version
 
@@ -39,7 +29,7 @@ _CANONICAL_SOURCES = f"""
     SELECT source FROM links
     WHERE {_ALIAS_KINDS} AND kind = {Kind.CANONICAL} AND target = ANY(%s::bigint[])"""  # noqa: S608
 _INDEXABLE_RESOURCES = f"""
-    SELECT {INDEXABLE_COLUMNS}
+    SELECT {follow.INDEXABLE_COLUMNS}
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id = ANY(%s::bigint[]) ORDER BY r.id"""  # noqa: S608
 
@@ -59,7 +49,7 @@ _ANCHORS = f"""
         UNION ALL
         SELECT a.target, l.source FROM asked AS a CROSS JOIN LATERAL (
             SELECT source FROM links WHERE links.target = a.target AND {_ALIAS_KINDS} AND source <> a.target
-            LIMIT {MAX_ALIASES}) AS l)
+            LIMIT {follow.MAX_ALIASES}) AS l)
     SELECT w.target, l.anchor, count(*)
     FROM ways AS w CROSS JOIN LATERAL (
         SELECT source, anchor FROM links
@@ -78,7 +68,7 @@ _NEW_STOPS = "INSERT INTO words (term, word) SELECT term, 0 FROM unnest(%s::text
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-def changes(db: Connection, cursor: ChangeCursor, limit: int) -> Changes:
+def changes(db: Connection, cursor: follow.ChangeCursor, limit: int) -> follow.Changes:
     """Return the next batch of changes. The caller gives a snapshot, because writers go on at the same time.
 
     A change of one page can change whether the pages that name it as canonical are indexable. This reaches two levels:
@@ -88,7 +78,7 @@ def changes(db: Connection, cursor: ChangeCursor, limit: int) -> Changes:
     position = (cursor.version, cursor.resource, limit)
     changed = db.execute(_CHANGED, position).fetchall()
     forgotten = db.execute(_FORGOTTEN, position).fetchall()
-    end = find_chunk_end(latest, limit, changed, forgotten)
+    end = follow.find_chunk_end(latest, limit, changed, forgotten)
     ids = {resource for changed_in, resource in changed if (changed_in, resource) <= end}
     canonical_sources = _select_ids(db, _CANONICAL_SOURCES, ids)
     resources = db.execute(
@@ -96,7 +86,7 @@ def changes(db: Connection, cursor: ChangeCursor, limit: int) -> Changes:
         (int_array(sorted(ids | canonical_sources | _select_ids(db, _CANONICAL_SOURCES, canonical_sources))),),
     )
     gone = (resource for lost_in, resource in forgotten if (lost_in, resource) <= end)
-    return build_changes(end, latest, (rows.to_struct(IndexableResource, row) for row in resources), gone)
+    return follow.build_changes(end, latest, (rows.to_struct(follow.IndexableResource, row) for row in resources), gone)
 
 
 def _select_ids(db: Connection, sql: str, ids: Iterable[int]) -> set[int]:
@@ -110,7 +100,7 @@ def _select_ids(db: Connection, sql: str, ids: Iterable[int]) -> set[int]:
 def relinked_documents(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
     """Yield the documents whose anchor texts may have changed after a version; some come more than once."""
     for sql in (_CHANGED, _FORGOTTEN):
-        for chunk in rows.read_chunks(row_reader(database, sql), (after, END_OF_VERSION), at_once):
+        for chunk in rows.read_chunks(row_reader(database, sql), (after, follow.END_OF_VERSION), at_once):
             ids = [resource for _, resource in chunk]
             yield [*ids, *database.snapshot(lambda db, ids=ids: _linked_documents(db, ids))]  # type: ignore[misc]
     last = 0
@@ -124,14 +114,14 @@ def _linked_documents(db: Connection, sources: Sequence[int]) -> set[int]:
     return _select_ids(db, _HAVE_TEXT, targets | _select_ids(db, _ALIAS_TARGETS, targets))
 
 
-def anchor_texts(db: Connection, targets: Sequence[int], max_links: int, max_texts: int) -> list[AnchorTexts]:
+def anchor_texts(db: Connection, targets: Sequence[int], max_links: int, max_texts: int) -> list[follow.AnchorTexts]:
     """Return the texts of the links to each target, also of links to its redirects and duplicates.
 
     It counts at most `max_links` links per resource: a sample names a home page as well as its 100,000 links do.
     """
     counted = db.execute(_ANCHORS, {"targets": int_array(targets), "most": max_links}).fetchall()
     texts = {target: [row[1:] for row in group] for target, group in groupby(counted, itemgetter(0))}
-    return [AnchorTexts(target=target, texts=tuple(texts.get(target, ())[:max_texts])) for target in targets]
+    return [follow.AnchorTexts(target=target, texts=tuple(texts.get(target, ())[:max_texts])) for target in targets]
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

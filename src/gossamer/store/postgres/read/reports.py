@@ -7,13 +7,12 @@ are too big to keep twice: they are read in slices from their tables.
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, Position
 from gossamer.store.postgres.read.resources import fetch_rows
 from gossamer.store.postgres.read.spool import spool_rows
-from gossamer.store.read.questions import parse_statements
+from gossamer.store.read import questions
 from gossamer.store.rows import read_chunks
 
 if TYPE_CHECKING:
@@ -31,10 +30,10 @@ PAGES_AT_ONCE = 200  # texts or sources per slice; few, because a row carries a 
 @cache
 def load_statements() -> Mapping[str, str]:
     """Return the statement of each question, after the WITH list that all share."""
-    shared, questions = parse_statements(resources.files(__package__).joinpath("reports.sql").read_text("utf-8"))
+    shared, statements = questions.load_statements(__package__)
     head = f"WITH RECURSIVE {_words('kinds', Kind)}, {_words('positions', Position)},\n{shared.strip()}\n"
     # A question with a WITH list of its own continues the shared one.
-    return {text: head + (f", {sql[5:]}" if sql.startswith("WITH ") else sql) for text, sql in questions.items()}
+    return {text: head + (f", {sql[5:]}" if sql.startswith("WITH ") else sql) for text, sql in statements.items()}
 
 
 def _words(name: str, words: type[IntEnum]) -> str:

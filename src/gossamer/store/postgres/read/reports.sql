@@ -171,26 +171,6 @@ FROM links AS l JOIN resources AS s ON s.id = l.source JOIN resources AS t ON t.
 JOIN positions AS p ON p.number = l.position
 WHERE l.follow = 0 AND l.kind = 1 AND s.host = t.host AND s.id <> t.id ORDER BY l.source, l.seq;
 
--- question: redirects
-SELECT url, status, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections ORDER BY id;
-
--- question: redirected links
-SELECT url, status, final, final_status, inlinks FROM redirections
-WHERE hops = 1 AND inlinks > 0 AND final_state NOT IN ('gone', 'failed') ORDER BY inlinks DESC, id;
-
--- question: redirect chains
-SELECT url, hops, path AS chain, final, final_status, inlinks FROM redirections
-WHERE hops > 1 AND final_state NOT IN ('gone', 'failed') ORDER BY hops DESC, id;
-
--- question: redirect loops
-SELECT url, hops, CASE WHEN final_reason = '' THEN path ELSE final_reason END AS chain, inlinks FROM redirections
-WHERE final_outcome IN ('redirect loop', 'too many redirects') OR hops = 64 ORDER BY id;
-
--- question: redirects to errors
-SELECT url, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections
-WHERE hops > 0 AND final_state IN ('gone', 'failed') AND final_outcome NOT IN ('redirect loop', 'too many redirects')
-ORDER BY id;
-
 -- question: orphans
 SELECT p.url, coalesce((SELECT string_agg(word, ',') FROM (
         SELECT k.word FROM links AS l JOIN kinds AS k ON k.number = l.kind
@@ -210,16 +190,6 @@ FROM pages AS p LEFT JOIN listed AS f ON f.id = p.id GROUP BY p.depth ORDER BY p
 SELECT state, outcome, status, count(*) AS resources,
     round(count(*)::numeric / (SELECT count(*) FROM resources), 4)::float8 AS share
 FROM resources GROUP BY state, outcome, status ORDER BY count(*) DESC, state, outcome, status;
-
--- question: not listed
-SELECT url, status, why AS reason, CASE WHEN why = 'canonical is another page' THEN canonical ELSE reason END AS detail
-FROM unlisted ORDER BY id;
-
--- question: missing titles
-SELECT url, depth FROM listed_html WHERE title = '' ORDER BY id;
-
--- question: missing descriptions
-SELECT url, title, depth FROM listed_html WHERE description = '' ORDER BY id;
 
 -- question: long titles
 SELECT url, length(title) AS characters, title FROM listed_html WHERE length(title) > %(most)s ORDER BY 2 DESC, id;
@@ -294,10 +264,6 @@ SELECT b.url, n.inlinks, b.source, b.anchor
 FROM blocked AS b CROSS JOIN LATERAL (
     SELECT count(DISTINCT source) AS inlinks FROM followed WHERE target = b.id AND follow = 1) AS n
 ORDER BY n.inlinks DESC, b.id;
-
--- question: sitemap entries not listed
-SELECT e.sitemap, u.url, u.status, u.why AS reason FROM entries AS e JOIN unlisted AS u ON u.id = e.target
-ORDER BY e.sitemap, u.id;
 
 -- question: sitemap entries not visited
 SELECT e.sitemap, t.url, t.state, t.reason FROM entries AS e JOIN resources AS t ON t.id = e.target

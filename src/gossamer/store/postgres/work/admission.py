@@ -18,19 +18,7 @@ from gossamer.store.postgres.bulk_copy import (
     text_column,
 )
 from gossamer.store.postgres.database import int_array
-from gossamer.store.work.claims import (
-    ACTIVE_STATES,
-    OPEN_STATES,
-    Discovery,
-    ResourceClaim,
-    apply_claim,
-    choose_best_claims,
-    distance,
-    improved_row,
-    new_row,
-    select_news,
-    to_known_resource,
-)
+from gossamer.store.work import claims
 from gossamer.store.work.url_cache import KnownResource
 from gossamer.urls.canonical import authority
 
@@ -93,11 +81,14 @@ def load_known_resources(
 ) -> dict[bytes, KnownResource]:
     """Return the resources that a statement selects, as entries of the cache."""
     rows = db.execute(statement, parameters)
-    return {digest: KnownResource(number, asked, distance(depth, hops)) for digest, number, asked, depth, hops in rows}
+    return {
+        digest: KnownResource(number, asked, claims.distance(depth, hops))
+        for digest, number, asked, depth, hops in rows
+    }
 
 
 def admit_candidates(
-    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: claims.Discovery
 ) -> list[int]:
     """Insert new candidates and improve known ones. The transaction is exclusive or holds the row `version`.
 
@@ -108,28 +99,28 @@ def admit_candidates(
 
 
 def propose(
-    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: claims.Discovery
 ) -> Proposal:
     """Decide on candidates and insert the new ones; `improve` writes the changes of known ones."""
     claimed = {known[c.digest].id for c in candidates if c.digest in known}
     rows = load_claims(tx.db, claimed)
-    news = list(select_news(candidates, known, rows, discovery))
+    news = list(claims.select_news(candidates, known, rows, discovery))
     if not news:
         return Proposal({}, frozenset())
-    claims = choose_best_claims(news, discovery.admit(news))
-    entries, late = _insert(tx, [choice for digest, choice in claims.items() if digest not in known], discovery)
+    best_claims = claims.choose_best_claims(news, discovery.admit(news))
+    entries, late = _insert(tx, [choice for digest, choice in best_claims.items() if digest not in known], discovery)
     known.update(late)
     rows |= load_claims(tx.db, {entry.id for entry in late.values()})
-    known_claims = {known[digest].id: choice for digest, choice in claims.items() if digest in known}
+    known_claims = {known[digest].id: choice for digest, choice in best_claims.items() if digest in known}
     known.update(entries)
     tx.url_cache.put(entries)
     return Proposal(known_claims, frozenset(rows[resource].host for resource in known_claims))
 
 
-def load_claims(db: Connection, resources: Collection[int]) -> dict[int, ResourceClaim]:
+def load_claims(db: Connection, resources: Collection[int]) -> dict[int, claims.ResourceClaim]:
     """Return the stored state of resources."""
     return (
-        {row.id: row for row in map(ResourceClaim._make, db.execute(SELECT_CLAIMS, (int_array(resources),)))}
+        {row.id: row for row in map(claims.ResourceClaim._make, db.execute(SELECT_CLAIMS, (int_array(resources),)))}
         if resources
         else {}
     )
@@ -139,17 +130,17 @@ def load_claims(db: Connection, resources: Collection[int]) -> dict[int, Resourc
 
 
 def _insert(
-    tx: Transaction, claims: Sequence[BestClaim], discovery: Discovery
+    tx: Transaction, best_claims: Sequence[BestClaim], discovery: claims.Discovery
 ) -> tuple[dict[bytes, KnownResource], dict[bytes, KnownResource]]:
     """Insert new resources; return the inserted ones, and the ones that another writer inserted first."""
-    if not claims:
+    if not best_claims:
         return {}, {}
-    names = [authority(choice.candidate.url) for choice in claims]
+    names = [authority(choice.candidate.url) for choice in best_claims]
     hosts = host_ids(tx, set(names))
-    ids = (number for (number,) in tx.db.execute(IDS, (len(claims),)).fetchall())
+    ids = (number for (number,) in tx.db.execute(IDS, (len(best_claims),)).fetchall())
     rows = [
-        new_row(resource, hosts[name], choice, discovery)
-        for resource, name, choice in zip(ids, names, claims, strict=True)
+        claims.new_row(resource, hosts[name], choice, discovery)
+        for resource, name, choice in zip(ids, names, best_claims, strict=True)
     ]
     _stage(tx, rows)
     inserted = tx.db.execute(INSERT).rowcount
@@ -157,7 +148,7 @@ def _insert(
     inserted_rows = [row for row in rows if row[1] not in late]
     for (host, state, role), times in Counter(row[2:5] for row in inserted_rows).items():
         tx.counter_deltas.add(host, state, role, "", times)
-    return {row[1]: KnownResource(row[0], row[7], distance(row[5], row[6])) for row in inserted_rows}, late
+    return {row[1]: KnownResource(row[0], row[7], claims.distance(row[5], row[6])) for row in inserted_rows}, late
 
 
 def _stage(tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -193,21 +184,21 @@ def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
 # -- known resources ---------------------------------------------------------------------------------------------------
 
 
-def improve(tx: Transaction, proposal: Proposal, discovery: Discovery) -> list[int]:
+def improve(tx: Transaction, proposal: Proposal, discovery: claims.Discovery) -> list[int]:
     """Apply claims to the current rows; return the visited resources whose depth became smaller."""
     rows = load_claims(tx.db, proposal.claims)
     shallower, updates, entries = [], [], {}
     for resource, claim in proposal.claims.items():
         row = rows[resource]
-        new = apply_claim(row, claim, discovery)
-        entries[claim.candidate.digest] = to_known_resource(new)
+        new = claims.apply_claim(row, claim, discovery)
+        entries[claim.candidate.digest] = claims.to_known_resource(new)
         if new == row:
             continue
-        if new.depth < row.depth and row.state not in OPEN_STATES | ACTIVE_STATES:
+        if new.depth < row.depth and row.state not in claims.OPEN_STATES | claims.ACTIVE_STATES:
             shallower.append(row.id)
         tx.counter_deltas.subtract(row.host, row.state, row.role, row.outcome)
         tx.counter_deltas.add(row.host, new.state, new.role, row.outcome)
-        updates.append(improved_row(new))
+        updates.append(claims.improved_row(new))
     tx.url_cache.put(entries)
     if updates:
         columns = list(zip(*updates, strict=True))

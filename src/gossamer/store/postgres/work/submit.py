@@ -37,28 +37,9 @@ from gossamer.store.postgres.work.crawlers import release_hosts
 from gossamer.store.postgres.work.depth import propagate_depths
 from gossamer.store.postgres.work.forget import change_backlinks, change_priorities, clear_contents
 from gossamer.store.values import SubmitResult
+from gossamer.store.work import visit_rows
 from gossamer.store.work.claims import Discovery
 from gossamer.store.work.revisit_rows import collect_hints
-from gossamer.store.work.visit_rows import (
-    LINKS_NOT_STORED,
-    MAX_REDIRECT_CHAIN,
-    FinishedVisit,
-    LeasedRow,
-    backlink_targets,
-    collect_claims,
-    content_row,
-    is_new_content,
-    outcome_row,
-    page_visits,
-    response_row,
-    retry_priority,
-    stores_links,
-    target_digests,
-    validators,
-    visit_links,
-    visit_row,
-    without_loops,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -79,7 +60,7 @@ REDIRECTS = f"""
         WHERE l.source = ANY(%s::bigint[]) AND l.seq = 0 AND l.kind = 4
         UNION
         SELECT l.source, l.target, w.steps + 1 FROM way AS w JOIN links AS l ON l.source = w.target
-        WHERE l.seq = 0 AND l.kind = 4 AND w.steps <= {MAX_REDIRECT_CHAIN})
+        WHERE l.seq = 0 AND l.kind = 4 AND w.steps <= {visit_rows.MAX_REDIRECT_CHAIN})
     SELECT DISTINCT source, target FROM way"""  # noqa: S608
 URLS = "SELECT id, url FROM resources WHERE id = ANY(%s::bigint[])"
 DEPTHS = "SELECT id, depth FROM resources WHERE id = ANY(%s::bigint[])"
@@ -135,9 +116,9 @@ class Submission:
     def write(self, batch: VisitBatch) -> SubmitResult:
         """Write the batch."""
         finished = list(self._leased_visits(batch.visits))
-        linked = target_digests(finished)
+        linked = visit_rows.target_digests(finished)
         known = find_known_resources(self._tx, linked)
-        proposal = propose(self._tx, collect_claims(finished, linked, known), known, self._discovery)
+        proposal = propose(self._tx, visit_rows.collect_claims(finished, linked, known), known, self._discovery)
         ids = {digest: entry.id for digest, entry in known.items()}
         finished = list(self._without_loops(finished, ids))
         compared = revisits.compare_visits(self._db, finished, ids, keep_links=batch.keep_links)
@@ -166,7 +147,7 @@ class Submission:
             lost=lost,
         )
 
-    def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[FinishedVisit]:
+    def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[visit_rows.FinishedVisit]:
         """Yield the visits whose lease this crawler still holds.
 
         Another crawler has the other resources, or they were forgotten. Only exclusive transactions take leases away,
@@ -176,16 +157,18 @@ class Submission:
         for visit in visits:
             row = rows.pop(visit.lease.resource, None)
             if row is not None:
-                yield FinishedVisit(visit, row, visit_links(visit))
+                yield visit_rows.FinishedVisit(visit, row, visit_rows.visit_links(visit))
 
-    def _leased_rows(self, ids: Iterable[int]) -> dict[int, LeasedRow]:
+    def _leased_rows(self, ids: Iterable[int]) -> dict[int, visit_rows.LeasedRow]:
         rows = self._db.execute(SELECT_LEASED_ROWS, (int_array(ids), self._crawler)).fetchall()
-        return {row.id: row for row in map(LeasedRow._make, rows)}
+        return {row.id: row for row in map(visit_rows.LeasedRow._make, rows)}
 
-    def _without_loops(self, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int]) -> Iterator[FinishedVisit]:
+    def _without_loops(
+        self, finished: Sequence[visit_rows.FinishedVisit], ids: Mapping[bytes, int]
+    ) -> Iterator[visit_rows.FinishedVisit]:
         targets = [ids[item.visit.redirect.digest] for item in finished if item.visit.redirect is not None]
         stored: dict[int, int] = dict(self._db.execute(REDIRECTS, (int_array(targets),)).fetchall()) if targets else {}
-        return without_loops(finished, ids, stored.get, self._load_urls)
+        return visit_rows.without_loops(finished, ids, stored.get, self._load_urls)
 
     def _load_urls(self, resources: Sequence[int]) -> dict[int, str]:
         return dict(self._db.execute(URLS, (int_array(resources),)).fetchall())
@@ -193,22 +176,24 @@ class Submission:
     # -- contents ------------------------------------------------------------------------------------------------------
 
     def _write_contents(
-        self, finished: Sequence[FinishedVisit], ids: Mapping[bytes, int], batch: VisitBatch
+        self, finished: Sequence[visit_rows.FinishedVisit], ids: Mapping[bytes, int], batch: VisitBatch
     ) -> Counter[int]:
         """Replace links, texts and sources of earlier visits; return the changes of backlinks by target."""
         replacing = [item for item in finished if item.replaces]
         backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
         linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
         for item, targets in linking:
-            if item.row.outlinks != LINKS_NOT_STORED:  # without the old links, assume that they are the same
-                backlinks.update(backlink_targets(item.row.id, targets, item.links.kinds))
-        self._insert_links([pair for pair in linking if stores_links(pair[0], batch)])
+            if item.row.outlinks != visit_rows.LINKS_NOT_STORED:  # without the old links, assume that they are the same
+                backlinks.update(visit_rows.backlink_targets(item.row.id, targets, item.links.kinds))
+        self._insert_links([pair for pair in linking if visit_rows.stores_links(pair[0], batch)])
         self._write_bodies(replacing, finished)
         self._write_visits(finished)
         change_backlinks(self._db, backlinks)
         return backlinks
 
-    def _write_bodies(self, replacing: Sequence[FinishedVisit], finished: Sequence[FinishedVisit]) -> None:
+    def _write_bodies(
+        self, replacing: Sequence[visit_rows.FinishedVisit], finished: Sequence[visit_rows.FinishedVisit]
+    ) -> None:
         pages = [(item.row.id, item.visit.page) for item in replacing if item.visit.page is not None]
         bodies = [(resource, page.text) for resource, page in pages if page.text]
         copy_bodies(self._db, "texts", bodies)
@@ -223,7 +208,7 @@ class Submission:
             self._db, "sources", [(resource, page.source) for resource, page in pages + unchanged if page.source]
         )
 
-    def _insert_links(self, stored_links: Sequence[tuple[FinishedVisit, list[int]]]) -> None:
+    def _insert_links(self, stored_links: Sequence[tuple[visit_rows.FinishedVisit, list[int]]]) -> None:
         all_links = [item.links for item, _ in stored_links]
         copy_rows(
             self._db, "links", LINK_COLUMNS,
@@ -241,8 +226,8 @@ class Submission:
         )  # fmt: skip
         self._tx.meta["links"] += sum(len(targets) for _, targets in stored_links)
 
-    def _write_visits(self, finished: Sequence[FinishedVisit]) -> None:
-        rows = [visit_row(item, self._limits.round, self._crawler) for item in finished]
+    def _write_visits(self, finished: Sequence[visit_rows.FinishedVisit]) -> None:
+        rows = [visit_rows.visit_row(item, self._limits.round, self._crawler) for item in finished]
         if rows:
             columns = list(zip(*rows, strict=True))
             copy_rows(
@@ -251,9 +236,9 @@ class Submission:
 
     # -- rows that others change too -----------------------------------------------------------------------------------
 
-    def _lock_rows(self, finished: Sequence[FinishedVisit], proposal: Proposal, batch: VisitBatch) -> None:
+    def _lock_rows(self, finished: Sequence[visit_rows.FinishedVisit], proposal: Proposal, batch: VisitBatch) -> None:
         """Lock the round, then the hosts, then the row `version`; `lease` locks them in the same order."""
-        if pages := len(page_visits(finished)):
+        if pages := len(visit_rows.page_visits(finished)):
             self._db.execute(ROUND_PAGES, (pages, self._limits.round))
         hosts = [*(item.row.host for item in finished), *(note.host for note in batch.hosts)]
         self._tx.lock_hosts([*hosts, *(lease.host for lease in batch.released), *proposal.hosts])
@@ -267,11 +252,11 @@ class Submission:
         finished = self._with_current_roles(compared.finished)
         rows = [
             (
-                *outcome_row(item, self._crawler),
+                *visit_rows.outcome_row(item, self._crawler),
                 *compared.revisit_states[item.row.id],
                 *_content_values(item, batch),
-                retry_priority(item),
-                int(item.replaces and is_new_content(item)),
+                visit_rows.retry_priority(item),
+                int(item.replaces and visit_rows.is_new_content(item)),
                 item.row.id,
             )
             for item in finished
@@ -286,19 +271,19 @@ class Submission:
             self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
             self._tx.counter_deltas.add(row.host, item.state, row.role, item.visit.outcome)
 
-    def _with_current_roles(self, finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
+    def _with_current_roles(self, finished: Sequence[visit_rows.FinishedVisit]) -> list[visit_rows.FinishedVisit]:
         """Read the roles again: another page may have linked to an embed, which makes it a page."""
         current = load_claims(self._db, {item.row.id for item in finished})
         return [item._replace(row=item.row._replace(role=current[item.row.id].role)) for item in finished]
 
-    def _count_pages(self, finished: Sequence[FinishedVisit]) -> None:
+    def _count_pages(self, finished: Sequence[visit_rows.FinishedVisit]) -> None:
         """Add to the hosts' pages of this round, which `max_pages_per_host` limits."""
-        counted = Counter(item.row.host for item in page_visits(finished))
+        counted = Counter(item.row.host for item in visit_rows.page_visits(finished))
         if counted:
             max_pages = self._limits.max_pages_per_host
             self._db.execute(HOST_PAGES, (max_pages, int_array(counted), int_array(counted.values())))
 
-    def _shallower_visits(self, finished: Sequence[FinishedVisit]) -> list[int]:
+    def _shallower_visits(self, finished: Sequence[visit_rows.FinishedVisit]) -> list[int]:
         """Return the visited resources that other pages of this batch found at a smaller depth."""
         if self._limits.max_depth is None:
             return []
@@ -356,14 +341,14 @@ def _replace_nul(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
-def _content_values(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
+def _content_values(item: visit_rows.FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
     """Return the values of `columns.RESPONSE` and `columns.CONTENT`; None keeps the stored value."""
     if item.replaces:
-        return (*response_row(item), *content_row(item, batch))
+        return (*visit_rows.response_row(item), *visit_rows.content_row(item, batch))
     if item.is_unchanged and item.visit.page is not None:
-        return (*response_row(item), *repeat(None, len(columns.CONTENT)))
+        return (*visit_rows.response_row(item), *repeat(None, len(columns.CONTENT)))
     kept = len(columns.RESPONSE) - len(columns.VALIDATORS) + len(columns.CONTENT)
-    return (*validators(item.visit), *repeat(None, kept))
+    return (*visit_rows.validators(item.visit), *repeat(None, kept))
 
 
 def _to_columns(rows: Sequence[tuple[object, ...]]) -> list[Iterable[str]]:

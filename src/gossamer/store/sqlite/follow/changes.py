@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import Kind
 from gossamer.store import rows
-from gossamer.store.follow.changes import (
-    END_OF_VERSION,
-    INDEXABLE_COLUMNS,
-    MAX_ALIASES,
-    AnchorTexts,
-    ChangeCursor,
-    Changes,
-    IndexableResource,
-    build_changes,
-    find_chunk_end,
-)
+from gossamer.store.follow import changes as follow
 from gossamer.store.sqlite.database import json_array
 
 if TYPE_CHECKING:
@@ -39,7 +29,7 @@ _CANONICAL_SOURCES = f"""
     SELECT source FROM links
     WHERE {_ALIAS_KINDS} AND kind = {Kind.CANONICAL} AND target IN (SELECT value FROM json_each(?))"""  # noqa: S608
 _INDEXABLE_RESOURCES = f"""
-    SELECT {INDEXABLE_COLUMNS}
+    SELECT {follow.INDEXABLE_COLUMNS}
     FROM json_each(?) AS j CROSS JOIN resources AS r ON r.id = j.value JOIN hosts AS h ON h.id = r.host"""  # noqa: S608
 
 _LINKED_BY = """
@@ -75,21 +65,21 @@ _NEW_STOP = "INSERT INTO words (term, word) VALUES (?, 0) ON CONFLICT DO NOTHING
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-def changes(db: sqlite3.Connection, cursor: ChangeCursor, limit: int) -> Changes:
+def changes(db: sqlite3.Connection, cursor: follow.ChangeCursor, limit: int) -> follow.Changes:
     """Return the next changes. The caller passes a snapshot, because writers go on meanwhile."""
     latest = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
     changed = _read_after(db, _CHANGED, _CHANGED_LATER, cursor, limit)
     forgotten = _read_after(db, _FORGOTTEN, _FORGOTTEN_LATER, cursor, limit)
-    end = find_chunk_end(latest, limit, changed, forgotten)
+    end = follow.find_chunk_end(latest, limit, changed, forgotten)
     ids = {resource for version, resource in changed if (version, resource) <= end}
     canonical_sources = _canonical_sources_of(db, ids)
     resources = _indexable_resources(db, ids | canonical_sources | _canonical_sources_of(db, canonical_sources))
     gone = (resource for version, resource in forgotten if (version, resource) <= end)
-    return build_changes(end, latest, resources, gone)
+    return follow.build_changes(end, latest, resources, gone)
 
 
 def _read_after(
-    db: sqlite3.Connection, same_version: str, later_versions: str, cursor: ChangeCursor, limit: int
+    db: sqlite3.Connection, same_version: str, later_versions: str, cursor: follow.ChangeCursor, limit: int
 ) -> list[tuple[int, int]]:
     records = db.execute(same_version, (cursor.version, cursor.resource, limit)).fetchall()
     return records + db.execute(later_versions, (cursor.version, limit - len(records))).fetchall()
@@ -99,9 +89,10 @@ def _canonical_sources_of(db: sqlite3.Connection, ids: Iterable[int]) -> set[int
     return {source for (source,) in db.execute(_CANONICAL_SOURCES, (json_array(ids),))}
 
 
-def _indexable_resources(db: sqlite3.Connection, ids: Iterable[int]) -> tuple[IndexableResource, ...]:
+def _indexable_resources(db: sqlite3.Connection, ids: Iterable[int]) -> tuple[follow.IndexableResource, ...]:
     return tuple(
-        rows.to_struct(IndexableResource, row) for row in db.execute(_INDEXABLE_RESOURCES, (json_array(sorted(ids)),))
+        rows.to_struct(follow.IndexableResource, row)
+        for row in db.execute(_INDEXABLE_RESOURCES, (json_array(sorted(ids)),))
     )
 
 
@@ -111,7 +102,7 @@ def _indexable_resources(db: sqlite3.Connection, ids: Iterable[int]) -> tuple[In
 def relinked_documents(database: Database, after: int, at_once: int) -> Iterator[list[int]]:
     """Stream resources whose anchor texts may have changed since a version; some come more than once."""
     for same_version, later_versions in ((_CHANGED, _CHANGED_LATER), (_FORGOTTEN, _FORGOTTEN_LATER)):
-        cursor = ChangeCursor(version=after, resource=END_OF_VERSION)
+        cursor = follow.ChangeCursor(version=after, resource=follow.END_OF_VERSION)
         while True:
             with database.connection() as db:
                 changed = _read_after(db, same_version, later_versions, cursor, at_once)
@@ -121,7 +112,7 @@ def relinked_documents(database: Database, after: int, at_once: int) -> Iterator
             if not changed:
                 break
             yield documents
-            cursor = ChangeCursor(version=changed[-1][0], resource=changed[-1][1])
+            cursor = follow.ChangeCursor(version=changed[-1][0], resource=changed[-1][1])
     last = 0
     while True:
         with database.connection() as db:
@@ -146,7 +137,9 @@ def _filter_with_text(db: sqlite3.Connection, resources: Iterable[int]) -> list[
     return [resource for (resource,) in db.execute(_HAVE_TEXT, (json_array(resources),))]
 
 
-def anchor_texts(db: sqlite3.Connection, targets: Sequence[int], max_links: int, max_texts: int) -> list[AnchorTexts]:
+def anchor_texts(
+    db: sqlite3.Connection, targets: Sequence[int], max_links: int, max_texts: int
+) -> list[follow.AnchorTexts]:
     """Return the texts that other pages use for each target, also for its redirects and duplicates.
 
     At most `max_links` links to one resource are read, those of the pages found first. They show how a page is called,
@@ -156,7 +149,7 @@ def anchor_texts(db: sqlite3.Connection, targets: Sequence[int], max_links: int,
     counts = (
         (target, known[target] if target in known else _count_anchors(db, target, max_links)) for target in targets
     )
-    return [AnchorTexts(target=target, texts=most_used_texts(found, max_texts)) for target, found in counts]
+    return [follow.AnchorTexts(target=target, texts=most_used_texts(found, max_texts)) for target, found in counts]
 
 
 def most_used_texts(counts: Mapping[str, int], max_texts: int) -> tuple[tuple[str, int], ...]:
@@ -192,7 +185,7 @@ def _scan_anchors(db: sqlite3.Connection, targets: Sequence[int], max_links: int
 
 def _count_anchors(db: sqlite3.Connection, target: int, max_links: int) -> Counter[str]:
     counts = Counter(chain.from_iterable(db.execute(_ANCHORS, (target, target, max_links))))
-    for (source,) in db.execute(_ALIASES, (target, MAX_ALIASES)).fetchall():
+    for (source,) in db.execute(_ALIASES, (target, follow.MAX_ALIASES)).fetchall():
         counts.update(chain.from_iterable(db.execute(_ANCHORS, (source, target, max_links))))
     return counts
 

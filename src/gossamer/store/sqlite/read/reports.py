@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import secrets
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.model import Kind, Position
-from gossamer.store.read.questions import parse_statements
+from gossamer.store.read import questions
 
 if TYPE_CHECKING:
     import sqlite3
@@ -37,7 +36,7 @@ class ReportStatements(NamedTuple):
 @cache
 def load_statements() -> ReportStatements:
     """Read and split the file."""
-    return ReportStatements(*parse_statements(resources.files(__package__).joinpath("reports.sql").read_text("utf-8")))
+    return ReportStatements(*questions.load_statements(__package__))
 
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:

@@ -179,26 +179,6 @@ FROM main.links AS l CROSS JOIN main.resources AS s ON s.id = l.source CROSS JOI
 JOIN positions AS p ON p.number = l.position
 WHERE l.follow = 0 AND l.kind = 1 AND s.host = t.host AND s.id <> t.id ORDER BY l.source, l.seq;
 
--- question: redirects
-SELECT url, status, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections ORDER BY id;
-
--- question: redirected links
-SELECT url, status, final, final_status, inlinks FROM redirections
-WHERE hops = 1 AND inlinks > 0 AND final_state NOT IN ('gone', 'failed') ORDER BY inlinks DESC, id;
-
--- question: redirect chains
-SELECT url, hops, path AS chain, final, final_status, inlinks FROM redirections
-WHERE hops > 1 AND final_state NOT IN ('gone', 'failed') ORDER BY hops DESC, id;
-
--- question: redirect loops
-SELECT url, hops, CASE WHEN final_reason = '' THEN path ELSE final_reason END AS chain, inlinks FROM redirections
-WHERE final_outcome IN ('redirect loop', 'too many redirects') OR hops = 64 ORDER BY id;
-
--- question: redirects to errors
-SELECT url, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections
-WHERE hops > 0 AND final_state IN ('gone', 'failed') AND final_outcome NOT IN ('redirect loop', 'too many redirects')
-ORDER BY id;
-
 -- question: orphans
 SELECT p.url, coalesce((SELECT group_concat(DISTINCT k.word) FROM main.links AS l JOIN kinds AS k ON k.number = l.kind
         WHERE l.target = p.id AND l.source <> p.id), 'earlier crawl') AS known_from, p.status, p.visited_at
@@ -216,16 +196,6 @@ FROM pages AS p GROUP BY p.depth ORDER BY p.depth;
 SELECT state, outcome, status, count(*) AS resources,
     round(count(*) * 1.0 / (SELECT count(*) FROM main.resources), 4) AS share
 FROM main.resources GROUP BY state, outcome, status ORDER BY count(*) DESC, state, outcome, status;
-
--- question: not listed
-SELECT url, status, why AS reason, CASE WHEN why = 'canonical is another page' THEN canonical ELSE reason END AS detail
-FROM unlisted ORDER BY id;
-
--- question: missing titles
-SELECT url, depth FROM listed_html WHERE title = '' ORDER BY id;
-
--- question: missing descriptions
-SELECT url, title, depth FROM listed_html WHERE description = '' ORDER BY id;
 
 -- question: long titles
 SELECT url, length(title) AS characters, title FROM listed_html WHERE length(title) > :most ORDER BY 2 DESC, id;
@@ -296,10 +266,6 @@ SELECT url, inlinks, source, anchor FROM (
         AND l.follow
     GROUP BY t.id)
 ORDER BY inlinks DESC, id;
-
--- question: sitemap entries not listed
-SELECT e.sitemap, u.url, u.status, u.why AS reason FROM entries AS e JOIN unlisted AS u ON u.id = e.target
-ORDER BY e.sitemap, u.id;
 
 -- question: sitemap entries not visited
 SELECT e.sitemap, t.url, t.state, t.reason FROM entries AS e CROSS JOIN main.resources AS t ON t.id = e.target

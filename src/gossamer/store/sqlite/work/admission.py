@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING
 from gossamer.store.sqlite.bulk_insert import BulkInsert
 from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.digests import cache_resources
-from gossamer.store.work.claims import (
-    ACTIVE_STATES,
-    OPEN_STATES,
-    Discovery,
-    ResourceClaim,
-    apply_claim,
-    choose_best_claims,
-    distance,
-    improved_row,
-    new_row,
-    select_news,
-    to_known_resource,
-)
+from gossamer.store.work import claims
 from gossamer.store.work.url_cache import KnownResource
 from gossamer.urls.canonical import authority
 
@@ -48,7 +36,7 @@ IMPROVE = """
 
 
 def admit_candidates(
-    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: Discovery
+    tx: Transaction, candidates: Sequence[Candidate], known: dict[bytes, KnownResource], discovery: claims.Discovery
 ) -> list[int]:
     """Decide on candidates: insert the new ones, improve the known ones.
 
@@ -57,16 +45,16 @@ def admit_candidates(
     """
     claimed = {known[c.digest].id for c in candidates if c.digest in known}
     rows = (
-        {row.id: row for row in map(ResourceClaim._make, tx.db.execute(SELECT_CLAIMS, (json_array(claimed),)))}
+        {row.id: row for row in map(claims.ResourceClaim._make, tx.db.execute(SELECT_CLAIMS, (json_array(claimed),)))}
         if claimed
         else {}
     )
-    news = list(select_news(candidates, known, rows, discovery))
+    news = list(claims.select_news(candidates, known, rows, discovery))
     if not news:
         return []
-    claims = choose_best_claims(news, discovery.admit(news))
-    new = [choice for digest, choice in claims.items() if digest not in known]
-    changed = [(rows[known[digest].id], choice) for digest, choice in claims.items() if digest in known]
+    best_claims = claims.choose_best_claims(news, discovery.admit(news))
+    new = [choice for digest, choice in best_claims.items() if digest not in known]
+    changed = [(rows[known[digest].id], choice) for digest, choice in best_claims.items() if digest in known]
     new_entries = _insert(tx, new, discovery)
     improved_entries, shallower = _improve(tx, changed, discovery)
     known.update(new_entries)
@@ -78,21 +66,23 @@ def admit_candidates(
 # -- new ---------------------------------------------------------------------------------------------------------------
 
 
-def _insert(tx: Transaction, claims: Sequence[BestClaim], discovery: Discovery) -> dict[bytes, KnownResource]:
-    if not claims:
+def _insert(
+    tx: Transaction, best_claims: Sequence[BestClaim], discovery: claims.Discovery
+) -> dict[bytes, KnownResource]:
+    if not best_claims:
         return {}
-    names = [authority(choice.candidate.url) for choice in claims]
+    names = [authority(choice.candidate.url) for choice in best_claims]
     hosts = host_ids(tx, set(names))
     first = tx.meta["last_resource"] + 1
-    tx.meta["last_resource"] += len(claims)
+    tx.meta["last_resource"] += len(best_claims)
     rows = [
-        new_row(resource, hosts[name], choice, discovery)
-        for resource, (choice, name) in enumerate(zip(claims, names, strict=True), first)
+        claims.new_row(resource, hosts[name], choice, discovery)
+        for resource, (choice, name) in enumerate(zip(best_claims, names, strict=True), first)
     ]
     INSERT.insert(tx.db, rows)
     for (host, state, role), times in Counter(row[2:5] for row in rows).items():
         tx.counter_deltas.add(host, state, role, "", times)
-    return {row[1]: KnownResource(row[0], row[7], distance(row[5], row[6])) for row in rows}
+    return {row[1]: KnownResource(row[0], row[7], claims.distance(row[5], row[6])) for row in rows}
 
 
 def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
@@ -115,20 +105,20 @@ def host_ids(tx: Transaction, names: set[str]) -> dict[str, int]:
 
 
 def _improve(
-    tx: Transaction, changes: Sequence[tuple[ResourceClaim, BestClaim]], discovery: Discovery
+    tx: Transaction, changes: Sequence[tuple[claims.ResourceClaim, BestClaim]], discovery: claims.Discovery
 ) -> tuple[dict[bytes, KnownResource], list[int]]:
     """Write the changes by claims; return what is known now, and the resources with a smaller depth."""
     entries: dict[bytes, KnownResource] = {}
     shallower, updates = [], []
     for row, claim in changes:
-        new = apply_claim(row, claim, discovery)
-        entries[claim.candidate.digest] = to_known_resource(new)
+        new = claims.apply_claim(row, claim, discovery)
+        entries[claim.candidate.digest] = claims.to_known_resource(new)
         if new == row:
             continue
-        if new.depth < row.depth and row.state not in OPEN_STATES | ACTIVE_STATES:
+        if new.depth < row.depth and row.state not in claims.OPEN_STATES | claims.ACTIVE_STATES:
             shallower.append(row.id)
         tx.counter_deltas.subtract(row.host, row.state, row.role, row.outcome)
         tx.counter_deltas.add(row.host, new.state, new.role, row.outcome)
-        updates.append(improved_row(new))
+        updates.append(claims.improved_row(new))
     tx.db.executemany(IMPROVE, updates)
     return entries, shallower

@@ -24,28 +24,9 @@ from gossamer.store.sqlite.work.digests import find_known_resources
 from gossamer.store.sqlite.work.forget import change_backlinks, clear_contents
 from gossamer.store.sqlite.work.revisits import compare_visits
 from gossamer.store.values import SubmitResult
+from gossamer.store.work import visit_rows
 from gossamer.store.work.claims import Discovery
 from gossamer.store.work.revisit_rows import collect_hints
-from gossamer.store.work.visit_rows import (
-    LINKS_NOT_STORED,
-    FinishedVisit,
-    LeasedRow,
-    backlink_targets,
-    collect_claims,
-    content_row,
-    is_new_content,
-    link_rows,
-    outcome_row,
-    page_visits,
-    response_row,
-    retry_priority,
-    stores_links,
-    target_digests,
-    validators,
-    visit_links,
-    visit_row,
-    without_loops,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,7 +85,7 @@ class Submission:
         """Write the batch."""
         finished = list(self._leased_visits(batch.visits))
         ids, shallower = self._admit_links(finished)
-        finished = list(without_loops(finished, ids, self._stored_redirect, self._load_urls))
+        finished = list(visit_rows.without_loops(finished, ids, self._stored_redirect, self._load_urls))
         compared = compare_visits(self._db, finished, ids, keep_links=batch.keep_links)
         finished = compared.finished
         if compared.changes:
@@ -126,25 +107,27 @@ class Submission:
             lost=len(batch.visits) - len(finished),
         )
 
-    def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[FinishedVisit]:
+    def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[visit_rows.FinishedVisit]:
         """Yield the visits whose lease is still ours; others were taken over or forgotten."""
         rows = self._leased_rows(visit.lease.resource for visit in visits)
         for visit in visits:
             row = rows.pop(visit.lease.resource, None)
             if row is not None:
-                yield FinishedVisit(visit, row, visit_links(visit))
+                yield visit_rows.FinishedVisit(visit, row, visit_rows.visit_links(visit))
 
-    def _leased_rows(self, ids: Iterable[int]) -> dict[int, LeasedRow]:
+    def _leased_rows(self, ids: Iterable[int]) -> dict[int, visit_rows.LeasedRow]:
         rows = self._db.execute(SELECT_LEASED_ROWS, (json_array(ids), self._crawler))
-        return {row.id: row for row in map(LeasedRow._make, rows)}
+        return {row.id: row for row in map(visit_rows.LeasedRow._make, rows)}
 
     # -- links -> resources --------------------------------------------------------------------------------------------
 
-    def _admit_links(self, finished: Sequence[FinishedVisit]) -> tuple[dict[bytes, int], list[int]]:
+    def _admit_links(self, finished: Sequence[visit_rows.FinishedVisit]) -> tuple[dict[bytes, int], list[int]]:
         """Return an id for every target, and the visited resources that got a smaller depth."""
-        linked = target_digests(finished)
+        linked = visit_rows.target_digests(finished)
         known = find_known_resources(self._tx, linked)
-        shallower = admit_candidates(self._tx, collect_claims(finished, linked, known), known, self._discovery)
+        shallower = admit_candidates(
+            self._tx, visit_rows.collect_claims(finished, linked, known), known, self._discovery
+        )
         return {digest: entry.id for digest, entry in known.items()}, shallower
 
     def _stored_redirect(self, resource: int) -> int | None:
@@ -156,16 +139,18 @@ class Submission:
 
     # -- contents and rows ---------------------------------------------------------------------------------------------
 
-    def _write_contents(self, finished: Sequence[FinishedVisit], ids: dict[bytes, int], batch: VisitBatch) -> None:
+    def _write_contents(
+        self, finished: Sequence[visit_rows.FinishedVisit], ids: dict[bytes, int], batch: VisitBatch
+    ) -> None:
         """Replace links, texts and sources of earlier visits."""
         replacing = [item for item in finished if item.replaces]
         backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
         linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
         for item, targets in linking:
-            if item.row.outlinks != LINKS_NOT_STORED:  # else unknown what to subtract: assume the same
-                backlinks.update(backlink_targets(item.row.id, targets, item.links.kinds))
+            if item.row.outlinks != visit_rows.LINKS_NOT_STORED:  # else unknown what to subtract: assume the same
+                backlinks.update(visit_rows.backlink_targets(item.row.id, targets, item.links.kinds))
         change_backlinks(self._db, backlinks, self._limits.backlink_gain)
-        stored_links = [pair for pair in linking if stores_links(pair[0], batch)]
+        stored_links = [pair for pair in linking if visit_rows.stores_links(pair[0], batch)]
         self._insert_links(stored_links)
         pages = [(item.row.id, item.visit.page) for item in replacing if item.visit.page is not None]
         texts = [(resource, page.text) for resource, page in pages if page.text]
@@ -177,38 +162,57 @@ class Submission:
         sources = ((resource, page.source) for resource, page in pages if page.source)
         self._db.executemany("INSERT OR REPLACE INTO sources (resource, body) VALUES (?, ?)", sources)
 
-    def _insert_links(self, stored_links: Sequence[tuple[FinishedVisit, list[int]]]) -> None:
-        INSERT_LINKS.insert(self._db, chain.from_iterable(link_rows(item, targets) for item, targets in stored_links))
+    def _insert_links(self, stored_links: Sequence[tuple[visit_rows.FinishedVisit, list[int]]]) -> None:
+        INSERT_LINKS.insert(
+            self._db, chain.from_iterable(visit_rows.link_rows(item, targets) for item, targets in stored_links)
+        )
         self._tx.meta["links"] += sum(len(targets) for _, targets in stored_links)
 
     def _write_rows(
-        self, finished: Sequence[FinishedVisit], revisit_states: Mapping[int, RevisitState], batch: VisitBatch
+        self,
+        finished: Sequence[visit_rows.FinishedVisit],
+        revisit_states: Mapping[int, RevisitState],
+        batch: VisitBatch,
     ) -> None:
         """Update resources and insert visits; a batch without visits makes no new version."""
         if finished:
             self._tx.meta["version"] = self._version
         replaced, unchanged, unreplaced = [], [], []
         for item in finished:
-            row = (*outcome_row(item, self._crawler), *revisit_states[item.row.id])
+            row = (*visit_rows.outcome_row(item, self._crawler), *revisit_states[item.row.id])
             if item.replaces:
-                content = (*response_row(item), *content_row(item, batch), is_new_content(item))
+                content = (
+                    *visit_rows.response_row(item),
+                    *visit_rows.content_row(item, batch),
+                    visit_rows.is_new_content(item),
+                )
                 replaced.append((*row, self._version, *content, item.row.id))
             elif item.is_unchanged and item.visit.page is not None:
-                unchanged.append((*row, *response_row(item), item.row.id))
+                unchanged.append((*row, *visit_rows.response_row(item), item.row.id))
             else:
-                unreplaced.append((*row, self._version, *validators(item.visit), retry_priority(item), item.row.id))
+                unreplaced.append(
+                    (
+                        *row,
+                        self._version,
+                        *visit_rows.validators(item.visit),
+                        visit_rows.retry_priority(item),
+                        item.row.id,
+                    )
+                )
         self._db.executemany(UPDATE_REPLACED, replaced)
         self._db.executemany(UPDATE_UNCHANGED, unchanged)
         self._db.executemany(UPDATE_UNREPLACED, unreplaced)
-        INSERT_VISITS.insert(self._db, (visit_row(item, self._limits.round, self._crawler) for item in finished))
+        INSERT_VISITS.insert(
+            self._db, (visit_rows.visit_row(item, self._limits.round, self._crawler) for item in finished)
+        )
         for item in finished:
             held = item.row
             self._tx.counter_deltas.subtract(held.host, State.LEASED, held.role, held.outcome)
             self._tx.counter_deltas.add(held.host, item.state, held.role, item.visit.outcome)
 
-    def _count_pages(self, finished: Sequence[FinishedVisit]) -> None:
+    def _count_pages(self, finished: Sequence[visit_rows.FinishedVisit]) -> None:
         """Count pages for the limits of the round."""
-        pages = page_visits(finished)
+        pages = visit_rows.page_visits(finished)
         self._db.execute(ROUND_PAGES, (len(pages), self._limits.round))
         hosts = Counter(item.row.host for item in pages)
         max_pages = self._limits.max_pages_per_host
@@ -216,7 +220,7 @@ class Submission:
 
     # -- depth ---------------------------------------------------------------------------------------------------------
 
-    def _shallower_visits(self, finished: Sequence[FinishedVisit]) -> list[int]:
+    def _shallower_visits(self, finished: Sequence[visit_rows.FinishedVisit]) -> list[int]:
         """Return resources of this batch that its other pages found at a smaller depth."""
         if self._limits.max_depth is None:
             return []

@@ -1,0 +1,35 @@
+-- Statements of questions that both back-ends answer in the same words, from the shared views of each back-end.
+
+-- question: redirects
+SELECT url, status, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections ORDER BY id;
+
+-- question: redirected links
+SELECT url, status, final, final_status, inlinks FROM redirections
+WHERE hops = 1 AND inlinks > 0 AND final_state NOT IN ('gone', 'failed') ORDER BY inlinks DESC, id;
+
+-- question: redirect chains
+SELECT url, hops, path AS chain, final, final_status, inlinks FROM redirections
+WHERE hops > 1 AND final_state NOT IN ('gone', 'failed') ORDER BY hops DESC, id;
+
+-- question: redirect loops
+SELECT url, hops, CASE WHEN final_reason = '' THEN path ELSE final_reason END AS chain, inlinks FROM redirections
+WHERE final_outcome IN ('redirect loop', 'too many redirects') OR hops = 64 ORDER BY id;
+
+-- question: redirects to errors
+SELECT url, hops, path AS chain, final, final_status, final_outcome, inlinks FROM redirections
+WHERE hops > 0 AND final_state IN ('gone', 'failed') AND final_outcome NOT IN ('redirect loop', 'too many redirects')
+ORDER BY id;
+
+-- question: not listed
+SELECT url, status, why AS reason, CASE WHEN why = 'canonical is another page' THEN canonical ELSE reason END AS detail
+FROM unlisted ORDER BY id;
+
+-- question: missing titles
+SELECT url, depth FROM listed_html WHERE title = '' ORDER BY id;
+
+-- question: missing descriptions
+SELECT url, title, depth FROM listed_html WHERE description = '' ORDER BY id;
+
+-- question: sitemap entries not listed
+SELECT e.sitemap, u.url, u.status, u.why AS reason FROM entries AS e JOIN unlisted AS u ON u.id = e.target
+ORDER BY e.sitemap, u.id;
