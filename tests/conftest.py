@@ -54,9 +54,17 @@ def nginx_binary() -> Path:
 
 
 @pytest.fixture(scope="session")
-def documentation_webs(nginx_binary: Path) -> Iterator[Nginx]:
-    """Serve Debian's Python, PostgreSQL and Java documentation, one site per package, from /index.html."""
-    with Nginx(nginx_binary, {name: Site(package(name)) for name in debian.DOCUMENTATION}) as nginx:
+def java_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the documentation of one Java module."""
+    package(debian.JAVA)
+    return debian.link_java_module(tmp_path_factory.mktemp("java") / "site")
+
+
+@pytest.fixture(scope="session")
+def documentation_webs(nginx_binary: Path, java_module: Path) -> Iterator[Nginx]:
+    """Serve Debian's Python, PostgreSQL and Java documentation, and one Java module, each from /index.html."""
+    sites = {name: Site(package(name)) for name in debian.DOCUMENTATION}
+    with Nginx(nginx_binary, {**sites, debian.JAVA_MODULE: Site(java_module)}) as nginx:
         yield nginx
 
 

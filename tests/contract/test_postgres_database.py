@@ -15,6 +15,7 @@ import pytest
 from gossamer.errors import StoreCorrupt, StoreMissing, StoreNotWritable, StoreTooNew, StoreUnreachable
 from gossamer.store.postgres import PostgresStore
 from gossamer.store.values import CrawlerReport
+from helpers.patience import PATIENCE
 from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, seed, start
 from helpers.store.postgres_server import new_location
 
@@ -127,7 +128,7 @@ def submit_and_break(
     working = threading.Thread(target=lambda: results.append(store.submit(crawler, visits, admit_all, now=time.time())))
     working.start()
     pid = db.info.backend_pid
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while admin.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone() != ("COMMIT",):
         assert time.monotonic() < deadline
     if server_knows:

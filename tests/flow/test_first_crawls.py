@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import command, environment, query
+from helpers.patience import PATIENCE
 from webs.served import SiteServer
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def site(other: str, pages: int = PAGES) -> dict[str, str]:
 def crawl_both(first: SiteServer, second: SiteServer, store: Path) -> list[str]:
     """Start both crawls at once; return the stderr of each."""
     processes = [start("crawl", served.url, "--store", store, "--no-index") for served in (first, second)]
-    stderr = [process.communicate(timeout=100)[1] for process in processes]
+    stderr = [process.communicate(timeout=PATIENCE)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], stderr
     return stderr
 
@@ -55,8 +56,8 @@ def test_a_running_crawl_admits_links_again_after_another_adds_a_seed(tmp_path: 
             while len(first.paths()) < 5:
                 time.sleep(0.01)
             with start("crawl", second.url, *options) as later:
-                stderr = later.communicate(timeout=100)[1]
-            stderr += earlier.communicate(timeout=100)[1]
+                stderr = later.communicate(timeout=PATIENCE)[1]
+            stderr += earlier.communicate(timeout=PATIENCE)[1]
     assert (earlier.returncode, later.returncode) == (0, 0), stderr
     states = query(tmp_path, "SELECT state, count(*) FROM resources GROUP BY 1 ORDER BY 1")
     assert states == [("gone", 2), ("visited", 2 * LONG)]

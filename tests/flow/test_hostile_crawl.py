@@ -17,6 +17,7 @@ import pytest
 
 from gossamer.urls.canonical import canonicalize
 from helpers.cli.commands import PeakMemory, command, environment, gossamer, query
+from helpers.patience import PATIENCE
 from hostile.cases import CASES, DEPTH, MEMORY, SECONDS, Case
 from hostile.world import World
 
@@ -88,7 +89,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         memory = PeakMemory(process.pid)
-        out, err = process.communicate(timeout=200)
+        out, err = process.communicate(timeout=PATIENCE)
         seconds = time.monotonic() - started
         assert process.returncode == 0, err
         yield Crawl(

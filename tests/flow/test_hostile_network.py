@@ -17,6 +17,7 @@ from gossamer.fetch import fetcher
 from gossamer.fetch.transfer import handle_options
 from helpers.cli.commands import command, environment, gossamer, query
 from helpers.fetch.fetch_loop import LIMITS, FetchLoop
+from helpers.patience import PATIENCE
 from hostile import HostileServer
 from hostile.cases import NAMES, Case
 from hostile.network import Names, cut, mend, open_network, run
@@ -109,7 +110,7 @@ def crawl_cut_off(folder: Path, port: int, server: HostileServer) -> dict[str, A
     before = len(server.requests)
     mend(PUBLIC)
     mend(SECOND)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE)
     visited = query(store, "SELECT count(*) FROM resources WHERE state = 'visited'")[0][0]
     log = "".join(path.read_text() for path in (store / "logs").iterdir())
     away = [line for line in log.splitlines() if json.loads(line)["event"] == "host away"]

@@ -465,6 +465,6 @@ def test_a_busy_parser_releases_the_memory_of_a_large_page(loop: Loop, open_pool
 
     def has_released_memory() -> bool:
         loop.pages_of(pool, job("<p>small"))
-        return int(process.memory_info().rss) < before + (20 << 20)
+        return bool(process.memory_info().rss < before + (20 << 20))
 
     until(has_released_memory, "a parser that releases memory", pause=0.01)

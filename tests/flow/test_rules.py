@@ -13,6 +13,7 @@ import pytest
 from gossamer import Crawler
 from gossamer.crawl import policy
 from helpers.cli.commands import command, crawl, environment, gossamer, outcomes, query, reasons
+from helpers.patience import PATIENCE
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def test_a_list_of_seeds_is_read_from_stdin(tmp_path: Path) -> None:
     with SiteServer({"/a": links("b"), "/b": "", "/c": ""}) as site:
         done = subprocess.run(
             command("crawl", "--seeds", "-", "--store", tmp_path / "web"), input=f"{site.url}a\n{site.url}c\n",
-            capture_output=True, text=True, check=True, env=environment(), timeout=60,
+            capture_output=True, text=True, check=True, env=environment(), timeout=PATIENCE,
         )  # fmt: skip
         assert f"Crawling {site.url}a, {site.url}c into" in done.stderr
         assert {*site.paths()} == {"/a", "/b", "/c"}
@@ -317,7 +318,7 @@ def test_a_crawl_ends_when_retry_after_exceeds_its_patience(tmp_path: Path) -> N
     web = tmp_path / "web"
     busy = SiteResponse("", 503, {"Retry-After": "1000"})
     with SiteServer({"/": links("a", "b", "c"), "/a": busy, "/b": busy, "/c": busy}) as site:
-        done = gossamer("crawl", site.url, "--store", web, "--no-index", timeout=30)
+        done = gossamer("crawl", site.url, "--store", web, "--no-index")
         assert done.returncode == 0
         assert "nothing can be visited within 60 s" in done.stderr
         assert "asked to wait (Retry-After)" in done.stderr

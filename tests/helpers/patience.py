@@ -17,7 +17,7 @@ PATIENT_FETCHES = {
 UNIT_SECONDS = 0.1  # that a quiet core takes at most for the unit of work
 
 
-def until(condition: Callable[[], object], event: str, pause: float = 0.05) -> None:
+def until(condition: Callable[[], object], event: str = "an event", pause: float = 0.05) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + PATIENCE
     while not condition():

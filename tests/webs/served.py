@@ -78,15 +78,16 @@ class SiteServer:
 class EndlessSite(SiteServer):
     """A chain of pages without an end, so that a crawl lasts until the test sets `ended` or stops it."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.0) -> None:
         super().__init__({})
+        self._seconds = seconds
         self.ended = threading.Event()
 
     def response(self, path: str) -> SiteResponse:
         """Return a page with a link to the next one."""
         if path == "/robots.txt" or self.ended.is_set():
             return super().response(path)
-        return SiteResponse(f'<title>x</title><a href="/{int(path[1:] or 0) + 1}">on</a>')
+        return SiteResponse(f'<title>x</title><a href="/{int(path[1:] or 0) + 1}">on</a>', seconds=self._seconds)
 
 
 class _Handler(BaseHTTPRequestHandler):
