@@ -15,7 +15,7 @@ BUILT := src/gossamer/web/static/dist/.vite/manifest.json
 MODULES := frontend/node_modules/.ready
 IF_NODE = $(if $(NODE),$(1))
 
-.PHONY: help go frontend wheel test test-full test-packages check format bench profile soak fuzz lock clean
+.PHONY: help go frontend wheel test test-fast test-full test-packages check format bench profile soak fuzz lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list.
@@ -40,6 +40,9 @@ test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests e
 	$(call IF_NODE,cd frontend && npm run --silent test)
 	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)
 	.venv/bin/pytest -m 'not full' $(ALONE) $(ARGS)
+
+test-fast: .venv/.ready-dev ## Run the tests that need no server and no browser, up to 90 seconds on two cores.
+	.venv/bin/pytest -m 'fast and not full' -n 2 --dist worksteal $(addprefix tests/,unit contract corpus) $(ARGS)
 
 test-full: test ## Run the tests, then the long ones: many kills, big webs, rare errors.
 	.venv/bin/pytest -m full $(ARGS)

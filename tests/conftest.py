@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
+FAST_DIRECTORIES = {"unit", "contract", "corpus"}  # their tests run in this process
+SERVERS = {"postgres", "nginx_binary", "browser"}  # fixtures, and back-ends as parameters of tests
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of `make test-fast`: those in this process that need neither a server nor a browser."""
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        needs = {*item.fixturenames, *(value for value in parameters if isinstance(value, str))}
+        if item.path.parent.name in FAST_DIRECTORIES and not needs & SERVERS:
+            item.add_marker(pytest.mark.fast)
+
 
 def skip_or_fail(reason: str) -> NoReturn:
     """Skip the test; fail it if nothing may skip (GOSSAMER_REQUIRE_ALL=1, as in .ci/run)."""
