@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         needs = {*item.fixturenames, *(value for value in parameters if isinstance(value, str))}
         if item.path.parent.name in FAST_DIRECTORIES and not needs & SERVERS:
             item.add_marker(pytest.mark.fast)
+    items.sort(key=lambda item: item.path.parent.name in FAST_DIRECTORIES)  # no worker begins a slow file at the end
 
 
 def skip_or_fail(reason: str) -> NoReturn:

@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 import subprocess
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -184,23 +185,31 @@ def test_a_killed_ranking_changes_nothing_and_the_next_one_is_right(web: Web, tm
     copy.mkdir()
     with closing(sqlite3.connect(web.store / "web.db")) as old, closing(sqlite3.connect(copy / "web.db")) as new:
         old.backup(new)
-        new.execute("UPDATE ranks SET pagerank = -1")
-        new.execute("DELETE FROM rankings")
-        new.commit()
-    killed = 0
-    for delay in (0.6, 0.9, 1.2, 1.6, 2.0):
-        process = subprocess.Popen(command("rank", "--store", copy, "--only", "hits"), stdout=subprocess.DEVNULL)
+    ranking, killed = command("rank", "--store", copy, "--only", "hits"), 0
+    started = time.monotonic()
+    subprocess.run(ranking, stdout=subprocess.DEVNULL, check=True)
+    seconds = time.monotonic() - started  # of a ranking without a kill
+    mark_ranks_as_old(copy)
+    while killed < 5:
+        process = subprocess.Popen(ranking, stdout=subprocess.DEVNULL)
         try:
-            process.wait(delay)
+            process.wait((0.4 + 0.12 * killed) * seconds)
+            seconds *= 0.8  # it ended before the kill, because the machine is less busy now
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             killed += 1
             assert query(copy, "SELECT DISTINCT pagerank < 0 FROM ranks") in ([(0,)], [(1,)]), "all of one run"
-    assert killed
     assert gossamer("rank", "--store", copy, "--only", "hits").returncode == 0
     assert dict(query(copy, "SELECT resource, pagerank FROM ranks")) == web.ranks("pagerank")
     assert len([path for path in (copy / "graph").iterdir() if path.is_dir()]) == 3, "no leftovers"
+
+
+def mark_ranks_as_old(store: Path) -> None:
+    """Give every page a rank that no ranking computes."""
+    with closing(sqlite3.connect(store / "web.db")) as database, database:
+        database.execute("UPDATE ranks SET pagerank = -1")
+        database.execute("DELETE FROM rankings")
 
 
 def test_two_rankings_at_once_succeed(web: Web, tmp_path: Path) -> None:
