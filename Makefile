@@ -34,7 +34,7 @@ wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer 
 # Tests run in one process more than a two-core machine has cores, because many of them wait for servers and clocks. The
 # tests of a file share its fixtures, so they stay in one process. Slow files come first (tests/conftest.py). Meanwhile a
 # background job downloads OpenSearch.
-test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 15 minutes on two cores.
+test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 13 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_NODE,cd frontend && npm run --silent test)
 	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)

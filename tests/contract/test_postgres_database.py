@@ -136,7 +136,7 @@ def submit_and_break(
     else:
         with socket.socket(fileno=os.dup(db.fileno())) as wire:
             wire.shutdown(socket.SHUT_RDWR)
-    working.join(60)
+    working.join(PATIENCE)
     return store, results[0]
 
 

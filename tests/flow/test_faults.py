@@ -13,6 +13,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +23,9 @@ import psutil
 import pytest
 
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
-from helpers.patience import PATIENCE
+from helpers.patience import PATIENCE, until
 from webs.generated import GeneratedWeb, Shape
-from webs.served import SiteServer
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -186,16 +187,21 @@ def start_crawl(url: str, store: Path, *arguments: object, handles: int = 1024, 
 def test_a_clock_change_during_a_crawl_has_no_effect(tmp_path: Path, jump: int) -> None:
     store, log, clock_set = tmp_path / "web", tmp_path / "log", tmp_path / "clock set"
     links = "".join(f'<a href="/{number}">x</a>' for number in range(1, PAGES))
-    with SiteServer({"/": links, **{f"/{number}": f"<p>{number}" for number in range(1, PAGES)}}) as site:
+    gate = threading.Event()  # so that the clock jumps during the crawl
+    pages = {
+        f"/{number}": SiteResponse(f"<p>{number}", gate=gate if number > PAGES // 2 else None)
+        for number in range(1, PAGES)
+    }
+    with SiteServer({"/": links, **pages}) as site:
         started = time.time()
         process = start_crawl(
             site.url, store, "--delay", "0.03", "--no-index", "--log-file", log, PYTHONPATH=str(CLOCK),
             CLOCK_JUMP=str(jump), CLOCK_SET=str(clock_set),
         )  # fmt: skip
-        while len(site.paths()) < PAGES // 4 and process.poll() is None:
-            time.sleep(0.01)
+        until(lambda: len(site.paths()) >= PAGES // 4, "a quarter of the pages")
         jumped = time.time()
         clock_set.touch()
+        gate.set()
         stderr = process.communicate(timeout=PATIENCE)[1]
         ended = time.time()
     assert process.returncode == 0, stderr

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import time
+import threading
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import command, environment, query
-from helpers.patience import PATIENCE
-from webs.served import SiteServer
+from helpers.patience import PATIENCE, PATIENT_FETCHES, until
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,11 +51,14 @@ def test_a_running_crawl_admits_links_again_after_another_adds_a_seed(tmp_path: 
     """The pages link to the other site, which is out of scope until the second crawl adds its seed."""
     options = ("--delay", "0.05", "--no-index", "--store", tmp_path)
     with SiteServer({}) as first, SiteServer({}) as second:
-        first.pages, second.pages = dict(site(second.url, LONG)), dict(site(first.url, LONG))
+        gate = threading.Event()  # so that the first crawl does not end before the second begins
+        first.pages, second.pages = {**site(second.url, LONG)}, {**site(first.url, LONG)}
+        first.pages["/5"] = SiteResponse(site(second.url, LONG)["/5"], gate=gate)
         with start("crawl", first.url, *options) as earlier:
-            while len(first.paths()) < 5:
-                time.sleep(0.01)
+            until(lambda: "/5" in first.paths(), "the page that waits")
             with start("crawl", second.url, *options) as later:
+                until(second.paths, "the first request of the second crawl")
+                gate.set()
                 stderr = later.communicate(timeout=PATIENCE)[1]
             stderr += earlier.communicate(timeout=PATIENCE)[1]
     assert (earlier.returncode, later.returncode) == (0, 0), stderr
@@ -65,6 +68,6 @@ def test_a_running_crawl_admits_links_again_after_another_adds_a_seed(tmp_path: 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(*arguments), env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command(*arguments), env=environment(PATIENT_FETCHES), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -299,7 +299,7 @@ def stand_in(folder: Path, code: str) -> str:
         connection.recv(1 << 20)
         """)
         + code
-        + "\ntime.sleep(60)\n"
+        + f"\ntime.sleep({PATIENCE})\n"
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return str(program)

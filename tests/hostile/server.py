@@ -102,7 +102,7 @@ class HostileServer:
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
 
     def url(self, path: str = "") -> str:
         """Return the URL of a behaviour on this server."""

@@ -112,7 +112,7 @@ from gossamer.store.sqlite import SqliteStore
 store = SqliteStore.open(Path(sys.argv[1]), create=True)
 lease_all(store, start(store, sys.argv[2]))
 print("leased", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
