@@ -6,17 +6,19 @@ import gzip
 import json
 import subprocess
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gossamer import Crawler
 from gossamer.crawl import policy
-from helpers.cli.commands import command, crawl, environment, gossamer, outcomes, query, reasons
+from helpers.cli import commands
+from helpers.cli.commands import command, environment, gossamer, outcomes, query, reasons
 from helpers.patience import PATIENCE
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -26,6 +28,11 @@ Pages = dict[str, str | SiteResponse]
 def links(*targets: str, more: str = "") -> str:
     """Return a page that links to the targets, with their names as anchor texts."""
     return f"<!doctype html><title>Page</title>{more}" + "".join(f'<a href="{to}">to {to}</a> ' for to in targets)
+
+
+def crawl(url: str, store: Path, *arguments: object, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Crawl to the end without an index, which no rule concerns; return the summary."""
+    return commands.crawl(url, store, "--no-index", *arguments, env=env)
 
 
 def states(store: Path) -> dict[str, str]:
