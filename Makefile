@@ -15,7 +15,7 @@ BUILT := src/gossamer/web/static/dist/.vite/manifest.json
 MODULES := frontend/node_modules/.ready
 IF_NODE = $(if $(NODE),$(1))
 
-.PHONY: help go frontend wheel test test-full test-packages check format bench profile soak fuzz lock clean
+.PHONY: help go frontend wheel test test-fast test-full test-packages check format bench profile soak fuzz lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list.
@@ -31,15 +31,16 @@ frontend: ## Build the link-graph explorer and the live charts (needs Node).
 wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer and the live charts.
 	.venv/bin/hatchling build
 
-# Tests that measure run alone. The others run in one process more than a two-core machine has cores, because many tests
-# wait for servers and clocks. Meanwhile a background job downloads OpenSearch.
-ALONE := $(addprefix tests/flow/test_,bounded.py fleet.py)
-
-test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 15 minutes on two cores.
+# Tests run in one process more than a two-core machine has cores, because many of them wait for servers and clocks. The
+# tests of a file share its fixtures, so they stay in one process. Slow files come first (tests/conftest.py). Meanwhile a
+# background job downloads OpenSearch.
+test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 13 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
 	$(call IF_NODE,cd frontend && npm run --silent test)
-	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile $(addprefix --ignore ,$(ALONE)) $(ARGS)
-	.venv/bin/pytest -m 'not full' $(ALONE) $(ARGS)
+	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-fast: .venv/.ready-dev ## Run the tests that need no server and no browser, up to 90 seconds on two cores.
+	.venv/bin/pytest -m 'fast and not full' -n 2 --dist worksteal $(addprefix tests/,unit contract corpus) $(ARGS)
 
 test-full: test ## Run the tests, then the long ones: many kills, big webs, rare errors.
 	.venv/bin/pytest -m full $(ARGS)

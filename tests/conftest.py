@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
+FAST_DIRECTORIES = {"unit", "contract", "corpus"}  # their tests run in this process
+SERVERS = {"postgres", "nginx_binary", "browser"}  # fixtures, and back-ends as parameters of tests
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of `make test-fast`: those in this process that need neither a server nor a browser."""
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        needs = {*item.fixturenames, *(value for value in parameters if isinstance(value, str))}
+        if item.path.parent.name in FAST_DIRECTORIES and not needs & SERVERS:
+            item.add_marker(pytest.mark.fast)
+    items.sort(key=lambda item: item.path.parent.name in FAST_DIRECTORIES)  # no worker begins a slow file at the end
+
 
 def skip_or_fail(reason: str) -> NoReturn:
     """Skip the test; fail it if nothing may skip (GOSSAMER_REQUIRE_ALL=1, as in .ci/run)."""
@@ -54,9 +69,17 @@ def nginx_binary() -> Path:
 
 
 @pytest.fixture(scope="session")
-def documentation_webs(nginx_binary: Path) -> Iterator[Nginx]:
-    """Serve Debian's Python, PostgreSQL and Java documentation, one site per package, from /index.html."""
-    with Nginx(nginx_binary, {name: Site(package(name)) for name in debian.DOCUMENTATION}) as nginx:
+def java_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the documentation of one Java module."""
+    package(debian.JAVA)
+    return debian.link_java_module(tmp_path_factory.mktemp("java") / "site")
+
+
+@pytest.fixture(scope="session")
+def documentation_webs(nginx_binary: Path, java_module: Path) -> Iterator[Nginx]:
+    """Serve Debian's Python, PostgreSQL and Java documentation, and one Java module, each from /index.html."""
+    sites = {name: Site(package(name)) for name in debian.DOCUMENTATION}
+    with Nginx(nginx_binary, {**sites, debian.JAVA_MODULE: Site(java_module)}) as nginx:
         yield nginx
 
 

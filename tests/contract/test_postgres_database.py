@@ -17,6 +17,7 @@ from gossamer.model import VisitBatch
 from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.location import parse_postgres_location
 from gossamer.store.values import CrawlerReport
+from helpers.patience import PATIENCE
 from helpers.store.crawl_steps import admit_all, fetched_visit, lease_all, leases, seed, start
 from helpers.store.databases import postgres_database
 from helpers.store.postgres_server import new_location
@@ -131,7 +132,7 @@ def submit_and_break(location: str, admin: psycopg.Connection, *, server_knows: 
     )
     working.start()
     pid = db.info.backend_pid
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while admin.execute("SELECT query FROM pg_stat_activity WHERE pid = %s", (pid,)).fetchone() != ("COMMIT",):
         assert time.monotonic() < deadline
     if server_knows:
@@ -139,7 +140,7 @@ def submit_and_break(location: str, admin: psycopg.Connection, *, server_knows: 
     else:
         with socket.socket(fileno=os.dup(db.fileno())) as wire:
             wire.shutdown(socket.SHUT_RDWR)
-    working.join(60)
+    working.join(PATIENCE)
     return store, results[0]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from helpers.web.browser import AppServer, accessibility_faults, open_page, wait_until
+from helpers.web.browser import AppServer, accessibility_faults, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -71,7 +71,7 @@ def test_a_click_on_a_table_header_sorts_without_a_request(browser: Browser, doc
         page.on("request", lambda request: request_types.append(request.resource_type))
         for order, backwards in (("ascending", False), ("descending", True)):
             head.locator("a").click()
-            wait_until(lambda order=order: head.get_attribute("aria-sort") == order)
+            expect(head).to_have_attribute("aria-sort", order)
             values = [float(cell.get_attribute("data-v") or 0) for cell in numbers.all()]
             assert values == sorted(values, reverse=backwards)
             assert len(set(values)) > 1

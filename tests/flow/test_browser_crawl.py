@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.cli.commands import command, environment, gossamer
-from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture, wait_until
+from helpers.patience import PATIENCE, until
+from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -47,11 +48,11 @@ def crawling(web: GeneratedWeb, store: Path) -> Iterator[None]:
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        wait_until(lambda: states(store) == ["running"])
+        until(lambda: states(store) == ["running"])
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
 
 
 def states(store: Path) -> list[str]:
@@ -76,10 +77,10 @@ def test_numbers_charts_and_latest_pages_update_while_a_crawl_runs(browser: Brow
     with open_page(browser, server.control_url, viewport=PICTURE_SIZE) as page:
         wait_until_live(page)
         visited, newest = counter(page, "visited"), page.inner_text("#latest li:first-child a")
-        wait_until(lambda: counter(page, "visited") > visited)
-        wait_until(lambda: page.inner_text("#latest li:first-child a") != newest)
-        wait_until(lambda: float(page.get_attribute("#chart-pages", "data-most") or 0) > 0)
-        wait_until(lambda: float(page.get_attribute("#chart-bytes", "data-most") or 0) > 0)
+        until(lambda: counter(page, "visited") > visited)
+        until(lambda: page.inner_text("#latest li:first-child a") != newest)
+        until(lambda: float(page.get_attribute("#chart-pages", "data-most") or 0) > 0)
+        until(lambda: float(page.get_attribute("#chart-bytes", "data-most") or 0) > 0)
         save_picture(page, "dashboard", seconds=25)
         assert page.inner_text("#live-status").startswith("Naiad at work")
         assert page.inner_text("#crawlers tr:first-child [data-f=state]") == "running"
@@ -94,7 +95,7 @@ def test_rows_update_in_place_and_keep_the_focus(browser: Browser, server: AppSe
         page.focus(button)
         page.eval_on_selector("#crawlers tr:first-child", "row => row.dataset.mine = 'yes'")
         pages = page.inner_text("#crawlers tr:first-child [data-f=pages]")
-        wait_until(lambda: page.inner_text("#crawlers tr:first-child [data-f=pages]") != pages)
+        until(lambda: page.inner_text("#crawlers tr:first-child [data-f=pages]") != pages)
         assert page.get_attribute("#crawlers tr:first-child", "data-mine") == "yes"
         expect(page.locator(button)).to_be_focused()
 
@@ -123,7 +124,7 @@ def test_a_crawler_is_paused_resumed_stopped_and_started(
         expect(page.locator("#control-message")).to_have_text("A crawler was started on this machine.")
         expect(page.locator("#crawlers [data-f=state]", has_text="running")).to_have_count(1)
         visited = counter(page, "visited")
-        wait_until(lambda: counter(page, "visited") > visited)
+        until(lambda: counter(page, "visited") > visited)
 
 
 def test_parsers_are_added_and_removed_within_the_limits(browser: Browser, server: AppServer) -> None:
@@ -152,7 +153,7 @@ def test_a_visitor_without_a_token_can_watch_but_not_control(browser: Browser, s
         stop = "fetch('/api/crawlers/Naiad/stop', {method: 'POST'}).then(answer => answer.status)"
         assert page.evaluate(stop) == 401
         visited = counter(page, "visited")
-        wait_until(lambda: counter(page, "visited") > visited)
+        until(lambda: counter(page, "visited") > visited)
 
 
 def test_the_page_reconnects_after_the_server_was_away(browser: Browser, server: AppServer) -> None:
@@ -165,7 +166,7 @@ def test_the_page_reconnects_after_the_server_was_away(browser: Browser, server:
         with AppServer(server.store, port=first.port):
             page.wait_for_selector("#charts[data-state=live]")
             visited = counter(page, "visited")
-            wait_until(lambda: counter(page, "visited") > visited)
+            until(lambda: counter(page, "visited") > visited)
 
 
 def test_the_dashboard_is_accessible_in_light_and_dark_mode(browser: Browser, server: AppServer) -> None:

@@ -14,7 +14,8 @@ from lxml import etree
 from playwright.sync_api import expect
 
 from helpers.cli.commands import gossamer
-from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture, wait_until
+from helpers.patience import until
+from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture
 from webs.served import SiteServer
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def choose(page: Page, row: int) -> str:
     """Select a node in the list; return its key."""
     page.click(f"#graph-table tbody tr:nth-child({row}) button")
     page.wait_for_selector("#node-panel h2")
-    wait_until(lambda: "z" in query(page))  # the camera stopped moving
+    until(lambda: "z" in query(page))  # the camera stopped moving
     return ready(page)["selected"]
 
 
@@ -85,7 +86,7 @@ def test_a_web_of_many_hosts_opens_on_the_hosts(browser: Browser, neighbours: Ap
         state = ready(page)
         assert (state["level"], state["nodes"]) == ("hosts", str(HOSTS))
         choose(page, 1)
-        page.click("#node-panel a", timeout=5000)
+        page.click("#node-panel a")
         page.wait_for_url(re.compile("level=pages&host="))
         assert ready(page)["level"] == "pages"
         assert count(page) == 2
@@ -134,7 +135,7 @@ def test_a_node_is_expanded_and_the_back_button_undoes_it(browser: Browser, docu
         before = count(page)
         key = choose(page, 2)
         page.click("#expand")
-        wait_until(lambda: count(page) > before)
+        until(lambda: count(page) > before)
         after = count(page)
         assert query(page)["expanded"] == [key]
         assert page.locator("#graph-table tbody tr").count() == after
@@ -159,7 +160,7 @@ def test_a_click_selects_a_node_and_another_click_expands_it(browser: Browser, d
         assert ready(page)["selected"] == key
         page.wait_for_timeout(500)  # because a double click zooms
         page.mouse.click(*middle)
-        wait_until(lambda: count(page) > before)
+        until(lambda: count(page) > before)
 
 
 def test_a_shared_url_shows_the_same_view(browser: Browser, documentation: AppServer) -> None:
@@ -169,7 +170,7 @@ def test_a_shared_url_shows_the_same_view(browser: Browser, documentation: AppSe
         page.click("#expand")
         page.wait_for_selector("#expand[disabled]")
         page.click("#legend button[data-class='1']")
-        wait_until(lambda: ready(page)["hidden"] != "0")
+        until(lambda: ready(page)["hidden"] != "0")
         state, address = ready(page), page.evaluate("location.href")
         with open_page(browser, address) as other:
             assert ready(other) == state
@@ -226,15 +227,15 @@ def test_the_explorer_works_by_keyboard(browser: Browser, documentation: AppServ
         first = ready(page)["selected"]
         assert page.get_attribute("#graph-table tbody tr[aria-current]", "data-key") == first
         page.keyboard.press("Enter")
-        wait_until(lambda: count(page) > before)
+        until(lambda: count(page) > before)
         page.keyboard.press("n")
-        wait_until(lambda: ready(page)["selected"] != first)
+        until(lambda: ready(page)["selected"] != first)
         page.keyboard.press("Escape")
         page.wait_for_selector("#graph[data-selected=''][data-state=ready]")
         page.keyboard.press("f")
-        wait_until(lambda: "z" not in query(page))
+        until(lambda: "z" not in query(page))
         page.keyboard.press("+")
-        wait_until(lambda: float(query(page).get("z", ["1"])[0]) < 1)
+        until(lambda: float(query(page).get("z", ["1"])[0]) < 1)
 
 
 # After two drawn frames, because the explorer finds the element under the pointer while it draws.

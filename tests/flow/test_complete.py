@@ -32,7 +32,10 @@ def expected_outcome(response: WalkedPage) -> str:
     return "fetched" if response.media_type in PARSED else "refused type"
 
 
-@pytest.mark.parametrize("site", debian.DOCUMENTATION)
+@pytest.mark.parametrize(
+    "site",
+    ["python3.11-doc", "postgresql-doc-15", debian.JAVA_MODULE, pytest.param(debian.JAVA, marks=pytest.mark.full)],
+)
 def test_a_crawl_of_documentation_equals_an_independent_walk(
     documentation_webs: Nginx, site: str, tmp_path: Path
 ) -> None:

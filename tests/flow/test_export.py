@@ -24,6 +24,7 @@ from gossamer.errors import StoreError
 from gossamer.store.sqlite import open_sqlite_store
 from helpers.cli.terminal import gossamer_on_terminal
 from helpers.files.archives import page, record, response, write_archive
+from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -353,7 +354,7 @@ def test_the_next_import_completes_a_killed_one(tmp_path: Path) -> None:
     importing = subprocess.Popen(
         [sys.executable, "-m", "gossamer", "import", str(path), "--store", str(web)], stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while visited_count(web) < 256:
         assert time.monotonic() < deadline
         assert importing.poll() is None

@@ -13,6 +13,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,9 @@ import psutil
 import pytest
 
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
+from helpers.patience import PATIENCE, until
 from webs.generated import GeneratedWeb, Shape
-from webs.served import SiteServer
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -156,7 +158,7 @@ def on_a_read_only_disk(store: Path, url: str) -> None:
 def test_a_crawl_with_few_file_handles_visits_everything(site: GeneratedWeb, tmp_path: Path, handles: int) -> None:
     store = tmp_path / "web"
     process = start_crawl(site.url, store, "--delay", 0, "--connections", 100, handles=handles)
-    stderr = process.communicate(timeout=120)[1]
+    stderr = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 0, stderr
     assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)], stderr
 
@@ -164,7 +166,7 @@ def test_a_crawl_with_few_file_handles_visits_everything(site: GeneratedWeb, tmp
 @pytest.mark.parametrize("handles", [12, 20])
 def test_a_crawl_with_too_few_file_handles_reports_it(site: GeneratedWeb, tmp_path: Path, handles: int) -> None:
     process = start_crawl(site.url, tmp_path / "web", *FAST, handles=handles)
-    stderr = process.communicate(timeout=120)[1]
+    stderr = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 2, stderr
     assert "Too many open files" in stderr
     assert "Traceback" not in stderr
@@ -185,27 +187,31 @@ def start_crawl(url: str, store: Path, *arguments: object, handles: int = 1024, 
 def test_a_clock_change_during_a_crawl_has_no_effect(tmp_path: Path, jump: int) -> None:
     store, log, clock_set = tmp_path / "web", tmp_path / "log", tmp_path / "clock set"
     links = "".join(f'<a href="/{number}">x</a>' for number in range(1, PAGES))
-    with SiteServer({"/": links, **{f"/{number}": f"<p>{number}" for number in range(1, PAGES)}}) as site:
+    gate = threading.Event()  # so that the clock jumps during the crawl
+    pages = {
+        f"/{number}": SiteResponse(f"<p>{number}", gate=gate if number > PAGES // 2 else None)
+        for number in range(1, PAGES)
+    }
+    with SiteServer({"/": links, **pages}) as site:
         started = time.time()
         process = start_crawl(
             site.url, store, "--delay", "0.03", "--no-index", "--log-file", log, PYTHONPATH=str(CLOCK),
             CLOCK_JUMP=str(jump), CLOCK_SET=str(clock_set),
         )  # fmt: skip
-        while len(site.paths()) < PAGES // 4 and process.poll() is None:
-            time.sleep(0.01)
+        until(lambda: len(site.paths()) >= PAGES // 4, "a quarter of the pages")
         jumped = time.time()
         clock_set.touch()
-        stderr = process.communicate(timeout=100)[1]
+        gate.set()
+        stderr = process.communicate(timeout=PATIENCE)[1]
         ended = time.time()
     assert process.returncode == 0, stderr
-    assert ended - started < 60
     assert query(store, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", PAGES)]
     assert max(times for (times,) in query(store, "SELECT count(*) FROM visits GROUP BY resource")) == 1
     # A crawl keeps the clock of its start, so its visits do not jump; the last line of its log has the changed clock.
     [(first, last)] = query(store, "SELECT min(visited_at), max(visited_at) FROM visits")
     assert started < first < jumped < last < ended
     end = json.loads(log.read_text().splitlines()[-1])
-    assert (end["event"], end["at"] - jump) == ("end", pytest.approx(ended, abs=60))
+    assert (end["event"], end["at"] - jump) == ("end", pytest.approx(ended, abs=3_600))
 
 
 def test_a_crawl_continues_after_one_with_a_clock_a_month_ahead(site: GeneratedWeb, tmp_path: Path) -> None:
@@ -215,7 +221,7 @@ def test_a_crawl_continues_after_one_with_a_clock_a_month_ahead(site: GeneratedW
         site.url, store, *FAST, "--no-index", "--max-pages", 10, PYTHONPATH=str(CLOCK), CLOCK_JUMP=str(month),
         CLOCK_SET=str(clock_set),
     )  # fmt: skip
-    stderr = ahead.communicate(timeout=60)[1]
+    stderr = ahead.communicate(timeout=PATIENCE)[1]
     assert ahead.returncode == 0, stderr
     summary = crawl(site.url, store, *FAST, "--max-pages", "none", "--no-index")
     assert (summary["pages"], summary["queued"]) == (PAGES - 10, 0)
@@ -236,7 +242,7 @@ def test_a_web_is_served_again_after_its_server_was_killed(sound: Path) -> None:
                 assert server.stdout is not None
                 ready = json.loads(server.stdout.readline())
                 assert ready["control"] is True
-                response = httpx.get(f"{ready['url']}api/search", params={"q": "amber basin"}, timeout=60).json()
+                response = httpx.get(f"{ready['url']}api/search", params={"q": "amber basin"}, timeout=PATIENCE).json()
                 assert [hit["url"] for hit in response["hits"]] == hits(sound)
             finally:
                 server.kill()
@@ -255,7 +261,7 @@ def test_killed_processes_of_a_crawl_lose_no_page(tmp_path: Path) -> None:
                 assert is_alive(victim), f"the {kind} exited before the kill"
                 victim.kill()
                 process.terminate()
-                process.communicate(timeout=100)
+                process.communicate(timeout=PATIENCE)
         crawl(web.url, store, *FAST)
     assert gossamer("index", "--store", store).returncode == 0
     states = dict(query(store, "SELECT state || ': ' || outcome, count(*) FROM resources GROUP BY 1"))

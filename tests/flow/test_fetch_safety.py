@@ -9,7 +9,6 @@ import selectors
 import socket
 import ssl
 import subprocess
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from gossamer.config import FetchSettings, HostSettings
 from gossamer.errors import SettingsError
 from gossamer.model import Outcome, Request, Role
 from helpers.fetch.fetch_loop import FetchLoop
+from helpers.patience import until
 from hostile import PAGE, HostileServer
 
 if TYPE_CHECKING:
@@ -365,8 +365,7 @@ def test_closing_leaves_no_descriptor_open(server: HostileServer) -> None:
         loop.fetcher.start(Request(id=1, url=server.url(path), role=Role.PAGE))
     loop.run_once()
     loop.close()
-    time.sleep(0.2)  # until the server, in this process, closes its connections too
-    assert open_descriptors() <= before
+    until(lambda: open_descriptors() <= before, "the server, in this process, to close its connections too")
 
 
 def test_a_cancelled_request_returns_no_result(loop: FetchLoop, server: HostileServer) -> None:

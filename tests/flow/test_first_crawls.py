@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import time
+import threading
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import command, environment, query
-from webs.served import SiteServer
+from helpers.patience import PATIENCE, PATIENT_FETCHES, until
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ def site(other: str, pages: int = PAGES) -> dict[str, str]:
 def crawl_both(first: SiteServer, second: SiteServer, store: Path) -> list[str]:
     """Start both crawls at once; return the stderr of each."""
     processes = [start("crawl", served.url, "--store", store, "--no-index") for served in (first, second)]
-    stderr = [process.communicate(timeout=100)[1] for process in processes]
+    stderr = [process.communicate(timeout=PATIENCE)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], stderr
     return stderr
 
@@ -50,13 +51,16 @@ def test_a_running_crawl_admits_links_again_after_another_adds_a_seed(tmp_path: 
     """The pages link to the other site, which is out of scope until the second crawl adds its seed."""
     options = ("--delay", "0.05", "--no-index", "--store", tmp_path)
     with SiteServer({}) as first, SiteServer({}) as second:
-        first.pages, second.pages = dict(site(second.url, LONG)), dict(site(first.url, LONG))
+        gate = threading.Event()  # so that the first crawl does not end before the second begins
+        first.pages, second.pages = {**site(second.url, LONG)}, {**site(first.url, LONG)}
+        first.pages["/5"] = SiteResponse(site(second.url, LONG)["/5"], gate=gate)
         with start("crawl", first.url, *options) as earlier:
-            while len(first.paths()) < 5:
-                time.sleep(0.01)
+            until(lambda: "/5" in first.paths(), "the page that waits")
             with start("crawl", second.url, *options) as later:
-                stderr = later.communicate(timeout=100)[1]
-            stderr += earlier.communicate(timeout=100)[1]
+                until(second.paths, "the first request of the second crawl")
+                gate.set()
+                stderr = later.communicate(timeout=PATIENCE)[1]
+            stderr += earlier.communicate(timeout=PATIENCE)[1]
     assert (earlier.returncode, later.returncode) == (0, 0), stderr
     states = query(tmp_path, "SELECT state, count(*) FROM resources GROUP BY 1 ORDER BY 1")
     assert states == [("gone", 2), ("visited", 2 * LONG)]
@@ -64,6 +68,6 @@ def test_a_running_crawl_admits_links_again_after_another_adds_a_seed(tmp_path: 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(*arguments), env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command(*arguments), env=environment(PATIENT_FETCHES), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

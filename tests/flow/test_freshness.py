@@ -19,7 +19,6 @@ from gossamer.graph.arrays import load_manifest
 from gossamer.index.tantivy import TantivyLocation
 from gossamer.wiring import open_searcher, open_store
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
-from webs import debian
 from webs.changing import SiteChanges, change, link_tree
 from webs.nginx import Nginx, Site
 
@@ -69,11 +68,9 @@ class Revisited(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def webs(nginx_binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webs]:
-    tree = debian.find("openjdk-17-doc")
-    assert tree is not None
+def webs(nginx_binary: Path, java_module: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webs]:
     directory = tmp_path_factory.mktemp("freshness")
-    site = link_tree(tree, directory / "site")
+    site = link_tree(java_module, directory / "site")
     with Nginx(nginx_binary, {"site": Site(site)}) as nginx:
         url = nginx.url("site", START)
         cpu_before = children_cpu_seconds()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import httpx
 import psutil
 
 from helpers.cli.commands import command, environment
+from helpers.patience import PATIENCE, until
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
@@ -46,25 +46,18 @@ def run_go(url: str, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]
 
 def hit_count(app: str) -> int:
     """Return the number of pages that a search finds now; 0 while there is no index."""
-    response = httpx.get(f"{app}api/search?q=gossamer", timeout=60)
+    response = httpx.get(f"{app}api/search?q=gossamer", timeout=PATIENCE)
     return int(response.json()["total"]) if response.status_code == 200 else 0
-
-
-def until(condition: object, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "It did not happen in time."
-        time.sleep(0.2)
 
 
 def test_results_appear_during_the_crawl_and_ctrl_c_ends_crawl_and_web_app(tmp_path: Path) -> None:
     with SiteServer(slow_site(3_000)) as site, run_go(site.url, tmp_path / "web") as (process, app):
         until(lambda: hit_count(app) > 3)
-        assert httpx.get(f"{app}api/status", timeout=60).json()["crawlers"][0]["state"] == "running"
+        assert httpx.get(f"{app}api/status", timeout=PATIENCE).json()["crawlers"][0]["state"] == "running"
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-        _, alive = psutil.wait_procs(children, 20)
+        assert process.wait(PATIENCE) == 0
+        _, alive = psutil.wait_procs(children, PATIENCE)
         assert alive == []
 
 
@@ -75,6 +68,6 @@ def test_go_ranks_after_the_crawl_and_serves_until_ctrl_c(tmp_path: Path) -> Non
         assert line == "Ranked 8 pages by 7 links.\n"
         assert next(process.stderr).startswith("Ctrl-C ends the web app")
         assert hit_count(app) == 8
-        assert httpx.get(f"{app}api/graph?level=pages", timeout=60).json()["known"]["nodes"] == 8
+        assert httpx.get(f"{app}api/graph?level=pages", timeout=PATIENCE).json()["known"]["nodes"] == 8
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0

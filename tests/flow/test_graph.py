@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 import subprocess
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from gossamer.graph.ranking.pagerank import load_pagerank
 from helpers.cli.commands import FAST, command, gossamer, query
+from helpers.patience import PATIENCE
 from webs import debian
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from webs.nginx import Nginx
 
+SITES = ("python3.11-doc", "postgresql-doc-15", debian.JAVA_MODULE)
 LINKS = """
     SELECT source, target, sum(weight) FROM links JOIN resources s ON s.id = source JOIN resources t ON t.id = target
     WHERE links.kind = 1 AND links.follow = 1 AND source <> target AND s.outcome = 'fetched' AND t.outcome = 'fetched'
@@ -30,7 +33,7 @@ LINKS = """
 
 
 class Web:
-    """Debian's three documentation sites, crawled and ranked by the commands."""
+    """Three sites of Debian's documentation, crawled and ranked by the commands."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -46,7 +49,7 @@ class Web:
 @pytest.fixture(scope="module")
 def web(documentation_webs: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Web:
     store = tmp_path_factory.mktemp("documentation") / "web"
-    urls = [documentation_webs.url(site, "/index.html") for site in debian.DOCUMENTATION]
+    urls = [documentation_webs.url(site, "/index.html") for site in SITES]
     crawled = gossamer("crawl", *urls, "--store", store, *FAST, "--no-index")
     assert crawled.returncode == 0, crawled.stderr
     ranked = gossamer("rank", "--store", store, "--json")
@@ -69,7 +72,7 @@ def test_the_graph_has_all_followed_hyperlinks_between_visited_pages(web: Web) -
     assert web.ranks("outdegree") == dict(web.graph.out_degree())
     assert web.ranks("in_weight") == dict(web.graph.in_degree(weight="weight"))
     assert web.ranks("out_weight") == dict(web.graph.out_degree(weight="weight"))
-    assert len(web.graph) > 11_000
+    assert len(web.graph) > 4_000
 
 
 def test_pagerank_equals_that_of_networkx(web: Web) -> None:
@@ -182,23 +185,31 @@ def test_a_killed_ranking_changes_nothing_and_the_next_one_is_right(web: Web, tm
     copy.mkdir()
     with closing(sqlite3.connect(web.store / "web.db")) as old, closing(sqlite3.connect(copy / "web.db")) as new:
         old.backup(new)
-        new.execute("UPDATE ranks SET pagerank = -1")
-        new.execute("DELETE FROM rankings")
-        new.commit()
-    killed = 0
-    for delay in (0.6, 0.9, 1.2, 1.6, 2.0):
-        process = subprocess.Popen(command("rank", "--store", copy, "--only", "hits"), stdout=subprocess.DEVNULL)
+    ranking, killed = command("rank", "--store", copy, "--only", "hits"), 0
+    started = time.monotonic()
+    subprocess.run(ranking, stdout=subprocess.DEVNULL, check=True)
+    seconds = time.monotonic() - started  # of a ranking without a kill
+    mark_ranks_as_old(copy)
+    while killed < 5:
+        process = subprocess.Popen(ranking, stdout=subprocess.DEVNULL)
         try:
-            process.wait(delay)
+            process.wait((0.4 + 0.12 * killed) * seconds)
+            seconds *= 0.8  # it ended before the kill, because the machine is less busy now
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             killed += 1
             assert query(copy, "SELECT DISTINCT pagerank < 0 FROM ranks") in ([(0,)], [(1,)]), "all of one run"
-    assert killed
     assert gossamer("rank", "--store", copy, "--only", "hits").returncode == 0
     assert dict(query(copy, "SELECT resource, pagerank FROM ranks")) == web.ranks("pagerank")
     assert len([path for path in (copy / "graph").iterdir() if path.is_dir()]) == 3, "no leftovers"
+
+
+def mark_ranks_as_old(store: Path) -> None:
+    """Give every page a rank that no ranking computes."""
+    with closing(sqlite3.connect(store / "web.db")) as database, database:
+        database.execute("UPDATE ranks SET pagerank = -1")
+        database.execute("DELETE FROM rankings")
 
 
 def test_two_rankings_at_once_succeed(web: Web, tmp_path: Path) -> None:
@@ -213,6 +224,6 @@ def test_two_rankings_at_once_succeed(web: Web, tmp_path: Path) -> None:
         for one in ("hits", "depth")
     ]
     for process in both:
-        _, stderr = process.communicate(timeout=120)
+        _, stderr = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, stderr
     assert dict(query(copy, "SELECT resource, pagerank FROM ranks")) == web.ranks("pagerank")

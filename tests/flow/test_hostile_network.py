@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ import pytest
 from gossamer.fetch import fetcher
 from gossamer.fetch.transfer import handle_options
 from helpers.cli.commands import command, environment, gossamer, query
-from helpers.fetch.fetch_loop import LIMITS, FetchLoop
+from helpers.fetch.fetch_loop import FetchLoop
+from helpers.patience import PATIENCE, slowness, until
 from hostile import HostileServer
 from hostile.cases import NAMES, Case
 from hostile.network import Names, cut, mend, open_network, run
@@ -38,13 +39,13 @@ SETTINGS = """
 [crawl]
 scope = "any"
 [fetch]
-connect_timeout = 2
+connect_timeout = %g
 [politeness]
 delay = 0
 retries = 1
 """
 CHAIN = 30  # pages of the site that loses its network
-CUT_AFTER, CUT_SECONDS = 10, 5.0  # pages; longer than the pauses after two failures, so that a third try fails too
+CUT_AFTER = 10  # pages
 
 
 # -- inside the network ------------------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ def crawl_names(folder: Path, port: int, server: HostileServer) -> dict[str, Any
     """Crawl a page that links to all names; return state, outcome and reason of each."""
     links = "".join(f'<a href="{case.url.format(port=port)}">x</a>' for case in NAMES)
     server.pages["/front"] = f"<title>Front</title>{links}".encode()
-    (folder / "gossamer.toml").write_text(SETTINGS)
+    (folder / "gossamer.toml").write_text(SETTINGS % (2 * slowness()))
     url = f"http://{PUBLIC}:{port}/front"
     done = gossamer("crawl", url, "--store", folder / "names", "--config", folder / "gossamer.toml", "--no-index")
     assert done.returncode == 0, done.stderr
@@ -79,7 +80,7 @@ def crawl_names(folder: Path, port: int, server: HostileServer) -> dict[str, Any
 def fetch_rebound(names: ChangingNames, port: int, *, seed: bool) -> list[str]:
     """Fetch a name twice that moves to a private address in between; libcurl caches no name and no connection."""
     names.private = False
-    loop = FetchLoop(LIMITS)
+    loop = FetchLoop()
     url = f"http://rebind.test:{port}/page"
     if seed:
         loop.fetcher.allow_private(url)
@@ -96,30 +97,32 @@ def crawl_cut_off(folder: Path, port: int, server: HostileServer) -> dict[str, A
         link = f'<a href="/chain/{number + 1}">next</a>' if number + 1 < CHAIN else ""
         link += f'<a href="http://{SECOND}:{port}/new">new</a>' if number == CUT_AFTER else ""
         server.pages[f"/chain/{number}"] = f"<title>{number}</title>{link}".encode()
-    url, store = f"http://{PUBLIC}:{port}/chain/0", folder / "cut"
+    url, store, timeout = f"http://{PUBLIC}:{port}/chain/0", folder / "cut", slowness()
     process = subprocess.Popen(
-        command("crawl", url, "--store", store, "--scope", "any", "--no-index", "--timeout", "1", "--delay", "0.05"),
+        command("crawl", url, "--store", store, "--scope", "any", "--no-index", "--timeout", timeout, "--delay", "0.2"),
         env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     cut(SECOND)
-    while not any(path.endswith(f"/chain/{CUT_AFTER}") for path in server.paths()):
-        time.sleep(0.01)
+    until(lambda: any(path.endswith(f"/chain/{CUT_AFTER}") for path in server.paths()), "the page before the cut", 0.01)
     cut(PUBLIC)
-    time.sleep(CUT_SECONDS)
+    until(lambda: len(outages(store)) >= 2, "two failures", pause=0.2)
     before = len(server.requests)
     mend(PUBLIC)
     mend(SECOND)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE)
     visited = query(store, "SELECT count(*) FROM resources WHERE state = 'visited'")[0][0]
-    log = "".join(path.read_text() for path in (store / "logs").iterdir())
-    away = [line for line in log.splitlines() if json.loads(line)["event"] == "host away"]
     return {
         "code": process.returncode,
         "stderr": stderr,
         "requests_before": before,
         "visited": visited,
-        "away": len(away),
+        "away": len(outages(store)),
     }
+
+
+def outages(store: Path) -> list[str]:
+    """Return the lines of the log about hosts that were away."""
+    return re.findall('.*"host away".*', "".join(path.read_text() for path in (store / "logs").iterdir()))
 
 
 def main(folder: Path) -> None:

@@ -5,25 +5,20 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from gossamer.errors import IndexMissing
 from gossamer.wiring import open_index
 from helpers.cli.commands import FAST, crawl, environment, gossamer, query
+from helpers.patience import PATIENCE, until
 from helpers.store.small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 PAGES = 400
 SMALL, LARGE = "300k", "100m"
-PATIENCE = 30.0  # seconds
 
 
 def resize(disk: Path, size: str) -> None:
@@ -68,13 +63,6 @@ def an_index_process_continues_by_itself(store: Path, disk: Path) -> None:
     until(lambda: documents(store) == PAGES)
     _, stderr = process.communicate(timeout=PATIENCE)  # closes its stdin, as the end of a crawl does
     assert process.returncode == 0, stderr
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "timed out"
-        time.sleep(0.1)
 
 
 CASES = {case.__name__: case for case in (a_crawl_continues_and_the_index_catches_up,

@@ -16,6 +16,7 @@ from gossamer import Crawler, open_web, wiring
 from gossamer.index.protocol import Query
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from helpers.index.small_index import WEIGHTS
+from helpers.patience import PATIENCE
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def test_a_crawl_survives_a_killed_index_process_and_the_next_catches_up(site: S
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     _kill_follower(process.pid)
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "The index could not follow" in stderr
     assert len(query(store, "SELECT 1 FROM texts")) == PAGES + 2, "every page was stored"
@@ -105,7 +106,7 @@ def test_a_crawl_survives_a_killed_index_process_and_the_next_catches_up(site: S
 
 
 def _kill_follower(crawler: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         for child in psutil.Process(crawler).children():
             if "gossamer.indexing" in child.cmdline():
@@ -126,7 +127,7 @@ def test_two_crawls_of_one_web_share_one_index(site: SiteServer, tmp_path: Path)
         )
         for _ in range(2)
     ]  # fmt: skip
-    stderr = [process.communicate(timeout=120)[1] for process in processes]
+    stderr = [process.communicate(timeout=PATIENCE)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], stderr
     assert not any("could not" in one for one in stderr)
     assert indexed_ids(store) == expected_ids(store)

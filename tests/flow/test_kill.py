@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import package
 from gossamer.config import StoreSettings
 from helpers.cli.commands import FAST, command, crawl, environment, query, resources_and_links
 from webs import debian
@@ -24,23 +25,23 @@ if TYPE_CHECKING:
 
 BATCH = StoreSettings().batch_visits
 KILL_SHARE = 0.8  # of the pages are requested before the last kill, so that every kill hits a running crawl
+START = "/index.html"
 POLL_SECONDS = 0.2  # between reads of the server's log, which take up to 0.1 s
 
 
 @pytest.mark.parametrize(
-    ("site", "start", "kills"),
+    ("site", "kills"),
     [
-        pytest.param("openjdk-17-doc", "/index.html", 5, id="five kills"),
-        pytest.param("openjdk-17-doc", "/index.html", 20, id="twenty kills", marks=pytest.mark.full),
+        pytest.param(debian.JAVA_MODULE, 5, id="five kills"),
+        pytest.param(debian.JAVA, 20, id="twenty kills", marks=pytest.mark.full),
     ],
 )
 def test_a_crawl_killed_repeatedly_ends_like_an_undisturbed_one(
-    nginx_binary: Path, tmp_path: Path, site: str, start: str, kills: int
+    nginx_binary: Path, java_module: Path, tmp_path: Path, site: str, kills: int
 ) -> None:
-    root = debian.find(site)
-    assert root is not None
+    root = java_module if site == debian.JAVA_MODULE else package(site)
     with Nginx(nginx_binary, {"calm": Site(root), "killed": Site(root)}) as nginx:
-        calm = crawl(nginx.url("calm", start), tmp_path / "calm", *FAST)
+        calm = crawl(nginx.url("calm", START), tmp_path / "calm", *FAST)
         span, pages = calm["seconds"], len(set(requested_paths(nginx, "calm")))
         chance = random.Random(kills)
         ends = []  # requests made up to each kill
@@ -48,9 +49,9 @@ def test_a_crawl_killed_repeatedly_ends_like_an_undisturbed_one(
             done = len(set(requested_paths(nginx, "killed")))
             has_its_share = partial(has_requested, nginx, done + (KILL_SHARE * pages - done) / left)
             seconds = chance.uniform(0.3, 0.3 + 1.5 * span / kills)
-            kill_after(seconds, has_its_share, nginx.url("killed", start), tmp_path / "killed")
+            kill_after(seconds, has_its_share, nginx.url("killed", START), tmp_path / "killed")
             ends.append(len(requested_paths(nginx, "killed")))
-        crawl(nginx.url("killed", start), tmp_path / "killed", *FAST)
+        crawl(nginx.url("killed", START), tmp_path / "killed", *FAST)
         requests = requested_paths(nginx, "killed")
     repeated = repeated_by_run(requests, ends)
     print(

@@ -6,16 +6,19 @@ import gzip
 import json
 import subprocess
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gossamer import Crawler
 from gossamer.crawl import policy
-from helpers.cli.commands import command, crawl, environment, gossamer, outcomes, query, reasons
+from helpers.cli import commands
+from helpers.cli.commands import command, environment, gossamer, outcomes, query, reasons
+from helpers.patience import PATIENCE
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -25,6 +28,11 @@ Pages = dict[str, str | SiteResponse]
 def links(*targets: str, more: str = "") -> str:
     """Return a page that links to the targets, with their names as anchor texts."""
     return f"<!doctype html><title>Page</title>{more}" + "".join(f'<a href="{to}">to {to}</a> ' for to in targets)
+
+
+def crawl(url: str, store: Path, *arguments: object, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Crawl to the end without an index, which no rule concerns; return the summary."""
+    return commands.crawl(url, store, "--no-index", *arguments, env=env)
 
 
 def states(store: Path) -> dict[str, str]:
@@ -78,7 +86,7 @@ def test_a_list_of_seeds_is_read_from_stdin(tmp_path: Path) -> None:
     with SiteServer({"/a": links("b"), "/b": "", "/c": ""}) as site:
         done = subprocess.run(
             command("crawl", "--seeds", "-", "--store", tmp_path / "web"), input=f"{site.url}a\n{site.url}c\n",
-            capture_output=True, text=True, check=True, env=environment(), timeout=60,
+            capture_output=True, text=True, check=True, env=environment(), timeout=PATIENCE,
         )  # fmt: skip
         assert f"Crawling {site.url}a, {site.url}c into" in done.stderr
         assert {*site.paths()} == {"/a", "/b", "/c"}
@@ -317,7 +325,7 @@ def test_a_crawl_ends_when_retry_after_exceeds_its_patience(tmp_path: Path) -> N
     web = tmp_path / "web"
     busy = SiteResponse("", 503, {"Retry-After": "1000"})
     with SiteServer({"/": links("a", "b", "c"), "/a": busy, "/b": busy, "/c": busy}) as site:
-        done = gossamer("crawl", site.url, "--store", web, "--no-index", timeout=30)
+        done = gossamer("crawl", site.url, "--store", web, "--no-index")
         assert done.returncode == 0
         assert "nothing can be visited within 60 s" in done.stderr
         assert "asked to wait (Retry-After)" in done.stderr

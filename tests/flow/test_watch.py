@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import command, crawl, environment, gossamer, query
+from helpers.patience import PATIENCE, until
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 QUICK = {"GOSSAMER_FRESHNESS_SITEMAP_WAIT": "1", "GOSSAMER_FRESHNESS_SHORTEST_WAIT": "0"}
@@ -52,13 +53,6 @@ def watching(web: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "timed out"
-        time.sleep(0.05)
-
-
 def test_watch_visits_a_page_changed_by_sitemap_and_stops_on_ctrl_c(tmp_path: Path) -> None:
     web = tmp_path / "web"
     with site_with_sitemap() as site:
@@ -68,10 +62,10 @@ def test_watch_visits_a_page_changed_by_sitemap_and_stops_on_ctrl_c(tmp_path: Pa
         site.pages["/a"] = "<title>New A</title>First, and more."
         site.pages["/sitemap.xml"] = sitemap(site, a=0, b=50)
         with watching(web, "--json") as process:
-            wait_for(lambda: query(web, "SELECT title FROM resources WHERE url = ?", f"{site.url}a") == [("New A",)])
-            wait_for(lambda: site.paths()[requests_before:].count("/sitemap.xml") >= 2)
+            until(lambda: query(web, "SELECT title FROM resources WHERE url = ?", f"{site.url}a") == [("New A",)])
+            until(lambda: site.paths()[requests_before:].count("/sitemap.xml") >= 2)
             process.send_signal(signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=20)
+            stdout, stderr = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, stderr
         assert "stopped" in stderr
         assert json.loads(stdout.splitlines()[-1])["pages"] == 1
@@ -90,10 +84,10 @@ def test_watch_obeys_pages_per_hour_and_a_crawl_does_not(tmp_path: Path) -> None
         requests_before = len(site.paths())
         gossamer("crawl", "--store", web, "--max-pages", "6")
         with watching(web, "--pages-per-hour", "8", "--max-pages", "none") as process:
-            wait_for(lambda: len(site.paths()) - requests_before >= 9)
+            until(lambda: len(site.paths()) - requests_before >= 9)
             time.sleep(2.5)
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=20)
+            process.communicate(timeout=PATIENCE)
         assert len(site.paths()) - requests_before <= 6 + 8
         done = gossamer("crawl", "--store", web, "--json", "--max-pages", "none")
         assert json.loads(done.stdout)["queued"] == 0, done.stderr

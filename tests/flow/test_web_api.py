@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
+from functools import partial
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -13,9 +13,10 @@ import pytest
 import zstandard
 
 from helpers.cli.commands import gossamer
+from helpers.patience import until
 from helpers.web.browser import TOKEN, AppServer
 from helpers.web.served_app import App, served_app, site
-from webs.served import SiteResponse, SiteServer
+from webs.served import EndlessSite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -313,24 +314,22 @@ def test_a_stored_source_is_served_in_a_sandbox(app: App) -> None:
 def test_a_crawler_is_started_with_a_new_seed_paused_resumed_and_stopped(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    html = '<title>{}</title><a href="/{}">on</a>'
-    slow = {f"/{number}": SiteResponse(html.format(number, number + 1), seconds=0.1) for number in range(400)}
-    with served_app(tmp_path_factory.mktemp("control"), site()) as app, SiteServer({"/": slow["/0"], **slow}) as other:
+    with served_app(tmp_path_factory.mktemp("control"), site()) as app, EndlessSite(seconds=0.1) as other:
         assert app.post("/api/seeds", {"url": "not a url"}).status_code == 400
         done = app.post("/api/seeds", {"url": other.url})
         assert done.json() == {"done": "A crawler was started on this machine."}, done.text
         name = _crawlers(app)[0]["name"]
         for verb, state in (("pause", {"paused"}), ("resume", {"running", "waiting"})):
             assert app.post(f"/api/crawlers/{name}/{verb}").status_code == 200
-            _until(lambda state=state: any(each["state"] in state for each in _crawlers(app)))
+            until(partial(_has_crawler, app, state))
         most = _crawlers(app)[0]["most_parsers"]
         assert app.post(f"/api/crawlers/{name}/parsers", {"parsers": int(most) + 1}).status_code == 400
         assert app.post(f"/api/crawlers/{name}/parsers", {"parsers": 1}).json() == {
             "done": f"{name} will have 1 parser within a few seconds."
         }
-        _until(lambda: int(_crawlers(app)[0]["parsers"]) == 1)
+        until(lambda: int(_crawlers(app)[0]["parsers"]) == 1)
         assert app.post(f"/api/crawlers/{name}/stop").status_code == 200
-        _until(lambda: not _crawlers(app))
+        until(lambda: not _crawlers(app))
         assert app.get("/api/page", params={"url": f"{other.url}1"}).status_code == 200
 
 
@@ -345,13 +344,10 @@ def test_a_page_and_a_host_are_forgotten(tmp_path_factory: pytest.TempPathFactor
         assert app.get("/api/status").json()["documents"] == 0
 
 
+def _has_crawler(app: App, states: set[str]) -> bool:
+    return any(each["state"] in states for each in _crawlers(app))
+
+
 def _crawlers(app: App) -> list[dict[str, str]]:
     crawlers: list[dict[str, str]] = app.get("/api/status").json()["crawlers"]
     return crawlers
-
-
-def _until(condition: object, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "It did not happen in time."
-        time.sleep(0.2)

@@ -16,6 +16,7 @@ import httpx
 from frozen.collect_commands import key_paths, log_events
 from frozen.kept_web import command, environment, output, run
 from frozen.small_site import GARDEN, MUSEUM, Proxy, later_pages
+from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +67,6 @@ REQUESTS = {
     "/healthz": "/healthz",
     "a problem": "/api/page?url=http%3A%2F%2Fnowhere.example%2F",
 }
-WAIT_SECONDS = 30.0
 
 
 @contextmanager
@@ -79,11 +79,11 @@ def serving(web: Path) -> Iterator[tuple[httpx.Client, dict[str, Any]]]:
     assert process.stdout is not None
     try:
         line = json.loads(process.stdout.readline())
-        with httpx.Client(base_url=line["url"], timeout=WAIT_SECONDS) as client:
+        with httpx.Client(base_url=line["url"], timeout=PATIENCE) as client:
             yield client, line
     finally:
         process.terminate()
-        process.wait(WAIT_SECONDS)
+        process.wait(PATIENCE)
         process.stdout.close()
 
 
@@ -262,14 +262,14 @@ def _running(*arguments: object) -> Iterator[list[str]]:
     )  # fmt: skip
     try:
         yield lines
-        lines += process.communicate(timeout=WAIT_SECONDS)[0].splitlines()
+        lines += process.communicate(timeout=PATIENCE)[0].splitlines()
     finally:
         process.kill()
         process.wait()
 
 
 def _wait_for_crawler(web: Path) -> None:
-    until = time.monotonic() + WAIT_SECONDS
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         said = run("crawlers", "--store", web, "--json")
         if said.returncode == 0 and any(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from frozen.small_site import GARDEN, MUSEUM
+from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +96,7 @@ def output(*arguments: object, env: Mapping[str, str] | None = None) -> str:
 def run(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
-        command(*arguments), capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+        command(*arguments), capture_output=True, text=True, check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL,
         env=environment(env),
     )  # fmt: skip
 

@@ -20,6 +20,8 @@ import threading
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Self
 
+from helpers.patience import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -38,7 +40,7 @@ def run(script: str, folder: Path) -> Any:
         skip_or_fail(f"no separate network is available without {', '.join(missing)}")
     result = subprocess.run(
         ["unshare", "--map-root-user", "--net", "--mount", sys.executable, script, str(folder)],
-        check=False, capture_output=True, text=True, timeout=200,
+        check=False, capture_output=True, text=True, timeout=PATIENCE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     if result.returncode and ("unshare" in result.stderr or "Operation not permitted" in result.stderr):

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qs, urlsplit
 
+from helpers.patience import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -95,12 +97,12 @@ class HostileServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10), "the server did not start"
+        assert self._ready.wait(PATIENCE), "the server did not start"
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
 
     def url(self, path: str = "") -> str:
         """Return the URL of a behaviour on this server."""

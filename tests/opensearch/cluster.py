@@ -16,8 +16,9 @@ from typing import Self
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from helpers.patience import PATIENCE
+
 NODES = 3
-START_SECONDS = 120.0
 # Below the ephemeral range, so that a node gets the same ports again after a kill.
 PORTS = range(20_000, 32_000)
 # Small heaps and quick compilation, because test nodes are short-lived.
@@ -99,7 +100,7 @@ class ThreeNodes:
 
     def wait_for(self, nodes: int, status: str = "yellow") -> None:
         """Wait until the cluster has this many nodes and its indexes have this status."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             health = json.loads(self._ask(f"/_cluster/health?wait_for_nodes={nodes}&wait_for_status={status}") or "{}")
             if health.get("number_of_nodes") == nodes and not health["timed_out"]:
@@ -111,7 +112,7 @@ class ThreeNodes:
     def _ask(self, path: str) -> str | None:
         for number in self._processes:
             try:
-                with urlopen(self.nodes[number] + path, timeout=40) as response:
+                with urlopen(self.nodes[number] + path, timeout=PATIENCE) as response:
                     return str(response.read().decode())
             except (URLError, TimeoutError, ConnectionError):
                 continue

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import sysconfig
-import time
 from contextlib import closing
 from http.client import HTTPConnection, HTTPResponse
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from gossamer.demo import DemoWeb
+from helpers.patience import PATIENCE, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ SECRET = "not for the web 4711"
 
 def get(url: str, **headers: str) -> tuple[HTTPResponse, str]:
     parts = urlsplit(url)
-    with closing(HTTPConnection(parts.netloc, timeout=30)) as connection:
+    with closing(HTTPConnection(parts.netloc, timeout=PATIENCE)) as connection:
         connection.request("GET", parts.path, headers=headers)
         response = connection.getresponse()
         return response, response.read().decode()
@@ -124,10 +124,7 @@ def test_the_server_exits_when_its_parent_is_killed() -> None:
         url = parent.stdout.readline().decode().strip()
         assert get(f"{url}robots.txt")[0].status == 200
         parent.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while is_listening(url):
-        assert time.monotonic() < deadline, "the demo web outlived its parent"
-        time.sleep(0.02)
+    until(lambda: not is_listening(url), "the end of the demo web")
 
 
 def is_listening(url: str) -> bool:

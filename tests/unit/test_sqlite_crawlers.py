@@ -114,7 +114,7 @@ from gossamer.store.sqlite import open_sqlite_store
 store = open_sqlite_store(Path(sys.argv[1]), create=True)
 lease_all(store, start(store, sys.argv[2]))
 print("leased", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 

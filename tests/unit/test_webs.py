@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from helpers.patience import PATIENCE
 from webs.generated import GeneratedWeb, Pages, Shape
 from webs.nginx import Nginx, Site
 from webs.walk import Page, resolve, walk
@@ -21,7 +22,7 @@ BASE = "http://127.0.0.1:8000/dir/page.html"
 
 def request(url: str, method: str = "GET") -> tuple[HTTPResponse, str]:
     parts = urlsplit(url)
-    with closing(HTTPConnection(parts.netloc, timeout=10)) as connection:
+    with closing(HTTPConnection(parts.netloc, timeout=PATIENCE)) as connection:
         connection.request(method, parts.path)
         response = connection.getresponse()
         return response, response.read().decode()

@@ -20,6 +20,7 @@ class SiteResponse(NamedTuple):
     status: int = 200
     headers: Mapping[str, str] = {"Content-Type": "text/html; charset=utf-8"}
     seconds: float = 0.0  # delay before the response
+    gate: threading.Event | None = None  # the response waits until the test sets it
 
 
 class Request(NamedTuple):
@@ -39,12 +40,9 @@ class SiteServer:
         self.requests: list[Request] = []
         handler = type("Handler", (_Handler,), {"site": self})
         self._server = ThreadingHTTPServer((host, 0), handler)
-        self._thread = self._server_thread()
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.authority = f"{host}:{self._server.server_address[1]}"
         self.url = f"http://{self.authority}/"
-
-    def _server_thread(self) -> threading.Thread:
-        return threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -57,7 +55,7 @@ class SiteServer:
 
     @contextmanager
     def unreachable(self) -> Iterator[None]:
-        """Accept no connection while the context lasts; the listen queue is full."""
+        """Let connections wait while the context lasts, because the listen queue is full; refuse them afterwards."""
         self._server.shutdown()
         self._thread.join()
         with ExitStack() as waiting:
@@ -65,12 +63,31 @@ class SiteServer:
                 while True:
                     waiting.enter_context(socket.create_connection(self._server.socket.getsockname(), timeout=0.2))
             yield
-        self._thread = self._server_thread()
-        self._thread.start()
+            self._server.server_close()
+
+    def response(self, path: str) -> SiteResponse:
+        """Return the response of a path."""
+        page = self.pages.get(path, SiteResponse("<title>Not here</title>", 404))
+        return SiteResponse(page) if isinstance(page, str) else page
 
     def paths(self) -> list[str]:
         """Return the requested paths in order, without robots.txt."""
         return [request.path for request in self.requests if request.path != "/robots.txt"]
+
+
+class EndlessSite(SiteServer):
+    """A chain of pages without an end, so that a crawl lasts until the test sets `ended` or stops it."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        super().__init__({})
+        self._seconds = seconds
+        self.ended = threading.Event()
+
+    def response(self, path: str) -> SiteResponse:
+        """Return a page with a link to the next one."""
+        if path == "/robots.txt" or self.ended.is_set():
+            return super().response(path)
+        return SiteResponse(f'<title>x</title><a href="/{int(path[1:] or 0) + 1}">on</a>', seconds=self._seconds)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -81,9 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.site.requests.append(Request(time.monotonic(), self.command, self.path, headers))
-        page = self.site.pages.get(self.path, SiteResponse("<title>Not here</title>", 404))
-        response = SiteResponse(page) if isinstance(page, str) else page
+        response = self.site.response(self.path)
         time.sleep(response.seconds)
+        if response.gate is not None:
+            response.gate.wait()
         body = response.body.encode() if isinstance(response.body, str) else response.body
         self.send_response(response.status)
         for name, value in response.headers.items():

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from helpers.patience import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -23,7 +25,7 @@ FAST = ("--delay", "0", "--connections", "16")
 
 
 def gossamer(
-    *arguments: object, env: Mapping[str, str] | None = None, timeout: float = 240
+    *arguments: object, env: Mapping[str, str] | None = None, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
     """Run a command and wait for its end."""
     return subprocess.run(

@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from helpers.cli.commands import environment
+from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COLUMNS = 140  # of the terminal: wide enough for every table
-SECONDS = 60.0  # for one block
 
 
 # -- reading pages -----------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class Reader:
             while chunk := os.read(master, 65536):
                 written += chunk
         os.close(master)
-        process.wait(SECONDS)
+        process.wait(PATIENCE)
         texts = written.decode().split("\x1e")
         return [(int(code), text) for text, code in zip(texts[::2], texts[1::2], strict=False)]
 
@@ -211,7 +211,7 @@ class Reader:
     def _python(self, code: str) -> list[str]:
         result = subprocess.run(
             [sys.executable, "-c", self._here(code)], cwd=self._directory, env=self._environment, capture_output=True,
-            text=True, timeout=SECONDS, check=False,
+            text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
         assert result.returncode == 0, f"{code}\n{result.stderr}"
         return self._there(result.stdout).splitlines()
@@ -230,7 +230,7 @@ def free_port() -> int:
 
 
 def wait_for(port: int) -> None:
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gossamer.config import DEFAULT_ACCEPT, FetchSettings
 from gossamer.fetch.fetcher import Fetcher
 from gossamer.model import Request, Role
+from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from gossamer.model import FetchResult
 
 LIMITS = FetchSettings(
-    connect_timeout=1.0, timeout=5.0, min_rate=100, min_rate_seconds=1, max_bytes=1 << 20, max_header_bytes=64 << 10
-)
+    connect_timeout=PATIENCE, timeout=PATIENCE, min_rate=100, min_rate_seconds=int(PATIENCE), max_bytes=1 << 20,
+    max_header_bytes=64 << 10,
+)  # fmt: skip
 
 
 class FetchLoop:

