@@ -13,6 +13,8 @@ import pytest
 from psycopg import connect
 
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreMissing, UsageError
+from gossamer.store import columns
+from gossamer.store.columns import ResourceColumn
 from gossamer.store.copy import TABLES, CopyTable, TableProgress, _copy_table, copy_store
 from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.location import parse_postgres_location
@@ -140,6 +142,20 @@ def test_a_copy_starts_again_when_the_web_has_changed(kind: str, new: Callable[[
         copy_web(one, other, stop_at("links"))
     with closing(open_web(one)) as store:
         store.forget(url_digest=digest(B))
+    assert not copy_web(one, other).resumed
+    assert table_contents(other) == table_contents(one)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_copy_begun_with_fewer_columns_starts_again(
+    kind: str, new: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = new("sqlite"), new(kind)
+    build(one)
+    with pytest.raises(Stopped):
+        copy_web(one, other, stop_at("links"))
+    added = ResourceColumn("colour", "text", "red", "discovery", since=90)
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, added))
     assert not copy_web(one, other).resumed
     assert table_contents(other) == table_contents(one)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +13,12 @@ from gossamer.errors import StoreError
 from gossamer.store import columns
 from gossamer.store.columns import ResourceColumn
 from gossamer.store.sql_store import SqlStore
+from gossamer.store.sqlite.database import Database as SqliteDatabase
 from helpers.store.crawl_steps import recount, start, visit_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gossamer.store.protocol import Store
     from helpers.store.crawl_steps import Open
 
@@ -52,6 +56,29 @@ def test_an_older_web_gets_the_columns_of_later_versions(open_store: Open, monke
     recount(store)
     store.close()
     assert read(open_store(), "SELECT DISTINCT colour FROM resources") == [("red",)], "a migrated web opens again"
+
+
+def table_columns(store: Store) -> list[tuple[object, ...]]:
+    """Return name, type, default and NOT NULL of each column of `resources`, in order."""
+    assert isinstance(store, SqlStore)
+    if isinstance(store._database, SqliteDatabase):
+        return read(store, """SELECT name, type, dflt_value, "notnull" FROM pragma_table_info('resources')""")
+    return read(
+        store,
+        "SELECT column_name, data_type, collation_name, column_default, is_nullable FROM information_schema.columns"
+        " WHERE table_name = 'resources' AND table_schema = current_schema() ORDER BY ordinal_position",
+    )
+
+
+def test_a_migrated_web_has_the_columns_of_a_new_one(
+    new_web: Callable[[], Open], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_older, open_newer = new_web(), new_web()
+    open_older().close()
+    add_columns(monkeypatch, COLOUR, SHADE)
+    with closing(open_older()) as migrated, closing(open_newer()) as new:
+        assert table_columns(migrated) == table_columns(new)
+        assert len(table_columns(new)) == len(columns.COLUMNS)
 
 
 def test_a_new_web_has_the_columns_that_migrations_add(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from gossamer.config import load
 from gossamer.config.describe import all_settings, sections
 from gossamer.errors import GossamerError
 from gossamer.model import Kind, Outcome, Position, State
+from gossamer.store.sqlite.opening import current_schema
 from helpers.docs.walkthrough import Reader, blocks, code_words, looks_like, prose
 from hostile.cases import with_table
 from webs.served import SiteResponse, SiteServer
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 WRITTEN_BY_HAND = [page for page in PAGES if page.name not in {"commands.md", "settings.md"}]
-SCHEMA = ROOT / "src/gossamer/store/sqlite/schema.sql"
 
 # The sites that stand for hosts named in the pages.
 SITES: dict[str, dict[str, str | SiteResponse]] = {
@@ -289,7 +289,7 @@ def test_every_state_and_outcome_is_explained_once() -> None:
 def test_every_table_and_column_of_the_store_is_explained_once() -> None:
     page = ROOT / "docs/reference/store.md"
     with closing(sqlite3.connect(":memory:")) as database:
-        database.executescript(SCHEMA.read_text())
+        database.executescript(current_schema().script)
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         columns = {table: [row[1] for row in database.execute(f"PRAGMA table_info({table})")] for table in tables}
     assert {table: sorted(first_cells(page, f"### {table}")) for table in tables} == {

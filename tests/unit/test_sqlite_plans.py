@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def db() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, current_schema())
+        migrate(connection, current_schema(), Path("nowhere"))
         yield connection
 
 

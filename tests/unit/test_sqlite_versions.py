@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Barrier
 
+NOWHERE = Path("nowhere")  # the directory of a database without crawlers
 FIRST = Schema(Path(__file__).with_name("sqlite_schema_1.sql").read_text("utf-8"), {})
 
 # Digest of the schema of each version. Webs of these versions exist on disks: if a digest differs, raise the version
@@ -78,7 +79,7 @@ def create_version_1(directory: Path) -> None:
     create(directory / "now")
     with connect(directory) as db:
         db.execute("PRAGMA journal_mode = WAL")
-        migrate(db, FIRST)
+        migrate(db, FIRST, NOWHERE)
         tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         db.execute("ATTACH ? AS now", (str(directory / "now" / "web.db"),))
         for (name,) in tables:
@@ -102,9 +103,9 @@ for_each_older_web = pytest.mark.parametrize("make", [create_version_1, create_v
 
 def test_the_schema_is_version_1_plus_all_migrations() -> None:
     with connect_in_memory() as old, connect_in_memory() as new:
-        migrate(old, FIRST)
-        migrate(old, current_schema())
-        migrate(new, current_schema())
+        migrate(old, FIRST, NOWHERE)
+        migrate(old, current_schema(), NOWHERE)
+        migrate(new, current_schema(), NOWHERE)
         assert shape(old) == shape(new)
         assert version(old) == version(new)
 
@@ -114,7 +115,9 @@ def test_a_released_version_never_changes() -> None:
     digests = {}
     with connect_in_memory() as db:
         for number in range(1, current_schema().version + 1):
-            migrate(db, Schema(FIRST.script, {step: sql for step, sql in migrations.items() if step <= number}))
+            migrate(
+                db, Schema(FIRST.script, {step: sql for step, sql in migrations.items() if step <= number}), NOWHERE
+            )
             digests[number] = hashlib.sha256(repr(sorted(shape(db))).encode()).hexdigest()[:16]
     assert digests == SHAPES
 
@@ -124,7 +127,7 @@ def test_a_released_version_never_changes() -> None:
 
 def assert_up_to_date(directory: Path) -> None:
     with connect(directory) as db, connect_in_memory() as new:
-        migrate(new, current_schema())
+        migrate(new, current_schema(), NOWHERE)
         assert shape(db) == shape(new)
         assert version(db) == version(new)
         by_digest = db.execute("SELECT digest, resource FROM digests ORDER BY digest").fetchall()
@@ -204,7 +207,7 @@ def _migrate_until_killed(directory: Path, statement: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     db.set_trace_callback(count)
-    migrate(db, current_schema())
+    migrate(db, current_schema(), NOWHERE)
 
 
 @for_each_older_web
@@ -260,6 +263,6 @@ def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
         before = shape(db)
         script = "ALTER TABLE hosts ADD COLUMN colour TEXT; UPDATE nowhere SET colour = 1;"
         with pytest.raises(sqlite3.OperationalError, match="no such table"):
-            migrate(db, Schema("", {current_schema().version + 1: script}))
+            migrate(db, Schema("", {current_schema().version + 1: script}), tmp_path)
         assert shape(db) == before
         assert version(db) == current_schema().version

@@ -40,7 +40,10 @@ TERMINAL_LINKS = 20  # links in and links out, each, without --limit
 @click.option("--text", "what", flag_value="text", help="Print its text, each run after the name of its field.")
 @click.option("--source", "what", flag_value="source", help="Write its source to stdout, byte for byte.")
 @click.option(
-    "--old-source", type=int, metavar="ID", help="Write its source until a change to stdout. `--json` lists the ids."
+    "--old-source",
+    type=int,
+    metavar="ID",
+    help="Write to stdout the source that it had until the change ID; --json lists the ids.",
 )
 @limit_option
 @store_option
@@ -55,6 +58,8 @@ def page(url: str, what: str | None, old_source: int | None, limit: int | None, 
           "outlinks": [...], "ranks", "visits": [...], "history": [...], "next_visit_at"}
     JSON with --text: {"url", "text": [{"field", "text"}]}
     """
+    if old_source is not None and (what or as_json):
+        raise UsageError("--old-source writes bytes: use it without --text, --source and --json.")
     with open_web(store) as web:
         row = find_resource(web, url)
         if what == "text":

@@ -267,7 +267,7 @@ def _next_attempt(transfer: Transfer, fetched: FetchResult) -> Request | None:
         return attempt if outcome is Outcome.CHECKED else None
     if attempt.role is Role.ROBOTS and outcome is Outcome.REDIRECTED and transfer.hops < ROBOTS_REDIRECTS:
         return msgspec.structs.replace(attempt, url=fetched.location, etag="", last_modified="")
-    if attempt.head and _is_head_doubtful(fetched):
+    if attempt.role is Role.CHECK and attempt.head and _is_head_doubtful(fetched):
         return msgspec.structs.replace(attempt, head=False)
     return None
 

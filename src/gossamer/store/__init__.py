@@ -7,6 +7,8 @@ crawlers (`Store.lease`), values for readers (`counts`, `resource`, `errors` ...
 protocol     `Store`: the calls, their order, and what is atomic; smaller protocols for each kind of caller
 sql_store    `SqlStore`: the store on any SQL back-end
 sql_modules  the SQL modules that a back-end gives to it
+columns      the columns of `resources`, declared once
+migrations   versions of the tables, and the way to the newest
 values       the values that the calls take and return
 rows         database rows into those values
 content      packed texts and sources of pages

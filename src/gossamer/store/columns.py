@@ -1,21 +1,22 @@
 """The columns of the table `resources`, declared once for both back-ends.
 
 The schemas, the migrations, the statements of `submit` and `forget`, and PostgreSQL's temporary tables derive from
-`COLUMNS`. To add a column, append it with the next store version (`since`); webs of older versions get it when they are
-opened. A column that readers see is also a field of `ResourceRow` (`store/values.py`).
+`COLUMNS`. To add a column, append it with the next schema version (`since`); older webs get it when they are opened. A
+column that readers see is also a field of `ResourceRow` (`store/values.py`).
 
 `written` names the step that writes a column:
 
     discovery  when a link to the resource is found or judged again
     outcome    by every visit
     revisit    by every visit: the evidence for its next one (`store/work/revisit_rows.py`)
-    response   by a visit that brought content, new or unchanged
+    response   by a visit that brought content, new or unchanged, or found that there is none
     content    by a visit that brought new content, or found that there is none
     visits     otherwise changed by visits
 """
 
 from __future__ import annotations
 
+from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -24,11 +25,18 @@ from gossamer.store.values import ResourceRow
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-ColumnType = Literal["id", "integer", "big", "small", "real", "text", "bytes"]
-Writer = Literal["discovery", "outcome", "revisit", "response", "content", "visits"]
+SqlType = Literal["id", "integer", "big", "small", "real", "text", "bytes"]
+WritingStep = Literal["discovery", "outcome", "revisit", "response", "content", "visits"]
 Origin = Literal["", "visit", "page"]
 
-REQUIRED = "required"  # no default: an INSERT names the column
+
+class _Required(Enum):
+    """The default of a column that every INSERT names."""
+
+    REQUIRED = "required"
+
+
+REQUIRED = _Required.REQUIRED
 NULL = None
 
 
@@ -36,13 +44,13 @@ class ResourceColumn(NamedTuple):
     """A column of `resources`."""
 
     name: str
-    type: ColumnType
-    default: str | bytes | float | None  # REQUIRED: none; NULL: the column may be NULL
-    written: Writer
+    type: SqlType
+    default: str | bytes | float | _Required | None  # REQUIRED: none; NULL: the column may be NULL
+    written: WritingStep
     comment: str = ""
     origin: Origin = ""  # the value is the field of this name in `Visit` or `Page`; "": `visit_rows.py` computes it
     references: str = ""  # the table that it points at
-    since: int = 1  # the store version that added it
+    since: int = 1  # the schema version that added it
 
 
 # In the order of the table. Columns that every batch reads come first, because SQLite reads a row from the left.
@@ -102,7 +110,7 @@ TYPES = {column.name: column.type for column in COLUMNS}
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
-def _written_by(writer: Writer, origin: Origin) -> tuple[str, ...]:
+def _written_by(writer: WritingStep, origin: Origin) -> tuple[str, ...]:
     return tuple(column.name for column in COLUMNS if (column.written, column.origin) == (writer, origin))
 
 
@@ -148,7 +156,7 @@ _RESOURCE_JOINS = """
 class ColumnDialect(NamedTuple):
     """How a back-end writes columns in SQL."""
 
-    types: Mapping[ColumnType, str]
+    types: Mapping[SqlType, str]
     empty_bytes: str
     hex: str  # SQL that writes bytes as hexadecimal digits, with {} for the bytes
     has_references: bool
@@ -160,7 +168,7 @@ class ColumnDialect(NamedTuple):
             parts.append("PRIMARY KEY")
         elif column.default is not NULL:
             parts.append("NOT NULL")
-            if column.default != REQUIRED:
+            if column.default is not REQUIRED:
                 parts.append(f"DEFAULT {self.default(column)}")
         if column.references and self.has_references:
             parts.append(f"REFERENCES {column.references} (id)")
@@ -184,7 +192,7 @@ class ColumnDialect(NamedTuple):
         return "\n".join(lines)
 
     def additions(self, version: int) -> list[str]:
-        """Return the statements that add the columns of a store version to an older web."""
+        """Return the statements that add the columns of a schema version to an older web."""
         added = (column for column in COLUMNS if column.since == version)
         return [f"ALTER TABLE resources ADD COLUMN {self.definition(column)}" for column in added]
 

@@ -1,6 +1,6 @@
 """The versions of the tables, and the way from an older version to the newest: one mechanism for both back-ends.
 
-Store versions are numbered for both back-ends together. A step consists of the columns of `resources` that have its
+Schema versions are numbered for both back-ends together. A step consists of the columns of `resources` that have its
 number (`columns.py`), and of the file `migration_N.sql` in the package of a back-end. A back-end without either has no
 step of that number.
 
@@ -30,7 +30,7 @@ class Schema(NamedTuple):
     """The tables of a back-end and the way to them."""
 
     script: str  # SQL for a new web
-    migrations: Mapping[int, str]  # SQL by the store version that it leads to
+    migrations: Mapping[int, str]  # SQL by the schema version that it leads to
 
     @property
     def version(self) -> int:

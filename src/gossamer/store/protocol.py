@@ -184,7 +184,7 @@ class WorkStore(StateReader, Protocol):
 
 
 class CrawlerControl(Protocol):
-    """Orders for running crawlers, and the removal of what they stored."""
+    """The crawlers of a web, and orders for them."""
 
     def crawlers(self) -> list[CrawlerRow]:
         """Return the last crawler of every name, at work or not."""
@@ -201,12 +201,16 @@ class CrawlerControl(Protocol):
         """
         ...
 
-    def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
-        """Remove a resource, or a host with its resources and all that belongs to them; return how many."""
+
+class PageSource(Protocol):
+    """Stored sources of pages."""
+
+    def source(self, resource: int) -> bytes | None:
+        """Return the decoded body; None when it was not kept."""
         ...
 
 
-class StoreReader(StateReader, Protocol):
+class StoreReader(StateReader, PageSource, Protocol):
     """Answers for people: hosts, resources and their links, visits, ranks, freshness and history."""
 
     def hosts(self, limit: int | None = None) -> list[HostRow]:
@@ -243,10 +247,6 @@ class StoreReader(StateReader, Protocol):
 
     def text(self, resource: int) -> list[tuple[Field, str]] | None:
         """Return the text by field, in reading order; None when there is none."""
-        ...
-
-    def source(self, resource: int) -> bytes | None:
-        """Return the decoded body; None when it was not kept."""
         ...
 
     def ranks(self, resource: int) -> Ranks | None:
@@ -306,7 +306,7 @@ class NodeSource(Protocol):
         ...
 
 
-class ExportSource(StoreReader, NodeSource, Protocol):
+class ExportSource(StateReader, PageSource, NodeSource, Protocol):
     """Whole tables, streamed in bounded memory."""
 
     def resources(self, state: State | None = None) -> Iterator[ResourceRow]:
@@ -421,8 +421,14 @@ class SearchSource(WordSource, Protocol):
         ...
 
 
-class Store(WorkStore, CrawlerControl, ExportSource, ReportSource, GraphSource, IndexSource, SearchSource, Protocol):
+class Store(
+    WorkStore, CrawlerControl, StoreReader, ExportSource, ReportSource, GraphSource, IndexSource, SearchSource, Protocol
+):
     """A web, kept durably."""
+
+    def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
+        """Remove a resource, or a host with its resources and all that belongs to them; return how many."""
+        ...
 
     def close(self) -> None:
         """Close the store. A crawler that did not leave counts as dead from then on."""

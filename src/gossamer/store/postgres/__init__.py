@@ -7,6 +7,7 @@ store      `open_postgres_store`: a `SqlStore` on the SQL of this package
 database   `Database`, `Transaction`: the connection, retries, and how writers share a web
 opening    `open_database`: creates and migrates the schema
 location   `PostgresLocation`: a parsed `postgresql://` URL
+columns    how PostgreSQL writes the columns of `resources`
 bulk_copy  rows into tables by COPY
 copy       a web as source or target of `gossamer copy`
 work/      what crawlers write

@@ -142,7 +142,8 @@ class PostgresTarget:
             self._db.execute(NOTES)
 
     def begin(self, fingerprint: bytes) -> bool:
-        """Prepare for a copy of this state; return True to resume one, False for a new one."""
+        """Prepare; return True to resume a copy of that moment in the schema of this version."""
+        fingerprint = b"%d %b" % (current_schema().version, fingerprint)
         with translate_errors(self._location):
             before = self._db.execute("SELECT value FROM copying WHERE key = 'mark'").fetchone()
             if before is not None and before[0] == fingerprint:

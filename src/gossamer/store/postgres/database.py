@@ -306,10 +306,7 @@ class Database:
             raise
 
     def _prepare(self, db: Connection) -> None:
-        row = db.execute(SELECT_WEB_OID, (self.location.schema,)).fetchone()
-        if row is None:
-            raise missing_web(self.location)
-        self._web_oid = int(row[0]) - (1 << 32 if row[0] >= 1 << 31 else 0)  # lock numbers are signed 32-bit
+        self._web_oid = web_lock_number(db, self.location)
         if self._read_only:
             db.execute("SET default_transaction_read_only = on")
         self._has_stages = False
@@ -342,6 +339,14 @@ def connect(location: PostgresLocation) -> Connection:
         db.close()
         raise
     return db
+
+
+def web_lock_number(db: Connection, location: PostgresLocation) -> int:
+    """Return the first number of the advisory locks of a web."""
+    row = db.execute(SELECT_WEB_OID, (location.schema,)).fetchone()
+    if row is None:
+        raise missing_web(location)
+    return int(row[0]) - (1 << 32 if row[0] >= 1 << 31 else 0)  # lock numbers are signed 32-bit
 
 
 def int_array(values: Iterable[object]) -> str:

@@ -15,7 +15,15 @@ from psycopg import errors, sql
 from gossamer.errors import StoreCorrupt, StoreError, StoreNotWritable, StoreTooNew
 from gossamer.store.migrations import load_schema, refuse_while_crawling
 from gossamer.store.postgres.columns import POSTGRES_COLUMNS
-from gossamer.store.postgres.database import Database, connect, missing_web, translate_errors
+from gossamer.store.postgres.database import (
+    LOCK_EXCLUSIVE,
+    WEB_LOCK,
+    Database,
+    connect,
+    missing_web,
+    translate_errors,
+    web_lock_number,
+)
 from gossamer.store.postgres.work.crawlers import names_at_work
 
 if TYPE_CHECKING:
@@ -26,6 +34,8 @@ if TYPE_CHECKING:
 OLDEST_SERVER = 14
 
 LOCK_SCHEMA = "SELECT pg_advisory_xact_lock(hashtext('gossamer'), hashtext(%s))"
+# A waiting ALTER TABLE makes all readers wait, so it gives up soon.
+MIGRATION_PATIENCE = "SET LOCAL lock_timeout = '10s'"
 COUNT_TABLES = "SELECT count(*), count(*) FILTER (WHERE tablename = 'web') FROM pg_tables WHERE schemaname = %s"
 
 
@@ -55,11 +65,9 @@ def _upgrade_schema(db: Connection, location: PostgresLocation, *, create: bool)
     if layout == 0 and not create:
         raise missing_web(location)
     if layout < schema.version:
-        if layout:
-            refuse_while_crawling(location.display_name, names_at_work(db, platform.node(), time.time()))
         try:
             migrate(db, location, schema)
-        except errors.InsufficientPrivilege as error:
+        except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
             if layout == 0:
                 raise
             raise StoreNotWritable(
@@ -81,6 +89,10 @@ def migrate(db: Connection, location: PostgresLocation, schema: Schema) -> None:
         layout = _read_layout(db, location, schema)  # read under the lock: another process may have migrated it
         if layout == 0:
             _create_schema(db, location)
+        elif layout < schema.version:
+            db.execute(MIGRATION_PATIENCE)
+            db.execute(LOCK_EXCLUSIVE, (web_lock_number(db, location), WEB_LOCK))  # no crawler joins meanwhile
+            refuse_while_crawling(location.display_name, names_at_work(db, platform.node(), time.time()))
         for script in schema.scripts_from(layout):
             db.execute(script.encode())
         db.execute("UPDATE web SET layout = %s", (schema.version,))
@@ -93,7 +105,7 @@ def _create_schema(db: Connection, location: PostgresLocation) -> None:
 
 
 def _read_layout(db: Connection, location: PostgresLocation, schema: Schema) -> int:
-    """Return the store version of the web; 0 without tables. Change nothing: the schema may be another's."""
+    """Return the schema version of the web; 0 without tables. Change nothing: the schema may be another's."""
     row = db.execute(COUNT_TABLES, (location.schema,)).fetchone()
     assert row is not None
     tables, webs = row

@@ -1,7 +1,7 @@
 -- The PostgreSQL store, version 1: the tables of a web, which is one schema of a database.
 --
 -- Tables and columns are those of the SQLite store, so that a web can be copied between the two row by row. The file
--- store/sqlite/schema.sql explains each column. A new web gets this file; the steps of store/migrations.py bring an
+-- store/sqlite/schema.sql and store/columns.py explain each column. A new web gets this file; the steps of store/migrations.py bring an
 -- older web to the same tables. Times are Unix seconds. Booleans are 0 and 1.
 --
 -- Text is compared by code points (COLLATE "C"), as in SQLite: the order does not depend on the server's locale, and a

@@ -6,6 +6,7 @@ mirror those of `store/postgres/`. Code without SQL is shared by both back-ends 
 store        `open_sqlite_store`: a `SqlStore` on the SQL of this package
 database     `Database`, `Transaction`: the connection, locks and faults of the file
 opening      `open_database`: creates and migrates the file
+columns      how SQLite writes the columns of `resources`
 bulk_insert  `BulkInsert`: many rows by few statements
 copy         a web as source or target of `gossamer copy`
 work/        what crawlers write

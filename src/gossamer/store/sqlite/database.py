@@ -105,7 +105,8 @@ class Database:
             try:
                 return work(db)
             finally:
-                db.execute("COMMIT")
+                if db.in_transaction:  # SQLite ends it itself after some faults
+                    db.execute("COMMIT")
 
     def write(self, work: Callable[[Transaction], T], *, exclusive: bool = False) -> T:  # noqa: ARG002
         """Run `work` in one transaction. Each one is exclusive, because SQLite has one writer at a time."""

@@ -71,8 +71,6 @@ def _upgrade_schema(db: sqlite3.Connection, directory: Path, *, create: bool, re
     version = _check_version(db, directory, schema)
     if version == 0 and not create:
         raise _missing_web(directory)
-    if 0 < version < schema.version:
-        refuse_while_crawling(str(directory), _names_at_work(db, directory))
     if read_only:
         if version < schema.version:
             _upgrade_for_reader(directory)
@@ -82,7 +80,7 @@ def _upgrade_schema(db: sqlite3.Connection, directory: Path, *, create: bool, re
             db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             db.execute("PRAGMA auto_vacuum = NONE")
             db.execute("PRAGMA journal_mode = WAL")
-            migrate(db, schema)
+            migrate(db, schema, directory)
     db.execute("PRAGMA synchronous = FULL")
     db.execute(f"PRAGMA wal_autocheckpoint = {(WAL_MIB << 20) // PAGE_SIZE}")
     db.execute(f"PRAGMA journal_size_limit = {WAL_MIB << 20}")
@@ -90,7 +88,7 @@ def _upgrade_schema(db: sqlite3.Connection, directory: Path, *, create: bool, re
     db.execute("PRAGMA secure_delete = OFF")
     db.execute("PRAGMA temp_store = MEMORY")
     if version < schema.version:
-        migrate(db, schema)
+        migrate(db, schema, directory)
 
 
 def _names_at_work(db: sqlite3.Connection, directory: Path) -> list[str]:
@@ -146,12 +144,14 @@ def _lock_directory(directory: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def migrate(db: sqlite3.Connection, schema: Schema) -> None:
+def migrate(db: sqlite3.Connection, schema: Schema, directory: Path) -> None:
     """Bring an empty or older file to the schema, all steps in one transaction."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        # Read again, because another process may have migrated it.
-        for script in schema.scripts_from(db.execute("PRAGMA user_version").fetchone()[0]):
+        version = db.execute("PRAGMA user_version").fetchone()[0]  # again: another process may have migrated it
+        if 0 < version < schema.version:
+            refuse_while_crawling(str(directory), _names_at_work(db, directory))
+        for script in schema.scripts_from(version):
             _run_script(db, script)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {schema.version}")

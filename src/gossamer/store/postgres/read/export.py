@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.follow.graph import HostRanks, Ranks
+from gossamer.store.postgres.columns import POSTGRES_COLUMNS
 from gossamer.store.postgres.database import int_array
-from gossamer.store.postgres.read.resources import HOST_COLUMNS, SELECT_RESOURCES, fetch_rows, row_reader
+from gossamer.store.postgres.read.resources import HOST_COLUMNS, fetch_rows, row_reader
 from gossamer.store.values import Bond, HostNode, HostRow, PageNode, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ VISITS = """
     FROM visits AS v JOIN resources AS r ON r.id = v.resource LEFT JOIN crawlers AS c ON c.id = v.crawler
     WHERE v.id > %s ORDER BY v.id LIMIT %s"""
 HOSTS = f"SELECT h.id, {HOST_COLUMNS} WHERE h.id > %s ORDER BY h.id LIMIT %s"
-PAGES = f"{SELECT_RESOURCES} WHERE r.id > %s AND length(r.content_digest) > 0 ORDER BY r.id LIMIT %s"
+PAGES = f"{POSTGRES_COLUMNS.select_rows()} WHERE r.id > %s AND length(r.content_digest) > 0 ORDER BY r.id LIMIT %s"
 
 # In the given order. A resource that was forgotten meanwhile gets empty values.
 PAGE_NODES = f"""

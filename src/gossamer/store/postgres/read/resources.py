@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 1_000  # rows per read; bounds memory
 
-SELECT_RESOURCES = POSTGRES_COLUMNS.select_rows()
-RESOURCE = f"{SELECT_RESOURCES} WHERE r.digest = %s"
-RESOURCES = f"{SELECT_RESOURCES} WHERE r.id > %s ORDER BY r.id LIMIT %s"
-RESOURCES_IN_STATE = f"{SELECT_RESOURCES} WHERE r.id > %s AND r.state = %s ORDER BY r.id LIMIT %s"
+_SELECT_RESOURCES = POSTGRES_COLUMNS.select_rows()
+RESOURCE = f"{_SELECT_RESOURCES} WHERE r.digest = %s"
+RESOURCES = f"{_SELECT_RESOURCES} WHERE r.id > %s ORDER BY r.id LIMIT %s"
+RESOURCES_IN_STATE = f"{_SELECT_RESOURCES} WHERE r.id > %s AND r.state = %s ORDER BY r.id LIMIT %s"
 HOST_COLUMNS = """
     h.id, h.name, h.known, h.queued_pages + h.queued_others AS queued, h.pages, h.failed, h.ready_at, h.delay,
     h.failures, h.reason, coalesce(c.name, '') AS holder,

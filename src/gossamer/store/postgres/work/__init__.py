@@ -1,4 +1,4 @@
-"""What crawlers write: crawlers, rounds, leases and visits. Every writing function gets a `Transaction`.
+"""What crawlers write: crawlers, rounds, leases and visits. A function gets a `Transaction`, or opens its own.
 
 In: candidates, leases and finished visits. Out: rows, and the values that crawlers get back.
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import rows
 from gossamer.store.follow.graph import HostRanks, Ranks
+from gossamer.store.sqlite.columns import SQLITE_COLUMNS
 from gossamer.store.sqlite.database import json_array
-from gossamer.store.sqlite.read.resources import SELECT_RESOURCES
 from gossamer.store.values import Bond, HostNode, HostRow, PageNode, ResourceRow, VisitRow
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ HOSTS = """
     FROM hosts AS h LEFT JOIN crawlers AS c ON c.id = h.holder
     WHERE h.id > ? ORDER BY h.id LIMIT ?"""
 
-PAGES = f"{SELECT_RESOURCES} WHERE r.id > ? AND length(r.content_digest) > 0 ORDER BY r.id LIMIT ?"
+PAGES = f"{SQLITE_COLUMNS.select_rows()} WHERE r.id > ? AND length(r.content_digest) > 0 ORDER BY r.id LIMIT ?"
 # In the order of the ids; a resource forgotten meanwhile gives empty values.
 PAGE_NODES = f"""
     SELECT coalesce(r.title, ''), coalesce(r.status, 0), coalesce(r.media_type, ''), coalesce(r.language, ''),

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 1_000
 NO_LIMIT = -1  # LIMIT -1 is no limit
 
-SELECT_RESOURCES = SQLITE_COLUMNS.select_rows()
-RESOURCE = f"{SELECT_RESOURCES} WHERE r.id = {ID_BY_DIGEST}"
-RESOURCES = f"{SELECT_RESOURCES} WHERE r.id > ? ORDER BY r.id LIMIT ?"
-RESOURCES_IN_STATE = f"{SELECT_RESOURCES} WHERE r.id > ? AND r.state = ? ORDER BY r.id LIMIT ?"
+_SELECT_RESOURCES = SQLITE_COLUMNS.select_rows()
+RESOURCE = f"{_SELECT_RESOURCES} WHERE r.id = {ID_BY_DIGEST}"
+RESOURCES = f"{_SELECT_RESOURCES} WHERE r.id > ? ORDER BY r.id LIMIT ?"
+RESOURCES_IN_STATE = f"{_SELECT_RESOURCES} WHERE r.id > ? AND r.state = ? ORDER BY r.id LIMIT ?"
 HOSTS = """
     SELECT h.id, h.name, h.known, h.queued_pages + h.queued_others AS queued, h.pages, h.failed, h.ready_at, h.delay,
         h.failures, h.reason, coalesce(c.name, '') AS holder,

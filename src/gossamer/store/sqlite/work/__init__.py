@@ -1,4 +1,4 @@
-"""What crawlers write to web.db: one function per call, run inside a `Transaction`.
+"""What crawlers write to web.db: one function per call, run inside a `Transaction`; calls with locks open their own.
 
 In: candidates, visits, heartbeats. Out: leases and results. The decisions are in `store/work/`.
 
