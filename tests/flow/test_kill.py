@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BATCH = StoreSettings().batch_visits
-KILL_SHARE = 0.8  # of the pages are requested before the last kill, so that every kill hits a running crawl
+KILL_SHARE = 0.6  # of the pages are requested before the last kill, so that every kill hits a running crawl ...
+# ... and its last pages take seconds, which the test has to notice that the share is reached.
+SLOW_ENOUGH = ("--delay", "0.003", "--connections", "16")
 START = "/index.html"
 POLL_SECONDS = 0.2  # between reads of the server's log, which take up to 0.1 s
 
@@ -87,7 +89,7 @@ def repeated_by_run(requests: list[str], ends: list[int]) -> list[int]:
 def kill_after(seconds: float, is_enough: Callable[[], bool], url: str, store: Path) -> None:
     """Start a crawl and kill its coordinator; its parsers and its index process must notice by themselves."""
     process = subprocess.Popen(
-        command("crawl", url, "--store", store, "--quiet", *FAST), env=environment(), start_new_session=True,
+        command("crawl", url, "--store", store, "--quiet", *SLOW_ENOUGH), env=environment(), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     deadline = time.monotonic() + seconds

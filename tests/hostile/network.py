@@ -2,7 +2,7 @@
 
     run(script, folder)      runs a test script in that network and returns its JSON output
     open_network(folder)     called by the script: all addresses become local, `Names` resolves names
-    cut(address), mend(address)
+    cut(address), prepared_cut(address), mend(address)
 
 It needs unprivileged user namespaces. Without them the tests skip or fail, see `conftest.skip_or_fail`.
 """
@@ -17,13 +17,14 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Self
 
 from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 A, CNAME, AAAA = 1, 5, 28  # RFC 1035 §3.2.2, RFC 3596 §2.1
@@ -63,7 +64,17 @@ def open_network(folder: Path) -> None:
 
 def cut(address: str) -> None:
     """Make an address unreachable."""
-    subprocess.run(["ip", "route", "add", "unreachable", address, "table", "local"], check=True)
+    with prepared_cut(address):
+        pass
+
+
+@contextmanager
+def prepared_cut(address: str) -> Iterator[None]:
+    """Make an address unreachable at the end of the block, at once: the process for it waits since the start."""
+    ip = subprocess.Popen(["ip", "-batch", "-"], stdin=subprocess.PIPE, text=True)
+    yield
+    ip.communicate(f"route add unreachable {address} table local\n")
+    assert ip.returncode == 0
 
 
 def mend(address: str) -> None:
