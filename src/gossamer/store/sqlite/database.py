@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.store.sqlite.work.crawlers import NameLock
+    from gossamer.store.work.heartbeats import HeartbeatWatch
 
 T = TypeVar("T")
 
@@ -92,6 +93,7 @@ class Database:
         self._busy_timeout: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
         self.directory = directory
         self.name_locks: dict[int, NameLock] = {}  # by crawler that joined through this connection
+        self.watches: dict[int, HeartbeatWatch] = {}  # by the same crawlers
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a read. Each of its statements sees the last commit."""
