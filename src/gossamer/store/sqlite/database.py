@@ -11,7 +11,6 @@ A committed transaction survives `kill -9` at any instant, because the write-ahe
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import sqlite3
 import time
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from gossamer.basics.sqlite_files import open_sqlite_file, open_sqlite_reader
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreNotWritable
 from gossamer.store.sqlite.work.counters import MetaTable, write_host_counters
 from gossamer.store.sqlite.work.digests import FreshDigests
@@ -48,22 +48,10 @@ def json_array(values: Iterable[int] | Iterable[str]) -> str:
 
 
 def connect(directory: Path, *, create: bool, read_only: bool, busy_seconds: float) -> sqlite3.Connection:
-    """Open the file without looking at its content."""
-    uri = (directory / FILE).absolute().as_uri()
-    mode = "ro" if read_only else "rwc" if create else "rw"
-    if read_only and not os.access(directory, os.W_OK) and _has_empty_log(directory):
-        # SQLite cannot create the shared memory of the log in a read-only directory. With an empty log the file is
-        # complete, so it needs none.
-        mode = "ro&immutable=1"
-    # isolation_level=None: the code begins transactions itself. Callers keep the thread rule: one at a time.
-    return sqlite3.connect(
-        f"{uri}?mode={mode}", uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
-    )
-
-
-def _has_empty_log(directory: Path) -> bool:
-    log = directory / f"{FILE}-wal"
-    return not log.exists() or log.stat().st_size == 0
+    """Open the file, for reading also on a full disk or in a read-only directory."""
+    if read_only:
+        return open_sqlite_reader(directory / FILE, busy_seconds)
+    return open_sqlite_file(directory / FILE, "rwc" if create else "rw", busy_seconds)
 
 
 class Transaction:
