@@ -426,6 +426,13 @@ class SearchSource(WordSource, Protocol):
         """Return what search shows of these resources, by id, in one read; those without text are left out."""
         ...
 
+    def missing_documents(self, ids: Sequence[int], version: int) -> list[int]:
+        """Return the ids that `documents` left out without reason; then the store is damaged.
+
+        The reason is that the resource was forgotten or changed since the version of the index.
+        """
+        ...
+
 
 class Store(
     WorkStore, CrawlerControl, StoreReader, ExportSource, ReportSource, GraphSource, IndexSource, SearchSource, Protocol

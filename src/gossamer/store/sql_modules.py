@@ -142,6 +142,7 @@ class DocumentModule(Protocol):
     """`read/documents.py`."""
 
     def documents(self, db: Any, ids: Sequence[int], /) -> dict[int, values.DocumentRow]: ...
+    def missing_documents(self, db: Any, ids: Sequence[int], version: int, /) -> list[int]: ...
 
 
 class RecentModule(Protocol):

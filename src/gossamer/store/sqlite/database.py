@@ -167,6 +167,8 @@ def translate_errors(directory: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _store_error(error, directory) from error
+    except UnicodeDecodeError as error:  # the sqlite3 module cannot decode a message that quotes damaged bytes
+        raise _damaged_error(directory, "its text is not UTF-8") from error
     except OSError as error:
         if error.errno in NO_SPACE:
             raise _disk_full_error(directory) from error
@@ -179,8 +181,17 @@ def _disk_full_error(directory: Path) -> StoreFull:
     )
 
 
+def _damaged_error(directory: Path, reason: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{directory / FILE} is damaged or not a Gossamer web ({reason}): restore it from a backup, or crawl into another"
+        " directory."
+    )
+
+
 def _store_error(error: sqlite3.Error, directory: Path) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the primary result code
+    if "Could not decode to UTF-8" in str(error):  # of the sqlite3 module, which gives no code
+        code = sqlite3.SQLITE_CORRUPT
     match code:
         case sqlite3.SQLITE_FULL:
             return _disk_full_error(directory)
@@ -189,7 +200,7 @@ def _store_error(error: sqlite3.Error, directory: Path) -> StoreError:
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
             return StoreNotWritable(f"{directory} cannot be opened or written to ({error}).")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return StoreCorrupt(f"{directory / FILE} is damaged or not a Gossamer web ({error}).")
+            return _damaged_error(directory, str(error))
         case sqlite3.SQLITE_IOERR if shutil.disk_usage(directory).free < LOW_DISK_SPACE:
             return _disk_full_error(directory)
     return StoreError(f"The store in {directory} failed ({error}).")

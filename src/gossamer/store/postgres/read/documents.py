@@ -17,7 +17,20 @@ DOCUMENTS = """
     FROM resources AS r JOIN hosts AS h ON h.id = r.host JOIN texts AS t ON t.resource = r.id
     WHERE r.id = ANY(%s::bigint[])"""
 
+# Documents that an older index may have: forgotten or changed since its version.
+REMOVED_DOCUMENTS = """
+    SELECT resource FROM forgotten WHERE resource = ANY(%(ids)s::bigint[])
+    UNION ALL SELECT id FROM resources
+    WHERE id = ANY(%(ids)s::bigint[]) AND version > %(version)s"""
+
 
 def documents(db: Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:
     """Return the resources that have a text, by id."""
     return {row[0]: DocumentRow(*row) for row in db.execute(DOCUMENTS, (int_array(ids),))}
+
+
+def missing_documents(db: Connection, ids: Sequence[int], version: int) -> list[int]:
+    """Return those of these documents of an index that nobody removed or changed since its version."""
+    rows = db.execute(REMOVED_DOCUMENTS, {"ids": int_array(ids), "version": version})
+    removed = {resource for (resource,) in rows}
+    return [each for each in ids if each not in removed]
