@@ -443,6 +443,10 @@ class Store(
         """Remove a resource, or a host with its resources and all that belongs to them; return how many."""
         ...
 
+    def has_forgotten_since(self, version: int) -> bool:
+        """Return whether resources were forgotten after a version; an index of that version still has them."""
+        ...
+
     def close(self) -> None:
         """Close the store. A crawler that did not leave counts as dead from then on."""
         ...

@@ -268,3 +268,6 @@ class SqlStore(Store):
             return removed + (self._sql.forget.forget_host(tx, host) if host is not None else 0)
 
         return self._database.write(remove, exclusive=True)
+
+    def has_forgotten_since(self, version: int) -> bool:
+        return self._database.read(lambda db: self._sql.documents.has_forgotten_since(db, version))

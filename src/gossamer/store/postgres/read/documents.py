@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.store.postgres.database import int_array
 from gossamer.store.values import DocumentRow
+from gossamer.store.work.claims import FORGOTTEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,11 @@ REMOVED_DOCUMENTS = """
     UNION ALL SELECT id FROM resources
     WHERE id = ANY(%(ids)s::bigint[]) AND version > %(version)s"""
 
+HAS_FORGOTTEN = f"""
+    SELECT EXISTS (SELECT 1 FROM forgotten WHERE version > %(version)s)
+        OR EXISTS (SELECT 1 FROM resources
+            WHERE version > %(version)s AND state = 'known' AND reason = '{FORGOTTEN}')"""
+
 
 def documents(db: Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:
     """Return the resources that have a text, by id."""
@@ -34,3 +40,9 @@ def missing_documents(db: Connection, ids: Sequence[int], version: int) -> list[
     rows = db.execute(REMOVED_DOCUMENTS, {"ids": int_array(ids), "version": version})
     removed = {resource for (resource,) in rows}
     return [each for each in ids if each not in removed]
+
+
+def has_forgotten_since(db: Connection, version: int) -> bool:
+    """Return whether resources were forgotten after a version."""
+    row = db.execute(HAS_FORGOTTEN, {"version": version}).fetchone()
+    return row is not None and bool(row[0])
