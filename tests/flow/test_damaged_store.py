@@ -6,12 +6,12 @@ import json
 import random
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.errors import GossamerError, StoreCorrupt
+from gossamer.errors import StoreCorrupt
 from gossamer.wiring import open_searcher, open_store
 from helpers.cli.commands import FAST, crawl, gossamer
 from webs.generated import GeneratedWeb, Shape
@@ -55,13 +55,13 @@ def read_pages(store: Store) -> object:
     return [(row, store.text(row.id), store.source(row.id), store.outlinks(row.id)) for row in store.resources()]
 
 
-READINGS: dict[str, Callable[[Store], object]] = {
-    "counts": lambda store: (store.version(), store.counts()),
-    "hosts": lambda store: store.hosts(),
-    "errors": lambda store: list(store.errors()),
-    "pages": read_pages,
-    "visits": lambda store: list(store.every_visit()),
-}
+READINGS: tuple[Callable[[Store], object], ...] = (
+    lambda store: (store.version(), store.counts()),
+    lambda store: store.hosts(),
+    lambda store: list(store.errors()),
+    read_pages,
+    lambda store: list(store.every_visit()),
+)
 
 
 @pytest.mark.parametrize("damage", ["zeros", "random bytes", "another page of the file"])
@@ -81,18 +81,15 @@ def test_a_search_finds_the_same_or_fails_loudly_for_each_damaged_page(web: Path
             assert hits(web) == expected, number
         except StoreCorrupt:
             loud += 1
-        for name, reading in READINGS.items():
-            try:
-                with closing(open_store(str(web), read_only=True)) as store:
-                    reading(store)
-            except GossamerError as error:
-                assert isinstance(error, StoreCorrupt), name
+        for reading in READINGS:
+            with suppress(StoreCorrupt), closing(open_store(str(web), read_only=True)) as store:
+                reading(store)
     assert loud > len(numbers) // 10
 
 
 @pytest.mark.parametrize("table", ["texts", "resources", "hosts"])
 def test_a_search_fails_loudly_when_rows_of_its_hits_are_lost(web: Path, table: str) -> None:
-    change(web, f"DELETE FROM {table} WHERE rowid % 3 = 1")  # noqa: S608 - a name of this test
+    change(web, f"DELETE FROM {table} WHERE rowid % 3 = 1")
     done = gossamer("search", SEARCH, "--json", "--limit", PAGES, "--store", web)
     assert done.returncode == 2
     assert not done.stdout

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 from collections import Counter
@@ -19,7 +20,7 @@ import pytest
 
 from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.location import parse_postgres_location
-from helpers.cli.commands import command, environment
+from helpers.cli.commands import command, environment, query
 from helpers.patience import PATIENCE, slowness, until
 from helpers.store.cut_connection import CuttingProxy
 from helpers.store.postgres_server import DedicatedPostgres
@@ -156,6 +157,10 @@ def test_a_crawler_that_joins_gets_hosts_of_another_that_holds_all(server: Dedic
         assert visit_counts(server.location) == (HOSTS * 20, HOSTS * 20)
 
 
+def until_requested(sites: DelayedSites, pages: int) -> None:
+    until(lambda: len(pages_in(sites.requests())) >= pages, f"{pages} pages")
+
+
 def states_by_pid(location: str) -> dict[int, str]:
     """Return the state of every crawler in the store."""
     with closing(open_postgres_store(parse_postgres_location(location), create=False, read_only=True)) as store:
@@ -168,8 +173,7 @@ def check_each_visit_is_committed_once(server: DedicatedPostgres, directory: Pat
         crawling.location = proxy.location("web_0")
         crawling.start(CRAWLERS)
         for number in range(rounds):
-            done = HOSTS * pages * (3 * number + 1) // (3 * rounds + 1)
-            until(lambda done=done: len(pages_in(crawling.sites.requests())) >= done, f"{done} pages")
+            until_requested(crawling.sites, HOSTS * pages * (3 * number + 1) // (3 * rounds + 1))
             assert proxy.cut()
             server.kill()
         until(lambda: visit_counts(server.location)[1] >= HOSTS * pages // 2, "half of the visits")
@@ -197,6 +201,45 @@ def test_each_visit_is_committed_once_by_stopped_crawlers_and_a_killed_server(
     server: DedicatedPostgres, tmp_path: Path
 ) -> None:
     check_each_visit_is_committed_once(server, tmp_path, pages=16, rounds=1)
+
+
+@pytest.mark.full
+def test_the_hosts_of_a_stopped_crawler_are_taken_over_in_a_directory_too(tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    with DelayedSites(tmp_path, hosts=4, pages=20, delay=0.5) as sites:
+        crawling = Fleet(str(web), sites, tmp_path)
+        try:
+            crawling.start(2, max_hosts=2)
+            until(lambda: len({one.host for one in pages_in(sites.requests())}) == 4, "all hosts")
+            victim = crawling.crawlers[0]
+            stop_outside_transactions(victim, web)
+            try:
+                state = "SELECT state FROM crawlers WHERE pid = ?"
+                until(lambda: query(web, state, victim.pid) == [("lost",)], "the other to take over its hosts")
+            finally:
+                victim.send_signal(signal.SIGCONT)
+            crawling.wait()
+        finally:
+            for crawler in crawling.crawlers:
+                crawler.kill()
+                crawler.wait()
+        assert [crawler.returncode for crawler in crawling.crawlers] == [2, 0], crawling.output()
+    assert query(web, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", 80)]
+    assert query(web, "SELECT resource FROM visits GROUP BY 1 HAVING count(*) > 1") == []
+
+
+def stop_outside_transactions(crawler: subprocess.Popen[bytes], web: Path) -> None:
+    """Stop a crawler while it does not hold the write lock, which nobody could take from it."""
+    while True:
+        crawler.send_signal(signal.SIGSTOP)
+        with closing(sqlite3.connect(web / "web.db", timeout=5.0, isolation_level=None)) as db:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                crawler.send_signal(signal.SIGCONT)
+                continue
+            db.execute("ROLLBACK")
+            return
 
 
 @pytest.mark.full

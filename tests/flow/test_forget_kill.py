@@ -138,7 +138,7 @@ def check_kills(tmp_path: Path, kills: int, finish: Callable[[str], None]) -> No
         with closing(open_web(str(web))) as store:
             hosts = {host.name: host.pages for host in store.hosts()}
             recount(store)
-        if DROPPED in hosts and hosts[DROPPED]:
+        if hosts.get(DROPPED):
             assert index_documents(str(web)) == PAGES, "killed before the commit: nothing is forgotten"
         else:
             assert index_documents(str(web)) == 0

@@ -36,6 +36,12 @@ store.word_ids([f"word{number}" for number in range(2000)])
 os.kill(os.getpid(), 9)
 """
 
+WORD_COUNTER = """
+import sys
+from gossamer.wiring import open_store
+print(sum(1 for _ in open_store(sys.argv[1], read_only=True).every_word()))
+"""
+
 
 def fill(disk: Path) -> None:
     """Write zeros until not one byte is free."""
@@ -69,11 +75,7 @@ def served_statuses(store: Path) -> dict[str, int]:
 
 
 def known_words(store: Path) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys; from gossamer.wiring import open_store; "
-         "print(sum(1 for _ in open_store(sys.argv[1], read_only=True).every_word()))", str(store)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", WORD_COUNTER, str(store)], capture_output=True, text=True, check=True)
     return int(done.stdout)
 
 

@@ -1,7 +1,7 @@
 """Open SQLite files with a write-ahead log, for reading also where nothing can be written.
 
-SQLite keeps an index of the log in a file beside it, which the first process to open the log creates. A full disk has no
-space for that file, and a read-only directory does not allow it.
+SQLite keeps an index of the log in a file beside it, which the first process to open the log creates. A full disk has
+no space for that file, and a read-only directory does not allow it.
 """
 
 from __future__ import annotations

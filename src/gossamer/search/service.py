@@ -145,9 +145,9 @@ class Searcher:
         """Raise `StoreCorrupt` if hits are absent that the store never removed."""
         if absent and (missing := self._store.missing_documents(absent, self._index.version)):
             raise StoreCorrupt(
-                f"The index has {pluralize(len(missing), 'page')} of this answer that the web lacks: the web is damaged,"
-                " or the index belongs to another web. Restore the web from a backup, or run `gossamer index --rebuild`"
-                " to search what is left."
+                f"The index has {pluralize(len(missing), 'page')} of this answer that the web lacks: the web is"
+                " damaged, or the index belongs to another web. Restore the web from a backup, or run"
+                " `gossamer index --rebuild` to search what is left."
             )
 
     def _locate_hits(self, ranked: RankedMatches, shown: Integers) -> list[tuple[str, TextWindow | None]]:

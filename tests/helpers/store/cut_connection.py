@@ -52,6 +52,7 @@ class CuttingProxy:
                     server.connect(self._socket)
                 except OSError:  # the server is down
                     client.close()
+                    server.close()
                     continue
                 with self._lock:
                     self._connections += [client, server]
@@ -64,4 +65,5 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
         while data := source.recv(1 << 16):
             target.sendall(data)
     with suppress(OSError):
-        target.shutdown(socket.SHUT_RDWR)
+        target.shutdown(socket.SHUT_RDWR)  # ends the thread of the other direction
+    source.close()

@@ -87,10 +87,7 @@ class DedicatedPostgres:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(family, PATIENCE)
-        pgexec(
-            "pg_ctl", ("-w", "-D", str(self._directory), "-l", str(self._server.log), "start"),
-            bin_path=self._server.bin_path, user=self._server.system_user, timeout=PATIENCE,
-        )  # fmt: skip
+        self.restart()
 
     def restart(self) -> None:
         """Restart the server as after a crash: all connections break, then it recovers."""

@@ -183,8 +183,8 @@ def _disk_full_error(directory: Path) -> StoreFull:
 
 def _damaged_error(directory: Path, reason: str) -> StoreCorrupt:
     return StoreCorrupt(
-        f"{directory / FILE} is damaged or not a Gossamer web ({reason}): restore it from a backup, or crawl into another"
-        " directory."
+        f"{directory / FILE} is damaged or not a Gossamer web ({reason}): restore it from a backup, or crawl into"
+        " another directory."
     )
 
 

@@ -148,7 +148,6 @@ class Control:
                 return f"Forgot {row.url}."
             return _forget_host(store, host)
 
-
     def _update_index(self) -> None:
         """Let the index drop what was forgotten, in a process that ends by itself."""
         if has_index(self._location):

@@ -27,7 +27,7 @@ REMOVED_DOCUMENTS = """
 HAS_FORGOTTEN = f"""
     SELECT EXISTS (SELECT 1 FROM forgotten WHERE version > %(version)s)
         OR EXISTS (SELECT 1 FROM resources
-            WHERE version > %(version)s AND state = 'known' AND reason = '{FORGOTTEN}')"""
+            WHERE version > %(version)s AND state = 'known' AND reason = '{FORGOTTEN}')"""  # noqa: S608
 
 
 def documents(db: Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:

@@ -25,7 +25,7 @@ REMOVED_DOCUMENTS = """
 
 HAS_FORGOTTEN = f"""
     SELECT EXISTS (SELECT 1 FROM forgotten WHERE version > ?1)
-        OR EXISTS (SELECT 1 FROM resources WHERE version > ?1 AND state = 'known' AND reason = '{FORGOTTEN}')"""
+        OR EXISTS (SELECT 1 FROM resources WHERE version > ?1 AND state = 'known' AND reason = '{FORGOTTEN}')"""  # noqa: S608
 
 
 def documents(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, DocumentRow]:

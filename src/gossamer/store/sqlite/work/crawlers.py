@@ -129,9 +129,7 @@ def lock_path(directory: Path, name: str) -> Path:
     return directory / "crawlers" / f"{name}.lock"
 
 
-def is_dead(
-    worker: _Worker, directory: Path, machine: str, now: float, silent: Collection[int] | None = None
-) -> bool:
+def is_dead(worker: _Worker, directory: Path, machine: str, now: float, silent: Collection[int] | None = None) -> bool:
     """Return whether a crawler that the table shows at work is dead, as seen from a machine.
 
     `silent` are the crawlers whose heartbeats the caller misses; None: the caller has not watched.
