@@ -26,7 +26,7 @@ import msgspec
 
 from gossamer.basics.locations import local_directory
 from gossamer.config import StoreSettings
-from gossamer.errors import GossamerError, IndexBusy, IndexFull, IndexMissing, StoreFull
+from gossamer.errors import GossamerError, IndexBusy, IndexFault, IndexFull, IndexMissing, StoreFull
 from gossamer.index.protocol import IndexProgress
 from gossamer.processes.exit_report import describe_exit, last_log_line
 from gossamer.processes.heap import ALLOCATOR_VARIABLES, ONE_HEAP_VARIABLES, release_memory
@@ -280,6 +280,26 @@ def index_alongside(
             faults.append(fault)
     finally:
         follower.stop()
+
+
+# -- forgotten pages ---------------------------------------------------------------------------------------------------
+
+
+def has_unfinished_forget(store: Store, location: str) -> bool:
+    """Return whether the index may still have pages that the store has forgotten; a broken index counts as none."""
+    try:
+        reader = open_index(location)
+    except IndexFault:
+        return False  # a search reports the fault, with the next step
+    try:
+        return store.has_forgotten_since(min(reader.version, reader.anchors_version))
+    finally:
+        reader.close()
+
+
+def start_index_update(location: str) -> subprocess.Popen[bytes]:
+    """Start a process that brings index and graph up to date once; its faults go to our standard error."""
+    return start_python("-m", "gossamer.indexing", location, own_session=True)
 
 
 if __name__ == "__main__":

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from msgspec import structs
 
-from gossamer.model import HostLease, HostUpdate, VisitBatch
+from gossamer.model import HostLease, HostUpdate, Robots, VisitBatch
 from gossamer.store.protocol import LEASE_SECONDS, Store
 from gossamer.store.values import CrawlerReport
 from helpers.store.crawl_steps import (
     Open,
     admit_all,
     candidate,
+    digest,
     fetched_visit,
     join,
     lease_all,
@@ -32,6 +34,14 @@ WAITING = structs.replace(SHARING, state="waiting", waiting_for="a.test (held by
 
 def heartbeat(store: Store, crawler: int, after: float = 0.0) -> str:
     return store.heartbeat(crawler, AT_WORK, time.time() + after).state
+
+
+def miss_heartbeats(store: Store, crawler: int, seconds: float) -> None:
+    """Let so many seconds pass, in which only this crawler sends heartbeats."""
+    began = time.time()
+    for after in range(0, int(seconds) + 1, 10):
+        store.heartbeat(crawler, AT_WORK, began + after)
+    store.heartbeat(crawler, AT_WORK, began + seconds)
 
 
 def states(store: Store) -> dict[str, str]:
@@ -128,22 +138,61 @@ def test_leases_of_a_dead_crawler_are_released_at_the_next_heartbeat(open_store:
     assert states(store)["Naiad"] == "lost"
 
 
-def test_a_slow_crawler_of_the_same_machine_keeps_its_leases(open_store: Open) -> None:
-    slow, store = open_store(), open_store()
-    lease_all(slow, start(slow, PAGE))
-    crawler = join(store)
-    heartbeat(store, crawler, after=10 * LEASE_SECONDS)
+@pytest.mark.parametrize("machine", ["here", "elsewhere"])
+def test_a_crawler_without_heartbeats_for_a_lease_is_lost_though_its_lock_is_held(
+    open_store: Open, machine: str
+) -> None:
+    frozen, store = open_store(), open_store()
+    lease_all(frozen, start(frozen, PAGE))
+    crawler = join(store, machine)
+    miss_heartbeats(store, crawler, LEASE_SECONDS - 1)
     assert state(store, PAGE) == "leased"
-
-
-def test_a_crawler_of_another_machine_is_lost_without_a_heartbeat_in_time(open_store: Open) -> None:
-    far, store = open_store(), open_store()
-    lease_all(far, start(far, PAGE))
-    crawler = join(store, "elsewhere")
-    heartbeat(store, crawler, after=LEASE_SECONDS / 2)
-    assert state(store, PAGE) == "leased"
-    heartbeat(store, crawler, after=LEASE_SECONDS + 1)
+    miss_heartbeats(store, crawler, LEASE_SECONDS + 1)
     assert state(store, PAGE) == "queued"
+    assert states(store) == {"Naiad": "lost", "Thalassa": "running"}
+
+
+def test_a_slow_crawler_with_late_heartbeats_keeps_its_leases(open_store: Open) -> None:
+    slow, store = open_store(), open_store()
+    old = start(slow, PAGE)
+    lease_all(slow, old)
+    crawler, began = join(store), time.time()
+    for after in range(0, 10 * int(LEASE_SECONDS), 5):
+        store.heartbeat(crawler, AT_WORK, began + after)
+        if after % 25 == 0:
+            slow.heartbeat(old, AT_WORK, began + after)
+    assert state(store, PAGE) == "leased"
+
+
+def test_a_crawler_that_slept_itself_takes_nothing_from_the_others(open_store: Open) -> None:
+    asleep, store = open_store(), open_store()
+    lease_all(asleep, start(asleep, PAGE))
+    crawler = join(store)
+    miss_heartbeats(store, crawler, 10)
+    heartbeat(store, crawler, after=3_600)
+    assert state(store, PAGE) == "leased", "all crawlers slept with their machine"
+    heartbeat(store, crawler, after=3_600 + LEASE_SECONDS)
+    assert state(store, PAGE) == "leased", "the machine slept again, or a long transaction blocked all"
+
+
+def test_a_crawler_with_a_wrong_clock_keeps_its_leases(open_store: Open) -> None:
+    late, store = open_store(), open_store()
+    old = start(late, PAGE)
+    lease_all(late, old)
+    crawler, began = join(store), time.time()
+    for after in range(0, 3 * int(LEASE_SECONDS), 2):
+        late.heartbeat(old, AT_WORK, began - 3_600 + after)
+        store.heartbeat(crawler, AT_WORK, began + after)
+    assert state(store, PAGE) == "leased"
+
+
+def test_a_crawler_that_joins_trusts_a_held_lock_of_its_machine(open_store: Open) -> None:
+    frozen, store = open_store(), open_store()
+    old = start(frozen, PAGE)
+    lease_all(frozen, old)
+    frozen.heartbeat(old, AT_WORK, time.time() - 10 * LEASE_SECONDS)
+    join(store)
+    assert state(store, PAGE) == "leased"
 
 
 def test_a_lost_crawler_learns_it_and_its_visits_are_not_written(open_store: Open) -> None:
@@ -151,12 +200,16 @@ def test_a_lost_crawler_learns_it_and_its_visits_are_not_written(open_store: Ope
     old = start(frozen, PAGE)
     stale = lease_all(frozen, old)
     crawler = join(store, "elsewhere")
-    heartbeat(store, crawler, after=LEASE_SECONDS + 1)
+    miss_heartbeats(store, crawler, LEASE_SECONDS + 1)
     visit_all(store, crawler, {PAGE: []})
     assert heartbeat(frozen, old) == "lost"
     late = [fetched_visit(lease, "http://a.test/late") for lease in leases(stale).values()]
-    submitted = frozen.submit(old, VisitBatch(visits=late), admit_all, time.time())
-    assert submitted.lost == 1
+    rules = Robots(host=stale[0].host, scheme="http", outcome="rules", text="Disallow: /", fetched_at=1.0)
+    submitted = frozen.submit(old, VisitBatch(visits=late, robots=[rules]), admit_all, time.time())
+    assert (submitted.lost, submitted.crawler_lost) == (1, True)
+    assert frozen.add([candidate("http://a.test/late")], admit_all, discovered_by=old) == []
+    assert store.resource(digest("http://a.test/late")) is None
+    assert [host.robots for host in store.hosts()] == [""]
     assert len(store.visits(1)) == 1
     assert store.counts().links == 0
 
@@ -166,7 +219,7 @@ def test_visits_of_urls_that_another_crawler_leased_are_not_written(open_store: 
     old = start(frozen, PAGE)
     stale = leases(lease_all(frozen, old))[PAGE]
     crawler = join(store, "elsewhere")
-    heartbeat(store, crawler, after=LEASE_SECONDS + 1)
+    miss_heartbeats(store, crawler, LEASE_SECONDS + 1)
     lease_all(store, crawler)
     assert (
         frozen.submit(old, VisitBatch(visits=[fetched_visit(stale)], released=[stale]), admit_all, time.time()).lost
@@ -244,7 +297,7 @@ def test_a_lost_crawler_gets_no_leases(open_store: Open) -> None:
     old = start(frozen, PAGE)
     lease_all(frozen, old)
     crawler = join(store, "elsewhere")
-    heartbeat(store, crawler, after=LEASE_SECONDS + 1)
+    miss_heartbeats(store, crawler, LEASE_SECONDS + 1)
     assert lease_all(frozen, old) == []
     assert frozen.lease_urls(old, [candidate(PAGE)], time.time()) == [None]
     assert PAGE in leases(lease_all(store, crawler))

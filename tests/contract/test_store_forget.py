@@ -156,3 +156,22 @@ def test_a_doc_id_is_never_used_twice(store: Store) -> None:
     store.forget(digest(A))
     (second,) = store.add([seed(B)], admit_all)
     assert second.resource > first.resource
+
+
+@pytest.mark.parametrize("url", [C, A], ids=["deleted", "still linked"])
+def test_the_store_knows_what_was_forgotten_since_a_version(crawled_store: Store, url: str) -> None:
+    before = crawled_store.version()
+    assert not crawled_store.has_forgotten_since(before)
+    crawled_store.forget(digest(url))
+    assert crawled_store.has_forgotten_since(before)
+    assert not crawled_store.has_forgotten_since(crawled_store.version())
+
+
+def test_only_documents_that_nobody_removed_count_as_missing(crawled_store: Store) -> None:
+    rows = {row.url: row.id for row in crawled_store.resources()}
+    before = crawled_store.version()
+    crawled_store.forget(digest(A))
+    crawled_store.forget(digest(C))
+    unknown = max(rows.values()) + 100
+    assert crawled_store.missing_documents([rows[A], rows[C], unknown], before) == [unknown]
+    assert crawled_store.missing_documents([rows[A]], crawled_store.version()) == [rows[A]], "the index saw it go"

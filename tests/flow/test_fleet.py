@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 from collections import Counter
@@ -19,8 +20,9 @@ import pytest
 
 from gossamer.store.postgres import open_postgres_store
 from gossamer.store.postgres.location import parse_postgres_location
-from helpers.cli.commands import command, environment
+from helpers.cli.commands import command, environment, query
 from helpers.patience import PATIENCE, slowness, until
+from helpers.store.cut_connection import CuttingProxy
 from helpers.store.postgres_server import DedicatedPostgres
 from webs.delayed import DelayedSites, SeenRequest
 
@@ -153,6 +155,98 @@ def test_a_crawler_that_joins_gets_hosts_of_another_that_holds_all(server: Dedic
         assert max(Counter((one.host, one.path) for one in seen).values()) == 1
         assert not too_fast(crawling.sites)
         assert visit_counts(server.location) == (HOSTS * 20, HOSTS * 20)
+
+
+def until_requested(sites: DelayedSites, pages: int) -> None:
+    until(lambda: len(pages_in(sites.requests())) >= pages, f"{pages} pages")
+
+
+def states_by_pid(location: str) -> dict[int, str]:
+    """Return the state of every crawler in the store."""
+    with closing(open_postgres_store(parse_postgres_location(location), create=False, read_only=True)) as store:
+        return {crawler.pid: crawler.state for crawler in store.crawlers()}
+
+
+def check_each_visit_is_committed_once(server: DedicatedPostgres, directory: Path, *, pages: int, rounds: int) -> None:
+    """Cut connections, kill the server, and stop a crawler for longer than a lease, several times each."""
+    with fleet(server, directory, pages=pages, delay=0.5) as crawling, CuttingProxy(server.uri) as proxy:
+        crawling.location = proxy.location("web_0")
+        crawling.start(CRAWLERS)
+        for number in range(rounds):
+            until_requested(crawling.sites, HOSTS * pages * (3 * number + 1) // (3 * rounds + 1))
+            assert proxy.cut()
+            server.kill()
+        until(lambda: visit_counts(server.location)[1] >= HOSTS * pages // 2, "half of the visits")
+        held = {crawler.pid: held_by(server.location, crawler.pid) for crawler in crawling.crawlers}
+        victim = max(crawling.crawlers, key=lambda crawler: len(held[crawler.pid]))
+        assert held[victim.pid], "the crawler holds hosts when it is stopped"
+        victim.send_signal(signal.SIGSTOP)
+        try:
+            until(lambda: states_by_pid(server.location)[victim.pid] == "lost", "others to take over its hosts")
+        finally:
+            victim.send_signal(signal.SIGCONT)
+        crawling.wait()
+        assert victim.returncode == 2, crawling.output()
+        assert "other crawlers took over its work" in crawling.output()
+        assert [crawler.returncode for crawler in crawling.crawlers if crawler is not victim] == [0] * (CRAWLERS - 1)
+    with psycopg.connect(server.uri) as db:
+        db.execute("SET search_path = web_0")
+        visits = "SELECT resource, round, count(*) FROM visits GROUP BY 1, 2 HAVING count(*) > 1"
+        assert db.execute(visits).fetchall() == []
+        assert db.execute("SELECT state, count(*) FROM resources GROUP BY 1").fetchall() == [("visited", HOSTS * pages)]
+    assert visit_counts(server.location) == (HOSTS * pages, HOSTS * pages)
+
+
+def test_each_visit_is_committed_once_by_stopped_crawlers_and_a_killed_server(
+    server: DedicatedPostgres, tmp_path: Path
+) -> None:
+    check_each_visit_is_committed_once(server, tmp_path, pages=16, rounds=1)
+
+
+@pytest.mark.full
+def test_the_hosts_of_a_stopped_crawler_are_taken_over_in_a_directory_too(tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    with DelayedSites(tmp_path, hosts=4, pages=20, delay=0.5) as sites:
+        crawling = Fleet(str(web), sites, tmp_path)
+        try:
+            crawling.start(2, max_hosts=2)
+            until(lambda: len({one.host for one in pages_in(sites.requests())}) == 4, "all hosts")
+            victim = crawling.crawlers[0]
+            stop_outside_transactions(victim, web)
+            try:
+                state = "SELECT state FROM crawlers WHERE pid = ?"
+                until(lambda: query(web, state, victim.pid) == [("lost",)], "the other to take over its hosts")
+            finally:
+                victim.send_signal(signal.SIGCONT)
+            crawling.wait()
+        finally:
+            for crawler in crawling.crawlers:
+                crawler.kill()
+                crawler.wait()
+        assert [crawler.returncode for crawler in crawling.crawlers] == [2, 0], crawling.output()
+    assert query(web, "SELECT state, count(*) FROM resources GROUP BY 1") == [("visited", 80)]
+    assert query(web, "SELECT resource FROM visits GROUP BY 1 HAVING count(*) > 1") == []
+
+
+def stop_outside_transactions(crawler: subprocess.Popen[bytes], web: Path) -> None:
+    """Stop a crawler while it does not hold the write lock, which nobody could take from it."""
+    while True:
+        crawler.send_signal(signal.SIGSTOP)
+        with closing(sqlite3.connect(web / "web.db", timeout=5.0, isolation_level=None)) as db:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                crawler.send_signal(signal.SIGCONT)
+                continue
+            db.execute("ROLLBACK")
+            return
+
+
+@pytest.mark.full
+def test_each_visit_is_committed_once_after_many_cut_connections_and_killed_servers(
+    server: DedicatedPostgres, tmp_path: Path
+) -> None:
+    check_each_visit_is_committed_once(server, tmp_path, pages=60, rounds=4)
 
 
 @pytest.mark.full

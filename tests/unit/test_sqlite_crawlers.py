@@ -89,8 +89,10 @@ def test_a_crawler_restores_its_deleted_lock_file(two_stores: tuple[SqlStore, Sq
     active.heartbeat(crawler, RUNNING, time.time())
     assert (web / "crawlers" / "Naiad.lock").exists()
     watcher = other.join("here", 2).id
-    other.heartbeat(watcher, RUNNING, time.time() + 2 * LEASE_SECONDS)
-    assert state(other, A) == "leased", "its lock counts again, so a missing heartbeat does not matter"
+    active.heartbeat(crawler, RUNNING, time.time() - 2 * LEASE_SECONDS)
+    assert other.join("here", 3).name == "Despina", "its lock counts again, so an old heartbeat does not matter"
+    other.heartbeat(watcher, RUNNING, time.time())
+    assert state(other, A) == "leased"
 
 
 def test_leases_in_a_copied_web_expire(web: Path, tmp_path: Path) -> None:
@@ -99,7 +101,8 @@ def test_leases_in_a_copied_web_expire(web: Path, tmp_path: Path) -> None:
     shutil.copytree(web, tmp_path / "copy")
     copy = open_sqlite_store(tmp_path / "copy", create=False)
     crawler = copy.join("here", 2)
-    copy.heartbeat(crawler.id, RUNNING, time.time() + LEASE_SECONDS + 1)
+    for after in range(0, int(LEASE_SECONDS) + 10, 5):
+        copy.heartbeat(crawler.id, RUNNING, crawler.started_at + after)
     assert state(copy, A) == "queued"
     assert state(store, A) == "leased"
     copy.close()

@@ -35,10 +35,26 @@ def forget(what: str, yes: bool, store: str, as_json: bool) -> None:
     JSON: {"forgotten": URL-OR-HOST, "resources"}
     """
     with open_web(store, write=True) as web:
-        forgotten, resources = (_forget_page if "/" in what else _forget_host)(web, what, yes=yes)
+        try:
+            forgotten, resources = (_forget_page if "/" in what else _forget_host)(web, what, yes=yes)
+        except UnknownTarget:
+            if not _has_unfinished_forget(web, store):
+                raise
+            forgotten, resources = what, 0
+            print_message(f"{what} is not in this web. An earlier `forget` was not finished: the index follows it now.")
         _remove_from_index(web, store)
     if as_json:
         print_line(json_text({"forgotten": forgotten, "resources": resources}))
+
+
+class UnknownTarget(UsageError):
+    """The page or host to forget is not in the web."""
+
+
+def _has_unfinished_forget(web: Store, location: str) -> bool:
+    from gossamer.indexing import has_unfinished_forget
+
+    return has_unfinished_forget(web, location)
 
 
 def _remove_from_index(web: Store, location: str) -> None:
@@ -57,7 +73,10 @@ def _remove_from_index(web: Store, location: str) -> None:
 def _forget_page(web: Store, text: str, *, yes: bool) -> tuple[str, int]:
     from gossamer.urls.canonical import url_digest
 
-    row = find_resource(web, text)
+    try:
+        row = find_resource(web, text)
+    except UsageError as error:
+        raise UnknownTarget(str(error)) from error
     _confirm(f"{row.url} ({row.state}) will be removed with its text, source, links and visits.", yes=yes)
     count = web.forget(url_digest=url_digest(row.url, stored_url_rules(web)))
     print_message(f"Forgot {row.url}.")
@@ -81,7 +100,7 @@ def _find_host(web: Store, name: str) -> HostRow:
     authorities = {authority(url) for url in urls_from_input(name)}
     match = next((host for host in web.hosts() if host.name in authorities), None)
     if match is None:
-        raise UsageError(f"{name} is not a host of this web; `gossamer hosts` lists them.")
+        raise UnknownTarget(f"{name} is not a host of this web; `gossamer hosts` lists them.")
     return match
 
 

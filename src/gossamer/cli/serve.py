@@ -57,8 +57,11 @@ def serve(
     """
     if inherited is None:
         print_message(f"Serving {display_location(store)} ...")
-    with open_web(store):  # reports a missing or broken web before the server starts
-        pass
+    with open_web(store) as web:  # reports a missing or broken web before the server starts
+        from gossamer.indexing import has_unfinished_forget, start_index_update
+
+        if has_unfinished_forget(web, store):
+            start_index_update(store)
     listener = listen(host, port) if inherited is None else socket.socket(fileno=inherited)
     # The server answers requests in several threads already; more threads for one layout would only compete.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -23,6 +23,7 @@ from gossamer.crawl.statistics import CrawlStatistics
 from gossamer.crawl.writer import StoreWriter
 from gossamer.errors import StoreFull
 from gossamer.model import Outcome, Request, Role, State
+from gossamer.store.values import CrawlerOrders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.statistics import CrawlProgress
     from gossamer.crawl.writer import WriteOrder, WriteResult
     from gossamer.model import FetchResult, Lease, Page, Visit
-    from gossamer.store.values import CrawlerOrders, Round, WaitingHost
+    from gossamer.store.values import Round, WaitingHost
 
 LOST_MESSAGE = (
     "{name} sent no heartbeat for so long that other crawlers took over its work. They fetch again what it had not"
@@ -381,6 +382,9 @@ class CrawlLoop:
         if result.error is not None:
             raise result.error
         self._outbox.drop_refused_order()
+        if result.submitted is not None and result.submitted.crawler_lost:
+            self._apply_orders(CrawlerOrders(state="lost"))
+            return
         self.statistics.count_batch(result)
         self._log.write_failed_visits(result.order.batch.visits)
         new_hosts = [leased for leased in result.leased if leased.host not in result.order.hosts_needing_urls]

@@ -164,6 +164,8 @@ class _Import:
             self._crawler, VisitBatch(visits=visits, keep_links=self._crawl.links), _known_admissions, now
         )
         self._count_visits(visits, now)
+        if self._requested_state == "lost":
+            raise CrawlerLost(LOST_MESSAGE)
         for visit in visits:
             yield ImportResult(name=visit.lease.url, bytes=visit.bytes, outcome=visit.outcome)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gossamer.basics.display import pluralize
+from gossamer.errors import StoreCorrupt
 from gossamer.index.documents import LazyRuns
 from gossamer.index.protocol import Query
 from gossamer.model import Value
@@ -119,6 +121,7 @@ class Searcher:
         shown = np.arange(positions.start, min(positions.stop, len(ranked.scores)))
         ids, twins = ranked.matches.ids[shown].tolist(), ranked.matches.twins[shown].tolist()
         rows = self._store.documents(ids)
+        self._check_complete([id_ for id_ in ids if id_ not in rows])
         duplicate_counts = self._two_pass_search.count_duplicates(parsed.query, ranked, twins) if ids else {}
         finder = MatchFinder([slot.terms for slot in ranked.slots])
         return tuple(
@@ -137,6 +140,15 @@ class Searcher:
             )
             if (row := rows.get(id_))  # the index may still hold a page that the store has just deleted
         )
+
+    def _check_complete(self, absent: list[int]) -> None:
+        """Raise `StoreCorrupt` if hits are absent that the store never removed."""
+        if absent and (missing := self._store.missing_documents(absent, self._index.version)):
+            raise StoreCorrupt(
+                f"The index has {pluralize(len(missing), 'page')} of this answer that the web lacks: the web is"
+                " damaged, or the index belongs to another web. Restore the web from a backup, or run"
+                " `gossamer index --rebuild` to search what is left."
+            )
 
     def _locate_hits(self, ranked: RankedMatches, shown: Integers) -> list[tuple[str, TextWindow | None]]:
         """Return the language of each hit, and the window where the words are closest together."""

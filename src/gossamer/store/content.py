@@ -68,5 +68,5 @@ def decode_source(packed: bytes) -> bytes:
     """Return the decoded body (packed in `Page.source`)."""
     try:
         return _ZSTD.context.decompressobj().decompress(packed)
-    except zstandard.ZstdError as error:
+    except (zstandard.ZstdError, TypeError) as error:  # a damaged row may hold another type
         raise StoreCorrupt(f"A stored text or source cannot be decompressed ({error}).") from error

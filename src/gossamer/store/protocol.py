@@ -16,7 +16,9 @@ Hosts and leases
     At most one crawler holds a host, and the store leases the URLs of that host only to it. A lease ends by `submit`,
     by `leave`, by `readmit` if the URL may no longer be visited, or because its holder died. SQLite sees a free lock
     file at once. PostgreSQL sees a connection that ended and did not come back within seconds. Otherwise the lease
-    runs out after `LEASE_SECONDS` without `heartbeat`. The store queues the URLs of a lost lease again.
+    runs out after `LEASE_SECONDS` without `heartbeat`: the process is stopped or hangs, or its machine vanished. The
+    crawlers at work watch that (`store/work/heartbeats.py`). The store queues the URLs of a lost lease again. It
+    writes nothing that a lost crawler submits.
 
     While another crawler waits for its first host, `heartbeat` tells the others how many hosts they may hold. They
     give hosts back by `submit`, each host when none of its URLs is under way.
@@ -144,7 +146,10 @@ class WorkStore(StateReader, Protocol):
     def add(
         self, candidates: Sequence[Candidate], admit: AdmitCandidates, discovered_by: int | None = None
     ) -> list[AddResult]:
-        """Add URLs: queue those that are new and admitted; queue failed seeds again."""
+        """Add URLs: queue those that are new and admitted; queue failed seeds again.
+
+        If `discovered_by` is a crawler whose work others took over, nothing is added and the result is empty.
+        """
         ...
 
     def lease(self, crawler: int, *, hosts: int, urls: int, held: Sequence[int], now: float) -> list[HostLease]:
@@ -170,7 +175,8 @@ class WorkStore(StateReader, Protocol):
         The store calls `admit` with candidates that are new or whose state may improve. It calls it once for the links
         of the batch. In rounds with a `max_depth` it also calls it for each step along stored links that gets a smaller
         depth. In rounds with the order `best`, each page that newly points at a resource raises its priority by one.
-        Visits whose lease the crawler has lost are not written; the result counts them.
+        Visits whose lease the crawler has lost are not written; the result counts them. If others took over all work of
+        the crawler, nothing of the batch is written, and the result says so.
         """
         ...
 
@@ -420,6 +426,13 @@ class SearchSource(WordSource, Protocol):
         """Return what search shows of these resources, by id, in one read; those without text are left out."""
         ...
 
+    def missing_documents(self, ids: Sequence[int], version: int) -> list[int]:
+        """Return the ids that `documents` left out without reason; then the store is damaged.
+
+        The reason is that the resource was forgotten or changed since the version of the index.
+        """
+        ...
+
 
 class Store(
     WorkStore, CrawlerControl, StoreReader, ExportSource, ReportSource, GraphSource, IndexSource, SearchSource, Protocol
@@ -428,6 +441,10 @@ class Store(
 
     def forget(self, url_digest: bytes | None = None, host: str | None = None) -> int:
         """Remove a resource, or a host with its resources and all that belongs to them; return how many."""
+        ...
+
+    def has_forgotten_since(self, version: int) -> bool:
+        """Return whether resources were forgotten after a version; an index of that version still has them."""
         ...
 
     def close(self) -> None:

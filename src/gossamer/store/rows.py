@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from gossamer.errors import StoreCorrupt
 from gossamer.model import Kind, Position, State
 from gossamer.revisit.pace import stale_probability
 from gossamer.store.content import decode_source
@@ -64,7 +65,13 @@ def to_structs_by_position(type_: type[T], rows: Iterable[Row]) -> list[T]:
 
 
 def _convert(type_: type[T], names: Sequence[str], rows: Iterable[Row]) -> list[T]:
-    return msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[type_], strict=False)  # type: ignore[valid-type]
+    values = [dict(zip(names, row, strict=True)) for row in rows]
+    try:
+        return msgspec.convert(values, list[type_], strict=False)  # type: ignore[valid-type]
+    except msgspec.ValidationError as error:
+        raise StoreCorrupt(
+            f"The web is damaged: a stored value has the wrong type ({error}). Restore it from a backup."
+        ) from error
 
 
 def to_struct(type_: type[T], row: Sequence[object]) -> T:
@@ -105,8 +112,16 @@ def stream_structs(read: RowReader, cursor: tuple[Any, ...], type_: type[T], at_
 
 def counts(meta: Mapping[str, int]) -> Counts:
     """Build `Counts` from the counters."""
-    states = {state.value: meta[f"resources {state}"] for state in State}
-    return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"])
+    try:
+        states = {state.value: meta[f"resources {state}"] for state in State}
+        return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"])
+    except KeyError as error:
+        raise missing_counter(str(error)) from error
+
+
+def missing_counter(name: str) -> StoreCorrupt:
+    """Return the error for a web without one of its counters."""
+    return StoreCorrupt(f"The web is damaged: it lacks its counter {name}. Restore it from a backup.")
 
 
 def links(rows: Iterable[Row]) -> list[LinkRow]:

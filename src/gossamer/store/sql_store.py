@@ -156,6 +156,9 @@ class SqlStore(Store):
     def documents(self, ids: Sequence[int]) -> dict[int, values.DocumentRow]:
         return self._database.read(lambda db: self._sql.documents.documents(db, ids))
 
+    def missing_documents(self, ids: Sequence[int], version: int) -> list[int]:
+        return self._database.read(lambda db: self._sql.documents.missing_documents(db, ids, version))
+
     def source(self, resource: int) -> bytes | None:
         return self._database.read(lambda db: self._sql.resources.source(db, resource))
 
@@ -265,3 +268,6 @@ class SqlStore(Store):
             return removed + (self._sql.forget.forget_host(tx, host) if host is not None else 0)
 
         return self._database.write(remove, exclusive=True)
+
+    def has_forgotten_since(self, version: int) -> bool:
+        return self._database.read(lambda db: self._sql.documents.has_forgotten_since(db, version))

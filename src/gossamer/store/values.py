@@ -85,6 +85,7 @@ class SubmitResult(Value, frozen=True, kw_only=True):
     known: int  # resources in any state
     open: int  # of these queued or leased
     lost: int = 0  # visits not written: another crawler took over their lease, or they were forgotten
+    crawler_lost: bool = False  # nothing was written, because others took over all work of this crawler
 
 
 class WaitingHost(Value, frozen=True, kw_only=True):

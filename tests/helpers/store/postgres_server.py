@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Self
+
+import psutil
 
 from helpers.patience import PATIENCE
 
@@ -75,6 +78,16 @@ class DedicatedPostgres:
     def new_web(self) -> None:
         """Switch to another web at another location."""
         self._webs += 1
+
+    def kill(self) -> None:
+        """Kill the server and all its processes with SIGKILL, and start it again."""
+        postmaster = psutil.Process(int((self._directory / "postmaster.pid").read_text().split()[0]))
+        family = [postmaster, *postmaster.children(recursive=True)]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, PATIENCE)
+        self.restart()
 
     def restart(self) -> None:
         """Restart the server as after a crash: all connections break, then it recovers."""

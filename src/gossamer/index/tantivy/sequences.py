@@ -10,7 +10,6 @@ round: Tantivy has every document whose signature is in `held`.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from contextlib import contextmanager
 from threading import Lock
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gossamer.basics.cache import SizedCache
+from gossamer.basics.sqlite_files import open_sqlite_file, open_sqlite_reader
 from gossamer.errors import IndexFault
 from gossamer.index.protocol import WordSequence
 from gossamer.index.tantivy import disk_space
@@ -74,14 +74,11 @@ class WordsDatabase:
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self._path = folder / FILE
         with self._translate_errors():
-            mode = "ro" if read_only else "rwc"
-            if read_only and not os.access(folder, os.W_OK) and not (folder / f"{FILE}-wal").exists():
-                # Readers of a WAL need a writable shared-memory file. Without a WAL they do not.
-                mode = "ro&immutable=1"
-            self._db = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
-                check_same_thread=False,
-            )  # fmt: skip
+            self._db = (
+                open_sqlite_reader(self._path, BUSY_SECONDS)
+                if read_only
+                else open_sqlite_file(self._path, "rwc", BUSY_SECONDS)
+            )
             self._lock = Lock()  # several threads share a reader
             self._sequence_cache: SizedCache[int, WordSequence] = SizedCache(CACHE_BYTES)
             self._anchor_cache: SizedCache[int, NDArray[np.uint32]] = SizedCache(CACHE_BYTES // 4)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gossamer.store.postgres.location import PostgresLocation
+    from gossamer.store.work.heartbeats import HeartbeatWatch
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -165,6 +166,7 @@ class Database:
         self._unlocked_crawlers: set[int] = set()  # the server has not yet freed their lock of an earlier connection
         self._has_lost_server = False
         self.reconnected_at = 0.0  # time of the last reconnection after a loss
+        self.watches: dict[int, HeartbeatWatch] = {}  # by crawler that joined through this connection
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

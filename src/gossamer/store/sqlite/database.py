@@ -11,7 +11,6 @@ A committed transaction survives `kill -9` at any instant, because the write-ahe
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import sqlite3
 import time
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from gossamer.basics.sqlite_files import open_sqlite_file, open_sqlite_reader
 from gossamer.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreNotWritable
 from gossamer.store.sqlite.work.counters import MetaTable, write_host_counters
 from gossamer.store.sqlite.work.digests import FreshDigests
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.store.sqlite.work.crawlers import NameLock
+    from gossamer.store.work.heartbeats import HeartbeatWatch
 
 T = TypeVar("T")
 
@@ -47,22 +48,10 @@ def json_array(values: Iterable[int] | Iterable[str]) -> str:
 
 
 def connect(directory: Path, *, create: bool, read_only: bool, busy_seconds: float) -> sqlite3.Connection:
-    """Open the file without looking at its content."""
-    uri = (directory / FILE).absolute().as_uri()
-    mode = "ro" if read_only else "rwc" if create else "rw"
-    if read_only and not os.access(directory, os.W_OK) and _has_empty_log(directory):
-        # SQLite cannot create the shared memory of the log in a read-only directory. With an empty log the file is
-        # complete, so it needs none.
-        mode = "ro&immutable=1"
-    # isolation_level=None: the code begins transactions itself. Callers keep the thread rule: one at a time.
-    return sqlite3.connect(
-        f"{uri}?mode={mode}", uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
-    )
-
-
-def _has_empty_log(directory: Path) -> bool:
-    log = directory / f"{FILE}-wal"
-    return not log.exists() or log.stat().st_size == 0
+    """Open the file, for reading also on a full disk or in a read-only directory."""
+    if read_only:
+        return open_sqlite_reader(directory / FILE, busy_seconds)
+    return open_sqlite_file(directory / FILE, "rwc" if create else "rw", busy_seconds)
 
 
 class Transaction:
@@ -92,6 +81,7 @@ class Database:
         self._busy_timeout: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
         self.directory = directory
         self.name_locks: dict[int, NameLock] = {}  # by crawler that joined through this connection
+        self.watches: dict[int, HeartbeatWatch] = {}  # by the same crawlers
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a read. Each of its statements sees the last commit."""
@@ -177,6 +167,8 @@ def translate_errors(directory: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _store_error(error, directory) from error
+    except UnicodeDecodeError as error:  # the sqlite3 module cannot decode a message that quotes damaged bytes
+        raise _damaged_error(directory, "its text is not UTF-8") from error
     except OSError as error:
         if error.errno in NO_SPACE:
             raise _disk_full_error(directory) from error
@@ -189,8 +181,17 @@ def _disk_full_error(directory: Path) -> StoreFull:
     )
 
 
+def _damaged_error(directory: Path, reason: str) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{directory / FILE} is damaged or not a Gossamer web ({reason}): restore it from a backup, or crawl into"
+        " another directory."
+    )
+
+
 def _store_error(error: sqlite3.Error, directory: Path) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF  # the primary result code
+    if "Could not decode to UTF-8" in str(error):  # of the sqlite3 module, which gives no code
+        code = sqlite3.SQLITE_CORRUPT
     match code:
         case sqlite3.SQLITE_FULL:
             return _disk_full_error(directory)
@@ -199,7 +200,7 @@ def _store_error(error: sqlite3.Error, directory: Path) -> StoreError:
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
             return StoreNotWritable(f"{directory} cannot be opened or written to ({error}).")
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return StoreCorrupt(f"{directory / FILE} is damaged or not a Gossamer web ({error}).")
+            return _damaged_error(directory, str(error))
         case sqlite3.SQLITE_IOERR if shutil.disk_usage(directory).free < LOW_DISK_SPACE:
             return _disk_full_error(directory)
     return StoreError(f"The store in {directory} failed ({error}).")

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from gossamer.errors import UsageError
+from gossamer.indexing import start_index_update
 from gossamer.lookup import stored_url_rules
 from gossamer.parse.pool import most_parsers
 from gossamer.processes.exit_report import wait_or_kill
@@ -24,7 +25,7 @@ from gossamer.urls.canonical import url_digest, urls_from_input
 from gossamer.web.crawl.answers import crawlers
 from gossamer.web.http.problems import NotFound, RequestRefused
 from gossamer.web.pages.answers import require_resource
-from gossamer.wiring import open_store
+from gossamer.wiring import has_index, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,6 +60,7 @@ class Control:
         self._location = location
         self._on_forget = on_forget  # called after a page or host is forgotten
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._index_updates: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self.most_parsers = most_parsers()
 
@@ -78,6 +80,7 @@ class Control:
             case ["forget"]:
                 done = self._forget(fields.get("url", "").strip(), fields.get("host", "").strip())
                 self._on_forget()
+                self._update_index()
                 return done
         raise NotFound("There is no such action.")
 
@@ -144,6 +147,13 @@ class Control:
                 store.forget(url_digest=url_digest(row.url, stored_url_rules(store)))
                 return f"Forgot {row.url}."
             return _forget_host(store, host)
+
+    def _update_index(self) -> None:
+        """Let the index drop what was forgotten, in a process that ends by itself."""
+        if has_index(self._location):
+            with self._lock:
+                running = [process for process in self._index_updates if process.poll() is None]
+                self._index_updates = [*running, start_index_update(self._location)]
 
 
 def _crawler_at_work(store: Store, name: str) -> CrawlerStatus:

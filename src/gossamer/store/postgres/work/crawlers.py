@@ -3,7 +3,9 @@
 A crawler holds an advisory lock as long as its connection lives. When its process exits, the kernel closes the
 connection and the server frees the lock. A connection can also break while the crawler lives. So a free lock means
 death only after a grace period that is longer than a reconnection takes. A vanished machine leaves its connections
-open, so there the heartbeat decides.
+open, and a stopped process keeps its own. So crawlers at work watch each other's heartbeats
+(`store/work/heartbeats.py`). A process that only joins or gives an order has watched nobody. It trusts a lock of its
+own machine, and reads the age of a heartbeat for other machines.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from gossamer.store.postgres.database import int_array
 from gossamer.store.protocol import LEASE_SECONDS, MAX_HOST_PAUSE_SECONDS
 from gossamer.store.values import CrawlerOrders, CrawlerRow
 from gossamer.store.work.crawler_names import LOST, STOPPED, build_crawlers, crawler_names
+from gossamer.store.work.heartbeats import HeartbeatWatch
 from gossamer.store.work.lease_rows import MAX_COUNTED_HOSTS, RECENT_HEARTBEAT_SECONDS, fair_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from gossamer.store.postgres.database import Connection, Database, Transaction
     from gossamer.store.values import CrawlerReport
@@ -87,16 +90,34 @@ class _Worker(NamedTuple):
     holds_lock: bool
 
 
-def _is_dead(worker: _Worker, machine: str, now: float, reconnected_at: float) -> bool:
-    """Return whether a crawler that works according to its row has died, as seen from `machine`.
+class _Observer(NamedTuple):
+    """The process that asks which crawlers are dead."""
 
-    `reconnected_at` is when the caller reconnected after it lost the server: other crawlers may still be reconnecting.
-    """
+    machine: str
+    now: float
+    reconnected_at: float = 0.0  # after it lost the server: other crawlers may still be reconnecting
+    crawler: int | None = None  # it is this crawler itself
+    watch: HeartbeatWatch | None = None  # the heartbeats that it saw before; None: it has not watched
+
+    def silent_crawlers(self, workers: Iterable[_Worker]) -> set[int] | None:
+        """Return the crawlers whose heartbeats it misses; None: it has not watched."""
+        return None if self.watch is None else self.watch.look(_heartbeats(workers), self.now).silent_crawlers()
+
+
+def _heartbeats(workers: Iterable[_Worker]) -> dict[int, float]:
+    return {worker.id: worker.heartbeat_at for worker in workers}
+
+
+def _is_dead(worker: _Worker, observer: _Observer, silent: Collection[int] | None = None) -> bool:
+    """Return whether a crawler that works according to its row has died, as one process sees it."""
     if worker.heartbeat_at == CLOSED_HEARTBEAT:
         return True
+    if worker.holds_lock and silent is not None:
+        return worker.id in silent
     if worker.holds_lock:
-        return worker.machine != machine and now - worker.heartbeat_at > LEASE_SECONDS
-    return now - max(worker.heartbeat_at, worker.server_since, reconnected_at) > RECONNECT_GRACE_SECONDS
+        return worker.machine != observer.machine and observer.now - worker.heartbeat_at > LEASE_SECONDS
+    last_sign = max(worker.heartbeat_at, worker.server_since, observer.reconnected_at)
+    return observer.now - last_sign > RECONNECT_GRACE_SECONDS
 
 
 def working_crawlers(db: Connection) -> list[_Worker]:
@@ -106,18 +127,15 @@ def working_crawlers(db: Connection) -> list[_Worker]:
 
 def names_at_work(db: Connection, machine: str, now: float) -> list[str]:
     """Return the names of crawlers that work and have not died."""
-    return [worker.name for worker in working_crawlers(db) if not _is_dead(worker, machine, now, reconnected_at=0.0)]
+    observer = _Observer(machine, now)
+    return [worker.name for worker in working_crawlers(db) if not _is_dead(worker, observer)]
 
 
-def dead_crawlers(
-    db: Connection, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
-) -> list[int]:
-    """Return the ids of crawlers that died without leaving."""
-    return [
-        one.id
-        for one in working_crawlers(db)
-        if one.id != except_crawler and _is_dead(one, machine, now, reconnected_at)
-    ]
+def _dead_crawlers(workers: Iterable[_Worker], observer: _Observer) -> list[int]:
+    """Return the ids of crawlers that died without leaving, or whose heartbeats the observer misses."""
+    others = [worker for worker in workers if worker.id != observer.crawler]
+    silent = observer.silent_crawlers(others)
+    return [worker.id for worker in others if _is_dead(worker, observer, silent)]
 
 
 # -- the life of a crawler ---------------------------------------------------------------------------------------------
@@ -127,13 +145,14 @@ def join(database: Database, machine: str, pid: int) -> CrawlerRow:
     """Register a crawler under a free name, and lock it; reclaim the leases of dead crawlers."""
     crawler = database.write(lambda tx: register_crawler(tx, machine, pid, time.time()), exclusive=True)
     database.lock_crawler(crawler.id)
+    database.watches[crawler.id] = HeartbeatWatch(crawler.started_at, {})
     return crawler
 
 
 def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> CrawlerRow:
     """Register a crawler under the first free name, in an exclusive transaction."""
     tx.db.execute("UPDATE hosts SET ready_at = %s WHERE ready_at > %s", (now, now + MAX_HOST_PAUSE_SECONDS))
-    reclaim(tx, machine, now, reconnected_at=0.0)
+    _reclaim(tx, _Observer(machine, now))
     taken = {worker.name for worker in working_crawlers(tx.db)}
     name = next(name for name in crawler_names() if name not in taken)
     row = tx.db.execute(ENTER, (name, machine, pid, now, now)).fetchone()
@@ -144,8 +163,15 @@ def register_crawler(tx: Transaction, machine: str, pid: int, now: float) -> Cra
 def heartbeat(database: Database, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
     """Renew a crawler's lock and leases, reclaim those of dead crawlers, and return its orders."""
     database.relock_crawlers()
-    _reclaim_if_dead(database, database.read(lambda db: machine_of(db, crawler)), now, except_crawler=crawler)
-    return database.write(lambda tx: record_heartbeat(tx.db, crawler, report, now))
+    watch = database.watches.get(crawler, HeartbeatWatch(now, {}))
+    machine, workers = database.read(lambda db: (machine_of(db, crawler), working_crawlers(db)))
+    heartbeats = _heartbeats(workers)
+    observer = _Observer(machine, now, database.reconnected_at, crawler, watch)
+    if crawler in heartbeats and _dead_crawlers(workers, observer):  # a lost crawler may not judge others
+        database.write(lambda tx: _reclaim(tx, observer), exclusive=True)
+    orders = database.write(lambda tx: record_heartbeat(tx.db, crawler, report, now))
+    database.watches[crawler] = watch.look(heartbeats, now)  # after the commit: a crawler that could not write is blind
+    return orders
 
 
 def record_heartbeat(db: Connection, crawler: int, report: CrawlerReport, now: float) -> CrawlerOrders:
@@ -190,35 +216,34 @@ def leave(database: Database, crawler: int) -> None:
         tx.db.execute("UPDATE crawlers SET state = %s WHERE id = %s AND state <> %s", (STOPPED, crawler, LOST))
 
     database.write(stop, exclusive=True)
+    database.watches.pop(crawler, None)
     database.unlock_crawler(crawler)
 
 
 def set_wanted_state(database: Database, name: str, wanted: str) -> bool:
     """Ask a working crawler to run, pause or stop; return whether there is one of that name."""
-    _reclaim_if_dead(database, platform.node(), time.time())
+    _reclaim_if_dead(database)
     return database.write(lambda tx: tx.db.execute(SET_WANTED_STATE, (wanted, name)).rowcount > 0)
 
 
 def set_wanted_parsers(database: Database, name: str, number: int) -> bool:
     """Ask a working crawler to run `number` parsers; return False if none of that name may run as many."""
-    _reclaim_if_dead(database, platform.node(), time.time())
+    _reclaim_if_dead(database)
     parameters = {"number": number, "name": name}
     return database.write(lambda tx: tx.db.execute(SET_WANTED_PARSERS, parameters).rowcount > 0)
 
 
-def _reclaim_if_dead(database: Database, machine: str, now: float, except_crawler: int | None = None) -> None:
+def _reclaim_if_dead(database: Database) -> None:
     """Reclaim the leases of dead crawlers. Most calls only read, because the writing transaction is exclusive."""
-    since = database.reconnected_at
-    if database.read(lambda db: dead_crawlers(db, machine, now, since, except_crawler)):
-        database.write(lambda tx: reclaim(tx, machine, now, since, except_crawler), exclusive=True)
+    observer = _Observer(platform.node(), time.time(), database.reconnected_at)
+    if _dead_crawlers(database.read(working_crawlers), observer):
+        database.write(lambda tx: _reclaim(tx, observer), exclusive=True)
 
 
-def reclaim(
-    tx: Transaction, machine: str, now: float, reconnected_at: float, except_crawler: int | None = None
-) -> None:
+def _reclaim(tx: Transaction, observer: _Observer) -> None:
     """Release the leases of dead crawlers and declare them lost, in an exclusive transaction."""
-    if lost := dead_crawlers(tx.db, machine, now, reconnected_at, except_crawler):
-        tx.db.execute(DELAY_HOSTS, (now, int_array(lost)))
+    if lost := _dead_crawlers(working_crawlers(tx.db), observer):
+        tx.db.execute(DELAY_HOSTS, (observer.now, int_array(lost)))
         release_all_hosts(tx, lost)
         tx.db.execute("UPDATE crawlers SET state = %s WHERE id = ANY(%s::bigint[])", (LOST, int_array(lost)))
 
@@ -230,7 +255,7 @@ def latest_crawlers(database: Database) -> list[CrawlerRow]:
 
 def _latest_crawlers(db: Connection) -> list[CrawlerRow]:
     now = time.time()
-    gone = {worker.id for worker in working_crawlers(db) if _is_dead(worker, worker.machine, now, reconnected_at=0.0)}
+    gone = {worker.id for worker in working_crawlers(db) if _is_dead(worker, _Observer(worker.machine, now))}
     return build_crawlers(db.execute(LATEST).fetchall(), gone)
 
 

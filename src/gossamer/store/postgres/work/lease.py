@@ -69,7 +69,9 @@ SELECT_WAITING_HOSTS = f"""
 
 
 def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) -> list[AddResult]:
-    """Add URLs, in an exclusive transaction; return the resulting state of each."""
+    """Add URLs, in an exclusive transaction; return the resulting state of each. A lost crawler adds none."""
+    if discovery.discovered_by is not None and not is_working(tx.db, discovery.discovered_by):
+        return []
     known = find_known_resources(tx, (candidate.digest for candidate in candidates))
     before = set(known)
     shallower = admit_candidates(tx, candidates, known, discovery)

@@ -33,7 +33,7 @@ from gossamer.store.postgres.bulk_copy import (
 from gossamer.store.postgres.database import int_array
 from gossamer.store.postgres.work import revisits, rounds, schedule
 from gossamer.store.postgres.work.admission import find_known_resources, improve, load_claims, propose
-from gossamer.store.postgres.work.crawlers import release_hosts
+from gossamer.store.postgres.work.crawlers import is_working, release_hosts
 from gossamer.store.postgres.work.depth import propagate_depths
 from gossamer.store.postgres.work.forget import change_backlinks, change_priorities, clear_contents
 from gossamer.store.values import SubmitResult
@@ -98,8 +98,21 @@ SELECT_RETURNED_HOSTS = "SELECT id FROM hosts WHERE holder = %s AND id = ANY(%s:
 def submit(
     tx: Transaction, crawler: int, batch: VisitBatch, admit: AdmitCandidates, now: float, old_sources: int
 ) -> SubmitResult:
-    """Write a batch of visits; keep up to `old_sources` bytes of replaced sources."""
+    """Write a batch of visits; keep up to `old_sources` bytes of replaced sources. A lost crawler writes nothing."""
+    if not is_working(tx.db, crawler):
+        return _build_result(tx, lost=len(batch.visits), crawler_lost=True)
     return Submission(tx, crawler, admit, now, old_sources).write(batch)
+
+
+def _build_result(tx: Transaction, *, lost: int, crawler_lost: bool = False) -> SubmitResult:
+    totals = tx.totals()
+    return SubmitResult(
+        version=totals["version"],
+        known=sum(totals[f"resources {state}"] for state in State),
+        open=totals[f"resources {State.QUEUED}"] + totals[f"resources {State.LEASED}"],
+        lost=lost,
+        crawler_lost=crawler_lost,
+    )
 
 
 class Submission:
@@ -136,16 +149,7 @@ class Submission:
         )
         self._release(batch.released)
         self._update_hosts(batch)
-        return self._build_result(lost=len(batch.visits) - len(finished))
-
-    def _build_result(self, lost: int) -> SubmitResult:
-        totals = self._tx.totals()
-        return SubmitResult(
-            version=totals["version"],
-            known=sum(totals[f"resources {state}"] for state in State),
-            open=totals[f"resources {State.QUEUED}"] + totals[f"resources {State.LEASED}"],
-            lost=lost,
-        )
+        return _build_result(self._tx, lost=len(batch.visits) - len(finished))
 
     def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[visit_rows.FinishedVisit]:
         """Yield the visits whose lease this crawler still holds.

@@ -54,7 +54,10 @@ VISITS = """
 
 def version(db: sqlite3.Connection) -> int:
     """Return the version of the last batch written."""
-    return int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
+    row = db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+    if row is None:
+        raise rows.missing_counter("version")
+    return int(row[0])
 
 
 def counts(db: sqlite3.Connection) -> Counts:

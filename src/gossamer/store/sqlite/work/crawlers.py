@@ -1,8 +1,11 @@
 """Crawlers: names, heartbeats, when one counts as dead, and its leases given back.
 
 A crawler holds an OS lock on crawlers/NAME.lock while its process lives. The kernel frees the lock when the process
-exits for any reason. So a free lock proves death at once, without waiting for a heartbeat. The heartbeat decides only
-where the lock cannot: on another machine, or after somebody deleted the lock file.
+exits for any reason. So a free lock proves death at once, without waiting for a heartbeat. A held lock proves only that
+the process exists: it may be stopped. So crawlers at work watch each other's heartbeats (`store/work/heartbeats.py`).
+
+A process that only joins or gives an order has watched nobody. It trusts a held lock, and reads the age of a heartbeat
+where the lock says nothing: on another machine, or after somebody deleted the lock file.
 """
 
 from __future__ import annotations
@@ -20,11 +23,12 @@ from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.digests import index_fresh_digests
 from gossamer.store.values import CrawlerOrders, CrawlerRow
 from gossamer.store.work.crawler_names import LOST, STOPPED, build_crawlers, crawler_names
+from gossamer.store.work.heartbeats import HeartbeatWatch
 from gossamer.store.work.lease_rows import MAX_COUNTED_HOSTS, RECENT_HEARTBEAT_SECONDS, fair_share
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from gossamer.store.sqlite.database import Database, Transaction
@@ -125,12 +129,17 @@ def lock_path(directory: Path, name: str) -> Path:
     return directory / "crawlers" / f"{name}.lock"
 
 
-def is_dead(worker: _Worker, directory: Path, machine: str, now: float) -> bool:
-    """Return whether a crawler that the table shows at work is dead, as seen from a machine."""
+def is_dead(worker: _Worker, directory: Path, machine: str, now: float, silent: Collection[int] | None = None) -> bool:
+    """Return whether a crawler that the table shows at work is dead, as seen from a machine.
+
+    `silent` are the crawlers whose heartbeats the caller misses; None: the caller has not watched.
+    """
     free = _is_free(lock_path(directory, worker.name), worker.lock)
-    if free is None or (not free and worker.machine != machine):
-        return now - worker.heartbeat_at > LEASE_SECONDS
-    return free
+    if free:
+        return True
+    if silent is not None:
+        return worker.id in silent
+    return (free is None or worker.machine != machine) and now - worker.heartbeat_at > LEASE_SECONDS
 
 
 def _is_free(path: Path, inode: int) -> bool | None:
@@ -163,6 +172,7 @@ def join(database: Database, machine: str, pid: int) -> CrawlerRow:
             crawler = register_crawler(tx, name, lock, machine, pid, now)
         undo.pop_all()
     database.name_locks[crawler.id] = lock
+    database.watches[crawler.id] = HeartbeatWatch(now, {})
     return crawler
 
 
@@ -189,8 +199,17 @@ def heartbeat(database: Database, crawler: int, report: CrawlerReport, now: floa
     """Renew a crawler's lock and leases, reclaim those of dead crawlers, and return its orders."""
     lock = database.name_locks[crawler] = database.name_locks[crawler].renew()
     with database.transaction() as tx:
-        reclaim(tx, database.directory, machine_of(tx.db, crawler), now, except_crawler=crawler)
-        return record_heartbeat(tx, crawler, lock.inode, report, now)
+        watch = database.watches[crawler].look(_heartbeats(tx.db, except_crawler=crawler), now)
+        if is_working(tx.db, crawler):
+            machine = machine_of(tx.db, crawler)
+            reclaim(tx, database.directory, machine, now, watch.silent_crawlers(), except_crawler=crawler)
+        orders = record_heartbeat(tx, crawler, lock.inode, report, now)
+    database.watches[crawler] = watch  # after the commit: a crawler that could not write is blind
+    return orders
+
+
+def _heartbeats(db: sqlite3.Connection, except_crawler: int) -> dict[int, float]:
+    return {worker.id: worker.heartbeat_at for worker in working_crawlers(db) if worker.id != except_crawler}
 
 
 def record_heartbeat(tx: Transaction, crawler: int, lock: int, report: CrawlerReport, now: float) -> CrawlerOrders:
@@ -225,6 +244,7 @@ def leave(database: Database, crawler: int) -> None:
         release_all_hosts(tx, [crawler])
         index_fresh_digests(tx)
         tx.db.execute("UPDATE crawlers SET state = ? WHERE id = ? AND state <> ?", (STOPPED, crawler, LOST))
+    database.watches.pop(crawler)
     database.name_locks.pop(crawler).close()
 
 
@@ -247,10 +267,13 @@ def working_crawlers(db: sqlite3.Connection) -> list[_Worker]:
     return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
 
 
-def reclaim(tx: Transaction, directory: Path, machine: str, now: float, except_crawler: int | None = None) -> None:
+def reclaim(
+    tx: Transaction, directory: Path, machine: str, now: float, silent: Collection[int] | None = None,
+    except_crawler: int | None = None,
+) -> None:  # fmt: skip
     """Give back the leases of dead crawlers."""
     others = (worker for worker in working_crawlers(tx.db) if worker.id != except_crawler)
-    dead = [worker.id for worker in others if is_dead(worker, directory, machine, now)]
+    dead = [worker.id for worker in others if is_dead(worker, directory, machine, now, silent)]
     if dead:
         tx.db.execute(DELAY_HOSTS, (now, json_array(dead)))
         release_all_hosts(tx, dead)

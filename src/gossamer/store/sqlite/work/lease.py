@@ -72,7 +72,9 @@ SELECT_WAITING_HOSTS = f"""
 
 
 def add(tx: Transaction, candidates: Sequence[Candidate], discovery: Discovery) -> list[AddResult]:
-    """Add URLs; return the state of each."""
+    """Add URLs; return the state of each. A lost crawler adds nothing."""
+    if discovery.discovered_by is not None and not is_working(tx.db, discovery.discovered_by):
+        return []
     known = find_known_resources(tx, (candidate.digest for candidate in candidates))
     before = set(known)
     shallower = admit_candidates(tx, candidates, known, discovery)

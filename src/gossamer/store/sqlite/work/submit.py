@@ -18,7 +18,7 @@ from gossamer.store.sqlite.columns import assign
 from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work import revisits, rounds, schedule
 from gossamer.store.sqlite.work.admission import admit_candidates
-from gossamer.store.sqlite.work.crawlers import release_hosts
+from gossamer.store.sqlite.work.crawlers import is_working, release_hosts
 from gossamer.store.sqlite.work.depth import propagate_depths
 from gossamer.store.sqlite.work.digests import find_known_resources
 from gossamer.store.sqlite.work.forget import change_backlinks, clear_contents
@@ -65,8 +65,21 @@ UPDATE_HOST = "UPDATE hosts SET ready_at = ?, delay = ?, failures = ?, reason = 
 def submit(
     tx: Transaction, crawler: int, batch: VisitBatch, admit: AdmitCandidates, now: float, old_sources: int
 ) -> SubmitResult:
-    """Write a batch of visits; keep up to `old_sources` bytes of replaced sources."""
+    """Write a batch of visits; keep up to `old_sources` bytes of replaced sources. A lost crawler writes nothing."""
+    if not is_working(tx.db, crawler):
+        return _build_result(tx, lost=len(batch.visits), crawler_lost=True)
     return Submission(tx, crawler, admit, now, old_sources).write(batch)
+
+
+def _build_result(tx: Transaction, *, lost: int, crawler_lost: bool = False) -> SubmitResult:
+    resources = tx.meta.resources
+    return SubmitResult(
+        version=tx.meta["version"],
+        known=sum(map(resources, State)),
+        open=resources(State.QUEUED) + resources(State.LEASED),
+        lost=lost,
+        crawler_lost=crawler_lost,
+    )
 
 
 class Submission:
@@ -99,13 +112,7 @@ class Submission:
         )
         self._release(batch.released)
         self._update_hosts(batch)
-        resources = self._tx.meta.resources
-        return SubmitResult(
-            version=self._tx.meta["version"],
-            known=sum(map(resources, State)),
-            open=resources(State.QUEUED) + resources(State.LEASED),
-            lost=len(batch.visits) - len(finished),
-        )
+        return _build_result(self._tx, lost=len(batch.visits) - len(finished))
 
     def _leased_visits(self, visits: Sequence[Visit]) -> Iterator[visit_rows.FinishedVisit]:
         """Yield the visits whose lease is still ours; others were taken over or forgotten."""
