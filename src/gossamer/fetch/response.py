@@ -91,22 +91,22 @@ def parse_head(lines: Sequence[bytes]) -> ResponseHead | None:
 
 def _parse_fields(lines: Iterator[bytes]) -> dict[str, str] | None:
     """Return the fields up to the empty line; None when there is no empty line."""
-    fields: dict[str, str] = {}
+    fields: dict[str, list[str]] = {}  # the parts of a value, joined at the end: the time stays linear
     name = ""
     for line in lines:
         text = line.decode("latin-1")
         if text in {"\r\n", "\n"}:
-            return fields
+            return {name: "".join(parts).strip() for name, parts in fields.items()}
         if text[0] in " \t":  # obs-fold (RFC 9112 §5.2)
-            if name:
-                fields[name] = f"{fields[name]} {text.strip()}".strip()
+            if name and (folded := text.strip()):
+                fields[name] += (" ", folded)
             continue
         name, _, value = text.partition(":")
         name, value = name.strip().lower(), value.strip()
         if name not in fields:
-            fields[name] = value
+            fields[name] = [value]
         elif name not in SINGLE_FIELDS:
-            fields[name] += ("\n" if name in LINE_FIELDS else ", ") + value
+            fields[name] += ("\n" if name in LINE_FIELDS else ", ", value)
     return None
 
 
