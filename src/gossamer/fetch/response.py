@@ -10,7 +10,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.basics.headers import parse_media_type
+from gossamer.basics.headers import parse_length, parse_media_type
 from gossamer.model import Outcome, Role
 from gossamer.urls.canonical import canonicalize
 
@@ -147,9 +147,9 @@ def _judge_success(role: Role, head: ResponseHead, limits: ResponseLimits) -> Re
     kind = parse_media_type(head.headers.get("content-type", ""))
     if kind and not (_is_sitemap_type(kind) if role is Role.SITEMAP else kind in limits.accept):
         return ResponseVerdict(Outcome.TYPE, clean_reason(kind))
-    length = head.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:20]) > limits.max_bytes:
-        return ResponseVerdict(Outcome.TOO_BIG, f"{clean_reason(length)} bytes, at most {limits.max_bytes} are taken")
+    length = parse_length(head.headers.get("content-length", ""))
+    if length is not None and length > limits.max_bytes:
+        return ResponseVerdict(Outcome.TOO_BIG, f"{length} bytes, at most {limits.max_bytes} are taken")
     return ResponseVerdict(Outcome.FETCHED, limit=limits.max_bytes)
 
 
