@@ -70,7 +70,7 @@ def old_web(tmp_path: Path) -> Path:
             for column in [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[1].endswith("_at")]:
                 for number, moment in enumerate(BAD_TIMES):
                     db.execute(
-                        f"UPDATE {table} SET {column} = ? WHERE {key} % ? = ? AND {column} IS NOT NULL",  # noqa: S608
+                        f"UPDATE {table} SET {column} = ? WHERE {key} % ? = ? AND {column} IS NOT NULL",
                         (moment, len(BAD_TIMES), number),
                     )
     return tmp_path / "web"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MAX_GROWTH = 2.5  # times the time for twice the input; a quadratic reader takes 4 times as long
 FIRST_BYTES = 4 << 10
+MORE_SIZES = 2  # after the first one, at which growth that is too fast must show too
 TRIES = 5  # measurements of a pair, because another process may slow one of them down
 
 
@@ -39,7 +40,7 @@ def measure_growth(read: Callable[[int], Callable[[], object]], max_bytes: int, 
     """Return the growth at a size that takes at least `floor` seconds; None if every size takes less.
 
     `read` returns a call that reads an input of a size. A step, where an input outgrows a cache or a way to store it,
-    shows at one size only. So growth that is too fast is measured at the next size too, and the smaller one counts.
+    shows at one size or two. So growth that is too fast must show at several sizes in a row.
     """
     size = FIRST_BYTES
     gc.disable()
@@ -49,10 +50,13 @@ def measure_growth(read: Callable[[int], Callable[[], object]], max_bytes: int, 
                 return None
             size *= 2
         growth = _measure_pair(read(size), read(size * 2), Growth(size, seconds, math.inf))
-        if growth.ratio <= MAX_GROWTH:
-            return growth
-        following = Growth(size * 2, growth.doubled_seconds, math.inf)
-        return min(growth, _measure_pair(read(size * 2), read(size * 4), following), key=lambda each: each.ratio)
+        for _ in range(MORE_SIZES):
+            if growth.ratio <= MAX_GROWTH:
+                break
+            size *= 2
+            following = Growth(size, growth.doubled_seconds, math.inf)
+            growth = _measure_pair(read(size), read(size * 2), following)
+        return growth
     finally:
         gc.enable()
 

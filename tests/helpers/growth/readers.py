@@ -16,9 +16,9 @@ import zstandard
 
 from gossamer.basics.display import escape_hidden
 from gossamer.basics.headers import header_text, parse_length, parse_media_type
-from gossamer.errors import UsageError
 from gossamer.config import CrawlSettings
 from gossamer.crawl.policy import retry_after
+from gossamer.errors import UsageError
 from gossamer.fetch.response import ResponseLimits, clean_reason, parse_head
 from gossamer.files.archive import read_archive
 from gossamer.files.file_names import path_to_url, url_to_path
@@ -58,11 +58,32 @@ SCRIPTS = tuple(
     map(
         Pattern,
         (
-            "word ", "words and more words ", "don't ", "o'", "straße ", "καλημέρα ", "слово ", "کتاب ", "שלום ", "漢字", "かな",
-            "한국어 ", "ภาษาไทย", "हिन्दी ", "e\u0301\u0301", "\u0301", "漢\u3099", "a1", "a_b", "ﬁ", "İ", "\U0001f600", "a\u200d",
+            "word ",
+            "words and more words ",
+            "don't ",
+            "o'",
+            "straße ",
+            "καλημέρα ",
+            "слово ",
+            "کتاب ",
+            "שלום ",
+            "漢字",
+            "かな",
+            "한국어 ",
+            "ภาษาไทย",
+            "हिन्दी ",
+            "e\u0301\u0301",
+            "\u0301",
+            "漢\u3099",
+            "a1",
+            "a_b",
+            "ﬁ",
+            "İ",
+            "\U0001f600",
+            "a\u200d",
         ),
     )
-)  # fmt: skip
+)
 
 
 class Reader(NamedTuple):
@@ -136,16 +157,30 @@ STORED = "\x1f\x8b\x08\0\0\0\0\0\0\x03\0\xff\x7f\0\x80"
 ARCHIVES = (
     Pattern(" x\r\n", "WARC/1.0\r\nWARC-Type: response\r\n", "Content-Length: 0\r\n\r\n"),
     Pattern("X: y\r\n", "WARC/1.0\r\nWARC-Type: response\r\n", "Content-Length: 0\r\n\r\n"),
-    Pattern(f"{RECORD.format(10**7)}\r\n\r\n"), Pattern(f"{RECORD.format(10**12)}\r\n\r\n"),
-    Pattern(f"{RECORD.format(5_000)}\r\n\r\n"), Pattern(f"{RECORD.format(0)}\r\n\r\n"), Pattern("\n", RECORD.format(9)),
-    Pattern("a", RECORD.format(9)), Pattern("WARC/1.0\r\n"), Pattern("a\n", "WARC/1.0\r\n"), Pattern("\n\nWARC/1.", RECORD.format(10**7)),
-    Pattern("\n\nWARC/1.0\r\n\r\n", RECORD.format(10**7)), Pattern(f"{RECORD.format(10**7)}\n", end="\n" * 10_000),
-    Pattern(" x\r\n", RECORD.format(10**6) + HTTP, "\r\n"), Pattern("X: y\r\n", RECORD.format(10**6) + HTTP, "\r\n"),
-    Pattern("HTTP/1.1 100\r\n\r\n", RECORD.format(10**6)), Pattern("1\r\na\r\n", f"{RECORD.format(10**7)}{HTTP}Transfer-Encoding: chunked\r\n\r\n"),
-    Pattern("http://a.test/ 1.1.1.1 20200101000000 text/html 9999999\n", "filedesc://a 0 20200101000000 text/plain 0\n"),
-    Pattern("a ", "filedesc://a 0 20200101000000 text/plain 0\n"), Pattern("12345678 ", "filedesc://a 0 20200101000000 text/plain 0\n"),
-    Pattern(STORED, GZIPPED), Pattern("\x1f\x8b\x08", GZIPPED + STORED), Pattern("\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0" + "\0" * 8, GZIPPED),
-)  # fmt: skip
+    Pattern(f"{RECORD.format(10**7)}\r\n\r\n"),
+    Pattern(f"{RECORD.format(10**12)}\r\n\r\n"),
+    Pattern(f"{RECORD.format(5_000)}\r\n\r\n"),
+    Pattern(f"{RECORD.format(0)}\r\n\r\n"),
+    Pattern("\n", RECORD.format(9)),
+    Pattern("a", RECORD.format(9)),
+    Pattern("WARC/1.0\r\n"),
+    Pattern("a\n", "WARC/1.0\r\n"),
+    Pattern("\n\nWARC/1.", RECORD.format(10**7)),
+    Pattern("\n\nWARC/1.0\r\n\r\n", RECORD.format(10**7)),
+    Pattern(f"{RECORD.format(10**7)}\n", end="\n" * 10_000),
+    Pattern(" x\r\n", RECORD.format(10**6) + HTTP, "\r\n"),
+    Pattern("X: y\r\n", RECORD.format(10**6) + HTTP, "\r\n"),
+    Pattern("HTTP/1.1 100\r\n\r\n", RECORD.format(10**6)),
+    Pattern("1\r\na\r\n", f"{RECORD.format(10**7)}{HTTP}Transfer-Encoding: chunked\r\n\r\n"),
+    Pattern(
+        "http://a.test/ 1.1.1.1 20200101000000 text/html 9999999\n", "filedesc://a 0 20200101000000 text/plain 0\n"
+    ),
+    Pattern("a ", "filedesc://a 0 20200101000000 text/plain 0\n"),
+    Pattern("12345678 ", "filedesc://a 0 20200101000000 text/plain 0\n"),
+    Pattern(STORED, GZIPPED),
+    Pattern("\x1f\x8b\x08", GZIPPED + STORED),
+    Pattern("\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0" + "\0" * 8, GZIPPED),
+)
 FIELDS = (
     Pattern(" x\r\n", "A: b\r\n"),
     Pattern("A: b\r\n"),
@@ -154,15 +189,29 @@ FIELDS = (
     Pattern("a\r\n"),
 )
 LINK_VALUES = (
-    Pattern("<a>; rel=x, "), Pattern('<a>; rel="'), Pattern(";", "<a>"), Pattern("a=", "<a>;"), Pattern("\\", '<a>;a="'),
-    Pattern('a="b";', "<a>;"), Pattern("<a>"), Pattern("<a>,"), Pattern(" ", "<a>; rel"),
-)  # fmt: skip
+    Pattern("<a>; rel=x, "),
+    Pattern('<a>; rel="'),
+    Pattern(";", "<a>"),
+    Pattern("a=", "<a>;"),
+    Pattern("\\", '<a>;a="'),
+    Pattern('a="b";', "<a>;"),
+    Pattern("<a>"),
+    Pattern("<a>,"),
+    Pattern(" ", "<a>; rel"),
+)
 REFRESHES = (Pattern(" ", "5"), Pattern("url ", "5;"), Pattern("=", "5;url"), Pattern("'", "5;url="), Pattern(";", "5"))
 BODIES = (Pattern("parts"), Pattern("a", "one"))
 VOLATILE = (
-    Pattern("12:34:56 "), Pattern("1 jan 2024 "), Pattern("2024-01-01 "), Pattern("3 hours ago "), Pattern("a1b2c3d4-"),
-    Pattern("a-", "1"), Pattern("1.1", "updated "), Pattern("jan 1, "), Pattern("12:34:", "generated "),
-)  # fmt: skip
+    Pattern("12:34:56 "),
+    Pattern("1 jan 2024 "),
+    Pattern("2024-01-01 "),
+    Pattern("3 hours ago "),
+    Pattern("a1b2c3d4-"),
+    Pattern("a-", "1"),
+    Pattern("1.1", "updated "),
+    Pattern("jan 1, "),
+    Pattern("12:34:", "generated "),
+)
 TYPES = (
     Pattern('a="', "text/html;"),
     Pattern(";a=b", "text/html"),
