@@ -97,7 +97,7 @@ def test_a_manifest_with_impossible_values_is_imported_or_refused(tmp_path: Path
     for name, moment in (("old", -(10**10)), ("far", 1 << 45), ("page", 784_111_777)):
         (folder / f"{name}.html").write_text("<title>A page</title>")
         os.utime(folder / f"{name}.html", (moment, moment))
-    entries = [
+    entries: list[dict[str, object]] = [
         {"path": "old.html", "visited_at": -1e300},
         {"path": "far.html", "visited_at": 1e300, "etag": "e" * 100_000},
         {"path": "page.html", "last_modified": "x" * 100_000, "media_type": "text/html", "charset": "y" * 100_000},
