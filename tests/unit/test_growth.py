@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from helpers.growth.readers import Reader
 
 FLOOR = 0.004  # seconds of an input, so that the time of the reader itself counts
-LONG_FLOOR = 0.1  # shows terms of growth that are small at first
+LONG_FLOOR = 0.04  # shows terms of growth that are small at first
 
 
 def find_growing(reader: Reader, floor: float) -> dict[str, str]:

@@ -154,20 +154,10 @@ MARKUP = (
     Pattern("a ", "<p hidden>", "</p>"),
     Pattern("a\0b "),
     Pattern("<nav><a href=x>y</a></nav>"),
-)
-
-# Lexbor takes quadratic time on these. Enable them (add them to MARKUP) when `parse/readers/html.py` caps the depth and
-# the formatting elements of a page before Lexbor reads it.
-DEEP_MARKUP = (
-    Pattern("<option>a", "<select>"),
-    Pattern("<div>"),
-    Pattern("<b>"),
     Pattern("<a><p>"),
     Pattern("<b><p>"),
-    Pattern("<font><div>"),
     Pattern("<table>"),
     Pattern("<table><tr><td>"),
-    Pattern("<ul><li>"),
     Pattern("<select><option>"),
     Pattern("<button>"),
     Pattern("<svg>"),
@@ -178,10 +168,20 @@ DEEP_MARKUP = (
     Pattern("<b></p>"),
     Pattern("<i><table>"),
     Pattern("<svg><foreignObject>"),
-    Pattern("<nav>x"),
-    Pattern("<blockquote><p>"),
     Pattern("</b></i></a>", "<b><i><a>" * 50),
     Pattern("</div>", "<div>" * 400),
+)
+
+# Lexbor takes quadratic time on these, or nearly. Add them to MARKUP when `parse/readers/html.py` caps the depth and
+# the options of a page before Lexbor reads it.
+DEEP_MARKUP = (
+    Pattern("<option>a", "<select>"),
+    Pattern("<div>"),
+    Pattern("<b>"),
+    Pattern("<font><div>"),
+    Pattern("<ul><li>"),
+    Pattern("<nav>x"),
+    Pattern("<blockquote><p>"),
     Pattern("<dl><dt>"),
     Pattern("<form><div>"),
 )
