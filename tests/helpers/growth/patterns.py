@@ -165,7 +165,6 @@ MARKUP = (
     Pattern("<template>"),
     Pattern("<object>"),
     Pattern("<nobr>"),
-    Pattern("<b></p>"),
     Pattern("<i><table>"),
     Pattern("<svg><foreignObject>"),
     Pattern("</b></i></a>", "<b><i><a>" * 50),
@@ -175,6 +174,7 @@ MARKUP = (
 # Lexbor takes quadratic time on these, or nearly. Add them to MARKUP when `parse/readers/html.py` caps the depth and
 # the options of a page before Lexbor reads it.
 DEEP_MARKUP = (
+    Pattern("<b></p>"),
     Pattern("<option>a", "<select>"),
     Pattern("<div>"),
     Pattern("<b>"),
