@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from gossamer.model import Field, Kind, Lease, Outcome, Role, State, Visit, VisitBatch
@@ -52,6 +53,17 @@ def lease_again(store: Store, crawler: int, url: str) -> Lease:
     """Queue everything again and lease one URL."""
     requeue(store)
     return lease_url(store, crawler, url)
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["Sat, 01 Jan 0000 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 99 Jan 2024 99:99:99 GMT", "\0", "é"],
+)
+def test_a_page_with_an_impossible_last_modified_is_stored(store: Store, date: str) -> None:
+    crawler = start(store, A)
+    visit = msgspec.structs.replace(fetched_visit(lease_url(store, crawler, A)), last_modified=date)
+    submit(store, crawler, visit)
+    assert row(store, A).state == "visited"
 
 
 # -- contents ----------------------------------------------------------------------------------------------------------

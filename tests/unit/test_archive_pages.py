@@ -174,6 +174,16 @@ def test_warc_and_arc_dates_are_parsed(tmp_path: Path, date: str, moment: float)
     assert import_page(tmp_path, response(), WARC_Date=date).fetched_at == moment
 
 
-@pytest.mark.parametrize("date", ["", "yesterday", "99999999999999"])
+def test_a_length_of_thousands_of_digits_is_a_number(tmp_path: Path) -> None:
+    zeros = record(response(HTML, Content_Length="0" * 5_000 + str(len(HTML))), length=50_000)
+    nines = record(response(HTML, Content_Length="9" * 5_000), length=50_000)
+    assert [page.fetched.body for page in import_pages(tmp_path, zeros)[0]] == [HTML]
+    assert import_pages(tmp_path, nines)[0] == []
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["", "yesterday", "99999999999999", "0001-01-01T00:00:00+23:59", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z"],
+)
 def test_an_invalid_date_is_ignored(tmp_path: Path, date: str) -> None:
     assert import_page(tmp_path, response(), WARC_Date=date).fetched_at is None

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import time
 
+from gossamer.basics.times import accepted_time
+
 # Invisible characters that change visible text: controls (C0, DEL, C1), line and paragraph separators, format
 # characters (Unicode category Cf: direction marks, zero-width ones, tags), surrogates, blank letters, selectors. Arabic
 # and Kaithi number signs are of category Cf too, but visible. A test compares these ranges with the Unicode tables.
@@ -81,6 +83,8 @@ def format_age(moment: float | None, now: float | None = None) -> str:
     """Return how long ago a moment (Unix time) was: `3 min 20 s ago`."""
     if not moment:
         return "never"
+    if accepted_time(moment) is None:
+        return "unknown"
     seconds = round((time.time() if now is None else now) - moment)
     if seconds < 1:
         return "just now"
@@ -89,4 +93,8 @@ def format_age(moment: float | None, now: float | None = None) -> str:
 
 def format_time(moment: float | None) -> str:
     """Return a moment (Unix time) as local date and time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment)) if moment else "never"
+    if not moment:
+        return "never"
+    if accepted_time(moment) is None:
+        return "unknown"
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))

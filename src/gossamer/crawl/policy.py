@@ -6,10 +6,10 @@ Nothing here does I/O or reads the clock; the crawl loop acts on the decisions.
 from __future__ import annotations
 
 import re
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from gossamer.model import EMBEDS, PAGE_OUTCOMES, SUCCESSFUL_OUTCOMES, Admission, Kind, Outcome, Role, State, Value
+from gossamer.revisit.dates import parse_http_date
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,11 +114,8 @@ def retry_after(header: str, now: float) -> float:
         return 0.0
     if header.strip().isdecimal():
         return float(min(int(header.strip()[:9]), 86_400))
-    try:
-        at = parsedate_to_datetime(header).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
-    return max(0.0, min(at - now, 86_400.0))
+    at = parse_http_date(header)
+    return 0.0 if at is None else max(0.0, min(at - now, 86_400.0))
 
 
 def topic_words(topic: str) -> frozenset[str]:

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.basics.headers import parse_media_type
+from gossamer.basics.headers import header_text, parse_media_type
 from gossamer.crawl import policy
 from gossamer.model import Candidate, FetchResult, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
 from gossamer.urls.canonical import url_digest
 
 if TYPE_CHECKING:
     from gossamer.urls.canonical import UrlRules
+
+
+# Characters of a header that the store keeps. Longer ones say nothing that a later visit could use.
+MAX_ETAG = 1024
+MAX_DATE = 64
+MAX_MEDIA_TYPE = 255  # both names of a type have at most 127 (RFC 6838 §4.2)
 
 
 def parse_job(fetched: FetchResult) -> ParseJob:
@@ -59,12 +65,16 @@ def build_visit(
         visited_at=now,
         bytes=page.size if page is not None else len(fetched.body),
         milliseconds=fetched.milliseconds,
-        etag=fetched.headers.get("etag", ""),
-        last_modified=fetched.headers.get("last-modified", ""),
-        media_type=page.media_type if page else parse_media_type(fetched.headers.get("content-type", "")),
+        etag=header_text(fetched.headers.get("etag", ""), MAX_ETAG),
+        last_modified=header_text(fetched.headers.get("last-modified", ""), MAX_DATE),
+        media_type=page.media_type if page else _declared_type(fetched.headers.get("content-type", "")),
         page=page if outcome is Outcome.FETCHED else None,
         redirect=redirect,
     )
+
+
+def _declared_type(content_type: str) -> str:
+    return header_text(parse_media_type(content_type), MAX_MEDIA_TYPE)
 
 
 def without_followed_links(page: Page, copies: int) -> Page:

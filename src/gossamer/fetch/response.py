@@ -10,7 +10,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.basics.headers import parse_media_type
+from gossamer.basics.headers import parse_length, parse_media_type
 from gossamer.model import Outcome, Role
 from gossamer.urls.canonical import canonicalize
 
@@ -91,22 +91,22 @@ def parse_head(lines: Sequence[bytes]) -> ResponseHead | None:
 
 def _parse_fields(lines: Iterator[bytes]) -> dict[str, str] | None:
     """Return the fields up to the empty line; None when there is no empty line."""
-    fields: dict[str, str] = {}
+    fields: dict[str, list[str]] = {}  # the parts of a value, joined at the end: the time stays linear
     name = ""
     for line in lines:
         text = line.decode("latin-1")
         if text in {"\r\n", "\n"}:
-            return fields
+            return {name: "".join(parts).strip() for name, parts in fields.items()}
         if text[0] in " \t":  # obs-fold (RFC 9112 §5.2)
-            if name:
-                fields[name] = f"{fields[name]} {text.strip()}".strip()
+            if name and (folded := text.strip()):
+                fields[name] += (" ", folded)
             continue
         name, _, value = text.partition(":")
         name, value = name.strip().lower(), value.strip()
         if name not in fields:
-            fields[name] = value
+            fields[name] = [value]
         elif name not in SINGLE_FIELDS:
-            fields[name] += ("\n" if name in LINE_FIELDS else ", ") + value
+            fields[name] += ("\n" if name in LINE_FIELDS else ", ", value)
     return None
 
 
@@ -147,9 +147,9 @@ def _judge_success(role: Role, head: ResponseHead, limits: ResponseLimits) -> Re
     kind = parse_media_type(head.headers.get("content-type", ""))
     if kind and not (_is_sitemap_type(kind) if role is Role.SITEMAP else kind in limits.accept):
         return ResponseVerdict(Outcome.TYPE, clean_reason(kind))
-    length = head.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:20]) > limits.max_bytes:
-        return ResponseVerdict(Outcome.TOO_BIG, f"{clean_reason(length)} bytes, at most {limits.max_bytes} are taken")
+    length = parse_length(head.headers.get("content-length", ""))
+    if length is not None and length > limits.max_bytes:
+        return ResponseVerdict(Outcome.TOO_BIG, f"{length} bytes, at most {limits.max_bytes} are taken")
     return ResponseVerdict(Outcome.FETCHED, limit=limits.max_bytes)
 
 

@@ -7,15 +7,16 @@ So the reader applies a header's transfer or content coding only if the body has
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.basics.headers import parse_length
 from gossamer.fetch.response import ResponseHead, judge_head, parse_head
 from gossamer.files.file_page import FilePage, Refusal, SkippedItem, make_file_page
 from gossamer.files.records import read_records
 from gossamer.model import Outcome
+from gossamer.revisit.dates import parse_archive_date
 from gossamer.urls.canonical import canonicalize
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _page_from_record(record: ArchiveRecord, uri: str, limits: ResponseLimits) -
         head, body = _recover_response(record) if record.fault else _parse_response(record.block)
     else:
         raise Refusal(f"a {record.type} record")
-    return _judge_response(url, head, body, _parse_date(record.headers.get("warc-date", "")), limits)
+    return _judge_response(url, head, body, parse_archive_date(record.headers.get("warc-date", "")), limits)
 
 
 def _judge_response(
@@ -94,15 +95,6 @@ def _judge_response(
         return page
     changes = {"outcome": verdict.outcome, "reason": verdict.reason, "location": verdict.location, "body": b""}
     return msgspec.structs.replace(page, fetched=msgspec.structs.replace(page.fetched, **changes))
-
-
-def _parse_date(date: str) -> float | None:
-    """Return the Unix time of a WARC-Date (W3C profile of ISO 8601, UTC) or an ARC date (14 digits)."""
-    try:
-        moment = datetime.strptime(date[:14], "%Y%m%d%H%M%S") if date.isdecimal() else datetime.fromisoformat(date)  # noqa: DTZ007 - UTC by definition
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 # -- HTTP --------------------------------------------------------------------------------------------------------------
@@ -131,10 +123,10 @@ def _recover_response(record: ArchiveRecord) -> tuple[ResponseHead, bytes]:
         head, body = _parse_response(record.block)
     except Refusal:
         raise Refusal(record.fault) from None
-    length = head.headers.get("content-length", "")
-    if not length.isdecimal() or int(length[:18]) > len(body):
+    length = parse_length(head.headers.get("content-length", ""))
+    if length is None or length > len(body):
         raise Refusal(record.fault)
-    return head, body[: int(length)]
+    return head, body[:length]
 
 
 def _decode_chunks(body: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
+from gossamer.basics.times import accepted_time
 from gossamer.errors import UsageError
 from gossamer.files import manifest
 from gossamer.files.file_names import url_to_path
@@ -67,7 +68,7 @@ def _manifest_entry(row: ResourceRow) -> manifest.ManifestEntry:
         canonical=row.canonical,
         noindex=row.noindex,
         nofollow=row.nofollow,
-        visited_at=row.visited_at,
+        visited_at=accepted_time(row.visited_at),
     )
 
 

@@ -15,6 +15,7 @@ from hashlib import sha1
 from http import HTTPStatus
 from typing import IO, TYPE_CHECKING
 
+from gossamer.basics.times import accepted_time
 from gossamer.files.export_files import ExportedPage, source_status
 from gossamer.files.manifest import rebuild_headers
 from gossamer.files.tables import format_time
@@ -32,6 +33,7 @@ UNSAFE_IN_HEADER = re.compile(r"[\x00-\x1f\x7f]+")  # control characters, illega
 RECORD_NAMESPACE = uuid.uuid5(
     uuid.NAMESPACE_URL, "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 )
+UNKNOWN_DATE = "1970-01-01T00:00:00Z"  # a record must have a date (WARC 1.1, section 5.4)
 WARCINFO_FIELDS = (
     ("format", "WARC File Format 1.1"),
     ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"),
@@ -65,7 +67,7 @@ def _response_record(row: ResourceRow, source: bytes, warcinfo_id: str) -> bytes
         ("WARC-Identified-Payload-Type", row.media_type),
         ("WARC-Warcinfo-ID", warcinfo_id),
     ]
-    visited_at = row.visited_at or 0.0
+    visited_at = accepted_time(row.visited_at) or 0.0
     record_id = _make_record_id(f"{row.url} {visited_at} {row.content_digest}")
     return _encode_record("response", record_id, visited_at, block, "application/http;msgtype=response", fields)
 
@@ -84,7 +86,7 @@ def _encode_record(
     fields = (
         ("WARC-Type", kind),
         ("WARC-Record-ID", record_id),
-        ("WARC-Date", format_time(written_at, "microseconds")),
+        ("WARC-Date", format_time(written_at, "microseconds") or UNKNOWN_DATE),
         *extra_fields,
         ("WARC-Block-Digest", _sha1_digest(block)),
         ("Content-Type", content_type),

@@ -17,6 +17,7 @@ from urllib.parse import quote_from_bytes
 
 import msgspec
 
+from gossamer.basics.times import accepted_time
 from gossamer.errors import UsageError
 from gossamer.files import manifest
 from gossamer.files.file_names import path_to_url
@@ -94,11 +95,16 @@ def _page_from_entry(root: Path, entry: manifest.ManifestEntry, max_bytes: int) 
     completed = msgspec.structs.replace(
         entry,
         media_type=entry.media_type or guess_media_type(entry.path),
-        last_modified=formatdate(modified, usegmt=True) if entry.last_modified is None else entry.last_modified,
+        last_modified=_format_modified(modified) if entry.last_modified is None else entry.last_modified,
     )
     headers = {name.lower(): value for name, value in manifest.rebuild_headers(completed).items()}
     status = 200 if entry.status == 304 else entry.status  # 304 has no body, but the file has one
-    return make_file_page(entry.url, body, status, headers, fetched_at=entry.visited_at)
+    return make_file_page(entry.url, body, status, headers, fetched_at=accepted_time(entry.visited_at))
+
+
+def _format_modified(moment: float) -> str:
+    """Return the time of a file as a header; "" if no header can have it."""
+    return "" if accepted_time(moment) is None else formatdate(moment, usegmt=True)
 
 
 def _read_file(root: Path, relative: str, max_bytes: int) -> tuple[bytes, float]:

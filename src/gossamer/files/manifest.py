@@ -19,14 +19,14 @@ class ManifestEntry(msgspec.Struct, frozen=True, kw_only=True):
     path: str  # relative to the folder
     media_type: str = ""
     charset: str = ""
-    status: int = 200
+    status: Annotated[int, msgspec.Meta(ge=100, le=599)] = 200
     last_modified: str | None = None  # as the server sent it; None: use the time of the file
     etag: str = ""
     language: str = ""
     canonical: str = ""
     noindex: bool = False
     nofollow: bool = False
-    visited_at: Annotated[float, msgspec.Meta(ge=0)] | None = None  # Unix time
+    visited_at: float | None = None  # Unix time
 
 
 encode_line = msgspec.json.Encoder().encode

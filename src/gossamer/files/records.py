@@ -23,13 +23,16 @@ READ_BYTES = 32 << 10  # compressed bytes per read; most members are smaller
 PIECE_BYTES = 1 << 20  # uncompressed bytes per read
 MAX_LINE = 64 << 10  # bytes
 MAX_HEADER = 1 << 20  # bytes of a record header
+MAX_GAP = 1 << 10  # bytes of blank lines between two records
+MAX_REREADS = 4  # times the size of a file: bytes read again to find gzip members inside damaged ones
 GZIP_MAGIC = b"\x1f\x8b\x08"
 WARC_MAGIC = b"WARC/"
 ZIP_MAGIC = b"PK"
-RECORD_END = b"\r\n\r\n"
+RECORD_END = re.compile(rb"\r\n\r\n")
 # A record that begins inside another one: the length of the outer record is wrong.
-INNER_RECORD = re.compile(rb"\r?\n\r?\nWARC/[01]\.\d+\r?\n")
+INNER_RECORD = re.compile(rb"\r?\n\r?\nWARC/[01]\.\d{1,3}\r?\n")
 INNER_LENGTH = 16  # bytes kept from the previous piece, so that a match across two pieces is found
+BLANK_LINES = re.compile(rb"(?:[^\S\n]*+\n)*+")
 LENGTH_PATTERN = re.compile(rb"[0-9]{1,15}")
 ARC_HEADER = re.compile(rb"(\S.*) (\S+) (\d{8,17}) (\S+) (\S+)\r?\n?")  # URL, address, time, type, length
 ARC_MAGIC = b"filedesc://"
@@ -113,26 +116,49 @@ class _ByteReader:
             else:
                 self._buffer += piece
 
-    def read_line(self) -> bytes:
-        """Return the next line with its end, or the start of a line that is too long; b"" at the end."""
+    def fill(self, size: int) -> int:
+        """Load up to `size` bytes; return how many of them there are. Fewer only at the end."""
+        self._fill(size)
+        return min(len(self._buffer), size)
+
+    def peek_line(self, offset: int = 0) -> bytes:
+        """Return the line at an offset with its end, or the start of a line that is too long; b"" at the end."""
         size = 1024
         while True:
-            self._fill(size)
-            end = self._buffer.find(b"\n", 0, MAX_LINE)
-            if end >= 0 or len(self._buffer) < size or size >= MAX_LINE:
-                return self.read(min(end + 1 or MAX_LINE, len(self._buffer)))
+            self._fill(offset + size)
+            end = self._buffer.find(b"\n", offset, offset + MAX_LINE)
+            if end >= 0 or len(self._buffer) < offset + size or size >= MAX_LINE:
+                return bytes(self._buffer[offset : end + 1 or offset + MAX_LINE])
             size *= 4
+
+    def read_line(self) -> bytes:
+        """Return the next line as `peek_line` does, and move past it."""
+        line = self.peek_line()
+        self.skip(len(line))
+        return line
 
     def read(self, size: int) -> bytes:
         """Return the next bytes; fewer only at the end."""
         self._fill(size)
         data = bytes(self._buffer[:size])
-        del self._buffer[:size]
+        self.skip(size)
         return data
 
-    def push_back(self, data: bytes) -> None:
-        """Put bytes back; the next read returns them."""
-        self._buffer[:0] = data
+    def skip(self, size: int) -> None:
+        """Move past loaded bytes."""
+        del self._buffer[:size]
+
+    def match(self, pattern: re.Pattern[bytes], offset: int, size: int) -> int:
+        """Return the length of a pattern's match at an offset, within `size` bytes; 0: none."""
+        self._fill(offset + size)
+        match = pattern.match(self._buffer, offset, offset + size)
+        return len(match[0]) if match else 0
+
+    def find(self, pattern: re.Pattern[bytes], size: int) -> int:
+        """Return the offset of a pattern's first match in the next `size` bytes; -1: none."""
+        self._fill(size)
+        match = pattern.search(self._buffer, 0, size)
+        return match.start() if match else -1
 
     def resume(self) -> bool:
         """Continue after damage; return False at the end of the file."""
@@ -143,10 +169,16 @@ class _ByteReader:
 def _gzip_members(file: BinaryIO) -> Iterator[bytes | None]:
     """Yield the contents of all gzip members in pieces, and None at each damaged part."""
     size = file.seek(0, 2)
+    rereads = MAX_REREADS * size  # bytes that may be read a second time, so that the time stays linear
     start = _find_gzip_member(file, 0)
     while start < size:
         end = yield from _gzip_member(file, start)
-        following = _find_gzip_member(file, start + 1 if end is None else end)
+        resume_at = end
+        if resume_at is None:
+            damaged_at = file.tell()
+            rereads -= damaged_at - start
+            resume_at = start + 1 if rereads > 0 else damaged_at
+        following = _find_gzip_member(file, resume_at)
         if following != end:
             yield None
         start = following
@@ -220,9 +252,8 @@ class _RecordReader:
         return ARC_HEADER.fullmatch(line) is not None if self._arc else line.startswith(WARC_MAGIC)
 
     def _seek_next_header(self) -> None:
-        while (line := self._reader.read_line()) and not self._is_record_start(line):
-            pass
-        self._reader.push_back(line)
+        while (line := self._reader.peek_line()) and not self._is_record_start(line):
+            self._reader.skip(len(line))
 
     def _skip(self, reason: str, uri: str = "") -> SkippedItem:
         return SkippedItem(path=f"{self._name}, record {self._number}{f' ({uri})' if uri else ''}", reason=reason)
@@ -236,48 +267,47 @@ class _RecordReader:
         if header.length > self._max_block:
             yield self._skip(self._skip_block(header.length), uri)
             return
-        block = self._reader.read(header.length)
-        fault = CUT_SHORT if len(block) < header.length else "" if self._is_at_record_end() else BAD_LENGTH
-        if fault:
-            block = self._recover_block(block)
+        is_whole = self._reader.fill(header.length) == header.length
+        fault = CUT_SHORT if not is_whole else "" if self._is_record_end(header.length) else BAD_LENGTH
+        block = self._recover_block(header.length) if fault else self._reader.read(header.length)
         if header.type != ARC_MAGIC.decode() or fault:
             yield ArchiveRecord(number=self._number, type=header.type, headers=header.headers, block=block, fault=fault)
 
-    def _recover_block(self, block: bytes) -> bytes:
-        """Return a block without the records that its wrong length included; reading resumes at the next record."""
-        if not self._arc and (inner := INNER_RECORD.search(block)):
-            self._reader.push_back(block[inner.start() :].lstrip())
-            return block[: inner.start()]
+    def _recover_block(self, length: int) -> bytes:
+        """Return a block without the records that its wrong length included; reading resumes at the next record.
+
+        It never copies the records inside. So the time is linear, however many of them have a wrong length.
+        """
+        inner = -1 if self._arc else self._reader.find(INNER_RECORD, length)
+        if inner >= 0:
+            return self._reader.read(inner)
+        block = self._reader.read(length)
         self._seek_next_header()
         return block
 
-    def _is_at_record_end(self) -> bool:
+    def _is_record_end(self, offset: int) -> bool:
         """Whether a record may end here: two empty lines follow (WARC 1.1, section 4), or another record."""
-        end = self._reader.read(len(RECORD_END))
-        self._reader.push_back(end)
-        if end == RECORD_END:
+        if self._reader.match(RECORD_END, offset, len("\r\n\r\n")):
             return True
-        line = b"\n"
-        while line and not line.strip():
-            line = self._reader.read_line()
-        self._reader.push_back(line)
-        return not line or self._is_record_start(line)
+        line = self._reader.peek_line(offset + self._reader.match(BLANK_LINES, offset, MAX_GAP))
+        return not line.strip() or self._is_record_start(line)
 
     def _skip_block(self, length: int) -> str:
         """Skip a record that is too large; return the reason."""
-        before = b""
-        while length > 0 and (piece := self._reader.read(min(length, PIECE_BYTES))):
-            if not self._arc and (inner := INNER_RECORD.search(before + piece)):
-                self._reader.push_back((before + piece)[inner.start() :].lstrip())
+        while (size := self._reader.fill(min(length, PIECE_BYTES))) > 0:
+            inner = -1 if self._arc else self._reader.find(INNER_RECORD, size)
+            if inner >= 0:
+                self._reader.skip(inner)
                 return BAD_LENGTH
-            length -= len(piece)
-            before = piece[-INNER_LENGTH:]
+            done = size - INNER_LENGTH if size == PIECE_BYTES < length else size
+            self._reader.skip(done)
+            length -= done
         return f"it is larger than {self._max_block:,} bytes" if length == 0 else CUT_SHORT
 
 
 def _warc_header(reader: _ByteReader) -> _Header | None:
     """Return the named fields after the version line (WARC 1.1, section 4); None if they are malformed."""
-    headers: dict[str, str] = {}
+    fields: dict[str, list[str]] = {}  # the parts of folded lines
     size, name = 0, ""
     while (line := reader.read_line()).strip():
         size += len(line)
@@ -285,11 +315,12 @@ def _warc_header(reader: _ByteReader) -> _Header | None:
         if size > MAX_HEADER or (text[0] not in " \t" and ":" not in text):
             return None
         if text[0] in " \t":
-            headers[name] = f"{headers.get(name, '')} {text.strip()}"
+            fields.setdefault(name, [""]).append(text.strip())
         else:
             name, _, value = text.partition(":")
             name = name.strip().lower()
-            headers[name] = value.strip()
+            fields[name] = [value.strip()]
+    headers = {name: " ".join(parts) for name, parts in fields.items()}
     length = headers.get("content-length", "")
     if not LENGTH_PATTERN.fullmatch(length.encode()) or "warc-type" not in headers:
         return None

@@ -11,12 +11,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
+from gossamer.basics.times import accepted_time, utc_time
 from gossamer.errors import UsageError
 from gossamer.model import Value
 
@@ -74,9 +74,12 @@ def safe_cell(text: str) -> str:
     return f"'{text}" if first in FORMULA_STARTS else text
 
 
-def format_time(moment: float, precision: Literal["milliseconds", "microseconds"] = "milliseconds") -> str:
-    """Return a Unix time as `2026-11-15T06:55:11.250Z`."""
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec=precision).replace("+00:00", "Z")
+def format_time(
+    moment: float | None, precision: Literal["milliseconds", "microseconds"] = "milliseconds"
+) -> str | None:
+    """Return a Unix time as `2026-11-15T06:55:11.250Z`; None if there is none, or no format can write it."""
+    date = utc_time(moment)
+    return None if date is None else date.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 # -- formats -----------------------------------------------------------------------------------------------------------
@@ -159,11 +162,11 @@ def _flag_words(flags: Sequence[bool | None]) -> list[str | None]:
 
 
 def _time_texts(moments: Sequence[float | None]) -> list[str | None]:
-    return [format_time(moment) if moment else None for moment in moments]
+    return [format_time(moment) for moment in moments]
 
 
 def _milliseconds(moments: Sequence[float | None]) -> list[int | None]:
-    return [round(moment * 1000) if moment else None for moment in moments]
+    return [round(moment * 1000) if moment and accepted_time(moment) else None for moment in moments]
 
 
 Converters = dict[str, "Callable[[Sequence[Any]], Sequence[Any]]"]

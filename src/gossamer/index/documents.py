@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Sequence
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
@@ -32,6 +31,7 @@ from gossamer.index.analyze import (
 )
 from gossamer.index.protocol import Document, stop_code
 from gossamer.model import Field
+from gossamer.revisit.dates import parse_http_date
 from gossamer.store.content import decode_fields, decode_run, decode_runs
 
 if TYPE_CHECKING:
@@ -328,16 +328,11 @@ def url_words(url: str, analyzer: Analyzer) -> str:
 
 def changed_at(last_modified: str, seen_at: float) -> float:
     """Return when a page last changed: its Last-Modified if valid and not after the visit, else the visit."""
-    declared = _parse_http_date(last_modified)
-    return declared if declared is not None and 0 <= declared <= seen_at else seen_at
+    declared = _parse_cached(last_modified)
+    return declared if declared is not None and declared <= seen_at else seen_at
 
 
-@lru_cache(maxsize=4_096)  # many files of a site share one date
-def _parse_http_date(last_modified: str) -> float | None:
-    try:
-        return parsedate_to_datetime(last_modified).timestamp()
-    except (ValueError, OverflowError):
-        return None
+_parse_cached = lru_cache(maxsize=4_096)(parse_http_date)  # many files of a site share one date
 
 
 def signature(resource: IndexableResource) -> bytes:

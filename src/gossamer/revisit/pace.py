@@ -43,6 +43,7 @@ GONE_OR_REFUSED = 1027  # confirmed as gone, or refused; it may come back
 HOUR = 3600.0  # seconds
 UNANNOUNCED_SHARE = 0.1  # share of changes that sitemaps and feeds fail to mention
 MAX_MISLED = 2  # wrong dates in a row, after which a page's dates in sitemaps and feeds are ignored
+MAX_EXPECTED = 700.0  # changes: more make no difference, and infinity has no product
 MIN_CHANGE_PROBABILITY = 0.1  # a page is not due below this probability of a change, even with budget left
 RETRY_SECONDS = DAY  # between two visits of a failed resource: outages tend to last
 
@@ -98,7 +99,7 @@ def unannounced_rate(pace: int) -> float:
 
 def stale_probability(pace: int, age: float) -> float:
     """Return the probability that a page of this pace, visited `age` seconds ago, has changed since."""
-    return 1.0 if pace // HINT_BIT == HINT_NEWER else -math.expm1(-unannounced_rate(pace) * age)
+    return 1.0 if pace // HINT_BIT == HINT_NEWER else -math.expm1(-unannounced_rate(pace) * max(age, 0.0))
 
 
 def visit_worth(pace: int, age: float) -> float:
@@ -110,7 +111,7 @@ def visit_worth(pace: int, age: float) -> float:
     most = pace_weight(pace) / pace_rate(pace)
     if pace // HINT_BIT == HINT_NEWER:
         return most
-    expected = unannounced_rate(pace) * age
+    expected = min(unannounced_rate(pace) * max(age, 0.0), MAX_EXPECTED)
     return (-math.expm1(-expected) - expected * math.exp(-expected)) * most
 
 

@@ -20,6 +20,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from gossamer.basics import display
+from gossamer.basics.times import utc_time
 from gossamer.web.http.security import has_token
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 STATIC = Path(str(resources.files("gossamer.web") / "static"))
 MANIFEST = STATIC / "dist/.vite/manifest.json"
 MARK = re.compile("(</?mark>)")
+EPOCH = datetime.fromtimestamp(0, UTC)  # instead of a time that is not known
 NO_FRONTEND = "The graph explorer and the live charts are not built. Run `make frontend` (needs Node 20 or newer)."
 
 
@@ -138,7 +140,9 @@ def moment(when: float | None) -> Markup:
     """Return the age of a time, with the exact time as a tooltip."""
     if not when:
         return Markup("never")
-    exact = datetime.fromtimestamp(when, UTC)
+    exact = utc_time(when)
+    if exact is None:
+        return Markup("unknown")
     machine = exact.isoformat(timespec="seconds")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         machine, f"{exact:%Y-%m-%d %H:%M:%S} UTC", display.format_age(when)
@@ -147,7 +151,7 @@ def moment(when: float | None) -> Markup:
 
 def iso(when: float | None) -> str:
     """Return a time in ISO 8601."""
-    return datetime.fromtimestamp(when or 0, UTC).isoformat(timespec="seconds")
+    return (utc_time(when) or EPOCH).isoformat(timespec="seconds")
 
 
 def number(value: float | None, digits: int = 0) -> str:

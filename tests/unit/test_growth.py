@@ -1,0 +1,50 @@
+"""Every reader of bytes from outside: twice the input takes at most 2.5 times the time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from helpers.growth.measure import MAX_GROWTH, measure_growth
+from helpers.growth.readers import READERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from helpers.growth.patterns import Pattern
+    from helpers.growth.readers import Reader
+
+FLOOR = 0.004  # seconds of an input, so that the time of the reader itself counts
+LONG_FLOOR = 0.04  # shows terms of growth that are small at first
+
+
+def find_growing(reader: Reader, floor: float) -> dict[str, str]:
+    """Return the patterns for which the time of a reader grows too fast, and how it grows."""
+    found = {}
+    for pattern in reader.patterns:
+        growth = measure_growth(_prepare(reader, pattern), reader.max_bytes, floor)
+        if growth is not None and growth.ratio > MAX_GROWTH:
+            found[str(pattern)] = (
+                f"{growth.ratio:.1f} times, from {growth.seconds * 1000:.0f} ms for {growth.size} bytes"
+            )
+    return found
+
+
+def _prepare(reader: Reader, pattern: Pattern) -> Callable[[int], Callable[[], object]]:
+    def prepare(size: int) -> Callable[[], object]:
+        text = pattern.make(size)
+        return lambda: reader.read(text)
+
+    return prepare
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_the_time_of_a_reader_grows_with_its_input(reader: Reader) -> None:
+    assert find_growing(reader, FLOOR) == {}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_the_time_of_a_reader_grows_with_long_inputs(reader: Reader) -> None:
+    assert find_growing(reader, LONG_FLOOR) == {}
