@@ -205,7 +205,7 @@ def test_a_stored_page_opens_no_connection(tmp_path: Path, browser: Browser) -> 
             seen.goto(f"{app.url}source/raw?url={quote(app.web, safe='')}")
             seen.get_by_text("venom").wait_for()
             seen.goto(control.url)  # the same page as it was, with the same policy
-            until(lambda: seen.wait_for_timeout(100) or control_canary.connections, "a connection despite the policy")
+            until(lambda: control_canary.connections, "a connection despite the policy")
             seen.wait_for_timeout(500)
             seen.close()
             assert canary.connections == before
@@ -266,8 +266,8 @@ def test_no_request_breaks_the_server_and_responses_match_the_schema(fuzzed_app:
 
 # Values that break careless code: halves of characters, no characters, numbers beyond 64 bits, times, much text.
 NASTY = ("", " ", "\x00", "http://127.0.0.1:9/\x00", "\ufffe\uffff", "\ud800", "-1", "0", "9" * 30, "1e999", "NaN",
-         "0001-01-01", "9999-99-99", "../../etc/passwd", "%00", "\r\nX: y", "*", '"', "(" * 500, "site:" * 100, "a" * 4_000,
-         "http://[::1", "http://a:99999/", "//", "€", "\u202e")  # fmt: skip
+         "0001-01-01", "9999-99-99", "../../etc/passwd", "%00", "\r\nX: y", "*", '"', "(" * 500, "site:" * 100,
+         "a" * 4_000, "http://[::1", "http://a:99999/", "//", "€", "\u202e")  # fmt: skip
 
 
 def test_nasty_values_of_every_parameter_cause_no_server_error(fuzzed_app: App) -> None:
@@ -320,7 +320,7 @@ def test_a_seed_with_a_nul_is_refused(fuzzed_app: App) -> None:
 def test_a_token_beyond_ascii_works_as_cookie_and_as_header(fuzzed_app: App) -> None:
     token = '€uro; päss"wort,%41'
     with AppServer(fuzzed_app.store, token=token) as serving, httpx.Client(base_url=serving.url) as client:
-        bearer = {"Authorization": b"Bearer " + token.encode()}
+        bearer = {b"Authorization": b"Bearer " + token.encode()}
         assert client.post("/api/forget", json={"host": "nowhere"}, headers=bearer).status_code == 404
         assert client.post("/api/forget", json={"host": "nowhere"}).status_code == 401
         assert client.get("/control", params={"token": token}).status_code == 303

@@ -63,10 +63,16 @@ def attack_once(port: int, half_open: int, header_bytes: int, paths: list[str]) 
         thread.join()
 
 
+def wait_for_end(ended: threading.Event) -> None:
+    """Wait until stdin closes."""
+    sys.stdin.read()
+    ended.set()
+
+
 def main() -> None:
     """Attack until stdin closes."""
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    threading.Thread(target=wait_for_end, args=(ended,), daemon=True).start()
     port, half_open, header_bytes, *paths = sys.argv[1:]
     while not ended.is_set():
         attack_once(int(port), int(half_open), int(header_bytes), paths)

@@ -95,7 +95,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._register = register
         self.client_name = ""  # as `client_of` names it
-        self._in_head = False
+        self._in_request = self._in_head = False
         self._head_bytes = 0
         self._refusal: HTTPStatus | None = None
         self._lingered_bytes = 0
@@ -167,7 +167,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """Start to count a head."""
-        self._in_head, self._head_bytes = True, 0
+        self._in_request = self._in_head = True
+        self._head_bytes = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -185,13 +186,17 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_head = False
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        """Note that the body is complete."""
+        self._in_request = False
+        super().on_message_complete()
+
     def _watch_request(self) -> None:
         """Keep a timer while a request is incomplete."""
-        is_incomplete = self._in_head or (self.cycle is not None and self.cycle.more_body and not self.is_waiting)
-        if not is_incomplete and self._request_timer is not None:
+        if not self._in_request and self._request_timer is not None:
             self._request_timer.cancel()
             self._request_timer = None
-        elif is_incomplete and self._request_timer is None:
+        elif self._in_request and self._request_timer is None:
             self._request_timer = self.loop.call_later(REQUEST_SECONDS, self._end_slow_request)
 
     def _end_slow_request(self) -> None:
