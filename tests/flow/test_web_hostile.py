@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any
+import socket
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -13,19 +18,24 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
-from helpers.web.browser import TOKEN, open_page
+from gossamer.web.http.security import SOURCE_POLICY
+from helpers.cli.commands import gossamer
+from helpers.patience import until
+from helpers.web.browser import TOKEN, AppServer, open_page
 from helpers.web.served_app import App, page, served_app, site
-from webs.served import SiteServer
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser
 
 SCRIPT = "<script>window.owned = 1; alert(1)</script>"
 HANDLER = '"><img src=x onerror="window.owned = 1; alert(2)"><svg onload=alert(3)>'
 BIDI, CONTROLS = "\u202egnp.exe\u202c\u2066\u200b", "\x1b[31m\x07\x00"
-BAD = f"{SCRIPT}{HANDLER}{{{{7*7}}}}${{7*7}}'\"`--><!--{BIDI}{CONTROLS}"
+NONCHARACTERS = "\ufffe\uffff\ufdd0\U0001ffff"
+BAD = f"{SCRIPT}{HANDLER}{{{{7*7}}}}${{7*7}}'\"`--><!--{BIDI}{CONTROLS}{NONCHARACTERS}"
 PATH = "/%22%3E%3Cscript%3Ealert(4)%3C/script%3E'onmouseover='alert(5)"
 
 
@@ -133,6 +143,74 @@ def test_a_stored_page_in_its_sandbox_runs_no_script_and_sends_no_request(
     assert evil.requests == []
 
 
+# -- connections that no policy stops ----------------------------------------------------------------------------------
+
+
+class Canary:
+    """A listener that counts the connections it accepts, as a context manager."""
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.authority = f"127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # the listener was closed
+            while True:
+                self._listener.accept()[0].close()
+                self.connections += 1
+
+
+def connecting_page(authority: str) -> str:
+    """Return a page with everything that makes a browser connect, in several spellings."""
+    url = f"http://{authority}/"
+    links = "".join(
+        f'<link rel="{kind}" href="{url}{kind}">'
+        for kind in ("preconnect", "dns-prefetch", "prefetch", "prerender", "preload", "modulepreload", "stylesheet",
+                     "icon", "manifest", "next")
+    )  # fmt: skip
+    return (
+        f'<!doctype html><html manifest="{url}m"><head><title>Connecting</title>{links}'
+        f"<LINK/REL=PreConnect href=//{authority}>"
+        f"<link\nrel='preconnect dns-prefetch'\nhref='{url}' crossorigin><base href='{url}'>"
+        f'<meta http-equiv=refresh content="0;url={url}"><meta http-equiv=link content="&lt;{url}&gt;;rel=preconnect">'
+        f"<style>@import '{url}s.css'; @font-face{{font-family:f;src:url({url}f)}} p{{font-family:f;"
+        f"background:url({url}b)}}</style></head><body background='{url}b'><p style='background:url({url}c)'>venom"
+        f'<iframe src="{url}i"></iframe><iframe srcdoc="<link rel=preconnect href={url}>"></iframe>'
+        f'<object data="{url}o"></object><embed src="{url}e"><img src="{url}p" srcset="{url}q 2x">'
+        f'<video src="{url}v" poster="{url}w"></video><svg><image href="{url}x"/><use href="{url}y#z"/></svg>'
+        f'<form action="{url}f"><input type=image src="{url}z"></form><a href="{url}" ping="{url}">on</a>'
+        f'<title><link rel=preconnect href={url}></title><!-- --!><link rel=preconnect href="{url}"> -->'
+    )
+
+
+def test_a_stored_page_opens_no_connection(tmp_path: Path, browser: Browser) -> None:
+    with Canary() as canary, Canary() as control_canary:
+        stored = {"/": connecting_page(canary.authority)}
+        headers = {"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": SOURCE_POLICY}
+        original = SiteResponse(connecting_page(control_canary.authority), headers=headers)
+        with served_app(tmp_path, stored) as app, SiteServer({"/": original}) as control:
+            before = canary.connections  # the crawler may visit the host
+            seen = browser.new_page()
+            seen.goto(f"{app.url}source?url={quote(app.web, safe='')}")
+            seen.frame_locator("iframe").get_by_text("venom").wait_for()
+            seen.goto(f"{app.url}source/raw?url={quote(app.web, safe='')}")
+            seen.get_by_text("venom").wait_for()
+            seen.goto(control.url)  # the same page as it was, with the same policy
+            until(lambda: control_canary.connections, "a connection despite the policy")
+            seen.wait_for_timeout(500)
+            seen.close()
+            assert canary.connections == before
+
+
 def test_direction_and_control_characters_are_shown_as_code_points(app: App) -> None:
     for path in ("/search?q=venom", f"/page?url={app.web}", "/crawl", "/graph?level=pages", "/reports/titles-long"):
         text = app.get(path).text
@@ -150,8 +228,18 @@ def test_links_to_crawled_pages_send_no_referrer_and_use_http_only(app: App) -> 
 def test_files_made_of_hostile_pages_are_well_formed(app: App) -> None:
     from lxml import etree
 
-    for path in ("/search.atom?q=venom", "/api/graph.svg?level=pages", "/api/graph.gexf?level=pages"):
+    bad = quote(BAD, safe="")
+    for path in (
+        "/search.atom?q=venom", f"/search.atom?q={bad}", "/opensearch.xml", "/api/graph.svg?level=pages",
+        "/api/graph.gexf?level=pages",
+    ):  # fmt: skip
         etree.fromstring(app.get(path).content)
+    for kind in ("gexf", "graphml"):
+        exported = app.store.parent / f"graph.{kind}"
+        assert gossamer("export", "graph", "--out", exported, "--store", app.store).returncode == 0
+        etree.parse(exported)
+    for path in ("/api/search?q=venom", f"/api/page?url={app.web}", "/api/reports/titles-long", "/api/now"):
+        json.loads(app.get(path).content)
     assert "\x1b" not in app.get("/api/reports/titles-long.csv").text
 
 
@@ -174,6 +262,70 @@ def test_no_request_breaks_the_server_and_responses_match_the_schema(fuzzed_app:
         # No crawler may start on a random URL, so these operations get no token; everything else is checked.
         starts = operation.path in {"/api/crawlers", "/api/seeds"}
         _fuzz(operation, {} if starts else {"Authorization": f"Bearer {TOKEN}"})
+
+
+# Values that break careless code: halves of characters, no characters, numbers beyond 64 bits, times, much text.
+NASTY = ("", " ", "\x00", "http://127.0.0.1:9/\x00", "\ufffe\uffff", "\ud800", "-1", "0", "9" * 30, "1e999", "NaN",
+         "0001-01-01", "9999-99-99", "../../etc/passwd", "%00", "\r\nX: y", "*", '"', "(" * 500, "site:" * 100,
+         "a" * 4_000, "http://[::1", "http://a:99999/", "//", "€", "\u202e")  # fmt: skip
+
+
+def test_nasty_values_of_every_parameter_cause_no_server_error(fuzzed_app: App) -> None:
+    document = fuzzed_app.get("/openapi.json").json()
+    for path, operations in document["paths"].items():
+        for parameter in operations.get("get", {}).get("parameters", ()):
+            for value in NASTY:
+                raw = quote(value, safe="", errors="surrogatepass")
+                name, place = parameter["name"], parameter["in"]
+                target = path.replace(f"{{{name}}}", raw) if place == "path" else f"{path}?{name}={raw}"
+                answer = fuzzed_app.get(re.sub(r"\{\w+\}", "x", target))
+                assert answer.status_code < 500, (target, answer.text)
+
+
+FORMS = ("seeds", "crawlers", "forget", "crawlers/Naiad/parsers", "crawlers/%00/stop", "nothing")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nasty_values_of_forms_cause_no_server_error(fuzzed_app: App, form: str) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/x-www-form-urlencoded"}
+    starts_crawlers = form in {"seeds", "crawlers"}  # no test starts one on a random URL
+    nasty = NASTY if not starts_crawlers else ("http://127.0.0.1:9/\x00", "//", "\x00")
+    for field in ("url", "parsers") if starts_crawlers else ("url", "host", "parsers"):
+        for value in nasty:
+            raw = quote(value, safe="", errors="surrogatepass")
+            answer = fuzzed_app.client.post(f"/control/{form}", content=f"{field}={raw}", headers=headers)
+            assert answer.status_code < 500, (field, value, answer.text)
+            if form != "nothing":
+                body = json.dumps({field: value})
+                answer = fuzzed_app.client.post(
+                    f"/api/{form}", content=body, headers={**headers, "Content-Type": "application/json"}
+                )
+                assert answer.status_code < 500, (field, value, answer.text)
+
+
+def test_a_form_with_too_many_fields_is_refused(fuzzed_app: App) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    answer = fuzzed_app.client.post("/control/forget", content="&".join(["url=x"] * 21), headers=headers)
+    assert answer.status_code == 400
+    assert "more than 20 fields" in answer.text
+
+
+def test_a_seed_with_a_nul_is_refused(fuzzed_app: App) -> None:
+    for path in ("/api/seeds", "/api/crawlers"):
+        answer = fuzzed_app.post(path, {"url": "http://127.0.0.1:9/\x00"})
+        assert answer.status_code == 400
+        assert "NUL" in answer.json()["detail"]
+
+
+def test_a_token_beyond_ascii_works_as_cookie_and_as_header(fuzzed_app: App) -> None:
+    token = '€uro; päss"wort,%41'
+    with AppServer(fuzzed_app.store, token=token) as serving, httpx.Client(base_url=serving.url) as client:
+        bearer = {b"Authorization": b"Bearer " + token.encode()}
+        assert client.post("/api/forget", json={"host": "nowhere"}, headers=bearer).status_code == 404
+        assert client.post("/api/forget", json={"host": "nowhere"}).status_code == 401
+        assert client.get("/control", params={"token": token}).status_code == 303
+        assert client.post("/api/forget", json={"host": "nowhere"}).status_code == 404
+        assert client.get("/control", params={"token": "€"}).status_code == 401
 
 
 def _fuzz(operation: schemathesis.schemas.APIOperation[Any, Any, Any, Any], headers: dict[str, str]) -> None:

@@ -24,6 +24,7 @@ INVISIBLE = (
 JOINER = r"(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])"
 HIDDEN = re.compile(f"{JOINER}|([{CONTROLS}{INVISIBLE}])")
 HIDDEN_IN_JSON = re.compile(f"[{INVISIBLE}]")  # the json module escapes the other controls
+ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -35,6 +36,11 @@ def escape_hidden(text: str) -> str:
 def escape_hidden_lines(text: str) -> str:
     """Return foreign text of several lines with invisible characters escaped; line ends and tabs stay."""
     return HIDDEN.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
+
+
+def without_illegal_xml(text: str) -> str:
+    """Return text without the characters that no XML file may hold, not even as numbers: controls, U+FFFE, U+FFFF."""
+    return ILLEGAL_IN_XML.sub("", text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from typing import Any
 
 import click
 
@@ -14,7 +15,7 @@ from gossamer.cli.output import json_text, print_line, print_message
 from gossamer.errors import UsageError
 
 DEFAULT_PORT = 8080
-BACKLOG = 512  # connections that may wait until the server accepts them
+BACKLOG = 4096  # connections that may wait until the server accepts them; the kernel drops others for a second
 MISSING_EXTRA = "The web app needs the extra `web`: pip install 'gossamer[web]'."
 
 
@@ -34,6 +35,10 @@ MISSING_EXTRA = "The web app needs the extra `web`: pip install 'gossamer[web]'.
     help="Most requests a second from one address outside this machine; 0: no limit.",
 )  # fmt: skip
 @click.option(
+    "--trusted-proxy", "proxies", multiple=True, metavar="ADDRESS",
+    help="Address or network of a reverse proxy: X-Forwarded-For names its clients. Can be given again.",
+)  # fmt: skip
+@click.option(
     "--socket",
     "inherited",
     type=int,
@@ -43,9 +48,7 @@ MISSING_EXTRA = "The web app needs the extra `web`: pip install 'gossamer[web]'.
 @store_option
 @index_option
 @json_option
-def serve(
-    host: str, port: int, names: tuple[str, ...], rate: float, inherited: int | None, store: str, as_json: bool
-) -> None:
+def serve(host: str, port: int, inherited: int | None, store: str, as_json: bool, **access: Any) -> None:
     """Serve the web app and API: search, pages, graph, crawl, reports; the API is at /api.
 
     Anybody who reaches the address may read. Changes (stop crawlers, add seeds, forget pages) need a token. It is the
@@ -71,7 +74,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise UsageError(f"{MISSING_EXTRA} ({error.name} is not installed.)") from error
     token = os.environ.get("GOSSAMER_TOKEN")
-    rules = access_rules(host, token, frozenset(name.lower() for name in names), rate)
+    rules = access_rules(host, token, **access)
 
     def on_started() -> None:
         if inherited is not None:

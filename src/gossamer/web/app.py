@@ -18,6 +18,7 @@ from gossamer.web.http.compression import CompressionMiddleware
 from gossamer.web.http.problems import install_error_handlers
 from gossamer.web.http.security import SecurityMiddleware
 from gossamer.web.http.sessions import SessionPool
+from gossamer.web.http.shares import ShareMiddleware
 from gossamer.web.http.templates import STATIC, Templates
 from gossamer.web.pages import routes as pages
 from gossamer.web.reports import routes as reports
@@ -80,4 +81,4 @@ def create_app(location: str, rules: AccessRules, on_started: Callable[[], None]
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.state.request_metrics = health.RequestMetrics(SearchFastPath(app, app.state.search_queue))
-    return SecurityMiddleware(CompressionMiddleware(app.state.request_metrics), rules)
+    return SecurityMiddleware(ShareMiddleware(CompressionMiddleware(app.state.request_metrics)), rules)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import resource
 import signal
 import sys
 import threading
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from gossamer.web.app import create_app
+from gossamer.web.http.client_limits import IDLE_SECONDS, MAX_CONNECTIONS, RESERVED_FILES, TrustedProxies
+from gossamer.web.http.protocol import ConnectionRegister, LimitedProtocol
 
 if TYPE_CHECKING:
     import socket
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
 
     from gossamer.web.http.security import AccessRules
 
-KEEP_ALIVE_SECONDS = 30  # for idle connections
 # Thresholds for mallopt(3). Setting either one stops glibc from adjusting both.
 M_TRIM_THRESHOLD, KEPT_BYTES = -1, 32 << 20
 M_MMAP_THRESHOLD, MAPPED_BYTES = -3, 16 << 20
@@ -37,12 +40,16 @@ def serve(
     with_stdin: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM; with `with_stdin` also until stdin closes, because the parent has exited."""
+    register = ConnectionRegister(most_connections(), TrustedProxies(rules.proxies))
     config = uvicorn.Config(
         create_app(location, rules, on_started),
         access_log=False,
         log_level="warning",
         server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        http=partial(LimitedProtocol, register=register),  # type: ignore[arg-type]
+        ws="none",
+        proxy_headers=False,  # `SecurityMiddleware` reads them, from the proxies in `rules`
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     if with_stdin:
@@ -51,6 +58,15 @@ def serve(
     gc.freeze()  # full collections over the loaded modules would pause requests for 0.1 s
     with closing(listener):
         WebServer(config).run(sockets=[listener])
+
+
+def most_connections() -> int:
+    """Return how many connections may be open, after raising the limit on open files as far as allowed."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(1, min(MAX_CONNECTIONS, hard - RESERVED_FILES))
 
 
 def keep_memory() -> None:

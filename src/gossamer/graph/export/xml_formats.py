@@ -6,12 +6,12 @@ and edges, so memory does not grow with the graph. They leave out control charac
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gossamer.basics.display import without_illegal_xml
 from gossamer.graph.pictures.palette import community_rgb
 from gossamer.model import Value
 from gossamer.store.follow.graph import HostRanks, Ranks
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gossamer.store.values import HostNode, PageNode
 
 EDGES_AT_ONCE = 1 << 16  # edges per block
-ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, section 2.2
 NODE_SIZES = (1.0, 40.0)  # size in Gephi for the scores 0 and 100
 
 INTEGER_RANKS = frozenset(
@@ -113,11 +112,7 @@ def _ranked_node(
 def xml_text(text: str) -> str:
     """Escape a text for an attribute or element of XML 1.0."""
     text = (
-        ILLEGAL_IN_XML.sub("", text)
-        .replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-        .replace('"', "&quot;")
+        without_illegal_xml(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     )
     # Unescaped, XML readers turn these into blanks (section 3.3.3).
     return text.replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;")

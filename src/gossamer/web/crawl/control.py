@@ -117,6 +117,8 @@ class Control:
         urls = [url.strip()] if url.strip() else []
         for each in urls:
             urls_from_input(each)  # raises UsageError for a malformed URL
+            if not is_argument(each):
+                raise UsageError("The URL holds a NUL or half a character; no program can be given it.")
         number = self._parser_count(parsers)
         with self._lock:
             self._processes = [process for process in self._processes if process.poll() is None]
@@ -154,6 +156,11 @@ class Control:
             with self._lock:
                 running = [process for process in self._index_updates if process.poll() is None]
                 self._index_updates = [*running, start_index_update(self._location)]
+
+
+def is_argument(text: str) -> bool:
+    """Whether a text can be an argument of a program."""
+    return "\x00" not in text and text == text.encode("utf-8", "replace").decode()
 
 
 def _crawler_at_work(store: Store, name: str) -> CrawlerStatus:

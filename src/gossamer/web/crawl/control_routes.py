@@ -14,12 +14,13 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
+from gossamer.errors import UsageError
 from gossamer.web.crawl.control import ControlResult
 from gossamer.web.http.compression import JsonResponse
 from gossamer.web.http.openapi import json_responses
 from gossamer.web.http.parameters import BAD_REQUEST, NOT_FOUND
 from gossamer.web.http.problems import RequestRefused
-from gossamer.web.http.security import cookie_name, has_token, is_token, require_control
+from gossamer.web.http.security import has_token, is_token, require_control, set_token_cookie
 from gossamer.web.http.templates import html_page
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["control"])
 
+MAX_FIELDS = 20  # of a form; the largest has 2
 FAULTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, NOT_FOUND, BAD_REQUEST, HTTPStatus.CONFLICT)
 
 
@@ -43,8 +45,7 @@ def enter(request: Request, token: Annotated[str, Query(max_length=500)] = "") -
         raise RequestRefused("That is not the token.", HTTPStatus.UNAUTHORIZED)
     response = RedirectResponse("/crawl", HTTPStatus.SEE_OTHER)
     if token:
-        secure = request.url.scheme == "https"
-        response.set_cookie(cookie_name(request), token, httponly=True, samesite="strict", secure=secure)
+        set_token_cookie(request, response, token)
     return response
 
 
@@ -52,9 +53,16 @@ def enter(request: Request, token: Annotated[str, Query(max_length=500)] = "") -
 async def control_form(request: Request, path: str) -> Response:
     """Run the action of a form and return to the dashboard, which shows the result."""
     require_control(request, request.app.state.access_rules)
-    fields = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=20))
+    fields = _form_fields((await request.body()).decode("utf-8", "replace"))
     done = await run_in_threadpool(request.app.state.control.run_action, path, fields)
     return RedirectResponse(f"/crawl?done={quote(done[:400])}", HTTPStatus.SEE_OTHER)
+
+
+def _form_fields(body: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(body, max_num_fields=MAX_FIELDS))
+    except ValueError as error:  # raised for too many fields only
+        raise UsageError(f"The form has more than {MAX_FIELDS} fields.") from error
 
 
 # -- the API -----------------------------------------------------------------------------------------------------------

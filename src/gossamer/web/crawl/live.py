@@ -18,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 
 from gossamer.errors import GossamerError
 from gossamer.web.crawl import answers
+from gossamer.web.http.client_limits import MAX_CLIENT_STREAMS, client_of
 from gossamer.web.http.openapi import media_responses
 from gossamer.web.http.problems import problem_from_error
 
@@ -39,18 +40,18 @@ class LiveFeed:
 
     def __init__(self, sessions: SessionPool) -> None:
         self._sessions = sessions
-        self._subscribers: set[asyncio.Queue[bytes]] = set()
+        self._subscribers: dict[asyncio.Queue[bytes], str] = {}  # with their clients
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the feed accepts no further subscriber."""
-        return len(self._subscribers) >= MAX_SUBSCRIBERS
+    def is_full(self, client: str) -> bool:
+        """Whether the feed accepts no further subscriber, or none of this client."""
+        own = sum(each == client for each in self._subscribers.values())
+        return own >= MAX_CLIENT_STREAMS or len(self._subscribers) >= MAX_SUBSCRIBERS
 
-    async def events(self) -> AsyncIterator[bytes]:
+    async def events(self, client: str) -> AsyncIterator[bytes]:
         """Yield the events of one subscriber until it disconnects."""
         queue: asyncio.Queue[bytes] = asyncio.Queue(2)
-        self._subscribers.add(queue)
+        self._subscribers[queue] = client
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._poll())
         try:
@@ -61,7 +62,7 @@ class LiveFeed:
                 except TimeoutError:
                     yield b": still here\n\n"
         finally:
-            self._subscribers.discard(queue)
+            self._subscribers.pop(queue)
 
     async def close(self) -> None:
         """Stop reading the store."""
@@ -106,9 +107,10 @@ def _event(kind: str, value: object) -> bytes:
 async def live(request: Request) -> Response:
     """Send the state of the crawl as server-sent events, in the shape `LiveStatus`, whenever it changes."""
     feed: LiveFeed = request.app.state.live_feed
-    if feed.is_full:
+    client = client_of(request.client.host if request.client else "")
+    if feed.is_full(client):
         return Response(
             "Too many browsers watch this crawl. Try again later.", 503, {"Retry-After": "10"}, "text/plain"
         )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(feed.events(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(feed.events(client), media_type="text/event-stream", headers=headers)

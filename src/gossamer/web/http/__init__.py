@@ -3,6 +3,10 @@
 In comes a request; out goes either a refusal or a response with headers, tag and compression. Modules:
 
 - `security`: names, sizes, rates, the token, and the security headers (`SecurityMiddleware`, `AccessRules`)
+- `client_limits`: what one client may take, and trusted proxies (`client_of`, `TrustedProxies`)
+- `protocol`: connections with those limits (`LimitedProtocol`, `ConnectionRegister`)
+- `shares`: running requests of each client (`ShareMiddleware`)
+- `inert_html`: stored pages that open no connection
 - `compression`: ETags, zstd and gzip (`CompressionMiddleware`), and `JsonResponse`
 - `sessions`: open stores and indexes for requests (`SessionPool`, `ReadSession`)
 - `problems`: errors as problem+json or as a page (`Problem`, `NotFound`, `RequestRefused`)

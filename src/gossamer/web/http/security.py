@@ -18,21 +18,31 @@ import time
 from collections import OrderedDict
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 
+from gossamer.errors import UsageError
 from gossamer.model import Value
 from gossamer.urls.canonical import is_loopback
+from gossamer.web.http.client_limits import (
+    BODY_TOO_LARGE,
+    MAX_BODY_BYTES,
+    MAX_QUERY_BYTES,
+    TrustedProxies,
+    client_of,
+)
 from gossamer.web.http.problems import RequestRefused, make_problem, problem_response
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from gossamer.web.http.problems import Problem
 
-MAX_QUERY_BYTES = 8_192  # of a query string
-MAX_BODY_BYTES = 65_536  # of a form or a JSON body
 MAX_CLIENTS = 10_000  # addresses with a rate bucket; the oldest one is dropped
 BURST_SECONDS = 5.0  # a client may spend the requests of this many seconds at once
 
@@ -50,6 +60,7 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "X-DNS-Prefetch-Control": "off",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
@@ -62,13 +73,20 @@ class AccessRules(Value, frozen=True, kw_only=True):
     host: str = "127.0.0.1"  # the address to listen on
     token: str = ""  # "" switches control off
     names: frozenset[str] = frozenset()  # further host names of this server
-    rate: float = 20.0  # mean requests per second of one address beyond loopback; 0: no limit
+    rate: float = 20.0  # mean requests per second of one client beyond loopback; 0: no limit
+    proxies: tuple[str, ...] = ()  # addresses and networks of trusted reverse proxies
 
 
-def access_rules(host: str, token: str | None, names: frozenset[str], rate: float) -> AccessRules:
+def access_rules(
+    host: str, token: str | None, names: Iterable[str], rate: float, proxies: tuple[str, ...] = ()
+) -> AccessRules:
     """Return the rules for a server that listens on `host`; without `token`, loopback gets a random one."""
     effective_token = token or (secrets.token_urlsafe(18) if is_loopback(host) else "")
-    return AccessRules(host=host, token=effective_token, names=names, rate=rate)
+    if effective_token != effective_token.encode("utf-8", "replace").decode():
+        raise UsageError("GOSSAMER_TOKEN is not valid UTF-8; choose another token.")
+    TrustedProxies(proxies)  # raises UsageError for a malformed address
+    own_names = frozenset(name.lower() for name in names)
+    return AccessRules(host=host, token=effective_token, names=own_names, rate=rate, proxies=proxies)
 
 
 # -- every request -----------------------------------------------------------------------------------------------------
@@ -81,6 +99,7 @@ class SecurityMiddleware:
         self._app = app
         self._rules = rules
         self._rate_limiter = RateLimiter(rules.rate)
+        self._proxies = TrustedProxies(rules.proxies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -96,8 +115,21 @@ class SecurityMiddleware:
                 message["headers"] = headers.raw
             await send(message)
 
+        self._believe_proxy(scope)
         problem = self._find_problem(scope)
         await (problem_response(problem) if problem else self._app)(scope, receive, send_with_headers)
+
+    def _believe_proxy(self, scope: Scope) -> None:
+        """Take the client's address and the scheme from the headers of a trusted proxy."""
+        peer, port = scope["client"] or ("", 0)
+        forwarded = {name: value for name, value in scope["headers"] if name.startswith(b"x-forwarded-")}
+        if not forwarded or not peer:
+            return
+        if peer in self._proxies:
+            scope["client"] = self._proxies.sender(peer, Headers(scope=scope).getlist("x-forwarded-for")), port
+        scheme = forwarded.get(b"x-forwarded-proto", b"").strip().decode("latin-1")
+        if scheme in {"http", "https"} and self._proxies.may_name_scheme(peer):
+            scope["scheme"] = scheme
 
     def _find_problem(self, scope: Scope) -> Problem | None:
         headers = Headers(scope=scope)
@@ -109,12 +141,9 @@ class SecurityMiddleware:
             return make_problem(HTTPStatus.REQUEST_URI_TOO_LONG, f"The query is longer than {MAX_QUERY_BYTES:,} bytes.")
         length = headers.get("content-length", "0")
         if "transfer-encoding" in headers or not length.isdecimal() or int(length) > MAX_BODY_BYTES:
-            return make_problem(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"The body is longer than {MAX_BODY_BYTES:,} bytes, or of unknown length.",
-            )
+            return make_problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, BODY_TOO_LARGE)
         client = scope["client"][0] if scope["client"] else ""
-        if not self._rate_limiter.allow(client, time.monotonic()):
+        if not self._rate_limiter.allow(client_of(client), time.monotonic()):
             return make_problem(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests: slow down, please.")
         return None
 
@@ -137,7 +166,7 @@ def is_own_name(authority: str, rules: AccessRules) -> bool:
 
 
 class RateLimiter:
-    """A token bucket per client address. Loopback has no limit."""
+    """A token bucket per client. Loopback has no limit."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
@@ -163,12 +192,21 @@ class RateLimiter:
 def has_token(request: Request, rules: AccessRules) -> bool:
     """Whether a request carries the token."""
     kind, _, given = request.headers.get("authorization", "").partition(" ")
-    return is_token(given.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request), ""), rules)
+    if kind.lower() != "bearer":
+        return is_token(unquote(request.cookies.get(cookie_name(request), "")), rules)
+    sent_bytes = given.strip().encode("latin-1")  # Starlette decodes headers as Latin-1; programs send UTF-8
+    return is_token(sent_bytes.decode("utf-8", "replace"), rules)
 
 
 def is_token(given: str, rules: AccessRules) -> bool:
     """Whether a string is the token, compared in constant time."""
-    return bool(rules.token) and hmac.compare_digest(given.encode(), rules.token.encode())
+    return bool(rules.token) and hmac.compare_digest(given.encode("utf-8", "replace"), rules.token.encode())
+
+
+def set_token_cookie(request: Request, response: Response, token: str) -> None:
+    """Store the token in a cookie that only pages of this server send; percent-encoded, because cookies are ASCII."""
+    secure = request.url.scheme == "https"
+    response.set_cookie(cookie_name(request), quote(token, safe=""), httponly=True, samesite="strict", secure=secure)
 
 
 def cookie_name(request: Request) -> str:

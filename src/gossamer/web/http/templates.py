@@ -91,8 +91,8 @@ class Templates:
         return HTMLResponse(text, status)
 
     def text(self, template: str, **values: object) -> str:
-        """Return text from a template, such as a feed."""
-        return self._environment.get_template(template).render(values)
+        """Return XML from a template, such as a feed."""
+        return display.without_illegal_xml(self._environment.get_template(template).render(values))
 
 
 def html_page(request: Request, template: str, *, status: int = 200, **values: object) -> Response:

@@ -11,6 +11,7 @@ from gossamer.errors import IndexMissing
 from gossamer.parse.charset import UTF8, charset_by_label
 from gossamer.web.http import api_examples
 from gossamer.web.http.compression import JsonResponse
+from gossamer.web.http.inert_html import inert_html
 from gossamer.web.http.openapi import json_responses
 from gossamer.web.http.parameters import BAD_REQUEST, NOT_FOUND, Limit, Url, Words
 from gossamer.web.http.problems import NotFound
@@ -92,12 +93,12 @@ def source(request: Request, url: Url) -> Response:
 
 @pages.get("/source/raw")
 def raw_source(request: Request, url: Url) -> Response:
-    """Send the stored source. HTML goes into a sandbox without scripts and requests; other types are downloads."""
+    """Send the stored source. HTML becomes inert and goes into a sandbox; other types are downloads."""
     row, body = _stored_source(request, url)
     if "html" not in row.media_type.lower():
         headers = {"Content-Disposition": "attachment", "Content-Security-Policy": SOURCE_POLICY}
         return Response(body, headers=headers, media_type="application/octet-stream")
-    text = body.decode(_codec(row.charset), "replace").encode("utf-8", "replace")
+    text = inert_html(body[:MAX_SOURCE_BYTES].decode(_codec(row.charset), "replace")).encode("utf-8", "replace")
     return Response(text, headers={"Content-Security-Policy": SOURCE_POLICY}, media_type="text/html; charset=utf-8")
 
 
