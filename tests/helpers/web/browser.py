@@ -81,6 +81,11 @@ class AppServer:
         return float(times.user + times.system)
 
     @property
+    def pid(self) -> int:
+        """Return the process of the server."""
+        return self._process.pid
+
+    @property
     def port(self) -> int:
         """Return the port it listens on."""
         return urlsplit(self.url).port or 0
