@@ -43,7 +43,7 @@ def processes(app: App) -> list[psutil.Process]:
 
 def mebibytes(app: App) -> float:
     """Return the memory of the server and its search process, without pages that they share."""
-    return sum(process.memory_full_info().uss for process in processes(app)) / (1 << 20)
+    return float(sum(process.memory_full_info().uss for process in processes(app))) / (1 << 20)
 
 
 def kill_search_process(app: App) -> None:

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message
 
 
 @asynccontextmanager
 async def started(app: ASGIApp) -> AsyncIterator[ASGIApp]:
     """Send the events of ASGI's lifespan protocol around a block."""
-    events, replies = asyncio.Queue[dict[str, str]](), asyncio.Queue["Message"]()
-    running = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}}, events.get, replies.put))
+    events: asyncio.Queue[Message] = asyncio.Queue()
+    replies: asyncio.Queue[Message] = asyncio.Queue()
+
+    async def run() -> None:
+        await app({"type": "lifespan", "asgi": {"version": "3.0"}}, events.get, replies.put)
+
+    running = asyncio.create_task(run())
     try:
         await events.put({"type": "lifespan.startup"})
         assert (await replies.get())["type"] == "lifespan.startup.complete"
