@@ -21,7 +21,7 @@ from gossamer.web.http.sessions import TooBusy
 from gossamer.web.search import search_client
 from gossamer.web.search.search_client import SearchClient, SearchProcessEnded, SearchTimeout
 from gossamer.wiring import open_index_writer
-from helpers.patience import slowness, until
+from helpers.patience import PATIENCE, slowness, until
 from helpers.store.small_web import build
 
 if TYPE_CHECKING:
@@ -48,12 +48,15 @@ async def is_answering(client: SearchClient) -> bool:
     return bool(await client.ask("languages", type=dict[str, int]))
 
 
-def test_a_question_over_its_deadline_is_stopped_and_others_go_on(location: Path) -> None:
+def test_a_question_over_its_deadline_is_stopped_and_others_go_on(
+    location: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
         with closing(SearchClient(str(location), question_seconds=slowness())) as client:
             assert await is_answering(client)
             assert client.pid
             os.kill(client.pid, signal.SIGSTOP)  # a question that takes long
+            monkeypatch.setattr(search_client, "WAIT_SECONDS", PATIENCE)
             first, second, third = complete(client), complete(client), complete(client)
             with pytest.raises(SearchTimeout, match="took longer than"):
                 await first
@@ -89,11 +92,13 @@ def test_nobody_waits_without_end(location: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(search_client, "WAIT_SECONDS", 0.3)
 
     async def scenario() -> None:
-        with closing(SearchClient(str(location))) as client:
-            until_ready = complete(client)
-            with pytest.raises(TooBusy):  # the process is not even ready
-                await until_ready
-            assert not client.waiting
+        with closing(SearchClient(str(location), question_seconds=PATIENCE)) as client:
+            assert await is_answering(client)
+            assert client.pid
+            os.kill(client.pid, signal.SIGSTOP)
+            waiting = await asyncio.gather(*(complete(client) for _ in range(4)), return_exceptions=True)
+            assert {type(end) for end in waiting} == {TooBusy}
+            assert len(client.waiting) == search_client.SENT_AHEAD  # the others are forgotten
 
     asyncio.run(scenario())
 

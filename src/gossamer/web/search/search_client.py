@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import subprocess
 
 MAX_WAITING = 256  # questions; 5 ms each, so the last one waits about a second
-WAIT_SECONDS = 10.0  # for an answer, the wait in the queue included: two questions that use up their time
+WAIT_SECONDS = 10.0  # for an answer of a running process: two questions that use up their time
 SENT_AHEAD = 2  # questions in the socket, so that the process need not wait for the event loop
 GRACE_SECONDS = 1.0  # after the deadline, when the process does not end itself: it may be stopped
 START_SECONDS = 60.0  # until a new process is ready; it takes 0.5 s on a quiet machine
@@ -105,8 +105,9 @@ class SearchClient:
         waiting = WaitingQuestion(encode_frame(self._encode(question)), asyncio.get_running_loop().create_future())
         self.waiting.append(waiting)
         self._send()
+        is_ready = self._connection is not None and self._connection.is_ready
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(WAIT_SECONDS if is_ready else START_SECONDS):
                 return self._checked(await waiting.reply)
         except TimeoutError:
             raise TooBusy("The server is busy with other searches. Try again in a moment.") from None
