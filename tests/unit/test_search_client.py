@@ -18,8 +18,9 @@ from gossamer.errors import IndexFault, IndexMissing, StoreMissing
 from gossamer.index.build import update_index
 from gossamer.store.sqlite import open_sqlite_store
 from gossamer.web.http.sessions import TooBusy
-from gossamer.web.search import search_client
+from gossamer.web.search import facets, search_client
 from gossamer.web.search.search_client import SearchClient, SearchProcessEnded, SearchTimeout
+from gossamer.web.search.search_session import SearchSession
 from gossamer.wiring import open_index_writer
 from helpers.patience import PATIENCE, slowness, until
 from helpers.store.small_web import build
@@ -172,6 +173,14 @@ def test_an_index_of_another_web_is_refused(location: Path, tmp_path: Path) -> N
             await client.ask("languages")
 
     asyncio.run(scenario())
+
+
+def test_facets_stop_counting_when_their_time_is_over(location: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(SearchSession(str(location))) as session:
+        counted = facets.facets(session, "home", facets.Filters(), [])
+        assert counted.host
+        monkeypatch.setattr(facets, "MAX_SECONDS", -1.0)
+        assert facets.facets(session, "home", facets.Filters(), []).host == []
 
 
 SERVER = """
