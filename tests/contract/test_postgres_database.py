@@ -55,6 +55,18 @@ def open_store(location: str, *, create: bool = True, read_only: bool = False) -
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
+def test_an_open_web_notices_that_another_took_its_place(location: str, admin: psycopg.Connection) -> None:
+    schema = location.partition("&schema=")[2]
+    with closing(open_store(location, read_only=True, create=True)) as store:
+        assert store.is_current()
+        admin.execute(f"DROP SCHEMA {schema} CASCADE")
+        assert not store.is_current()
+        open_store(location).close()
+        assert not store.is_current()
+        with closing(open_store(location, read_only=True)) as again:
+            assert again.is_current()
+
+
 def test_ten_processes_that_start_at_once_create_one_web(location: str) -> None:
     with ExitStack() as stack:
         stores: list[SqlStore] = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from gossamer.model import Outcome, State, VisitBatch
+from gossamer.store.content import iterate_source, iterate_text
 from helpers.store.crawl_steps import (
     Bond,
     Open,
@@ -21,6 +23,8 @@ from helpers.store.crawl_steps import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gossamer.store.protocol import Store
 
 A, B, C, D = "http://a.test/", "http://a.test/b", "http://a.test/c", "http://a.test/d"
@@ -137,3 +141,22 @@ def test_a_reopened_web_is_complete(open_store: Open) -> None:
     store = open_store()
     assert (store.counts(), list(store.resources()), store.current_round(), store.version()) == before
     assert store.join("here", 1).id != join(store)
+
+
+def test_packed_texts_and_sources_are_those_that_are_read_whole(store: Store) -> None:
+    visit_all(store, start(store, A), {A: []})
+    resource = store.resource(digest(A))
+    assert resource is not None
+    packed = store.packed_text(resource.id)
+    assert packed is not None
+    assert list(iterate_text(packed)) == store.text(resource.id)
+    source = store.packed_source(resource.id)
+    assert (None if source is None else b"".join(iterate_source(source))) == store.source(resource.id)
+    assert store.packed_text(99) is store.packed_source(99) is None
+
+
+def test_an_open_web_knows_whether_it_is_still_the_one_at_its_location(new_web: Callable[[], Open]) -> None:
+    open_web = new_web()
+    with closing(open_web()) as store, closing(open_web()) as other, closing(new_web()()) as another:
+        assert store.is_current()
+        assert store.identity == other.identity != another.identity

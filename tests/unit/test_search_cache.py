@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import os
+import signal
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,14 +18,17 @@ from gossamer.index.build import update_index
 from gossamer.search.service import Hit
 from gossamer.urls.canonical import url_digest
 from gossamer.web.app import create_app
-from gossamer.web.http import sessions
 from gossamer.web.http.security import access_rules
 from gossamer.web.search import answers, fast_path, search_cache
 from gossamer.web.search.answers import SearchAnswer
-from gossamer.web.search.question import SearchQuestion
-from gossamer.web.search.search_cache import SearchQueue, pack_answer
+from gossamer.web.search.facets import SearchQuestion
+from gossamer.web.search.packed_answer import packed_answer, search_reply
+from gossamer.web.search.search_cache import CachedAnswer, SearchQueue
+from gossamer.web.search.search_client import SearchClient
+from gossamer.web.search.search_session import SearchSession
 from gossamer.wiring import open_index_writer
 from helpers.store.small_web import SEED, build
+from helpers.web.lifespan import started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,11 +59,23 @@ class SearchedWeb(NamedTuple):
         return [hit.url for hit in (await self.queue.search(question)).answer.hits]
 
 
+def open_queue(location: Path) -> SearchQueue:
+    """Return a queue whose search process looks for a newer web at every question."""
+    return SearchQueue(SearchClient(str(location), check_seconds=-1.0))
+
+
+async def pause_searches(queue: SearchQueue) -> int:
+    """Stop the search process, as if a search took long; return its number to let it go on."""
+    pid = queue.client.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
 @pytest.fixture
 def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchedWeb]:
-    monkeypatch.setattr(sessions, "CHECK_SECONDS", -1.0)
     monkeypatch.setattr(search_cache, "CHECK_SECONDS", 60.0)
-    with closing(build(tmp_path / "web")) as store, closing(SearchQueue(str(tmp_path / "web"))) as queue:
+    with closing(build(tmp_path / "web")) as store, closing(open_queue(tmp_path / "web")) as queue:
         searched_web = SearchedWeb(tmp_path / "web", store, queue)
         searched_web.update_index()
         yield searched_web
@@ -68,7 +84,7 @@ def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchedWeb
 def test_a_cached_answer_equals_the_answer_of_a_search(web: SearchedWeb) -> None:
     async def scenario() -> None:
         first, second = await web.queue.search(HOME), await web.queue.search(HOME)
-        with closing(sessions.ReadSession(str(web.location))) as other:
+        with closing(SearchSession(str(web.location))) as other:
             searched = answers.search(other, HOME)
         assert searched.hits
         for each in (first, second):
@@ -78,33 +94,27 @@ def test_a_cached_answer_equals_the_answer_of_a_search(web: SearchedWeb) -> None
     asyncio.run(scenario())
 
 
-def test_equal_questions_at_once_share_one_search(web: SearchedWeb, monkeypatch: pytest.MonkeyPatch) -> None:
-    searches: list[SearchQuestion] = []
-
-    def count_search(session: sessions.ReadSession, question: SearchQuestion, *, with_facets: bool) -> SearchAnswer:
-        searches.append(question)
-        return search(session, question, with_facets=with_facets)
-
-    search = answers.search
-    monkeypatch.setattr(answers, "search", count_search)
-
+def test_equal_questions_at_once_share_one_search(web: SearchedWeb) -> None:
     async def scenario() -> None:
-        answers_at_once = await asyncio.gather(*(web.queue.search(HOME) for _ in range(5)))
-        assert len({each.tag for each in answers_at_once}) == 1
+        await web.queue.search(SearchQuestion(q="elsewhere"))
+        paused = await pause_searches(web.queue)
+        searches = [asyncio.ensure_future(web.queue.search(HOME)) for _ in range(5)]
+        await asyncio.sleep(0.1)
+        assert len(web.queue.client.waiting) == 1
+        os.kill(paused, signal.SIGCONT)
+        assert len({each.tag for each in await asyncio.gather(*searches)}) == 1
 
     asyncio.run(scenario())
-    assert searches == [HOME]
 
 
 def test_a_cached_answer_does_not_wait_for_searches(web: SearchedWeb) -> None:
     async def scenario() -> None:
         before = await web.queue.search(HOME)
-        release = threading.Event()
-        web.queue._thread.submit(release.wait)  # a search that takes long
+        paused = await pause_searches(web.queue)
         new_search = asyncio.ensure_future(web.queue.search(SearchQuestion(q="elsewhere")))
         again = await asyncio.wait_for(web.queue.search(HOME), 10)
         assert not new_search.done()
-        release.set()
+        os.kill(paused, signal.SIGCONT)
         assert again.tag == before.tag != (await new_search).tag
 
     asyncio.run(scenario())
@@ -115,8 +125,7 @@ def test_a_cached_answer_waits_behind_a_long_queue(web: SearchedWeb, monkeypatch
 
     async def scenario() -> None:
         await web.queue.search(HOME)
-        release = threading.Event()
-        web.queue._thread.submit(release.wait)  # a search that takes long
+        paused = await pause_searches(web.queue)
         order: list[str] = []
 
         async def search_for(words: str) -> None:
@@ -128,7 +137,7 @@ def test_a_cached_answer_waits_behind_a_long_queue(web: SearchedWeb, monkeypatch
             await asyncio.sleep(0.01)
         assert order == ["home"]  # one waiting search is no long queue
         searches += [asyncio.ensure_future(search_for(words)) for words in ("away", "home", "there")]
-        release.set()
+        os.kill(paused, signal.SIGCONT)
         await asyncio.gather(*searches)
         assert order == ["home", "elsewhere", "away", "home", "there"]
 
@@ -201,7 +210,8 @@ def test_the_fast_path_reports_a_missing_index_like_the_framework(tmp_path: Path
     app = create_app(str(tmp_path / "web"), access_rules("127.0.0.1", None, frozenset(), 0.0))
 
     async def scenario() -> list[httpx.Response]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        transport = httpx.ASGITransport(app)
+        async with started(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             return [await client.get(f"/api/search?q=home{more}") for more in ("", "&facets=true")]
 
     fast, slow = asyncio.run(scenario())
@@ -216,7 +226,8 @@ def test_a_cached_answer_is_the_same_json_except_for_its_time(text: str, took: f
     answer = SearchAnswer(
         query=text, total=1, page=1, limit=10, took_ms=3.0, suggestion=text, hits=(hit,), notes=(text,)
     )
-    cached = pack_answer(answer, 1, 0.0)
+    fields, tag = msgspec.structs.astuple(search_reply(answer))
+    cached = CachedAnswer(packed_answer(fields), tag, 1, 0.0)
     assert cached.body == msgspec.json.encode(answer)
     later = cached.with_time(took)
     timed = msgspec.structs.replace(answer, took_ms=round(took, 3))

@@ -21,7 +21,7 @@ from gossamer.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from gossamer.index.word_table import WordEntry
+    from gossamer.index.word_table import WordDocument, WordEntry
 
 POSITIONS_SHOWN = 12  # positions of one document on a terminal
 
@@ -59,7 +59,9 @@ def word(
 
     \b
     JSON: {"word", "word_id", "df", "idf", "forms",
-           "documents": [{"url", "doc_id", "tf", "positions", "fields"}], "next"}
+           "documents": [{"url", "doc_id", "tf", "positions", "fields", "cut"}], "next"}
+
+    "cut" is there when only the first positions are given: an answer has at most 100,000. A smaller --limit gives more.
     """
     from gossamer.index.word_table import WordTable
     from gossamer.wiring import open_index
@@ -91,14 +93,15 @@ def _print_entry(entry: WordEntry, page: int) -> None:
             TerminalColumn("url", cut="middle"),
             TerminalColumn("positions", cut="end"),
         ]
-        write_table(columns, ((one.tf, one.url, _positions_text(one.positions, one.fields)) for one in entry.documents))
+        write_table(columns, ((one.tf, one.url, _positions_text(one)) for one in entry.documents))
     if entry.next:
         print_message(f"Page {page}; {pluralize(entry.df, 'document')} in all. More: --page {entry.next}")
 
 
-def _positions_text(positions: list[int], fields: list[str]) -> str:
+def _positions_text(document: WordDocument) -> str:
     """Return positions as text, each followed by its field unless that is `text`."""
-    shown = [f"{at}" if field == "text" else f"{at} {field}" for at, field in zip(positions, fields, strict=True)]
-    more = len(shown) - POSITIONS_SHOWN
-    return ", ".join(shown[:POSITIONS_SHOWN]) + (f" and {more:,} more" if more > 0 and sys.stdout.isatty() else
-                                              "".join(f", {one}" for one in shown[POSITIONS_SHOWN:]))  # fmt: skip
+    pairs = zip(document.positions, document.fields, strict=True)
+    shown = [f"{at}" if field == "text" else f"{at} {field}" for at, field in pairs]
+    shown = shown[:POSITIONS_SHOWN] if sys.stdout.isatty() else shown
+    more = document.tf - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

@@ -2,6 +2,8 @@
 
 An entry is an analysed term: `eggs` and `Egg` find `egg`. Positions count from 0 through the document, first the
 title, then the body in reading order. Each position comes with its field. Anchor texts have no positions.
+
+One answer has at most `MAX_ANSWER_POSITIONS`. Of a document with more than its share it gives the first ones (`cut`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from gossamer.basics.page_budget import MAX_ANSWER_POSITIONS
 from gossamer.errors import UsageError
 from gossamer.index.analyze import get_analyzer
 from gossamer.index.protocol import stop_code
@@ -25,11 +28,12 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import IndexSource
 
 DocumentOrder = Literal["frequency", "document"]
+DOCUMENTS_AT_ONCE = 8  # whose words are in memory; a page of a million words takes 4 MB
 STOP_WORD_ID = 0  # WordID of every stop word
 FIELD_NAMES = np.array([field.name.lower() if field <= Field.H6 else "text" for field in Field], object)
 
 
-class WordDocument(Value, frozen=True, kw_only=True):
+class WordDocument(Value, frozen=True, kw_only=True, omit_defaults=True):
     """A document that holds a word."""
 
     url: str
@@ -37,6 +41,7 @@ class WordDocument(Value, frozen=True, kw_only=True):
     tf: int  # occurrences in the document
     positions: list[int]  # counted from 0, title first
     fields: list[str]  # of each position: title, h1 ... h6, text
+    cut: bool = False  # whether only the first positions are given; `tf` counts them all
 
 
 class WordEntry(Value, frozen=True, kw_only=True):
@@ -91,11 +96,9 @@ class WordTable:
         return term, stop_by_term[term]
 
     def _documents(self, term: str, word_id: int | None, postings: Sequence[Posting]) -> Iterator[WordDocument]:
-        ids = [entry.id for entry in postings]
-        urls = dict(self._store.urls(ids))
-        sequences = self._reader.word_sequences(ids)
-        for posting in postings:
-            sequence = sequences[posting.id]
+        urls = dict(self._store.urls([posting.id for posting in postings]))
+        most = positions_per_document([posting.frequency for posting in postings])
+        for posting, sequence in self._sequences(postings):
             is_match = sequence.words == stop_code(term)  # a stop word, at least in this document's language
             if word_id:
                 is_match |= sequence.words == word_id
@@ -104,9 +107,31 @@ class WordTable:
                 url=urls.get(posting.id, ""),
                 doc_id=posting.id,
                 tf=len(positions),
-                positions=positions.tolist(),
-                fields=field_names(sequence, positions),
+                positions=positions[:most].tolist(),
+                fields=field_names(sequence, positions[:most]),
+                cut=len(positions) > most,
             )
+
+    def _sequences(self, postings: Sequence[Posting]) -> Iterator[tuple[Posting, WordSequence]]:
+        """Yield the words of each document; few documents are in memory at a time."""
+        for start in range(0, len(postings), DOCUMENTS_AT_ONCE):
+            batch = postings[start : start + DOCUMENTS_AT_ONCE]
+            sequences = self._reader.word_sequences([posting.id for posting in batch])
+            yield from ((posting, sequences[posting.id]) for posting in batch)
+
+
+def positions_per_document(frequencies: Sequence[int], most: int = MAX_ANSWER_POSITIONS) -> int:
+    """Return how many positions each document may give, so that all together give at most `most`.
+
+    Documents with few positions leave their share to the others. Each document may give one.
+    """
+    share, left = most, most
+    for number, frequency in enumerate(sorted(frequencies)):
+        share = left // (len(frequencies) - number)
+        if frequency > share:
+            break
+        left -= frequency
+    return max(1, share)
 
 
 def idf(documents: int, df: int) -> float:

@@ -10,5 +10,6 @@ In: the name of a module of ours, its arguments, its environment. Out: a process
     exit_report     wait for a child, then say how it exited and the last line it wrote
 
 Users: `parse.pool` and `parser_process`, `graph.reports.inspection` and `inspector`, `graph.ranking.hits_process`,
-`store.sqlite.follow.link_changes`, `indexing`, `demo`, `web.crawl.control`, `cli.go`.
+`store.sqlite.follow.link_changes`, `indexing`, `demo`, `web.crawl.control`, `web.search.search_client` and
+`search_process`, `cli.go`.
 """

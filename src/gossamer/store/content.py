@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import zstandard
 
 from gossamer.errors import StoreCorrupt
 from gossamer.model import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHUNK_BYTES = 64 << 10  # of a stored body decompressed at a time
+MAX_CHARACTER_BYTES = 4  # in UTF-8
+
+
+class PackedHeads(NamedTuple):
+    """The first bytes of one kind of value in msgpack."""
+
+    short: range  # these hold the size themselves
+    size_bytes: dict[int, int]  # these name the number of bytes of the size
+
+
+ARRAY_HEADS = PackedHeads(range(0x90, 0xA0), {0xDC: 2, 0xDD: 4})
+TEXT_HEADS = PackedHeads(range(0xA0, 0xC0), {0xD9: 1, 0xDA: 2, 0xDB: 4})
 
 
 class _Zstd(threading.local):
@@ -70,3 +88,79 @@ def decode_source(packed: bytes) -> bytes:
         return _ZSTD.context.decompressobj().decompress(packed)
     except (zstandard.ZstdError, TypeError) as error:  # a damaged row may hold another type
         raise StoreCorrupt(f"A stored text or source cannot be decompressed ({error}).") from error
+
+
+def iterate_source(packed: bytes) -> Iterator[bytes]:
+    """Yield the decoded body in chunks of at most `CHUNK_BYTES`, decompressed as they are asked for."""
+    with zstandard.ZstdDecompressor().stream_reader(packed) as reader:
+        while True:
+            try:
+                chunk = reader.read(CHUNK_BYTES)
+            except zstandard.ZstdError as error:
+                raise StoreCorrupt(f"A stored text or source cannot be decompressed ({error}).") from error
+            if not chunk:
+                return
+            yield chunk
+
+
+def iterate_text(packed: bytes) -> Iterator[tuple[Field, str]]:
+    """Yield the runs of a text in reading order, decompressed as they are asked for."""
+    reader = _PackedTextReader(packed)
+    for field, size in reader.run_sizes():
+        yield field, reader.take(size).decode("utf-8", "replace")
+
+
+class TextStart(NamedTuple):
+    """The beginning of a text."""
+
+    runs: list[tuple[Field, str]]
+    is_cut: bool  # whether the text goes on
+
+
+def read_text_start(packed: bytes, max_characters: int, run_cost: int) -> TextStart:
+    """Return the beginning of a text, and decompress no more. Each run counts as `run_cost` further characters."""
+    reader, left = _PackedTextReader(packed), max_characters
+    runs: list[tuple[Field, str]] = []
+    for field, size in reader.run_sizes():
+        if left <= 0:
+            return TextStart(runs, is_cut=True)
+        piece = reader.take(min(size, MAX_CHARACTER_BYTES * left)).decode("utf-8", "ignore")  # its end may be half
+        runs.append((field, piece[:left]))
+        if len(piece) > left or size > MAX_CHARACTER_BYTES * left:
+            return TextStart(runs, is_cut=True)
+        left -= len(piece) + run_cost
+    return TextStart(runs, is_cut=False)
+
+
+class _PackedTextReader:
+    """Reads the frame of a packed text: an array of pairs of a field and a text. msgspec decodes only whole ones."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._chunks = iterate_source(packed)
+        self._buffer = bytearray()
+
+    def run_sizes(self) -> Iterator[tuple[Field, int]]:
+        """Yield field and size in bytes of each run; the caller takes its bytes before it asks for the next."""
+        for _ in range(self._size(ARRAY_HEADS)):
+            self._size(ARRAY_HEADS)
+            yield Field(self.take(1)[0]), self._size(TEXT_HEADS)
+
+    def take(self, size: int) -> bytes:
+        """Return the next bytes."""
+        while len(self._buffer) < size:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                raise StoreCorrupt("A stored text cannot be read (it ends too early).")
+            self._buffer += chunk
+        taken = bytes(memoryview(self._buffer)[:size])
+        del self._buffer[:size]
+        return taken
+
+    def _size(self, heads: PackedHeads) -> int:
+        """Read the head of an array or of a text: its size is in the first byte, or in the bytes after it."""
+        head = self.take(1)[0]
+        if head in heads.short:
+            return head - heads.short.start
+        if head not in heads.size_bytes:
+            raise StoreCorrupt("A stored text cannot be read (it is not a list of texts).")
+        return int.from_bytes(self.take(heads.size_bytes[head]), "big")

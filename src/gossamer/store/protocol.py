@@ -74,6 +74,15 @@ MAX_HOST_PAUSE_SECONDS = 2 * 86_400.0  # no rule makes a host wait this long; on
 class StateReader(Protocol):
     """The state of a web as a whole."""
 
+    @property
+    def identity(self) -> str:
+        """Which web this is: another one made at the same location later has another identity."""
+        ...
+
+    def is_current(self) -> bool:
+        """Return whether this web is still the one at its location, neither removed nor replaced."""
+        ...
+
     def version(self) -> int:
         """Return the version of the last batch written."""
         ...
@@ -253,6 +262,14 @@ class StoreReader(StateReader, PageSource, Protocol):
 
     def text(self, resource: int) -> list[tuple[Field, str]] | None:
         """Return the text by field, in reading order; None when there is none."""
+        ...
+
+    def packed_text(self, resource: int) -> bytes | None:
+        """Return the text as stored, for `content.iterate_text`, which reads no more of it than wanted."""
+        ...
+
+    def packed_source(self, resource: int) -> bytes | None:
+        """Return the body as stored, for `content.iterate_source`."""
         ...
 
     def ranks(self, resource: int) -> Ranks | None:

@@ -117,6 +117,13 @@ class SqlStore(Store):
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
+    @property
+    def identity(self) -> str:
+        return self._database.opened_identity
+
+    def is_current(self) -> bool:
+        return self._database.identity() == self.identity
+
     def version(self) -> int:
         return self._database.read(self._sql.resources.version)
 
@@ -161,6 +168,12 @@ class SqlStore(Store):
 
     def source(self, resource: int) -> bytes | None:
         return self._database.read(lambda db: self._sql.resources.source(db, resource))
+
+    def packed_text(self, resource: int) -> bytes | None:
+        return self._database.read(lambda db: self._sql.resources.packed_text(db, resource))
+
+    def packed_source(self, resource: int) -> bytes | None:
+        return self._database.read(lambda db: self._sql.resources.packed_source(db, resource))
 
     def ask(self, question: Question, **parameters: str | float | bytes) -> Iterator[tuple[Any, ...]]:
         return self._sql.reports.ask(self._database, question, parameters)

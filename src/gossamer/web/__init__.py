@@ -3,8 +3,8 @@
     request -> SecurityMiddleware -> CompressionMiddleware -> RequestMetrics -> SearchFastPath -> a route
                (host, size, rate)    (ETag, zstd, gzip)        (/metrics)        (plain searches)   |
                                                                                                   v
-                                        SearchQueue (one thread, cached answers)  <-  answers  ->  ReadSession
-                                                                                                  (store, index)
+              search process (index)  <-  SearchClient  <-  SearchQueue (cached answers)  <-  routes  ->  ReadSession
+              (one question at a time)    (queue, deadline)                                              (store)
 
 In comes the location of a web, and HTTP; out go pages, JSON, files and events. Only `crawl.control` changes anything.
 FastAPI belongs to the extra `web`; no package outside this one imports it.

@@ -27,6 +27,7 @@ from gossamer.web.search import feeds
 from gossamer.web.search import routes as search
 from gossamer.web.search.fast_path import SearchFastPath
 from gossamer.web.search.search_cache import SearchQueue
+from gossamer.web.search.search_client import SearchClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -58,6 +59,7 @@ def create_app(location: str, rules: AccessRules, on_started: Callable[[], None]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.search_client.start()
         on_started()
         yield
         await app.state.live_feed.close()
@@ -71,7 +73,8 @@ def create_app(location: str, rules: AccessRules, on_started: Callable[[], None]
     app.state.access_rules = rules
     app.state.live_feed = live.LiveFeed(app.state.sessions)
     app.state.graph_cache = GraphCache(app.state.sessions)
-    app.state.search_queue = SearchQueue(location)
+    app.state.search_client = SearchClient(location)
+    app.state.search_queue = SearchQueue(app.state.search_client)
     app.state.control = Control(location, app.state.search_queue.clear)
     app.state.templates = Templates(rules)
     app.state.report_cache = ReportCache()

@@ -94,6 +94,7 @@ UPDATE_COUNTERS = """
 # No crawler could send a heartbeat during an exclusive transaction, so a late one does not mean that it died.
 NOTE_EXCLUSIVE_END = """
     INSERT INTO meta (key, value) VALUES ('alone', %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
+SELECT_IDENTITY = "SELECT to_regclass('web')::oid::bigint"
 SELECT_WEB_OID = "SELECT oid::bigint FROM pg_namespace WHERE nspname = %s"
 TRY_LOCK = "SELECT pg_try_advisory_lock(%s, %s)"
 UNLOCK = "SELECT pg_advisory_unlock(%s, %s)"
@@ -162,6 +163,7 @@ class Database:
         self._db: Connection | None = None
         self._has_stages = False
         self._web_oid = 0
+        self.opened_identity = ""  # of the web that `open_database` opened
         self._crawlers: set[int] = set()  # crawlers that hold their lock through this connection
         self._unlocked_crawlers: set[int] = set()  # the server has not yet freed their lock of an earlier connection
         self._has_lost_server = False
@@ -169,6 +171,15 @@ class Database:
         self.watches: dict[int, HeartbeatWatch] = {}  # by crawler that joined through this connection
 
     # -- reading -------------------------------------------------------------------------------------------------------
+
+    def identity(self) -> str:
+        """Return which web is at the location now, "" when there is none. A table made again has another number."""
+
+        def read_identity(db: Connection) -> str:
+            row = db.execute(SELECT_IDENTITY).fetchone()
+            return "" if row is None or row[0] is None else str(row[0])
+
+        return self.read(read_identity)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run a read. Each of its statements sees the latest committed state."""

@@ -51,6 +51,7 @@ def open_database(location: PostgresLocation, *, create: bool, read_only: bool) 
             raise
         database = Database(location, read_only=read_only)
         database.use_connection(db)
+        database.opened_identity = database.identity()
         return database
 
 

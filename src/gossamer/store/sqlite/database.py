@@ -54,6 +54,15 @@ def connect(directory: Path, *, create: bool, read_only: bool, busy_seconds: flo
     return open_sqlite_file(directory / FILE, "rwc" if create else "rw", busy_seconds)
 
 
+def file_identity(directory: Path) -> str:
+    """Return device and inode of web.db, "" when there is none."""
+    try:
+        status = (directory / FILE).stat()
+    except FileNotFoundError:
+        return ""
+    return f"{status.st_dev}:{status.st_ino}"
+
+
 class Transaction:
     """One writing transaction: the connection, the counters it changes, and caches kept between batches."""
 
@@ -74,14 +83,20 @@ class Transaction:
 class Database:
     """A connection to one web.db."""
 
-    def __init__(self, db: sqlite3.Connection, directory: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, directory: Path, identity: str = "") -> None:
+        """`identity` is that of the file before it was opened, so that a replacement meanwhile shows."""
         self._db = db
+        self.opened_identity = identity or file_identity(directory)
         self._url_cache = UrlCache()
         self._fresh_digests = FreshDigests()
         self._busy_timeout: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
         self.directory = directory
         self.name_locks: dict[int, NameLock] = {}  # by crawler that joined through this connection
         self.watches: dict[int, HeartbeatWatch] = {}  # by the same crawlers
+
+    def identity(self) -> str:
+        """Return which web is at the location now. The open file keeps its number, so no other file can get it."""
+        return file_identity(self.directory)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a read. Each of its statements sees the last commit."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from gossamer.errors import StoreCorrupt, StoreError, StoreMissing, StoreNotWritable, StoreTooNew
 from gossamer.store.migrations import load_schema, refuse_while_crawling
 from gossamer.store.sqlite.columns import SQLITE_COLUMNS
-from gossamer.store.sqlite.database import BUSY_SECONDS, FILE, Database, connect, translate_errors
+from gossamer.store.sqlite.database import BUSY_SECONDS, FILE, Database, connect, file_identity, translate_errors
 from gossamer.store.sqlite.work.crawlers import is_dead, working_crawlers
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def open_database(
             directory.mkdir(parents=True, exist_ok=True)
         elif not (directory / FILE).exists():
             raise _missing_web(directory)
+        identity = file_identity(directory)
         db = connect(directory, create=create, read_only=read_only, busy_seconds=busy_seconds)
         try:
             db.execute(f"PRAGMA cache_size = {-1024 * cache_mib:d}")
@@ -57,7 +58,7 @@ def open_database(
         except BaseException:
             db.close()
             raise
-        return Database(db, directory)
+        return Database(db, directory, identity)
 
 
 def _missing_web(directory: Path) -> StoreMissing:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gossamer.store.protocol import Store
-    from gossamer.web.graph.graph_cache import GraphCache
-    from gossamer.web.graph.views import Level, Numbers, Snapshot
-    from gossamer.web.http.sessions import ReadSession
+    from gossamer.web.graph.views import Numbers, Snapshot
+    from gossamer.web.search.search_client import SearchClient
 
 QUOTE = '"'
 
@@ -39,31 +38,34 @@ class FoundNodes(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[FoundNode]
 
 
-def find_nodes(graphs: GraphCache, session: ReadSession, text: str, level: Level | None, limit: int) -> FoundNodes:
-    """Find hosts by a part of their name, and pages by URL, by words in the URL, then by words in the text."""
-    snapshot = graphs.snapshot(session.store, level)
-    numbers = (
-        _find_hosts(snapshot, text, limit) if snapshot.level == "hosts" else _find_pages(snapshot, session, text, limit)
-    )
-    columns = node_columns(session.store, snapshot, np.array(numbers, np.int64))
-    names = ("id", "key", "label", "score", "host")
-    rows = zip(*(columns[name] for name in names), strict=True)
-    return FoundNodes(nodes=[FoundNode(**dict(zip(names, row, strict=True))) for row in rows])
+class NodeFinder:
+    """Finds nodes of one level of the link graph."""
 
+    def __init__(self, snapshot: Snapshot, store: Store, search_client: SearchClient) -> None:
+        self._snapshot, self._store, self._search_client = snapshot, store, search_client
 
-def _find_hosts(snapshot: Snapshot, text: str, limit: int) -> list[int]:
-    wanted = text.strip().lower()
-    matches = [number for number, name in enumerate(snapshot.graph.host_names()) if wanted in name]
-    return _to_list(best_nodes(snapshot, np.array(matches, np.int64), limit))
+    def find(self, text: str, limit: int) -> FoundNodes:
+        """Find hosts by a part of their name, and pages by URL, by words in the URL, then by words in the text."""
+        is_hosts = self._snapshot.level == "hosts"
+        numbers = self._find_hosts(text, limit) if is_hosts else self._find_pages(text, limit)
+        columns = node_columns(self._store, self._snapshot, np.array(numbers, np.int64))
+        names = ("id", "key", "label", "score", "host")
+        rows = zip(*(columns[name] for name in names), strict=True)
+        return FoundNodes(nodes=[FoundNode(**dict(zip(names, row, strict=True))) for row in rows])
 
+    def _find_hosts(self, text: str, limit: int) -> list[int]:
+        wanted = text.strip().lower()
+        matches = [number for number, name in enumerate(self._snapshot.graph.host_names()) if wanted in name]
+        return _to_list(best_nodes(self._snapshot, np.array(matches, np.int64), limit))
 
-def _find_pages(snapshot: Snapshot, session: ReadSession, text: str, limit: int) -> list[int]:
-    if not text.strip():
-        return _to_list(best_nodes(snapshot, np.arange(snapshot.links.nodes, dtype=np.int64), limit))
-    queries = (f'inurl:"{text.replace(QUOTE, " ")}"', text)  # matches in the URL come first
-    hits = [hit.url for words in queries for hit in session.searcher.search(words, limit=2 * limit).hits]
-    numbers = (snapshot.number(id_) for id_ in _known_ids(session.store, [text, *hits]))
-    return [number for number in dict.fromkeys(numbers) if number is not None][:limit]
+    def _find_pages(self, text: str, limit: int) -> list[int]:
+        snapshot = self._snapshot
+        if not text.strip():
+            return _to_list(best_nodes(snapshot, np.arange(snapshot.links.nodes, dtype=np.int64), limit))
+        queries = [f'inurl:"{text.replace(QUOTE, " ")}"', text]  # matches in the URL come first
+        hits = self._search_client.ask_from_thread("find_urls", queries, 2 * limit, type=list[str])
+        numbers = (snapshot.number(id_) for id_ in _known_ids(self._store, [text, *hits]))
+        return [number for number in dict.fromkeys(numbers) if number is not None][:limit]
 
 
 def _known_ids(store: Store, urls: Iterable[str]) -> Iterator[int]:

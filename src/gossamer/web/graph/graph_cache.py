@@ -43,6 +43,7 @@ class GraphCache:
         self._stack = ExitStack()
         self._directory: Path = self._stack.enter_context(graph_directory(sessions.location))
         self._lock = threading.Lock()
+        self._identity = ""  # of the web whose graphs these are
         self._graphs: dict[bool, Graph] = {}
         self._levels: dict[tuple[int, bool, Level], Snapshot] = {}
         self._views: OrderedDict[object, GraphView] = OrderedDict()
@@ -58,6 +59,9 @@ class GraphCache:
     def graph(self, store: GraphSource, *, include_unvisited: bool = False) -> Graph:
         """Return the graph in memory and start an update if it is out of date; open it if there is none."""
         with self._lock:
+            if store.identity != self._identity:  # another web is at the location now
+                self._graphs, self._levels, self._views = {}, {}, OrderedDict()
+                self._identity = store.identity
             graph = self._graphs.get(include_unvisited)
             if graph is None:
                 graph = self._open(store, include_unvisited=include_unvisited)

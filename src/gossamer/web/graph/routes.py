@@ -12,7 +12,7 @@ from starlette.responses import Response
 from gossamer.errors import GossamerError
 from gossamer.store.follow.graph import RankedPage, Ranking
 from gossamer.web.graph.drawing import render_gexf, render_svg
-from gossamer.web.graph.find_nodes import FoundNodes, find_nodes
+from gossamer.web.graph.find_nodes import FoundNodes, NodeFinder
 from gossamer.web.graph.graph_cache import RelatedPages
 from gossamer.web.graph.views import MAX_NODES, GraphView, NeighbourOptions, Neighbours, ViewOptions, neighbours
 from gossamer.web.http import api_examples
@@ -113,8 +113,10 @@ def find(
     request: Request, q: Words = "", level: LevelName = None, limit: Annotated[int, Query(ge=1, le=50)] = 10
 ) -> Response:
     """Find nodes to focus on: hosts by a part of their name, pages by URL and words."""
-    with request.app.state.sessions.open() as session:
-        return JsonResponse(find_nodes(request.app.state.graph_cache, session, q, level, limit))
+    state = request.app.state
+    with state.sessions.open() as session:
+        finder = NodeFinder(state.graph_cache.snapshot(session.store, level), session.store, state.search_client)
+        return JsonResponse(finder.find(q, limit))
 
 
 @router.get(

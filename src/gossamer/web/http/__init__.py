@@ -8,7 +8,8 @@ In comes a request; out goes either a refusal or a response with headers, tag an
 - `shares`: running requests of each client (`ShareMiddleware`)
 - `inert_html`: stored pages that open no connection
 - `compression`: ETags, zstd and gzip (`CompressionMiddleware`), and `JsonResponse`
-- `sessions`: open stores and indexes for requests (`SessionPool`, `ReadSession`)
+- `sessions`: open stores for requests (`SessionPool`, `ReadSession`)
+- `bodies`: long bodies, sent in pieces
 - `problems`: errors as problem+json or as a page (`Problem`, `NotFound`, `RequestRefused`)
 - `templates`: HTML from Jinja (`Templates`, `html_page`), and the URLs of built scripts
 - `parameters`: query parameters that several routes take

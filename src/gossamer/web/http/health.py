@@ -15,6 +15,7 @@ import msgspec
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from gossamer.errors import IndexFault
 from gossamer.web.crawl import answers
 from gossamer.web.http.compression import JsonResponse
 from gossamer.web.http.openapi import json_responses, media_responses
@@ -40,7 +41,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 @router.get("/healthz", responses=json_responses(Health, {"status": "ok", "version": "0.1.0", "store_version": 28}))
 def healthz(request: Request) -> Response:
-    """Return 200 if the server can read the web, else 503."""
+    """Return 200 if the server can read the web and its index, else 503. A web need not have an index."""
+    if fault := request.app.state.search_client.fault:
+        raise IndexFault(fault)
     with request.app.state.sessions.open() as session:
         return JsonResponse(Health(status="ok", version=version("gossamer"), store_version=session.store.version()))
 

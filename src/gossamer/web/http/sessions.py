@@ -1,7 +1,7 @@
-"""A pool of read sessions: open stores and indexes, reopened when they change, each used by one request at a time.
+"""A pool of read sessions: open stores, each used by one request at a time.
 
 Requests run in several threads, but only one thread at a time may use a store. So each session has a store of its own.
-A request takes the session that was used last, because its caches are warm.
+A request takes the session that was used last, because its caches are warm. The search process opens the index.
 """
 
 from __future__ import annotations
@@ -9,89 +9,43 @@ from __future__ import annotations
 import queue
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from gossamer.errors import GossamerError
-from gossamer.wiring import build_searcher, open_index, open_store
+from gossamer.errors import GossamerError, StoreError
+from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.index.protocol import IndexReader
-    from gossamer.search.service import Searcher
     from gossamer.store.protocol import Store
 
 POOL_SIZE = 4  # sessions; more threads would only wait for each other
-CHECK_SECONDS = 0.5  # between two checks for a newer commit of the index or newer ranks
-WAIT_SECONDS = 30.0  # for a free session
+CHECK_SECONDS = 0.5  # between two looks at the web's identity, a request to a database server
+WAIT_SECONDS = 10.0  # for a free session
 
 
 class TooBusy(GossamerError):
-    """No session became free within `WAIT_SECONDS`."""
-
-
-class SessionState(NamedTuple):
-    """The versions that an answer depends on."""
-
-    generation: int  # increases when the index or the ranks change
-    version: int  # of the store
+    """No session or search became free in time."""
 
 
 class ReadSession:
-    """An open store with its index and searcher."""
+    """An open store."""
 
     def __init__(self, location: str) -> None:
         self.location = location
         self.store: Store = open_store(location, read_only=True)
-        self._index: IndexReader | None = None
-        self._searcher: Searcher | None = None
-        self.checked_at = float("-inf")  # monotonic time of the last check for newer data
-        self._generation = 0
-        self._version = -1
-        self._ranked_at = 0.0
+        self._checked_at = time.monotonic()
 
-    @property
-    def searcher(self) -> Searcher:
-        """The searcher on a recent commit of the index. Raises `IndexMissing` if the web has no index."""
-        index = self.index  # refreshes: a newer commit drops the old searcher
-        self._searcher = self._searcher or build_searcher(self.store, index, self.location)
-        return self._searcher
-
-    @property
-    def index(self) -> IndexReader:
-        """The index on the same commit as `searcher`."""
-        self._refresh()
-        self._index = self._index or open_index(self.location)
-        return self._index
-
-    @property
-    def state(self) -> SessionState:
-        """The versions that answers depend on now."""
-        self._refresh()
-        return SessionState(self._generation, self._version)
-
-    def _refresh(self) -> None:
-        """Close the index if it or the ranks changed; a crawl changes the store more often than these."""
+    def is_current(self) -> bool:
+        """Return whether the web at the location is still this one; look at most every `CHECK_SECONDS`."""
         now = time.monotonic()
-        if now - self.checked_at < CHECK_SECONDS:
-            return
-        ranking = self.store.ranking()
-        ranked_at = ranking.made_at if ranking else 0.0
-        self._version = self.store.version()
-        if ranked_at != self._ranked_at or (self._index is not None and not self._index.is_current()):
-            self._close_index()
-        self._ranked_at = ranked_at
-        self.checked_at = now
-
-    def _close_index(self) -> None:
-        if self._index is not None:
-            self._index.close()
-        self._searcher = self._index = None
-        self._generation += 1
+        if now - self._checked_at < CHECK_SECONDS:
+            return True
+        self._checked_at = now
+        return self.store.is_current()
 
     def close(self) -> None:
-        """Close index and store."""
-        self._close_index()
+        """Close the store."""
         self.store.close()
 
 
@@ -106,14 +60,22 @@ class SessionPool:
 
     @contextmanager
     def open(self) -> Iterator[ReadSession]:
-        """Lend a session to one request."""
+        """Lend a session to one request. A web that was removed or replaced is opened again."""
         try:
             session = self._idle.get(timeout=WAIT_SECONDS)
         except queue.Empty:
             raise TooBusy("The server is busy with other requests. Try again in a moment.") from None
         try:
+            if session is not None and not session.is_current():
+                session.close()
+                session = None
             session = session or ReadSession(self.location)
             yield session
+        except StoreError:
+            if session is not None:
+                session.close()
+                session = None  # a repaired web is read again from its files
+            raise
         finally:
             self._idle.put(session)
 

@@ -6,16 +6,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.basics.page_budget import MAX_ANSWER_BYTES
 from gossamer.errors import UsageError
 from gossamer.lookup import find_resource
+from gossamer.store.content import iterate_text
 from gossamer.store.follow.graph import Ranks
 from gossamer.store.values import ChangeRow, LinkRow, ResourceRow, VisitRow
 from gossamer.urls.canonical import urls_from_input
 from gossamer.web.http.problems import NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gossamer.store.protocol import StoreReader
     from gossamer.web.http.sessions import ReadSession
+
+PIECE_BYTES = 64 << 10  # of JSON, sent at a time
 
 
 def require_resource(store: StoreReader, url: str) -> ResourceRow:
@@ -59,17 +65,36 @@ class TextRun(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-class TextAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class TextAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The stored text of a page."""
 
     url: str
     text: list[TextRun]
+    cut: bool = False  # whether runs are left out, because the answer would be over `MAX_ANSWER_BYTES`
 
 
-def text(session: ReadSession, url: str) -> TextAnswer:
-    """Return the stored text of a page in reading order."""
-    row = require_resource(session.store, url)
-    runs = session.store.text(row.id)
-    if runs is None:
+def packed_text(store: StoreReader, url: str) -> tuple[ResourceRow, bytes]:
+    """Return a page with its text as stored. Raises `NotFound` if it has none."""
+    row = require_resource(store, url)
+    packed = store.packed_text(row.id)
+    if packed is None:
         raise NotFound(f"{row.url} has no text: {row.reason or row.outcome or row.state}.")
-    return TextAnswer(url=row.url, text=[TextRun(field=field.name.lower(), text=run) for field, run in runs])
+    return row, packed
+
+
+def text_chunks(url: str, packed: bytes) -> Iterator[bytes]:
+    """Yield `TextAnswer` as JSON, in pieces, so that a long text is never in memory as a whole."""
+    piece = bytearray(b'{"url":' + msgspec.json.encode(url) + b',"text":[')
+    size, separator, end = 0, b"", b"]}"
+    for field, run in iterate_text(packed):
+        encoded = msgspec.json.encode(TextRun(field=field.name.lower(), text=run))
+        if size + len(piece) + len(encoded) > MAX_ANSWER_BYTES:
+            end = b'],"cut":true}'
+            break
+        piece += separator + encoded
+        separator = b","
+        if len(piece) >= PIECE_BYTES:
+            size += len(piece)
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece + end)

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from gossamer.errors import IndexMissing
+from gossamer.basics.page_budget import MAX_VIEW_CHARACTERS
+from gossamer.errors import GossamerError
 from gossamer.parse.charset import UTF8, charset_by_label
+from gossamer.store.content import TextStart, iterate_source, read_text_start
 from gossamer.web.http import api_examples
+from gossamer.web.http.bodies import body_response
 from gossamer.web.http.compression import JsonResponse
 from gossamer.web.http.inert_html import inert_html
 from gossamer.web.http.openapi import json_responses
@@ -22,7 +25,6 @@ from gossamer.web.search.marks import mark_runs, question_terms
 
 if TYPE_CHECKING:
     from gossamer.store.values import ResourceRow
-    from gossamer.web.http.sessions import ReadSession
     from gossamer.web.search.marks import QueryTerms
 
 api = APIRouter(prefix="/api", tags=["pages"])
@@ -30,6 +32,8 @@ pages = APIRouter(include_in_schema=False)
 
 MAX_RELATED = 8  # related pages shown
 MAX_LINKS = 50  # links shown in each direction
+RUN_CHARACTERS = 50  # that one paragraph counts as: the HTML around it
+NO_TEXT = TextStart([], is_cut=False)
 MAX_SOURCE_BYTES = 1 << 20  # of a stored source shown as text
 TEXT_TYPES = ("text/", "application/json", "application/javascript")
 
@@ -46,28 +50,36 @@ def page(request: Request, url: Url, limit: Limit = 50) -> Response:
 
 @pages.get("/page")
 def page_view(request: Request, url: Url, q: Words = "") -> Response:
-    """Show all that the web knows of a URL, with the words of a query marked in its text."""
+    """Show what the web knows of a URL, and the beginning of its text with the words of a query marked."""
+    terms = _query_terms(request, q)
     with request.app.state.sessions.open() as session:
         resource = answers.page(session, url, MAX_LINKS + 1)  # one more shows whether there are more
-        runs = [(field.name.lower(), run) for field, run in session.store.text(resource.id) or []]
-        marked_text = mark_runs(runs, _query_terms(session, q)) if runs else []
+        packed = session.store.packed_text(resource.id)
         related = request.app.state.graph_cache.related_pages(session, resource.url, MAX_RELATED).related
-    return html_page(request, "page.html", q=q, resource=resource, runs=marked_text, most=MAX_LINKS, related=related)
+    shown = read_text_start(packed, MAX_VIEW_CHARACTERS, RUN_CHARACTERS) if packed is not None else NO_TEXT
+    runs = mark_runs([(field.name.lower(), run) for field, run in shown.runs], terms)
+    return html_page(
+        request, "page.html", q=q, resource=resource, runs=runs, is_cut=shown.is_cut, most=MAX_LINKS, related=related
+    )
 
 
-def _query_terms(session: ReadSession, q: str) -> QueryTerms:
-    """Return the terms to mark; none where the web has no index."""
-    try:
-        return question_terms(q, session.index.languages()) if q.strip() else {}
-    except IndexMissing:
+def _query_terms(request: Request, q: str) -> QueryTerms:
+    """Return the terms to mark; none where the index cannot be read, because the page has more to show."""
+    if not q.strip():
         return {}
+    try:
+        languages = request.app.state.search_client.ask_from_thread("languages", type=dict[str, int])
+    except GossamerError:
+        return {}
+    return question_terms(q, languages)
 
 
 @api.get("/text", responses=json_responses(answers.TextAnswer, api_examples.TEXT, NOT_FOUND, BAD_REQUEST))
 def text(request: Request, url: Url) -> Response:
-    """Return the text of a page by field, in reading order."""
+    """Return the text of a page by field, in reading order. A text over 16 MiB of JSON is cut and says so: `cut`."""
     with request.app.state.sessions.open() as session:
-        return JsonResponse(answers.text(session, url))
+        row, packed = answers.packed_text(session.store, url)
+    return body_response(answers.text_chunks(row.url, packed), "application/json")
 
 
 # -- the stored source -------------------------------------------------------------------------------------------------
@@ -75,18 +87,18 @@ def text(request: Request, url: Url) -> Response:
 
 @pages.get("/source")
 def source(request: Request, url: Url) -> Response:
-    """Show the stored source of a page as text, and rendered without scripts and requests."""
-    row, body = _stored_source(request, url)
+    """Show the beginning of the stored source of a page as text, and rendered without scripts and requests."""
+    row, packed = _packed_source(request, url)
     kind = row.media_type.lower()
     is_text = kind.startswith(TEXT_TYPES) or "xml" in kind
-    text = body[:MAX_SOURCE_BYTES].decode(_codec(row.charset), "replace") if is_text else None
+    start, size = _read_start(packed)
     return html_page(
         request,
         "source.html",
         row=row,
-        text=text,
-        size=len(body),
-        cut=len(body) > MAX_SOURCE_BYTES,
+        text=start.decode(_codec(row.charset), "replace") if is_text else None,
+        size=size,
+        cut=size > MAX_SOURCE_BYTES,
         html="html" in kind,
     )
 
@@ -94,21 +106,31 @@ def source(request: Request, url: Url) -> Response:
 @pages.get("/source/raw")
 def raw_source(request: Request, url: Url) -> Response:
     """Send the stored source. HTML becomes inert and goes into a sandbox; other types are downloads."""
-    row, body = _stored_source(request, url)
+    row, packed = _packed_source(request, url)
     if "html" not in row.media_type.lower():
         headers = {"Content-Disposition": "attachment", "Content-Security-Policy": SOURCE_POLICY}
-        return Response(body, headers=headers, media_type="application/octet-stream")
-    text = inert_html(body[:MAX_SOURCE_BYTES].decode(_codec(row.charset), "replace")).encode("utf-8", "replace")
+        return body_response(iterate_source(packed), "application/octet-stream", headers)
+    start, _ = _read_start(packed)
+    text = inert_html(start.decode(_codec(row.charset), "replace")).encode("utf-8", "replace")
     return Response(text, headers={"Content-Security-Policy": SOURCE_POLICY}, media_type="text/html; charset=utf-8")
 
 
-def _stored_source(request: Request, url: str) -> tuple[ResourceRow, bytes]:
+def _read_start(packed: bytes) -> tuple[bytes, int]:
+    """Return the beginning of a source, at most `MAX_SOURCE_BYTES`, and the size of all of it."""
+    start, size = bytearray(), 0
+    for chunk in iterate_source(packed):
+        start += chunk[: MAX_SOURCE_BYTES - len(start)]
+        size += len(chunk)
+    return bytes(start), size
+
+
+def _packed_source(request: Request, url: str) -> tuple[ResourceRow, bytes]:
     with request.app.state.sessions.open() as session:
         row = answers.require_resource(session.store, url)
-        body = session.store.source(row.id)
-    if body is None:
+        packed = session.store.packed_source(row.id)
+    if packed is None:
         raise NotFound(f"The source of {row.url} was not kept.")
-    return row, body
+    return row, packed
 
 
 def _codec(label: str) -> str:

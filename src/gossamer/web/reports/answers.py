@@ -101,7 +101,7 @@ class ReportCache:
 
     def rows(self, store: Store, report: Report, options: ReportOptions) -> ReportTable:
         """Return the rows of a report. Two threads may compute the same report at once; the lock guards the dict."""
-        key = (report.code, options, store.version())
+        key = (report.code, options, store.identity, store.version())
         with self._lock:
             if key in self._tables:
                 self._tables.move_to_end(key)

@@ -12,8 +12,8 @@ from gossamer.web.search.facets import Facets, facets, with_filters
 
 if TYPE_CHECKING:
     from gossamer.index.word_table import DocumentOrder
-    from gossamer.web.http.sessions import ReadSession
-    from gossamer.web.search.question import SearchQuestion
+    from gossamer.web.search.facets import SearchQuestion
+    from gossamer.web.search.search_session import SearchSession
 
 
 class SearchAnswer(Answer, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class SearchAnswer(Answer, frozen=True, kw_only=True):
     facets: Facets | None = None
 
 
-def search(session: ReadSession, question: SearchQuestion, *, with_facets: bool = False) -> SearchAnswer:
+def search(session: SearchSession, question: SearchQuestion, *, with_facets: bool = False) -> SearchAnswer:
     """Search with the filters written as operators of the query language; the answer shows the query without them."""
     text = with_filters(question.q, question.filters)
     answer = session.searcher.search(text, page=question.page, limit=question.limit, explain=question.explain)
@@ -43,11 +43,11 @@ class Completions(msgspec.Struct, frozen=True, kw_only=True):
     completions: list[str]
 
 
-def complete(session: ReadSession, text: str, limit: int) -> Completions:
+def complete(session: SearchSession, text: str, limit: int) -> Completions:
     """Complete the last word of a query."""
     return Completions(query=text, completions=session.searcher.complete(text, limit))
 
 
-def word(session: ReadSession, typed: str, order: DocumentOrder, page_number: int, limit: int) -> WordEntry:
+def word(session: SearchSession, typed: str, order: DocumentOrder, page_number: int, limit: int) -> WordEntry:
     """Return the word table's entry for a word."""
     return WordTable(session.store, session.index).entry(typed, order=order, page=page_number, limit=limit)

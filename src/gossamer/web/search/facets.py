@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gossamer.index.protocol import IndexReader, QueryNode
-    from gossamer.web.http.sessions import ReadSession
+    from gossamer.web.search.search_session import SearchSession
 
 MAX_HOSTS = 8  # hosts offered as filters
+MAX_SECONDS = 1.0  # for counting; twenty filters run a slow query twenty times, and hits matter more
 KINDS = ("html", "pdf", "text", "xml", "feed")
 PERIODS = {"past day": 1, "past week": 7, "past month": 30, "past year": 365}
 DAY_SECONDS = 86_400.0
@@ -32,6 +33,16 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     type: str = ""
     since: str = ""  # YYYY, YYYY-MM or YYYY-MM-DD
     until: str = ""
+
+
+class SearchQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A search: the query, its filters and the page of hits to return."""
+
+    q: str
+    page: int = 1
+    limit: int = 10
+    explain: bool = False
+    filters: Filters = Filters()
 
 
 class FacetValue(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +72,7 @@ def with_filters(text: str, filters: Filters) -> str:
     return " ".join([text, *words])
 
 
-def facets(session: ReadSession, text: str, filters: Filters, hosts: Iterable[str]) -> Facets:
+def facets(session: SearchSession, text: str, filters: Filters, hosts: Iterable[str]) -> Facets:
     """Count the values of each facet. All filters but its own apply, so that a user can change to another value."""
     counter = _FacetCounter(session.index, text, filters)
     known = dict.fromkeys([*hosts, *(host.name for host in session.store.hosts(MAX_HOSTS))])
@@ -88,14 +99,16 @@ class _FacetCounter:
         self._languages = index.languages()
         self._text = text
         self._filters = filters
+        self._ends_at = time.monotonic() + MAX_SECONDS
 
     def count_values(self, name: str, values: dict[str, tuple[str, QueryNode]]) -> list[FacetValue]:
-        """Return the values that leave any page. Periods keep their order."""
+        """Return the values that leave any page. Periods keep their order. Values beyond `MAX_SECONDS` are left out."""
         others = msgspec.structs.replace(self._filters, **{name: ""})
         query = parse_query(with_filters(self._text, others), self._languages).query
         counted = [
             FacetValue(value=value, label=label, count=self._count(query, node))
             for value, (label, node) in values.items()
+            if time.monotonic() < self._ends_at
         ]
         nonempty = [choice for choice in counted if choice.count]
         return nonempty if name == "since" else sorted(nonempty, key=lambda choice: (-choice.count, choice.label))

@@ -13,7 +13,8 @@ from gossamer.errors import GossamerError
 from gossamer.web.http.parameters import MAX_PAGES, MAX_QUERY_CHARACTERS
 from gossamer.web.http.problems import problem_from_error, problem_response
 from gossamer.web.search import routes
-from gossamer.web.search.question import MAX_HITS, PER_PAGE, SearchQuestion
+from gossamer.web.search.facets import SearchQuestion
+from gossamer.web.search.question import MAX_HITS, PER_PAGE
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -17,7 +17,7 @@ from gossamer.web.search import answers
 from gossamer.web.search.question import Question
 
 if TYPE_CHECKING:
-    from gossamer.web.search.question import SearchQuestion
+    from gossamer.web.search.facets import SearchQuestion
 
 router = APIRouter(tags=["search"])
 
@@ -32,10 +32,9 @@ def opensearch(request: Request) -> Response:
 @router.get(
     "/api/suggest", responses=media_responses("application/x-suggestions+json", "OpenSearch suggestions.", kind="array")
 )
-def suggest(request: Request, q: Words = "") -> Response:
+async def suggest(request: Request, q: Words = "") -> Response:
     """Return completions in the shape that browsers expect: `["typed", ["completion", ...]]`."""
-    with request.app.state.sessions.open() as session:
-        completions = answers.complete(session, q, 8)
+    completions = await request.app.state.search_client.ask("complete", q, 8, type=answers.Completions)
     return JsonResponse([completions.query, completions.completions], media_type="application/x-suggestions+json")
 
 

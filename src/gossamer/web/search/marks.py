@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from gossamer.basics.display import escape_hidden_lines
+from gossamer.basics.page_budget import MAX_MARKED_CHARACTERS
 from gossamer.index.analyze import get_analyzer
 from gossamer.index.protocol import AnyOf, InTitle, Phrase, Word
 from gossamer.search.query import parse_query
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     QueryTerms = Mapping[str, frozenset[str]]  # language -> terms in its analysis
 
-MAX_MARKED_CHARACTERS = 200_000  # of a text; the rest stays unmarked
+MAX_MARKS = 5_000  # in one text; nobody looks at more, and each takes 60 bytes of HTML
+PIECE_CHARACTERS = 10_000  # searched for words at a time
 MAX_LANGUAGES = 3  # those with most pages
 
 
@@ -44,13 +46,37 @@ def _terms(nodes: Iterable[QueryNode]) -> Iterator[str]:
 
 
 def mark_runs(runs: Sequence[tuple[str, str]], terms: QueryTerms) -> list[tuple[str, Markup]]:
-    """Return runs (field, text) as escaped HTML with the terms marked and hidden characters shown."""
-    marked, budget = [], MAX_MARKED_CHARACTERS if terms else 0
+    """Return runs (field, text) as escaped HTML with the terms marked and hidden characters shown.
+
+    Only the first `MAX_MARKED_CHARACTERS` are searched, and at most `MAX_MARKS` marked.
+    """
+    marked, characters, marks = [], MAX_MARKED_CHARACTERS if terms else 0, MAX_MARKS
     for field, text in runs:
-        spans = _spans(text, terms) if budget > 0 else []
-        budget -= len(text)
+        spans = _first_spans(text[:characters], terms, marks)
+        characters -= min(characters, len(text))
+        marks -= len(spans)
         marked.append((field, _mark_spans(text, spans)))
     return marked
+
+
+def _first_spans(text: str, terms: QueryTerms, limit: int) -> list[tuple[int, int]]:
+    """Return the first positions of the terms, read in pieces so that a common word ends the search soon."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    while start < len(text) and len(spans) < limit:
+        end = _piece_end(text, start)
+        spans += [(start + first, start + last) for first, last in _spans(text[start:end], terms)]
+        start = end
+    return spans[:limit]
+
+
+def _piece_end(text: str, start: int) -> int:
+    """Return the end of a piece, before a space if there is one."""
+    end = start + PIECE_CHARACTERS
+    if end >= len(text):
+        return len(text)
+    space = text.rfind(" ", start + 1, end)
+    return space if space > 0 else end
 
 
 def _spans(text: str, terms: QueryTerms) -> list[tuple[int, int]]:

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from fastapi import Depends, Query
 
 from gossamer.web.http.parameters import Date, PageNumber, ShortText, Words
-from gossamer.web.search.facets import Filters
+from gossamer.web.search.facets import Filters, SearchQuestion
 
 PER_PAGE = 10  # hits on a page by default
 MAX_HITS = 100  # on one page
-
-
-class SearchQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A search: the query, its filters and the page of hits to return."""
-
-    q: str
-    page: int = 1
-    limit: int = 10
-    explain: bool = False
-    filters: Filters = Filters()
 
 
 async def search_filters(

@@ -24,7 +24,7 @@ from gossamer.web.search import answers
 from gossamer.web.search.question import PER_PAGE, Question
 
 if TYPE_CHECKING:
-    from gossamer.web.search.question import SearchQuestion
+    from gossamer.web.search.facets import SearchQuestion
 
 api = APIRouter(prefix="/api", tags=["search"])
 pages = APIRouter(include_in_schema=False)
@@ -45,7 +45,8 @@ def home(request: Request) -> Response:
     with request.app.state.sessions.open() as session:
         counts = session.store.counts()
         at_work = [crawler for crawler in crawlers(session.store) if crawler.at_work]
-    return html_page(request, "home.html", counts=counts, at_work=at_work)
+    fault = request.app.state.search_client.fault
+    return html_page(request, "home.html", counts=counts, at_work=at_work, fault=fault)
 
 
 @api.get("/search", responses=json_responses(answers.SearchAnswer, api_examples.SEARCH))
@@ -94,17 +95,16 @@ def _page_numbers(answer: answers.SearchAnswer) -> list[int | None]:
 
 
 @api.get("/complete", responses=json_responses(answers.Completions, api_examples.COMPLETE))
-def complete(request: Request, q: Words = "", limit: Annotated[int, Query(ge=1, le=50)] = 8) -> Response:
+async def complete(request: Request, q: Words = "", limit: Annotated[int, Query(ge=1, le=50)] = 8) -> Response:
     """Complete the last word of a query."""
-    with request.app.state.sessions.open() as session:
-        return JsonResponse(answers.complete(session, q, limit))
+    return JsonResponse(await request.app.state.search_client.ask("complete", q, limit, type=answers.Completions))
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
 @api.get("/word/{word}", responses=json_responses(WordEntry, api_examples.WORD, BAD_REQUEST))
-def word(
+async def word(
     request: Request,
     word: Annotated[str, Path(max_length=200, description="A word, as a person types it.", examples=["graph"])],
     page: PageNumber = 1,
@@ -112,16 +112,18 @@ def word(
     order: Order = "frequency",
 ) -> Response:
     """Return the word table's entry: the documents that hold a word, and every position in them."""
-    with request.app.state.sessions.open() as session:
-        return JsonResponse(answers.word(session, word, order, page, limit))
+    entry = await request.app.state.search_client.ask("word", word, order, page, limit, type=WordEntry)
+    return await run_in_threadpool(JsonResponse, entry)
 
 
 @pages.get("/word/{word}")
-def word_page(request: Request, word: str, page: PageNumber = 1, order: Order = "frequency") -> Response:
+async def word_page(request: Request, word: str, page: PageNumber = 1, order: Order = "frequency") -> Response:
     """Show the word table's entry for a word."""
-    with request.app.state.sessions.open() as session:
-        entry = answers.word(session, word[:MAX_WORD_CHARACTERS], order, page, WORD_DOCUMENTS)
-    return html_page(request, "word.html", q=word, entry=entry, page=page, order=order, most=MAX_POSITIONS)
+    typed = word[:MAX_WORD_CHARACTERS]
+    entry = await request.app.state.search_client.ask("word", typed, order, page, WORD_DOCUMENTS, type=WordEntry)
+    return await run_in_threadpool(
+        html_page, request, "word.html", q=word, entry=entry, page=page, order=order, most=MAX_POSITIONS
+    )
 
 
 @pages.get("/word")

@@ -1,24 +1,25 @@
-"""A queue with one thread for all searches, and a cache of recent answers with the age they may reach.
+"""A cache of recent answers with the age they may reach, in front of the search process.
 
-A search takes some milliseconds, mostly of Python, which runs one thread at a time; each further thread costs 140 MB.
-So one thread makes all searches in order. Requests for a running search wait for its answer. Cached answers skip the
-queue and go out from the event loop, unless the queue is long (docs/decisions/0024).
+One process makes all searches in order (`search_client`). Requests for a running search wait for its answer. Cached
+answers skip the queue and go out from the event loop, unless the queue is long (docs/decisions/0024).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
-from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from gossamer.basics.cache import SizedCache
-from gossamer.web.http.sessions import ReadSession
 from gossamer.web.search import answers
-from gossamer.web.search.question import SearchQuestion
+from gossamer.web.search.facets import SearchQuestion
+from gossamer.web.search.packed_answer import ENCODER, SearchReply, packed_answer
+
+if TYPE_CHECKING:
+    from gossamer.web.search.search_client import SearchClient
+    from gossamer.web.search.search_process import IndexReply
 
 MAX_CACHE_BYTES = 32 << 20  # about 6,000 answers of 5 kB
 OVERHEAD_BYTES = 700  # of a cached answer besides its JSON
@@ -29,19 +30,13 @@ MAX_STALE_SECONDS = 5.0
 # Running searches from which on cached answers wait for the end of the queue too. If they skipped a long queue, the
 # mean wait would stay the same. Requests in the queue would wait twice as long as the others.
 LONG_QUEUE = 8
-ENCODER = msgspec.json.Encoder()
+REPLY = msgspec.msgpack.Decoder(SearchReply)
 
 CacheKey = tuple[SearchQuestion, bool]
 
-# The fields of `SearchAnswer` in the same order, so the same JSON, with hits and facets already as JSON.
-PackedAnswer = msgspec.defstruct("PackedAnswer", answers.SearchAnswer.__struct_fields__, frozen=True, gc=False)
-
 
 class CachedAnswer(NamedTuple):
-    """An answer in the cache. It becomes JSON for the API, and a value for HTML pages and feeds.
-
-    Hits and facets are packed, because their values take 2.5 times the memory of their JSON.
-    """
+    """An answer in the cache. It becomes JSON for the API, and a value for HTML pages and feeds."""
 
     packed: msgspec.Struct
     tag: str  # the ETag, which ignores `took_ms`
@@ -64,38 +59,26 @@ class CachedAnswer(NamedTuple):
         return CachedAnswer(packed, self.tag, self.version, self.made_at)
 
 
-def pack_answer(answer: answers.SearchAnswer, version: int, now: float) -> CachedAnswer:
-    """Pack an answer for the cache."""
-    fields = msgspec.structs.asdict(answer)
-    packed = PackedAnswer(**{**fields, "hits": _pack(answer.hits), "facets": _pack(answer.facets)})
-    untimed = ENCODER.encode(msgspec.structs.replace(packed, took_ms=0))
-    return CachedAnswer(packed, f'W/"{blake2b(untimed, digest_size=10).hexdigest()}"', version, now)
-
-
-def _pack(value: object) -> msgspec.Raw:
-    buffer = bytearray()
-    ENCODER.encode_into(value, buffer)
-    return msgspec.Raw(bytes(buffer))  # the result of `encode` holds up to 1 kB of unused memory
-
-
 class SearchQueue:
-    """Makes all searches of a server in one thread."""
+    """Answers searches from the cache or by the search process. Its coroutines belong to the event loop."""
 
-    def __init__(self, location: str) -> None:
-        self._location = location
-        self._thread = ThreadPoolExecutor(1, "search")
+    def __init__(self, client: SearchClient) -> None:
+        self.client = client
         self._running: dict[CacheKey, asyncio.Future[CachedAnswer]] = {}
-        # The thread writes these; the event loop reads them.
-        self._session: ReadSession | None = None
         self._answers: SizedCache[CacheKey, CachedAnswer] = SizedCache(MAX_CACHE_BYTES)
-        self._generation = self._version = -1
+        self._generation = (0, -1)  # number of the process, and its generation
+        self._version = -1  # of the store
         self._checked_at = float("-inf")
+        self._check: asyncio.Future[IndexReply] | None = None
+        self._clears = 0  # calls of `clear`
 
     async def search(self, question: SearchQuestion, *, with_facets: bool = False) -> CachedAnswer:
         """Return a cached answer, or search."""
         key = (question, with_facets)
+        if key in self._running:
+            return await self._search_once(key)
         if time.monotonic() - self._checked_at > CHECK_SECONDS:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._refresh_session)
+            await self._check_state()
         cached = self.cached_answer(key)
         if cached is None:
             return await self._search_once(key)
@@ -115,37 +98,43 @@ class SearchQueue:
         return cached.with_time((time.perf_counter() - started) * 1000)
 
     def clear(self) -> None:
-        """Drop all cached answers, for example because the web forgot a page."""
+        """Drop all cached answers, for example because the web forgot a page. Any thread may call this."""
+        self._clears += 1
         self._answers = SizedCache(MAX_CACHE_BYTES)
 
     def close(self) -> None:
-        """End the thread and close its session."""
-        self._thread.shutdown(cancel_futures=True)
-        if self._session is not None:
-            self._session.close()
+        """End the search process."""
+        self.client.close()
 
     async def _search_once(self, key: CacheKey) -> CachedAnswer:
         running = self._running.get(key)
         if running is None:
-            running = self._running[key] = asyncio.get_running_loop().run_in_executor(self._thread, self._search, key)
+            running = self._running[key] = asyncio.ensure_future(self._search(key))
             running.add_done_callback(lambda _: self._running.pop(key))
         return await asyncio.shield(running)  # a cancelled request must not cancel the search of others
 
-    # -- in the thread -------------------------------------------------------------------------------------------------
-
-    def _search(self, key: CacheKey) -> CachedAnswer:
-        session, now = self._refresh_session(), time.monotonic()
-        version, cache = self._version, self._answers  # a `clear` during the search discards this answer
-        cached = pack_answer(answers.search(session, key[0], with_facets=key[1]), version, now)
-        cache.put(key, cached, len(cached.body) + OVERHEAD_BYTES)
+    async def _search(self, key: CacheKey) -> CachedAnswer:
+        clears, now = self._clears, time.monotonic()
+        reply = await self._ask("search", *key)
+        received = REPLY.decode(reply.value)
+        cached = CachedAnswer(packed_answer(received.fields), received.tag, reply.version, now)
+        if clears == self._clears:  # a `clear` during the search discards this answer
+            self._answers.put(key, cached, len(cached.body) + OVERHEAD_BYTES)
         return cached
 
-    def _refresh_session(self) -> ReadSession:
-        """Return the session; drop all answers if its index or ranks changed."""
-        session = self._session = self._session or ReadSession(self._location)
-        generation, self._version = session.state
+    async def _check_state(self) -> None:
+        """Ask for the state of the web, once for all requests that wait for it."""
+        if self._check is None or self._check.done():
+            self._check = asyncio.ensure_future(self._ask("state"))
+        await asyncio.shield(self._check)
+
+    async def _ask(self, function: str, *arguments: object) -> IndexReply:
+        """Return the reply to a question; drop all answers if it comes from another index, web or process."""
+        now = time.monotonic()
+        reply = await self.client.reply(function, *arguments)
+        generation = (self.client.starts, reply.generation)
         if generation != self._generation:
             self._generation = generation
-            self.clear()
-        self._checked_at = session.checked_at
-        return session
+            self._answers = SizedCache(MAX_CACHE_BYTES)
+        self._version, self._checked_at = reply.version, now
+        return reply

@@ -122,11 +122,23 @@ def visits(db: Connection, resource_id: int) -> list[VisitRow]:
 
 def text(db: Connection, resource_id: int) -> list[tuple[Field, str]] | None:
     """Return the text by field, in reading order; None if there is none."""
-    body = fetch_value(db, "SELECT body FROM texts WHERE resource = %s", resource_id)
+    body = packed_text(db, resource_id)
     return None if body is None else decode_text(body)
+
+
+def packed_text(db: Connection, resource_id: int) -> bytes | None:
+    """Return the text as stored; None if there is none."""
+    body: bytes | None = fetch_value(db, "SELECT body FROM texts WHERE resource = %s", resource_id)
+    return body
 
 
 def source(db: Connection, resource_id: int) -> bytes | None:
     """Return the decoded body; None if it was not kept."""
-    body = fetch_value(db, "SELECT body FROM sources WHERE resource = %s", resource_id)
+    body = packed_source(db, resource_id)
     return None if body is None else decode_source(body)
+
+
+def packed_source(db: Connection, resource_id: int) -> bytes | None:
+    """Return the body as stored; None if there is none."""
+    body: bytes | None = fetch_value(db, "SELECT body FROM sources WHERE resource = %s", resource_id)
+    return body

@@ -117,11 +117,23 @@ def visits(db: sqlite3.Connection, resource_id: int) -> list[VisitRow]:
 
 def text(db: sqlite3.Connection, resource_id: int) -> list[tuple[Field, str]] | None:
     """Return the text by field, in reading order."""
+    body = packed_text(db, resource_id)
+    return None if body is None else decode_text(body)
+
+
+def packed_text(db: sqlite3.Connection, resource_id: int) -> bytes | None:
+    """Return the text as stored."""
     row = db.execute("SELECT body FROM texts WHERE resource = ?", (resource_id,)).fetchone()
-    return decode_text(row[0]) if row else None
+    return row[0] if row else None
 
 
 def source(db: sqlite3.Connection, resource_id: int) -> bytes | None:
     """Return the decoded body."""
+    body = packed_source(db, resource_id)
+    return None if body is None else decode_source(body)
+
+
+def packed_source(db: sqlite3.Connection, resource_id: int) -> bytes | None:
+    """Return the body as stored."""
     row = db.execute("SELECT body FROM sources WHERE resource = ?", (resource_id,)).fetchone()
-    return decode_source(row[0]) if row else None
+    return row[0] if row else None
