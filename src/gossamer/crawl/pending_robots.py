@@ -41,6 +41,10 @@ class PendingRobots:
         """Record a request that has started."""
         self._requests[request_id] = work
 
+    def host_of(self, request_id: int) -> int:
+        """Return the host whose robots.txt a request fetches."""
+        return self._requests[request_id].host
+
     def clear(self) -> None:
         """Forget all requests, because their transfers were cancelled."""
         self._requests.clear()
