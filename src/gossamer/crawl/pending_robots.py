@@ -79,7 +79,7 @@ class PendingRobots:
         self._outbox.robots.append(robots)
         rules = self._frontier.apply_robots(robots)
         if self._round_settings.crawl.sitemaps:
-            candidates = (visits.sitemap_candidate(url, self._round_settings.rules) for url in rules.sitemaps)
+            candidates = (visits.sitemap_candidate(url, work.url, self._round_settings.rules) for url in rules.sitemaps)
             self._outbox.candidates.extend(candidates)
 
     def _handle_unreachable(self, work: FetchRobots, fetched: FetchResult, now: float) -> list[Visit]:

@@ -160,7 +160,7 @@ class AdmissionPolicy:
                 return self._queue(candidate, Role.CHECK)
             return Admission(state=State.KNOWN, reason="embedded, not a page")
         if candidate.kind is Kind.SITEMAP_FILE and not candidate.hops:
-            return self._queue(candidate, Role.SITEMAP)  # robots.txt names it, so it may lie outside the scope
+            return self._queue(candidate, Role.SITEMAP)  # the robots.txt of its host names it: no prefix applies
         if refusal := self._scope.refusal(candidate.url):
             if settings.check in {"external", "all"} and self._scope.is_outside(candidate.url):
                 return self._queue(candidate, Role.CHECK)
