@@ -271,6 +271,27 @@ def test_a_slow_page_that_crashes_beside_the_others_is_reported(open_pool: OpenP
     stopped.kill()
     loop.run(pool, lambda: len(loop.pages) == 2)
     assert [(page.id, page.outcome) for page in loop.pages] == [(2, Outcome.FETCHED), (1, Outcome.PARSER_CRASHED)]
+    pool.submit(html(3), host=1)
+    loop.run(pool, lambda: len(loop.pages) == 3)
+
+
+def test_a_host_whose_pages_end_parsers_leaves_the_others_one(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1)
+    for number in (1, 2):
+        stopped = stop_parser(pool, loop)
+        pool.submit(html(number), host=1)
+        stopped.kill()
+        loop.run(pool, lambda: len(loop.pages) == number and all(parser.is_ready for parser in pool._parsers))
+    assert len(pool._parsers) == 2, "a spare one stands by"
+    first, spare = (psutil.Process(parser.process.pid) for parser in pool._parsers)
+    first.send_signal(signal.SIGSTOP)
+    pool.submit(html(3), host=1)
+    first.kill()
+    pool.submit(html(4), host=1)
+    pool.submit(html(5), host=2)
+    loop.run(pool, lambda: len(loop.pages) == 5)
+    assert [page.id for page in loop.pages[-3:]] == [3, 5, 4], "the host waits until all parsers are ready"
+    assert spare.is_running()
 
 
 def test_the_time_of_a_slow_page_is_known_once(open_pool: OpenPool, loop: Loop) -> None:

@@ -5,7 +5,8 @@ it, answers for its current page with the reason, and gives its other jobs to an
 
 Hosts share the parsers' time fairly (`fair_queue`). A page that takes more than a second while other hosts wait gives up
 its place: its parser finishes it beside the others with lower priority, and a new parser takes the place. Meanwhile its
-host gets no other parser.
+host gets no other parser. A page that ends its parser costs the time to start another one. Its host then waits until
+all parsers are ready again, and after the second such page a spare parser stands by.
 
 The number of parsers may change at any time. Surplus parsers finish the jobs that they have.
 """
@@ -45,6 +46,7 @@ _SLOW_NICENESS = 5  # added for such a page: on a full machine it gets a quarter
 _GRACE_SECONDS = 5.0  # beyond the limit that a parser sets itself, until the pool kills it
 _START_SECONDS = 60.0  # that a parser may take to start
 _MAX_FAILED_STARTS = 3  # parsers in a row that exited before they were ready; then the pool gives up
+_FAULTS_BEFORE_SPARE = 2  # pages that ended their parser, after which a spare one stands by; it takes some 50 MB
 _EXIT_SECONDS = 1.0  # that a parser has to exit after its socket is closed
 _READ_BYTES = 256 << 10  # read from a parser at a time
 # Limit when the number of parsers is changed during a crawl: more parsers would only wait for each other.
@@ -86,7 +88,7 @@ class _Parser:
         self.job_started = 0.0  # `time.perf_counter` at which it could begin its oldest job
         self.is_ready = False  # it has sent an empty frame
         self.busy_since: float | None = None  # first `tick` that saw it at its current job, or starting
-        self.is_exiting = False  # it has announced that it will exit
+        self.exiting_for: int | None = None  # given: it has announced that it will exit, because of a page of this host
         self.held_host: int | None = None  # given: it finishes a slow page of this host, which gets no other parser
         self.outgoing = bytearray()
         self.incoming = bytearray()
@@ -124,6 +126,8 @@ class ParserPool:
         self._decode = msgspec.msgpack.Decoder(Page).decode
         self._buffer = memoryview(bytearray(_READ_BYTES))  # reused: a new one for each read costs page faults
         self._parsers: list[_Parser] = []
+        self._page_faults = 0  # pages that ended their parser
+        self._resting_hosts: list[int] = []  # on hold until all parsers are ready
         self._slow_parsers: list[_Parser] = []  # each finishes a page that gave up its place, and exits
         try:
             self._adjust_parsers()
@@ -198,6 +202,7 @@ class ParserPool:
             parser.terminate(timeout=None)
         self._parsers.clear()
         self._slow_parsers.clear()
+        self._resting_hosts.clear()
         self._queue.clear()
 
     def _move_aside(self, parser: _Parser) -> None:
@@ -220,13 +225,15 @@ class ParserPool:
 
     def _adjust_parsers(self) -> None:
         """Start missing parsers; end surplus ones that have no jobs."""
-        while len(self._parsers) < self.processes:
+        wanted = self.processes + (self._page_faults >= _FAULTS_BEFORE_SPARE)
+        while len(self._parsers) < wanted:
             self._start_parser()
-        for parser in self._parsers[self.processes :]:
+        for parser in self._parsers[wanted:]:
             if not parser.jobs:
                 self._parsers.remove(parser)
                 self._selector.unregister(parser.connection)
                 parser.terminate(timeout=0)
+        self._end_rests()
 
     def _start_parser(self) -> None:
         try:
@@ -239,7 +246,7 @@ class ParserPool:
 
     def _dispatch_jobs(self) -> None:
         while self._queue:
-            parser = min(self._parsers[: self.processes], key=lambda parser: len(parser.jobs))
+            parser = min(self._parsers[: self.processes], key=lambda parser: (not parser.is_ready, len(parser.jobs)))
             if len(parser.jobs) >= (_JOBS_AHEAD if parser.outgoing else _SMALL_JOBS_AHEAD):
                 return
             job = self._queue.take()
@@ -312,7 +319,8 @@ class ParserPool:
             return False
         if not parser.jobs or not _is_valid_reply(page, parser.jobs[0].job):
             return False
-        parser.is_exiting = page.outcome is Outcome.PARSER_MEMORY
+        if page.outcome is Outcome.PARSER_MEMORY:
+            parser.exiting_for = parser.jobs[0].host
         self._finish_job(parser, page)
         return True
 
@@ -325,6 +333,18 @@ class ParserPool:
         if seconds > SLOW_SECONDS:
             self._slow_pages[page.id] = seconds
         self._finished_pages.append(page)
+
+    def _rest(self, host: int) -> None:
+        """Give a host no parser until all are ready, because its page ends one."""
+        self._page_faults += 1
+        self._resting_hosts.append(host)
+        self._queue.hold(host)
+
+    def _end_rests(self) -> None:
+        if all(parser.is_ready for parser in self._parsers):
+            for host in self._resting_hosts:
+                self._queue.unhold(host)
+            self._resting_hosts.clear()
 
     def _remove_parser(self, parser: _Parser) -> None:
         if parser.held_host is None:
@@ -343,7 +363,10 @@ class ParserPool:
             self._failed_starts += 1
             if self._failed_starts >= _MAX_FAILED_STARTS:
                 raise ParserFault(f"Parser processes cannot be started: {reason}")
-        elif parser.jobs and not parser.is_exiting:
+        elif parser.exiting_for is not None:
+            self._rest(parser.exiting_for)
+        elif parser.jobs:
+            self._rest(parser.jobs[0].host)
             self._finish_job(parser, Page(parser.jobs[0].job.id, outcome, reason))
         while parser.jobs:
             self._queue.put(parser.jobs.pop(), first=True)
