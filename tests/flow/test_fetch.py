@@ -8,6 +8,7 @@ import math
 import socket
 import time
 import tracemalloc
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -17,11 +18,13 @@ from gossamer.config import FetchSettings
 from gossamer.fetch.response import ROBOTS_BYTES
 from gossamer.model import Outcome, Request, Role
 from helpers.fetch.fetch_loop import LIMITS, FetchLoop
-from helpers.patience import slowness
+from helpers.patience import PATIENCE, slowness
 from hostile import PAGE, WIRE, HostileServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gossamer.model import FetchResult
 
 
 class HastyLoop(NamedTuple):
@@ -227,6 +230,41 @@ def test_many_large_bodies_do_not_fill_the_memory(server: HostileServer) -> None
     loop.close()
     assert arrived == [(Outcome.FETCHED, size)] * count
     assert peak < 260 << 20  # 60 MiB for all, 64 MiB for eight bodies, as much again for finished ones
+
+
+def test_slow_hosts_with_large_bodies_leave_room_for_another_host(server: HostileServer) -> None:
+    size = 3 << 20
+    loop = FetchLoop(FetchSettings(max_bytes=4 << 20, timeout=PATIENCE, min_rate=0))
+    with ExitStack() as stack:
+        slow = [stack.enter_context(HostileServer(f"127.0.1.{number}")) for number in range(1, 13)]
+        loop.fetcher.allow_private(server.url())
+        for number, one in enumerate(slow):
+            loop.fetcher.allow_private(one.url())
+            loop.fetcher.start(Request(id=number, url=one.url(f"swell?bytes={size}"), role=Role.PAGE))
+        large_bodies = 8  # as many as filled all places when each body had one
+        while sum(transfer._size > 3 << 19 for transfer in loop.fetcher._active.values()) < large_bodies:
+            assert not loop.run_once()
+        loop.fetcher.start(Request(id=99, url=server.url(f"sized?bytes={size}"), role=Role.PAGE))
+        arrived: list[FetchResult] = []
+        while not arrived:
+            arrived = loop.run_once()
+        assert [(fetched.request.id, len(fetched.body)) for fetched in arrived] == [(99, size)]
+        loop.close()
+
+
+def test_large_bodies_that_fill_all_shares_all_arrive() -> None:
+    size = 24 << 20
+    loop = FetchLoop(FetchSettings(max_bytes=size, timeout=PATIENCE))
+    with ExitStack() as stack:
+        servers = [stack.enter_context(HostileServer(f"127.0.1.{number}")) for number in range(1, 13)]
+        for number, one in enumerate(servers):
+            loop.fetcher.allow_private(one.url())
+            loop.fetcher.start(Request(id=number, url=one.url(f"sized?bytes={size}"), role=Role.PAGE))
+        sizes = []
+        while loop.fetcher.active_count:
+            sizes += [len(fetched.body) for fetched in loop.run_once()]
+    loop.close()
+    assert sizes == [size] * 12
 
 
 # -- time ------------------------------------------------------------------------------------------------------------

@@ -218,6 +218,93 @@ def test_a_surplus_parser_that_dies_is_not_replaced(open_pool: OpenPool, loop: L
     assert pool._parsers == [second]
 
 
+# Shares of hosts
+
+
+def stop_parser(pool: ParserPool, loop: Loop) -> psutil.Process:
+    """Stop the pool's only process: its next page takes until the test continues it."""
+    (parser,) = pool._parsers
+    loop.run(pool, lambda: parser.is_ready)
+    process = psutil.Process(parser.process.pid)
+    process.send_signal(signal.SIGSTOP)
+    return process
+
+
+def test_pages_of_other_hosts_do_not_wait_for_a_slow_page(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1, ParseOptions(seconds=PATIENCE))
+    stopped = stop_parser(pool, loop)
+    for number in (1, 2):
+        pool.submit(html(number), host=1)
+    for number in range(3, 20):
+        pool.submit(html(number), host=2)
+    pool.tick(loop.now)
+    loop.now += 1.5
+    loop.run(pool, lambda: len(loop.pages) == 17)
+    assert [page.id for page in loop.pages] == [*range(3, 20)]
+    assert pool.backlog == 2, "the host of the slow page gets no other parser meanwhile"
+    stopped.send_signal(signal.SIGCONT)
+    loop.run(pool, lambda: len(loop.pages) == 19)
+    assert {page.outcome for page in loop.pages} == {Outcome.FETCHED}
+    assert (len(pool._parsers), pool._slow_parsers) == (1, [])
+
+
+def test_a_slow_page_of_the_only_host_keeps_its_parser(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1, ParseOptions(seconds=PATIENCE))
+    stopped = stop_parser(pool, loop)
+    for number in (1, 2):
+        pool.submit(html(number), host=1)
+    pool.tick(loop.now)
+    pool.tick(loop.now + 1.5)
+    assert child(pool) == stopped
+    stopped.send_signal(signal.SIGCONT)
+    loop.run(pool, lambda: len(loop.pages) == 2)
+
+
+def test_a_slow_page_that_crashes_beside_the_others_is_reported(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1, ParseOptions(seconds=PATIENCE))
+    stopped = stop_parser(pool, loop)
+    pool.submit(html(1), host=1)
+    pool.submit(html(2), host=2)
+    pool.tick(loop.now)
+    loop.now += 1.5
+    loop.run(pool, lambda: len(loop.pages) == 1)
+    stopped.kill()
+    loop.run(pool, lambda: len(loop.pages) == 2)
+    assert [(page.id, page.outcome) for page in loop.pages] == [(2, Outcome.FETCHED), (1, Outcome.PARSER_CRASHED)]
+    pool.submit(html(3), host=1)
+    loop.run(pool, lambda: len(loop.pages) == 3)
+
+
+def test_a_host_whose_pages_end_parsers_leaves_the_others_one(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1)
+    for number in (1, 2):
+        stopped = stop_parser(pool, loop)
+        pool.submit(html(number), host=1)
+        stopped.kill()
+        loop.run(pool, lambda: len(loop.pages) == number and all(parser.is_ready for parser in pool._parsers))
+    assert len(pool._parsers) == 2, "a spare one stands by"
+    first, spare = (psutil.Process(parser.process.pid) for parser in pool._parsers)
+    first.send_signal(signal.SIGSTOP)
+    pool.submit(html(3), host=1)
+    first.kill()
+    pool.submit(html(4), host=1)
+    pool.submit(html(5), host=2)
+    loop.run(pool, lambda: len(loop.pages) == 5)
+    assert [page.id for page in loop.pages[-3:]] == [3, 5, 4], "the host waits until all parsers are ready"
+    assert spare.is_running()
+
+
+def test_the_time_of_a_slow_page_is_known_once(open_pool: OpenPool, loop: Loop) -> None:
+    pool = open_pool(1, ParseOptions(seconds=PATIENCE))
+    stopped = stop_parser(pool, loop)
+    pool.submit(html(1))
+    time.sleep(1.1)  # more than SLOW_SECONDS
+    stopped.send_signal(signal.SIGCONT)
+    loop.run(pool, lambda: len(loop.pages) == 1)
+    assert pool.take_slow_seconds(1) > 1.0
+    assert pool.take_slow_seconds(1) == 0.0
+
+
 # Faults of a page
 
 

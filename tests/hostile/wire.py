@@ -110,6 +110,15 @@ async def sized(exchange: Exchange) -> None:
 
 
 @behaviour
+async def swell(exchange: Exchange) -> None:
+    """A body that stops growing after `bytes`, before its end."""
+    size = int(exchange.query["bytes"])
+    await exchange.raw(f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {size + 1}\r\n\r\n".encode())
+    await exchange.raw(b"x" * size)
+    await exchange.until_hung_up()
+
+
+@behaviour
 async def huge_robots(exchange: Exchange) -> None:
     """A robots.txt of 100 MB; the rule that counts comes first."""
     await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100000000\r\n\r\n")

@@ -446,3 +446,70 @@ def test_reset_to_ignoring_robots_txt_drops_the_crawl_delay() -> None:
     later = NOW + 20  # the pause that has begun still applies
     started = [frontier.next_work(later), frontier.next_work(later)]
     assert [type(work) for work in started] == [FetchUrl, FetchUrl]
+
+
+# -- shares and excesses -----------------------------------------------------------------------------------------------
+
+
+def test_a_host_fills_only_as_much_room_as_is_left() -> None:
+    frontier = make_frontier(PolitenessSettings(delay=0, connections=100, connections_per_address=100))
+    frontier.add_host_lease(host_lease(50, robots()), NOW)
+    other = host_lease(50, robots(host=2), host=2, name="example.net")
+    for page in range(20):  # the pages of one host wait for a parser
+        finish(frontier, fetch_next(frontier, NOW), NOW)
+        frontier.start_page(1, 1000)
+        assert page < 20
+    assert frontier.next_work(NOW, 20, 1 << 20) is None, "it has as many pages as room is left"
+    frontier.add_host_lease(other, NOW)
+    work = frontier.next_work(NOW, 20, 1 << 20)
+    assert isinstance(work, FetchUrl)
+    assert work.lease.host == 2
+    frontier.finish_page(1, 1000)
+    assert isinstance(frontier.next_work(NOW, 20, 1 << 20), FetchUrl)
+
+
+def test_a_host_fills_only_as_many_bytes_as_are_left() -> None:
+    frontier = make_frontier(PolitenessSettings(delay=0))
+    frontier.add_host_lease(host_lease(3, robots()), NOW)
+    finish(frontier, fetch_next(frontier, NOW), NOW)
+    frontier.start_page(1, 5000)
+    assert frontier.next_work(NOW, 100, 4000) is None
+    frontier.finish_page(1, 5000)
+    assert isinstance(frontier.next_work(NOW, 100, 4000), FetchUrl)
+
+
+def rests(frontier: Frontier, now: float) -> list[tuple[float, str]]:
+    return [(round(seconds), reason) for _, seconds, reason in frontier.waiting_hosts(now)]
+
+
+def test_a_host_rests_longer_after_each_page_that_uses_up_a_limit() -> None:
+    frontier = make_frontier(PolitenessSettings(delay=0))
+    frontier.add_host_lease(host_lease(9, robots()), NOW)
+    now, reason = NOW, "its pages use up their limits: parser timeout"
+    for expected in (1, 2, 4):
+        finish(frontier, fetch_next(frontier, now), now)
+        frontier.record_excess(1, now, seconds=0.0, reason="parser timeout")
+        frontier.record_excess(1, now + 0.1, seconds=0.0, reason="parser timeout")  # of the same incident
+        assert rests(frontier, now + 0.1) == [(expected, reason)]
+        assert frontier.next_work(now + expected - 0.1) is None
+        now += expected + 1
+    finish(frontier, fetch_next(frontier, now), now)
+    frontier.record_good_page(1)
+    frontier.record_excess(1, now, seconds=0.0, reason="too slow")
+    assert rests(frontier, now)[0][0] == 4, "a good page makes up for one"
+
+
+def test_a_host_rests_at_least_as_long_as_its_page_took_and_at_most_max_delay() -> None:
+    frontier = make_frontier(PolitenessSettings(delay=0, max_delay=15))
+    frontier.add_host_lease(host_lease(9, robots()), NOW)
+    frontier.record_excess(1, NOW, seconds=12.0, reason="parser timeout")
+    assert rests(frontier, NOW)[0][0] == 12
+    frontier.record_excess(1, NOW + 20, seconds=60.0, reason="parser timeout")
+    assert rests(frontier, NOW + 20)[0][0] == 15
+
+
+def test_a_host_that_rests_beyond_the_patience_for_its_pages_is_released() -> None:
+    frontier = make_frontier(PolitenessSettings(delay=0))
+    frontier.add_host_lease(host_lease(9, robots()), NOW)
+    frontier.record_excess(1, NOW, seconds=200.0, reason="parser timeout")
+    assert frontier.failing_hosts(60.0, NOW) == [1]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gossamer.config import CrawlSettings, PolitenessSettings
-from gossamer.crawl import policy
+from gossamer.crawl import policy, visits
 from gossamer.crawl.policy import AdmissionPolicy
-from gossamer.model import Admission, Candidate, Kind, Outcome, Role, State
-from gossamer.urls.canonical import url_digest
+from gossamer.model import Admission, Candidate, FetchResult, Kind, Outcome, Request, Role, State
+from gossamer.store.values import Counts, Round, WaitingHost
+from gossamer.urls.canonical import UrlRules, url_digest
 from gossamer.urls.scope import Scope
 
 SEED = "https://example.org/"
@@ -84,8 +85,26 @@ def sitemap(url: str, hops: int) -> Candidate:
     return Candidate(url=url, digest=url_digest(url), kind=Kind.SITEMAP_FILE, follow=True, depth=0, hops=hops)
 
 
-def test_a_sitemap_named_in_robots_txt_is_read_wherever_it_is() -> None:
-    [admission] = admit(CrawlSettings(), sitemap("https://cdn.example.net/sitemap.xml", hops=0))
+@pytest.mark.parametrize(
+    ("url", "state"),
+    [
+        ("https://example.org/sitemap.xml", State.QUEUED),
+        ("https://example.com/sitemap.xml", State.OUT_OF_SCOPE),
+        ("https://www.example.org/sitemap.xml", State.QUEUED),
+    ],
+)
+def test_a_foreign_sitemap_named_in_robots_txt_must_be_in_scope(url: str, state: State) -> None:
+    named = visits.sitemap_candidate(url, "https://example.org/robots.txt", UrlRules())
+    [admission] = admit(CrawlSettings(), named)
+    assert admission.state is state
+    if state is State.QUEUED:
+        assert admission.role is Role.SITEMAP
+
+
+def test_a_prefix_does_not_apply_to_the_sitemaps_of_a_host() -> None:
+    settings = CrawlSettings(scope="prefix")
+    named = visits.sitemap_candidate("https://example.org/map.xml", "https://example.org/robots.txt", UrlRules())
+    [admission] = AdmissionPolicy(settings, Scope(settings, ["https://example.org/docs/"]))([named])
     assert (admission.state, admission.role) == (State.QUEUED, Role.SITEMAP)
 
 
@@ -216,3 +235,53 @@ def test_a_host_is_unconnected_only_without_any_connection() -> None:
             "a connection was made: the fault may be of this URL only"
         )
     assert not policy.is_unconnected(Outcome.ADDRESS, "")
+
+
+# -- the end of a crawl ------------------------------------------------------------------------------------------------
+
+
+def end_reason(
+    *waiting: WaitingHost, queued: int = 0, leased: int = 0, pages: int = 0, limit: int | None = None,
+    host_limit: int | None = None,
+) -> str:  # fmt: skip
+    counts = Counts(resources={"queued": queued, "leased": leased}, hosts=1, links=0, documents=0)
+    current = Round(
+        id=1, started_at=0.0, finished_at=None, settings="{}", seeds=(), joined=(), max_pages=limit,
+        max_pages_per_host=host_limit, pages=pages,
+    )  # fmt: skip
+    return policy.decide_when_idle(waiting, counts=counts, current=current, now=100.0, patience=60.0).end_reason
+
+
+def test_a_crawl_without_open_urls_is_complete() -> None:
+    assert end_reason() == policy.COMPLETE
+
+
+def test_urls_that_another_crawler_just_added_are_no_page_limit() -> None:
+    assert end_reason(queued=3) == "", "it looks again"
+    assert end_reason(queued=3, limit=100, pages=5) == ""
+    assert end_reason(leased=1) == ""
+    assert end_reason(queued=3, leased=1, limit=5, pages=5) == ""
+
+
+def test_the_page_limit_is_a_reason_if_it_is_set_and_reached() -> None:
+    assert end_reason(queued=3, limit=5, pages=5) == policy.PAGE_LIMIT
+    assert end_reason(queued=3, host_limit=5) == policy.PAGE_LIMIT
+
+
+def test_a_host_that_waits_too_long_ends_the_crawl() -> None:
+    host = WaitingHost(host="a.test", queued=1, ready_at=1000.0, holder="", reason="waits")
+    assert end_reason(host, queued=1) == "nothing can be visited within 60 s"
+
+
+def fetched(outcome: Outcome, **headers: str) -> FetchResult:
+    request = Request(id=1, url=SEED, role=Role.PAGE)
+    return FetchResult(
+        request=request, outcome=outcome, reason="", status=200, headers=headers, body=b"", milliseconds=1, address=""
+    )
+
+
+def test_a_body_refused_by_its_declared_length_uses_up_no_limit() -> None:
+    assert policy.is_excess(fetched(Outcome.TOO_BIG))
+    assert policy.is_excess(fetched(Outcome.TOO_SLOW))
+    assert not policy.is_excess(fetched(Outcome.TOO_BIG, **{"content-length": "1000000000"}))
+    assert not policy.is_excess(fetched(Outcome.FETCHED))

@@ -27,6 +27,12 @@ def _hang_ignoring_signals() -> None:
     time.sleep(3600)
 
 
+def _spin() -> None:
+    """Use all the processor time there is, until the parser's alarm."""
+    while True:
+        pass
+
+
 def _raise() -> None:
     raise RuntimeError("a bug \x1b[31m in a reader")
 
@@ -36,6 +42,7 @@ FAULTS: dict[bytes, Callable[[], object]] = {
     b"abort": os.abort,
     b"exit": lambda: os._exit(3),
     b"raise": _raise,
+    b"spin": _spin,
     b"hang": lambda: time.sleep(3600),
     b"hang-deaf": _hang_ignoring_signals,
     b"hoard": lambda: bytearray(1 << 40),
