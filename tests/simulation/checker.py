@@ -48,6 +48,7 @@ class Checker:
         self.became_empty_at = 0.0  # when the store last had no open URL
         self.limit_reached_at = 0.0  # when a page limit of the current round last held URLs back
         self.stop_ordered: set[str] = set()  # names of crawlers that were asked to stop
+        self.died: set[str] = set()  # processes that ended without giving back their hosts
         self.requests = 0
 
     def open(self, directory: Path) -> None:
@@ -74,7 +75,8 @@ class Checker:
         self.require(request.url not in active.values(), f"{request.url} is requested twice at once")
         last = self._last.get(host)
         if last is not None and self._politeness.connections == 1:
-            pause = last.pause if last.crawler == crawler else min(delay, last.pause)
+            # A crawler that died before its first report about a host leaves no pause behind.
+            pause = last.pause if last.crawler not in self.died else min(delay, last.pause)
             gap = now - last.ended_at
             self.require(
                 gap > pause - ROUNDING, f"{host} got a pause of {gap:.3f} s instead of {pause:g} s before {request.url}"
@@ -90,17 +92,17 @@ class Checker:
         self._scheduler.log("response", crawler, result.request.url, str(result.outcome))
         if result.request.role is Role.ROBOTS and result.outcome is Outcome.FETCHED:
             self._knows_rules.add((crawler, host))
-        pause = self._politeness.delay if self._politeness.delay is not None else self._politeness.min_delay
-        if (crawler, host) in self._knows_rules:
-            pause = max(pause, self._crawl_delay(host) or 0.0)
-        self._end_transfer(crawler, result.request, pause)
+        self._end_transfer(crawler, result.request)
 
     def on_cancel(self, crawler: str, request: Request) -> None:
         """Note that a crawler closed a connection."""
-        self._end_transfer(crawler, request, 0.0)
+        self._end_transfer(crawler, request)
 
-    def _end_transfer(self, crawler: str, request: Request, pause: float) -> None:
+    def _end_transfer(self, crawler: str, request: Request) -> None:
         host = authority(request.url)
+        pause = self._politeness.delay if self._politeness.delay is not None else self._politeness.min_delay
+        if (crawler, host) in self._knows_rules:
+            pause = max(pause, self._crawl_delay(host) or 0.0)
         if self._active[host].pop((crawler, request.id), None) is not None:
             self._last[host] = _LastTransfer(crawler, self._scheduler.now, pause)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.errors import StoreFull, StoreUnreachable
-from gossamer.model import Outcome, Page
+from gossamer.model import Outcome, Page, Role
 from simulation.scheduler import START, Killed
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class SimulatedPool:
         self.backlog = 0
         self._pages: list[Page] = []
 
-    def submit(self, job: ParseJob) -> None:
+    def submit(self, job: ParseJob, host: int = 0) -> None:
         """Parse a body."""
         self.backlog += 1
         seconds = self._world.random.choice((0.003, 0.02, 0.3))
@@ -159,7 +159,7 @@ class SimulatedPool:
 
     def _finish(self, job: ParseJob) -> None:
         self.backlog -= 1
-        is_crash = self._world.random.random() < PARSER_CRASHES
+        is_crash = job.role is not Role.ROBOTS and self._world.random.random() < PARSER_CRASHES
         crash = Page(job.id, Outcome.PARSER_CRASHED, "the parser crashed")
         self._pages.append(crash if is_crash else self._world.web.parse(job))
         self._selector.wake()
@@ -168,6 +168,10 @@ class SimulatedPool:
         """Return the parsed pages."""
         pages, self._pages = self._pages, []
         return pages
+
+    def take_slow_seconds(self, page: int) -> float:
+        """Return 0: no page takes long."""
+        return 0.0
 
     def resize(self, processes: int) -> None:
         """Change the number of parsers."""

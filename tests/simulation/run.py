@@ -84,6 +84,7 @@ class Crawler:
     def kill(self) -> None:
         """Kill the process (`kill -9`)."""
         self._simulation.scheduler.log("kill", self.process.name)
+        self._world.checker.died.add(self.process.name)
         self.process.kill()
         if self.connection is not None:
             self.connection.close()
@@ -94,6 +95,7 @@ class Crawler:
         except GossamerError as error:
             self._simulation.scheduler.log("fault", self.process.name, repr(error))
             self._simulation.reasons.append(type(error).__name__)
+            self._world.checker.died.add(self.process.name)
             if self.connection is not None:
                 self.connection.close()
         finally:
@@ -325,9 +327,10 @@ def run_seed(seed: int, loop_class: type[CrawlLoop] = ObservedLoop, trace_lines:
         try:
             with simulated_system(simulation.scheduler):
                 return simulation.run()
-        except (Violation, Endless) as error:
+        except Exception as error:
             trace = "\n".join(describe_trace(simulation, trace_lines))
-            raise Violation(f"seed {seed}: {error}\nreplay: {REPLAY.format(seed=seed)}\n{trace}") from error
+            rule = error if isinstance(error, Violation | Endless) else f"a crawler crashed: {error!r}"
+            raise Violation(f"seed {seed}: {rule}\nreplay: {REPLAY.format(seed=seed)}\n{trace}") from error
         finally:
             for crawler in simulation.crawlers:
                 if crawler.is_alive:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 START = 1_800_000_000.0  # Unix time at which every simulation begins
-MAX_EVENTS = 400_000  # a crawl takes a few thousand; more mean that it never ends
+MAX_EVENTS = 60_000  # a crawl takes a few thousand; more mean that it never ends
 
 
 class Killed(BaseException):

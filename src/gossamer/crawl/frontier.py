@@ -179,6 +179,7 @@ class Frontier:
         self._record_answer(host, robots.scheme, robots.fetched_at)
         rules = self._set_rules(host, robots, expires_at=robots.fetched_at + policy.ROBOTS_MAX_AGE_SECONDS)
         host.ready_at = max(host.ready_at, robots.fetched_at + self._pause_seconds(host, 0.0))
+        host.has_changed = True  # the store gets the pause with the rules, for the case that this crawler dies
         self._schedule(host)
         return rules
 
@@ -414,6 +415,13 @@ class Frontier:
             reason=reason or host.reason, keep=False,
         )  # fmt: skip
         return update, list(host.queue)
+
+    def release_all_hosts(self, now: float) -> list[HostUpdate]:
+        """Remove all hosts; return the updates for the store. After a request without an answer, a pause begins now."""
+        return [
+            self.release_host(host.id, now, wait=host.delay if host.active or host.is_asking_robots else 0.0)[0]
+            for host in list(self._hosts.values())
+        ]
 
     def withdraw_urls(self, host_id: int, scheme: str, now: float) -> list[Lease]:
         """Remove and return a host's URLs of a scheme whose robots.txt is unreachable. The other scheme continues."""
