@@ -15,8 +15,10 @@ from __future__ import annotations
 import gc
 import os
 import select
+import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, contextmanager
 from functools import partial
@@ -54,6 +56,7 @@ SLOW_SECONDS = 60.0  # after which it also gives memory back ...
 SLOW_DOCUMENTS = 1_000  # ... if no more documents came: the cached words do not speed up such a slow index
 CACHE_MIB = 16  # for the database's pages: the process reads most of them once
 NICENESS = 5  # searches beside a crawl go first: somebody waits for them
+OUT_OF_TIME = "the crawl was stopped before the index had caught up"  # a reason of `IndexFollower.finish`
 GC_THRESHOLD = 100_000  # allocations between searches for cycles: lists of words form none
 
 
@@ -234,15 +237,27 @@ class IndexFollower:
                 environment={**os.environ, **ALLOCATOR_VARIABLES, **ONE_HEAP_VARIABLES, **_index_variables(settings)},
             )  # fmt: skip
 
-    def finish(self, on_progress: Callable[[IndexProgress], None] = lambda _: None) -> str:
-        """Wait until the process has caught up; return the reason if it could not, else ""."""
+    def finish(
+        self, on_progress: Callable[[IndexProgress], None] = lambda _: None, finish_by: float = float("inf")
+    ) -> str:
+        """Wait until the process has caught up; return the reason if it could not, else "".
+
+        The process is killed at `finish_by` (`time.monotonic`): its commits stay, and the next one catches up.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
+        timer = threading.Timer(max(0.0, min(finish_by - time.monotonic(), threading.TIMEOUT_MAX)), self._process.kill)
+        timer.daemon = True
+        timer.start()
         with self._process.stdout as lines:
             for line in lines:
-                on_progress(msgspec.json.decode(line, type=IndexProgress))
+                if line.endswith(b"\n"):  # a killed process may leave half a line
+                    on_progress(msgspec.json.decode(line, type=IndexProgress))
         code = self._process.wait()
+        timer.cancel()
+        if code == -signal.SIGKILL and time.monotonic() >= finish_by:
+            return OUT_OF_TIME
         return "" if code == 0 else last_log_line(self._log, self._log_offset) or f"its process {describe_exit(code)}"
 
     def stop(self) -> None:
@@ -262,12 +277,13 @@ def _index_variables(settings: IndexSettings) -> dict[str, str]:
 @contextmanager
 def index_alongside(
     location: str, settings: IndexSettings | None, *, on_progress: Callable[[IndexProgress], None] = lambda _: None,
-    is_hurried: Callable[[], bool] = bool,
+    finish_by: Callable[[], float] = lambda: float("inf"),
 ) -> Iterator[list[str]]:  # fmt: skip
     """Run the indexing process while the caller fills the store, by a crawl or an import; complete the index at exit.
 
     `settings` say where the index is; None: there is no index. Yields a list that holds a sentence after the exit if
-    the index is incomplete. At exit, `is_hurried` says whether to stop at once, and `on_progress` gets the progress.
+    the index is incomplete. At exit, `on_progress` gets the progress, and `finish_by` says how long to wait (until
+    which time of `time.monotonic`).
     """
     faults: list[str] = []
     if settings is None:
@@ -276,7 +292,7 @@ def index_alongside(
     follower = IndexFollower(location, settings)
     try:
         yield faults
-        if not is_hurried() and (fault := follower.finish(on_progress)):
+        if fault := follower.finish(on_progress, finish_by()):
             faults.append(fault)
     finally:
         follower.stop()

@@ -36,6 +36,7 @@ FIRST = Schema(Path(__file__).with_name("sqlite_schema_1.sql").read_text("utf-8"
 SHAPES = {
     1: "ab20299df9d78349",
     2: "2470c7d40f91fd85",
+    3: "b3b780c2d4db56e3",
 }
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
@@ -84,15 +85,22 @@ def create_version_1(directory: Path) -> None:
         db.execute("ATTACH ? AS now", (str(directory / "now" / "web.db"),))
         for (name,) in tables:
             db.execute(f"DELETE FROM main.{name}")
-            db.execute(f"INSERT INTO main.{name} SELECT * FROM now.{name}")
+            columns = ", ".join(column for _, column, *_ in db.execute(f"PRAGMA main.table_info({name})"))
+            db.execute(f"INSERT INTO main.{name} SELECT {columns} FROM now.{name}")
         db.execute("DELETE FROM meta WHERE key = 'digested'")
     shutil.rmtree(directory / "now")
 
 
+def mark_as_version_1(directory: Path) -> None:
+    """Make the web in a directory one of version 2 that says version 1."""
+    with connect(directory) as db:
+        db.execute("ALTER TABLE hosts DROP COLUMN round_sitemaps")  # of version 3
+        db.execute("PRAGMA user_version = 1")
+
+
 def create_version_2_marked_as_1(directory: Path) -> None:
     create(directory)
-    with connect(directory) as db:
-        db.execute("PRAGMA user_version = 1")
+    mark_as_version_1(directory)
 
 
 for_each_older_web = pytest.mark.parametrize("make", [create_version_1, create_version_2_marked_as_1])
@@ -183,8 +191,7 @@ def test_a_web_older_than_version_1_is_refused_and_left_unchanged(tmp_path: Path
 def test_an_older_web_is_not_migrated_while_a_crawler_works_in_it(tmp_path: Path, read_only: bool) -> None:
     with closing(open_sqlite_store(tmp_path, create=True)) as store:
         store.join(platform.node(), os.getpid())
-        with connect(tmp_path) as db:
-            db.execute("PRAGMA user_version = 1")
+        mark_as_version_1(tmp_path)
         with pytest.raises(StoreError, match=r"a crawler of that version \(Naiad\) is at work there"):
             open_sqlite_store(tmp_path, create=False, read_only=read_only)
         with connect(tmp_path) as db:

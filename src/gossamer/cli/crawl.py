@@ -150,7 +150,7 @@ def run_crawl(
             _print_complete(loop, request, as_json=as_json)
         return False
     started = time.monotonic()
-    with indexing_alongside(store, loop.index_settings, is_hurried=lambda: loop.is_stopping_at_once):
+    with indexing_alongside(store, loop.index_settings, finish_by=lambda: loop.finish_by):
         _run(loop, quiet=quiet)
         seconds = time.monotonic() - started
         if loop.failure_message and not loop.progress().pages:
@@ -208,7 +208,7 @@ def _limit_rate(callback: Callable[[], None]) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def _stop_on_signals(loop: CrawlLoop, on_message: Callable[[str], None]) -> Iterator[None]:
-    """Stop the loop on Ctrl-C: the first finishes transfers in flight, the second stops at once.
+    """Stop the loop on Ctrl-C: the first finishes transfers in flight for a few seconds, the second stops at once.
 
     The store keeps everything committed in both cases.
     """

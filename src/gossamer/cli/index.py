@@ -103,13 +103,13 @@ def _follow_store(web: Store, location: str, progress_line: ProgressLine) -> Ind
 
 @contextmanager
 def indexing_alongside(
-    store: str, settings: IndexSettings | None, *, is_hurried: Callable[[], bool] = bool
+    store: str, settings: IndexSettings | None, *, finish_by: Callable[[], float] = lambda: float("inf")
 ) -> Iterator[None]:
     """Run the indexer beside a crawl or import, and report its lag at exit; without settings do nothing.
 
-    `is_hurried` says at the end whether to exit without indexing the rest.
+    `finish_by` says at the end how long to index the rest, as a time of `time.monotonic`.
     """
-    from gossamer.indexing import index_alongside
+    from gossamer.indexing import OUT_OF_TIME, index_alongside
 
     progress_line = ProgressLine()
     behind_message = f"The index is behind; catch up with: gossamer index --store {quote(store)}"
@@ -117,14 +117,14 @@ def indexing_alongside(
         store,
         settings,
         on_progress=lambda now: progress_line.update(f"Indexing: {_describe_progress(now)}"),
-        is_hurried=is_hurried,
+        finish_by=finish_by,
     ) as faults:
         yield
     progress_line.close()
-    if faults:
-        print_message(f"The index could not follow: {faults[0].rstrip('.')}. {behind_message}")
-    elif settings is not None and is_hurried():
+    if faults == [OUT_OF_TIME]:
         print_message(behind_message)
+    elif faults:
+        print_message(f"The index could not follow: {faults[0].rstrip('.')}. {behind_message}")
 
 
 def _describe_progress(now: IndexProgress) -> str:

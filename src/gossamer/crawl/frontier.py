@@ -81,6 +81,8 @@ class _HeldHost:
         "connections",
         "crawl_delay",
         "delay",
+        "excess_until",
+        "excesses",
         "failed_at",
         "failures",
         "has_changed",
@@ -94,6 +96,8 @@ class _HeldHost:
         "ready_at",
         "reason",
         "robots",
+        "unparsed",
+        "unparsed_bytes",
     )  # fmt: skip
 
     def __init__(self, leased: HostLease, politeness: PolitenessSettings, host_settings: HostSettings | None) -> None:
@@ -104,6 +108,10 @@ class _HeldHost:
         self.failed_at = float("-inf")  # Unix time at which the last incident was noticed
         self.queue: deque[Lease] = deque()
         self.active = 0  # transfers in flight
+        self.unparsed = 0  # pages that wait for a parser or are in one ...
+        self.unparsed_bytes = 0  # ... and the size of their bodies
+        self.excesses = 0  # incidents of pages that used up a limit, less pages that did not
+        self.excess_until = 0.0  # Unix time until which it rests for them
         self.is_asking_robots = False
         self.is_leaving = False  # another crawler needs it; released once nothing is in flight
         self.heap_ticket: int | None = None  # ticket of its valid entry in the heap; None: not in the heap
@@ -223,8 +231,14 @@ class Frontier:
 
     # -- hand out work -------------------------------------------------------------------------------------------
 
-    def next_work(self, now: float) -> Work | None:
-        """Return the next work, or None if no host is ready."""
+    def next_work(
+        self, now: float, pages_left: float = float("inf"), bytes_left: float = float("inf")
+    ) -> Work | None:
+        """Return the next work, or None if no host is ready.
+
+        `pages_left` and `bytes_left` are the room for pages that wait for a parser. A host may fill as much room as is
+        left, so that some is always left for the next host.
+        """
         heap = self._heap
         while heap and heap[0][0] <= now:
             _, ticket, host = heapq.heappop(heap)
@@ -238,6 +252,8 @@ class Frontier:
             if host.ready_at > now or self._address_is_busy(host):
                 self._schedule(host, max(host.ready_at, now + ADDRESS_RECHECK_SECONDS))
                 continue
+            if host.unparsed and (host.unparsed >= pages_left or host.unparsed_bytes >= bytes_left):
+                continue  # `finish_page` schedules it again
             return self._take_work(host, now)
         return None
 
@@ -287,9 +303,40 @@ class Frontier:
             self._record_answer(host, scheme_of(lease.url), now)
         host.failures = 0
         host.delay = self._pause_seconds(host, transfer_seconds)
-        host.reason = "" if host.crawl_delay is None else host.reason
+        if now >= host.excess_until:
+            host.reason = "" if host.crawl_delay is None else host.reason
         host.ready_at = max(host.ready_at, now + max(host.delay, wait))
         self._schedule(host)
+
+    def start_page(self, host_id: int, size: int) -> None:
+        """Count a page that waits for a parser."""
+        host = self._hosts[host_id]
+        host.unparsed += 1
+        host.unparsed_bytes += size
+
+    def finish_page(self, host_id: int, size: int) -> None:
+        """End the count of `start_page`; the host may fill its place."""
+        host = self._hosts[host_id]
+        host.unparsed -= 1
+        host.unparsed_bytes -= size
+        self._schedule(host)
+
+    def record_good_page(self, host_id: int) -> None:
+        """Count a page that kept its limits: it makes up for one that did not."""
+        host = self._hosts[host_id]
+        host.excesses = max(0, host.excesses - 1)
+
+    def record_excess(self, host_id: int, now: float, *, seconds: float, reason: str) -> None:
+        """Let a host rest because a page used up a limit: as long as the page took, and longer after more of them.
+
+        Pages that do so during the rest were fetched before it, so they belong to the same incident.
+        """
+        host = self._hosts[host_id]
+        if now >= host.excess_until:
+            host.excesses += 1
+        rest = max(seconds, policy.backoff(self._politeness, host.excesses))
+        host.excess_until = now + min(rest, self._politeness.max_delay)
+        self._back_off(host, now, host.excess_until - now, f"its pages use up their limits: {reason}")
 
     def requeue(self, lease: Lease, now: float, *, transfer_seconds: float, reason: str) -> None:
         """Put a URL back because its host is away. It waits here, and this counts as no attempt."""
@@ -401,8 +448,9 @@ class Frontier:
     def failing_hosts(self, patience: float, now: float) -> list[int]:
         """Return the hosts that failed and must rest for longer than `patience`; politeness pauses do not count."""
         patience_ends_at = now + max(patience, LEASE_SECONDS)  # the store leases hosts that are ready within that time
-        hosts = [host for host in self._hosts.values() if host.failures and host.ready_at > patience_ends_at]
-        return [host.id for host in hosts if not host.active and not host.is_asking_robots]
+        hosts = [host for host in self._hosts.values() if host.ready_at > patience_ends_at]
+        failing_hosts = [host for host in hosts if host.failures or host.excess_until > patience_ends_at]
+        return [host.id for host in failing_hosts if not host.active and not host.is_asking_robots]
 
     def release_host(
         self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""
@@ -457,7 +505,9 @@ class Frontier:
     def idle_hosts(self) -> list[int]:
         """Return the held hosts without URLs, transfers or a robots.txt request."""
         return [
-            host.id for host in self._hosts.values() if not host.queue and not host.active and not host.is_asking_robots
+            host.id
+            for host in self._hosts.values()
+            if not host.queue and not host.active and not host.unparsed and not host.is_asking_robots
         ]
 
     def held_hosts(self) -> list[int]:

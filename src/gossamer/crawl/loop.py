@@ -48,6 +48,8 @@ MAX_WAIT_SECONDS = 0.25  # the loop wakes at least this often, so that the displ
 # Responses waiting per parser process. The queue keeps parsers busy while the loop works elsewhere, and lets hosts take
 # their turn when many responses arrive at once. MAX_UNPARSED_BYTES bounds the memory of all of them.
 MAX_BACKLOG_PER_PARSER = 64
+STOP_GRACE_SECONDS = 5.0  # that transfers and pages in flight get to finish after a request to stop
+STOP_SECONDS = 9.0  # from that request to the end, with the index: systems kill a service some 10 seconds after SIGTERM
 MAX_UNPARSED_BYTES = 64 << 20  # bytes of bodies waiting for a parser, above which no transfer starts
 HOSTS_REPORTED = 5  # hosts with queued URLs that the end report names
 HOSTS_EXAMINED = 10_000  # hosts whose wait reasons can explain why a seed was not visited
@@ -88,6 +90,8 @@ class CrawlLoop:
         self._next_heartbeat = self._next_poll = self._next_due_check = 0.0
         self._last_reply_at = self._now()  # when the store last confirmed that the leases hold
         self._stop_level = 0  # 1: stop after transfers in flight; 2: stop at once
+        self._stop_requested_at = float("inf")  # `time.monotonic`
+        self._round = plan.round  # as the store gave it last
         self._is_paused = self._has_backpressure = self._has_ended = False
         self._store_has_more_hosts = False  # the store leased as many hosts as asked for, so it may have more
         self.end_reason = ""  # why the crawl ended, for people
@@ -113,7 +117,11 @@ class CrawlLoop:
             self._close()
 
     def stop(self, *, at_once: bool = False) -> None:
-        """Finish transfers in flight, or drop them if `at_once`, and end. Safe to call from a signal handler."""
+        """Finish transfers in flight, or drop them if `at_once`, and end. Safe to call from a signal handler.
+
+        Transfers and pages that take longer than `STOP_GRACE_SECONDS` are dropped too; their URLs stay queued.
+        """
+        self._stop_requested_at = min(self._stop_requested_at, time.monotonic())
         self._stop_level = 2 if at_once else max(self._stop_level, 1)
 
     @property
@@ -122,9 +130,9 @@ class CrawlLoop:
         return self._settings.index if self._settings.crawl.index else None
 
     @property
-    def is_stopping_at_once(self) -> bool:
-        """Whether `stop(at_once=True)` was called."""
-        return self._stop_level == 2
+    def finish_by(self) -> float:
+        """Until when the index may catch up after this crawl, by `time.monotonic`; infinity without a stop."""
+        return float("-inf") if self._stop_level == 2 else self._stop_requested_at + STOP_SECONDS
 
     def set_backpressure(self, *, on: bool) -> None:
         """Start no transfers while `on`, because the consumer of the visits is behind."""
@@ -148,7 +156,7 @@ class CrawlLoop:
         return self._clock_start + time.monotonic()
 
     def _is_over(self) -> bool:
-        if self._stop_level == 2:
+        if self._stop_level == 2 or time.monotonic() > self._stop_requested_at + STOP_GRACE_SECONDS:
             self._drop_in_flight()
         if self._stop_level:
             self._outbox.drop_refused_order()  # a stop does not wait for disk space
@@ -164,7 +172,7 @@ class CrawlLoop:
 
     def _start_work(self, now: float) -> None:
         while self._has_room():
-            match self._frontier.next_work(now):
+            match self._frontier.next_work(now, self._pages_left(), self._bytes_left()):
                 case FetchUrl(lease=lease):
                     self._leases[self._start_fetch(lease.url, lease.role, lease.etag, lease.last_modified)] = lease
                 case FetchRobots() as work:
@@ -181,21 +189,27 @@ class CrawlLoop:
         return request.id
 
     def _has_room(self) -> bool:
-        """Return whether one more transfer may start.
-
-        Uncommitted visits never exceed one batch, so a killed process loses one batch at most.
-        """
+        """Return whether one more transfer may start."""
         if self._stop_level or self._is_paused or self._has_backpressure or self._outbox.is_stuck:
             return False
         if self._now() - self._last_reply_at > HEARTBEAT_TIMEOUT_SECONDS:
             return False
+        has_transfer = self._fetcher.active_count < self._settings.politeness.transfers
+        return has_transfer and self._pages_left() > 0 and self._bytes_left() > 0
+
+    def _pages_left(self) -> int:
+        """Return the room for pages in flight.
+
+        Uncommitted visits never exceed one batch, so a killed process loses one batch at most.
+        """
         uncommitted = len(self._leases) + len(self._outbox.visits) + self._writer.pending_visits
-        return (
-            self._fetcher.active_count < self._settings.politeness.transfers
-            and uncommitted < self._settings.store.batch_visits
-            and self._pool.backlog < self._pool.processes * MAX_BACKLOG_PER_PARSER
-            and self._unparsed_bytes < MAX_UNPARSED_BYTES
+        return min(
+            self._settings.store.batch_visits - uncommitted,
+            self._pool.processes * MAX_BACKLOG_PER_PARSER - self._pool.backlog,
         )
+
+    def _bytes_left(self) -> int:
+        return MAX_UNPARSED_BYTES - self._unparsed_bytes
 
     def _wait(self) -> None:
         now = self._now()
@@ -255,8 +269,11 @@ class CrawlLoop:
                 has_failed=verdict.host_failure,
                 wait=wait,
             )
+            if policy.is_excess(fetched):
+                self._frontier.record_excess(lease.host, now, seconds=0.0, reason=fetched.outcome)
             if fetched.outcome is Outcome.FETCHED and lease.role is not Role.CHECK:
-                self._submit_for_parsing(fetched)
+                self._frontier.start_page(lease.host, len(fetched.body))
+                self._submit_for_parsing(fetched, lease.host)
             else:
                 self._finish_visit(fetched, None, now)
 
@@ -279,13 +296,13 @@ class CrawlLoop:
 
     def _handle_robots_response(self, fetched: FetchResult, now: float) -> None:
         if self._pending_robots.has_rules(fetched, now):
-            self._submit_for_parsing(fetched)
+            self._submit_for_parsing(fetched, self._pending_robots.host_of(fetched.request.id))
             return
         for visit in self._pending_robots.apply_missing_rules(fetched, now):
             self._put_in_outbox(visit, now)
 
-    def _submit_for_parsing(self, fetched: FetchResult) -> None:
-        self._pool.submit(visits.parse_job(fetched))
+    def _submit_for_parsing(self, fetched: FetchResult, host: int) -> None:
+        self._pool.submit(visits.parse_job(fetched), host)
         self._unparsed_bytes += len(fetched.body)
         self._unparsed[fetched.request.id] = fetched
 
@@ -298,7 +315,19 @@ class CrawlLoop:
             if page.id in self._pending_robots:
                 self._pending_robots.apply_rules(page)
             else:
+                self._account_for_page(fetched, page, now)
                 self._finish_visit(fetched, page, now)
+
+    def _account_for_page(self, fetched: FetchResult, page: Page, now: float) -> None:
+        """Give the room of a page back to its host, and let the host rest if the page used up a limit."""
+        host = self._leases[page.id].host
+        self._frontier.finish_page(host, len(fetched.body))
+        seconds = self._pool.take_slow_seconds(page.id)
+        if page.outcome in policy.EXCESSES or seconds:
+            reason = str(page.outcome) if page.outcome in policy.EXCESSES else f"{seconds:.0f} s in a parser"
+            self._frontier.record_excess(host, now, seconds=seconds, reason=reason)
+        else:
+            self._frontier.record_good_page(host)
 
     def _finish_visit(self, fetched: FetchResult, page: Page | None, now: float) -> None:
         lease = self._leases.pop(fetched.request.id)
@@ -400,6 +429,7 @@ class CrawlLoop:
         self._check_for_end(result, now)
 
     def _apply_limit(self, current: Round) -> None:
+        self._round = current
         if self._plan.watch is None:  # the limits of `watch` are hourly and end nothing
             self.statistics.set_page_limit(current)
 
@@ -461,8 +491,13 @@ class CrawlLoop:
         wanted_work = bool(result.order.new_hosts or result.order.hosts_needing_urls) and not result.order.candidates
         if not wanted_work or result.leased or self._in_flight_count() or self._outbox or self._frontier.waiting_urls:
             return
+        assert result.counts is not None
         decision = policy.decide_when_idle(
-            result.waiting, queued=self.statistics.queued, now=now, patience=self._settings.politeness.patience
+            result.waiting,
+            counts=result.counts,
+            current=self._round,
+            now=now,
+            patience=self._settings.politeness.patience,
         )
         self.statistics.waiting_for = decision.waiting_for
         self._next_poll = min(self._next_poll, max(decision.poll_at, now + MIN_POLL_SECONDS))

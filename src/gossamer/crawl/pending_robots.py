@@ -41,6 +41,10 @@ class PendingRobots:
         """Record a request that has started."""
         self._requests[request_id] = work
 
+    def host_of(self, request_id: int) -> int:
+        """Return the host whose robots.txt a request fetches."""
+        return self._requests[request_id].host
+
     def clear(self) -> None:
         """Forget all requests, because their transfers were cancelled."""
         self._requests.clear()
@@ -75,7 +79,7 @@ class PendingRobots:
         self._outbox.robots.append(robots)
         rules = self._frontier.apply_robots(robots)
         if self._round_settings.crawl.sitemaps:
-            candidates = (visits.sitemap_candidate(url, self._round_settings.rules) for url in rules.sitemaps)
+            candidates = (visits.sitemap_candidate(url, work.url, self._round_settings.rules) for url in rules.sitemaps)
             self._outbox.candidates.extend(candidates)
 
     def _handle_unreachable(self, work: FetchRobots, fetched: FetchResult, now: float) -> list[Visit]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.config import CrawlSettings, PolitenessSettings
-    from gossamer.model import Candidate
-    from gossamer.store.values import WaitingHost
+    from gossamer.model import Candidate, FetchResult
+    from gossamer.store.values import Counts, Round, WaitingHost
     from gossamer.urls.scope import Scope
 
 # Weights of `--order best`, in units of one backlink. A level of depth costs one backlink. Nearness to the topic (0..1)
@@ -36,6 +36,11 @@ FIRST_BACKOFF_SECONDS = 1.0  # pause after a host's first failure; doubles with 
 HOST_FAILURES = frozenset({Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS, Outcome.BAD_HTTP, Outcome.THROTTLED})
 CONNECTION_FAILURES = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TIMEOUT})
 UNREACHABLE = frozenset({Outcome.DNS, Outcome.CONNECT, Outcome.TLS, Outcome.TIMEOUT, Outcome.BAD_HTTP})
+# Outcomes of pages that took all they may: such a host backs off, although the page is not tried again.
+EXCESSES = frozenset({
+    Outcome.TOO_SLOW, Outcome.TOO_BIG, Outcome.HEADERS_TOO_BIG, Outcome.PARSER_CRASHED, Outcome.PARSER_TIMEOUT,
+    Outcome.PARSER_MEMORY,
+})  # fmt: skip
 REFUSALS = frozenset({Outcome.ROBOTS, Outcome.TYPE, Outcome.ADDRESS, Outcome.TOO_BIG, Outcome.HEADERS_TOO_BIG})
 
 MAX_CACHED_CONTENTS = 50_000  # about 10 MB; contents seen once are forgotten first
@@ -72,6 +77,12 @@ def verdict(outcome: Outcome, status: int, tries: int, retries: int) -> Verdict:
 def is_unconnected(outcome: Outcome, address: str) -> bool:
     """Return whether a transfer got no connection, so that its URL cannot be the cause."""
     return outcome in CONNECTION_FAILURES and not address
+
+
+def is_excess(fetched: FetchResult) -> bool:
+    """Return whether a transfer used up a limit. A body refused by its declared length has cost nothing."""
+    is_declared = fetched.outcome is Outcome.TOO_BIG and "content-length" in fetched.headers
+    return fetched.outcome in EXCESSES and not is_declared
 
 
 def needs_confirmation(outcome: Outcome, last_outcome: str) -> bool:
@@ -149,7 +160,7 @@ class AdmissionPolicy:
                 return self._queue(candidate, Role.CHECK)
             return Admission(state=State.KNOWN, reason="embedded, not a page")
         if candidate.kind is Kind.SITEMAP_FILE and not candidate.hops:
-            return self._queue(candidate, Role.SITEMAP)  # robots.txt names it, so it may lie outside the scope
+            return self._queue(candidate, Role.SITEMAP)  # the robots.txt of its host names it: no prefix applies
         if refusal := self._scope.refusal(candidate.url):
             if settings.check in {"external", "all"} and self._scope.is_outside(candidate.url):
                 return self._queue(candidate, Role.CHECK)
@@ -212,10 +223,14 @@ class IdleDecision(Value, frozen=True, kw_only=True):
     poll_at: float = float("inf")  # Unix time at which to ask the store again
 
 
-def decide_when_idle(waiting: Sequence[WaitingHost], *, queued: int, now: float, patience: float) -> IdleDecision:
+def decide_when_idle(
+    waiting: Sequence[WaitingHost], *, counts: Counts, current: Round, now: float, patience: float
+) -> IdleDecision:
     """Decide whether an idle crawler ends: it does if no host can become ready within `patience` seconds.
 
-    A host that another crawler holds can become free at any time, so the crawler waits as long as that one runs.
+    A host that another crawler holds can become free at any time, so the crawler waits as long as that one runs. The
+    store counted the URLs after it listed the hosts. Open URLs without a waiting host are beyond a page limit, or
+    another crawler has just added them. Then the next look decides.
     """
     held_by_others = [each for each in waiting if each.holder]
     if held_by_others:
@@ -227,4 +242,10 @@ def decide_when_idle(waiting: Sequence[WaitingHost], *, queued: int, now: float,
         return IdleDecision(poll_at=max(soonest, now))
     if waiting:
         return IdleDecision(end_reason=f"nothing can be visited within {patience:g} s")
-    return IdleDecision(end_reason=PAGE_LIMIT if queued > 0 else COMPLETE)
+    queued, leased = (counts.resources.get(state, 0) for state in (State.QUEUED, State.LEASED))
+    if not queued and not leased:
+        return IdleDecision(end_reason=COMPLETE)
+    is_full = current.max_pages is not None and current.pages >= current.max_pages
+    if not leased and (is_full or current.max_pages_per_host is not None):
+        return IdleDecision(end_reason=PAGE_LIMIT)
+    return IdleDecision()

@@ -9,7 +9,7 @@ import msgspec
 from gossamer.basics.headers import parse_media_type
 from gossamer.crawl import policy
 from gossamer.model import Candidate, FetchResult, Kind, Lease, Outcome, Page, ParseJob, Role, State, Visit
-from gossamer.urls.canonical import url_digest
+from gossamer.urls.canonical import authority, url_digest
 
 if TYPE_CHECKING:
     from gossamer.urls.canonical import UrlRules
@@ -99,6 +99,10 @@ def seed_candidate(url: str, rules: UrlRules) -> Candidate:
     return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.HYPERLINK, follow=True, depth=0, seed=True)
 
 
-def sitemap_candidate(url: str, rules: UrlRules) -> Candidate:
-    """Build the candidate of a sitemap named in robots.txt."""
-    return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.SITEMAP_FILE, follow=True, depth=0)
+def sitemap_candidate(url: str, robots_url: str, rules: UrlRules) -> Candidate:
+    """Build the candidate of a sitemap named in a robots.txt.
+
+    One on another host is a hop further, as if another sitemap had named it. So it has to be in scope.
+    """
+    hops = int(authority(url) != authority(robots_url))
+    return Candidate(url=url, digest=url_digest(url, rules), kind=Kind.SITEMAP_FILE, follow=True, depth=0, hops=hops)

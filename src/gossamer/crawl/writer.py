@@ -49,7 +49,7 @@ class WriteResult(Value, frozen=True, kw_only=True):
     order: WriteOrder
     error: GossamerError | None = None  # given: the order was not carried out
     submitted: SubmitResult | None = None
-    counts: Counts | None = None  # after a readmit
+    counts: Counts | None = None  # after a readmit, or if the store had no work: read after `waiting`
     leased: tuple[HostLease, ...] = ()
     crawler_orders: CrawlerOrders | None = None  # the reply to a heartbeat
     round: Round | None = None  # the current round, after a heartbeat or a lease of new hosts
@@ -177,14 +177,16 @@ class StoreWriter:
             if wants_work
             else []
         )
+        is_idle = wants_work and not leased
+        waiting = tuple(store.waiting_hosts(self._crawler)) if is_idle else ()
         return WriteResult(
             order=order,
             submitted=submitted,
-            counts=store.counts() if order.readmit else None,
+            counts=store.counts() if order.readmit or is_idle else None,
             leased=tuple(leased),
             crawler_orders=crawler_orders,
             # New hosts may come from seeds that another crawl added to the round.
             round=store.current_round() if order.report or (leased and order.new_hosts) else None,
-            waiting=tuple(store.waiting_hosts(self._crawler)) if wants_work and not leased else (),
+            waiting=waiting,
             seconds=time.perf_counter() - started,
         )

@@ -24,8 +24,9 @@ import pycurl
 
 from gossamer.fetch import guard
 from gossamer.fetch.credentials import host_headers
+from gossamer.fetch.large_bodies import LargeBodyLimiter
 from gossamer.fetch.response import ResponseLimits, conditional_headers
-from gossamer.fetch.transfer import LargeBodyLimiter, Transfer, handle_options
+from gossamer.fetch.transfer import Transfer, handle_options
 from gossamer.model import Outcome, Role
 from gossamer.urls.canonical import authority, origin
 
@@ -60,7 +61,7 @@ class Fetcher:
         self._extra_headers = host_headers(hosts, os.environ)
         self.accept_types(accept)
         refusal = partial(guard.refusal, allowed=guard.parse_networks(settings.allow_private))
-        body_limiter = LargeBodyLimiter()
+        body_limiter = LargeBodyLimiter(settings.max_bytes)
         self._new_transfer = partial(
             Transfer, settings, handle_options(settings), refusal, self._on_public_address, body_limiter
         )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-from collections import deque
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ import certifi
 import pycurl
 
 from gossamer.errors import SettingsError
+from gossamer.fetch.large_bodies import SMALL_BODY
 from gossamer.fetch.response import ResponseHead, ResponseVerdict, clean_reason, judge_head, parse_head
 from gossamer.model import FetchResult, Outcome, Role
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gossamer.config import FetchSettings
+    from gossamer.fetch.large_bodies import LargeBodyLimiter
     from gossamer.fetch.response import ResponseLimits
     from gossamer.model import Request
 
@@ -36,8 +37,6 @@ NO_SOCKET: int = pycurl.SOCKET_BAD
 # Bytes of an unwanted body (of a redirect, a 404, an image) that are read and dropped, to reuse the connection. Reading
 # more costs more than a new connection.
 MAX_DRAINED_BYTES = 16 << 10
-SMALL_BODY = 1 << 20  # bytes that every body may hold in memory ...
-MAX_LARGE_BODIES = 8  # ... and the number of bodies that may hold more at a time, up to the limit of their kind
 
 # Files of certificate authorities on common systems. The libcurl in the wheel knows only the path on its build machine.
 CA_BUNDLES = (
@@ -76,35 +75,6 @@ FAULT_MESSAGES = {
     pycurl.E_OK: "the answer's header ends in the middle",
     E_TOO_LARGE: "a line of more than 100 KiB",  # CURL_MAX_HTTP_HEADER
 }
-
-
-class LargeBodyLimiter:
-    """Lets a few bodies at a time grow large; the other transfers wait with paused connections.
-
-    It bounds the memory of a crawler: 128 transfers of 32 MiB would take 4 GiB. With 1 MiB for each and 32 MiB for
-    eight of them, they take 384 MiB at most.
-    """
-
-    def __init__(self) -> None:
-        self._growing: set[Transfer] = set()
-        self._waiting: deque[Transfer] = deque()
-
-    def try_acquire(self, transfer: Transfer) -> bool:
-        """Return whether the body of a transfer may grow now; if not, the transfer is queued."""
-        if len(self._growing) < MAX_LARGE_BODIES:
-            self._growing.add(transfer)
-            return True
-        self._waiting.append(transfer)
-        return False
-
-    def release(self, transfer: Transfer) -> None:
-        """Remove a transfer that ended, and let the next one grow."""
-        if transfer in self._waiting:
-            self._waiting.remove(transfer)
-        elif transfer in self._growing:
-            self._growing.remove(transfer)
-            if self._waiting:
-                self._waiting.popleft().handle.pause(pycurl.PAUSE_CONT)
 
 
 def user_agent(settings: FetchSettings) -> str:
@@ -282,10 +252,11 @@ class Transfer:
             if self.attempt.role is not Role.ROBOTS:
                 self._verdict = ResponseVerdict(Outcome.TOO_BIG, f"more than {verdict.limit} bytes")
             return ABORT
-        if not self._body_limiter.try_acquire(self):
+        allowed = self._body_limiter.grow(self, self._size, verdict.limit)
+        if not allowed:
             self._size -= len(chunk)  # libcurl passes it again after the pause
             return PAUSE
-        self._size_allowed = verdict.limit
+        self._size_allowed = allowed
         self._chunks.append(chunk)
         return None
 

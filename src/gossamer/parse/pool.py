@@ -3,15 +3,21 @@
 Jobs go in, pages come out, and nothing here blocks. A parser may crash, hang or send nonsense. The pool then replaces
 it, answers for its current page with the reason, and gives its other jobs to another parser.
 
+Hosts share the parsers' time fairly (`fair_queue`). A page that takes more than a second while other hosts wait gives up
+its place: its parser finishes it beside the others with lower priority, and a new parser takes the place. Meanwhile its
+host gets no other parser.
+
 The number of parsers may change at any time. Surplus parsers finish the jobs that they have.
 """
 
 from __future__ import annotations
 
+import os
 import selectors
 import signal
 import socket
 import subprocess
+import time
 from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +27,7 @@ import msgspec
 from gossamer.basics.cores import available_cores
 from gossamer.errors import ParserFault
 from gossamer.model import Kind, Outcome, Page, ParseJob, Position
+from gossamer.parse.fair_queue import FairQueue, HostJob
 from gossamer.processes.exit_report import describe_exit, last_stderr_line, wait_or_kill
 from gossamer.processes.framing import FrameTooLong, append_frame, take_frames
 from gossamer.processes.heap import ALLOCATOR_VARIABLES
@@ -33,6 +40,8 @@ if TYPE_CHECKING:
 _JOBS_AHEAD = 3
 # More, if its socket holds them all: while the writer has Python's lock, the coordinator sends nothing for 5 ms.
 _SMALL_JOBS_AHEAD = 8
+SLOW_SECONDS = 1.0  # a page that takes longer gives up its place if other hosts wait, and its host backs off
+_SLOW_NICENESS = 5  # added for such a page: on a full machine it gets a quarter of the time of another
 _GRACE_SECONDS = 5.0  # beyond the limit that a parser sets itself, until the pool kills it
 _START_SECONDS = 60.0  # that a parser may take to start
 _MAX_FAILED_STARTS = 3  # parsers in a row that exited before they were ready; then the pool gives up
@@ -73,10 +82,12 @@ class _Parser:
             theirs.close()
         ours.setblocking(False)
         self.connection = ours
-        self.jobs: deque[ParseJob] = deque()
+        self.jobs: deque[HostJob] = deque()
+        self.job_started = 0.0  # `time.perf_counter` at which it could begin its oldest job
         self.is_ready = False  # it has sent an empty frame
         self.busy_since: float | None = None  # first `tick` that saw it at its current job, or starting
         self.is_exiting = False  # it has announced that it will exit
+        self.held_host: int | None = None  # given: it finishes a slow page of this host, which gets no other parser
         self.outgoing = bytearray()
         self.incoming = bytearray()
         append_frame(self.outgoing, options)
@@ -104,14 +115,16 @@ class ParserPool:
         self._options = options
         self._first_message = msgspec.msgpack.encode(options)
         self._selector = selector
-        self._queued_jobs: deque[ParseJob] = deque()
+        self._queue = FairQueue()
         self._finished_pages: list[Page] = []
+        self._slow_pages: dict[int, float] = {}  # id -> parser time, of finished pages above SLOW_SECONDS
         self._failed_starts = 0
         self._max_reply = (64 << 20) + 2 * options.max_bytes
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Page).decode
         self._buffer = memoryview(bytearray(_READ_BYTES))  # reused: a new one for each read costs page faults
         self._parsers: list[_Parser] = []
+        self._slow_parsers: list[_Parser] = []  # each finishes a page that gave up its place, and exits
         try:
             self._adjust_parsers()
         except ParserFault:
@@ -121,12 +134,15 @@ class ParserPool:
     @property
     def busy_count(self) -> int:
         """The number of parsers that have jobs."""
-        return sum(1 for parser in self._parsers if parser.jobs)
+        return sum(1 for parser in self._all_parsers() if parser.jobs)
 
     @property
     def backlog(self) -> int:
         """The number of jobs accepted and not finished."""
-        return len(self._queued_jobs) + sum(len(parser.jobs) for parser in self._parsers)
+        return len(self._queue) + sum(len(parser.jobs) for parser in self._all_parsers())
+
+    def _all_parsers(self) -> list[_Parser]:
+        return self._parsers + self._slow_parsers
 
     def resize(self, processes: int) -> None:
         """Change the number of parsers."""
@@ -138,16 +154,17 @@ class ParserPool:
         """Use other options for all jobs that are not finished; this restarts the parsers."""
         if options == self._options:
             return
-        unfinished = [*(job for parser in self._parsers for job in parser.jobs), *self._queued_jobs]
+        unfinished = [*(job for parser in self._all_parsers() for job in parser.jobs), *self._queue]
         self.close()
         self._options, self._first_message = options, msgspec.msgpack.encode(options)
-        self._queued_jobs.extend(unfinished)
+        for job in unfinished:
+            self._queue.put(job)
         self._adjust_parsers()
         self._dispatch_jobs()
 
-    def submit(self, job: ParseJob) -> None:
-        """Accept a job. `take_results` returns a page for it sooner or later, whatever the job holds."""
-        self._queued_jobs.append(job)
+    def submit(self, job: ParseJob, host: int = 0) -> None:
+        """Accept a job of a host. `take_results` returns a page for it sooner or later, whatever the job holds."""
+        self._queue.put(HostJob(job, host))
         self._dispatch_jobs()
 
     def take_results(self) -> list[Page]:
@@ -155,9 +172,13 @@ class ParserPool:
         pages, self._finished_pages = self._finished_pages, []
         return pages
 
+    def take_slow_seconds(self, page: int) -> float:
+        """Return the parser time of a finished page if it exceeds `SLOW_SECONDS`, else 0; only once for each page."""
+        return self._slow_pages.pop(page, 0.0) if self._slow_pages else 0.0
+
     def tick(self, now: float) -> None:
         """Replace parsers that take too long. Call it about every second; `now` is in seconds of any one clock."""
-        for parser in list(self._parsers):
+        for parser in self._all_parsers():
             limit = self._options.seconds + _GRACE_SECONDS if parser.is_ready else _START_SECONDS
             if parser.is_ready and not parser.jobs:
                 continue
@@ -165,16 +186,37 @@ class ParserPool:
                 parser.busy_since = now
             elif now - parser.busy_since > limit:
                 self._replace_parser(parser, (Outcome.PARSER_TIMEOUT, f"hung for more than {limit:g} seconds"))
+            elif parser.is_ready and now - parser.busy_since > SLOW_SECONDS:
+                self._move_aside(parser)
 
     def close(self) -> None:
         """End all parsers and drop their jobs."""
-        for parser in self._parsers:
+        for parser in self._all_parsers():
             self._selector.unregister(parser.connection)
             parser.process.kill()
-        for parser in self._parsers:  # all are killed before the first wait
+        for parser in self._all_parsers():  # all are killed before the first wait
             parser.terminate(timeout=None)
         self._parsers.clear()
-        self._queued_jobs.clear()
+        self._slow_parsers.clear()
+        self._queue.clear()
+
+    def _move_aside(self, parser: _Parser) -> None:
+        """Let a slow page finish beside the others, if other hosts wait; at most as many as there are parsers."""
+        if parser.held_host is not None or len(self._slow_parsers) >= self.processes:
+            return
+        (host, *behind) = [job.host for job in parser.jobs]
+        if not self._queue.has_jobs_of_others(host) and all(other == host for other in behind):
+            return
+        while len(parser.jobs) > 1:
+            self._queue.put(parser.jobs.pop(), first=True)
+        parser.held_host = host
+        self._queue.hold(host)
+        self._parsers.remove(parser)
+        self._slow_parsers.append(parser)
+        pid = parser.process.pid
+        os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, pid) + _SLOW_NICENESS)
+        self._adjust_parsers()
+        self._dispatch_jobs()
 
     def _adjust_parsers(self) -> None:
         """Start missing parsers; end surplus ones that have no jobs."""
@@ -196,17 +238,21 @@ class ParserPool:
         self._write(parser)
 
     def _dispatch_jobs(self) -> None:
-        while self._queued_jobs:
+        while self._queue:
             parser = min(self._parsers[: self.processes], key=lambda parser: len(parser.jobs))
             if len(parser.jobs) >= (_JOBS_AHEAD if parser.outgoing else _SMALL_JOBS_AHEAD):
                 return
-            job = self._queued_jobs.popleft()
+            job = self._queue.take()
+            if job is None:
+                return
+            if not parser.jobs:
+                parser.job_started = time.perf_counter()
             parser.jobs.append(job)
-            append_frame(parser.outgoing, self._encode(job))
+            append_frame(parser.outgoing, self._encode(job.job))
             self._write(parser)
 
     def _on_event(self, parser: _Parser, mask: int) -> None:
-        if parser not in self._parsers:
+        if parser not in self._parsers and parser not in self._slow_parsers:
             return  # an earlier event of the same select removed it
         if mask & selectors.EVENT_WRITE:
             self._write(parser)
@@ -239,6 +285,9 @@ class ParserPool:
             self._replace_parser(parser)
         elif not self._handle_frames(parser):
             self._replace_parser(parser, (Outcome.PARSER_CRASHED, "the parser's answer makes no sense"))
+        elif parser.held_host is not None and not parser.jobs:
+            self._remove_parser(parser)
+            parser.terminate(timeout=0)
         self._adjust_parsers()
         self._dispatch_jobs()
 
@@ -261,18 +310,33 @@ class ParserPool:
             page = self._decode(message)
         except msgspec.DecodeError:
             return False
-        if not parser.jobs or not _is_valid_reply(page, parser.jobs[0]):
+        if not parser.jobs or not _is_valid_reply(page, parser.jobs[0].job):
             return False
-        parser.jobs.popleft()
-        parser.busy_since = None
         parser.is_exiting = page.outcome is Outcome.PARSER_MEMORY
-        self._finished_pages.append(page)
+        self._finish_job(parser, page)
         return True
+
+    def _finish_job(self, parser: _Parser, page: Page) -> None:
+        """Take over the page of a parser's oldest job, and charge its host for the time."""
+        now = time.perf_counter()
+        seconds, parser.job_started = now - parser.job_started, now
+        parser.busy_since = None
+        self._queue.charge(parser.jobs.popleft().host, seconds)
+        if seconds > SLOW_SECONDS:
+            self._slow_pages[page.id] = seconds
+        self._finished_pages.append(page)
+
+    def _remove_parser(self, parser: _Parser) -> None:
+        if parser.held_host is None:
+            self._parsers.remove(parser)
+        else:
+            self._slow_parsers.remove(parser)
+            self._queue.unhold(parser.held_host)
+        self._selector.unregister(parser.connection)
 
     def _replace_parser(self, parser: _Parser, fault: tuple[Outcome, str] | None = None) -> None:
         """Replace a parser that exited, or kill it for `fault`; answer for its page and requeue its other jobs."""
-        self._parsers.remove(parser)
-        self._selector.unregister(parser.connection)
+        self._remove_parser(parser)
         code, error = parser.terminate(timeout=0 if fault else _EXIT_SECONDS)
         outcome, reason = fault or _exit_cause(code, error, self._options)
         if not parser.is_ready:
@@ -280,8 +344,9 @@ class ParserPool:
             if self._failed_starts >= _MAX_FAILED_STARTS:
                 raise ParserFault(f"Parser processes cannot be started: {reason}")
         elif parser.jobs and not parser.is_exiting:
-            self._finished_pages.append(Page(parser.jobs.popleft().id, outcome, reason))
-        self._queued_jobs.extendleft(reversed(parser.jobs))
+            self._finish_job(parser, Page(parser.jobs[0].job.id, outcome, reason))
+        while parser.jobs:
+            self._queue.put(parser.jobs.pop(), first=True)
         self._adjust_parsers()
         self._dispatch_jobs()
 

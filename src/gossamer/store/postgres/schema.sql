@@ -75,7 +75,8 @@ CREATE TABLE hosts (
     failed        BIGINT           NOT NULL DEFAULT 0,
     round_pages   BIGINT           NOT NULL DEFAULT 0,
     name          TEXT COLLATE "C" NOT NULL UNIQUE,
-    reason        TEXT COLLATE "C" NOT NULL DEFAULT ''
+    reason        TEXT COLLATE "C" NOT NULL DEFAULT '',
+    round_sitemaps BIGINT          NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
 CREATE INDEX hosts_free ON hosts (ready_at, id)

@@ -69,7 +69,8 @@ CREATE TABLE hosts (
     round_pages   INTEGER NOT NULL DEFAULT 0,        -- like rounds.pages, of this host
     name          TEXT    NOT NULL UNIQUE,
     reason        TEXT    NOT NULL DEFAULT ''        -- why it waits
-) STRICT;
+    -- Sitemaps requested in this round. The comma stands where ALTER TABLE writes it in older webs.
+    , round_sitemaps INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX hosts_free ON hosts (ready_at, id)
     WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0);

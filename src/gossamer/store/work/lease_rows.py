@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 
 RECENT_HEARTBEAT_SECONDS = 10.0  # a waiting crawler that is silent for longer gets no share
+MAX_SITEMAPS = 50  # sitemaps of a host requested in a round; one may list 50,000 pages (sitemaps.org)
+TOO_MANY_SITEMAPS = f"more than {MAX_SITEMAPS} sitemaps of its host in this round"  # or more than pages; a reason
+# The state of a sitemap beyond the limit: as after its last visit.
+STATE_BEFORE = """CASE WHEN outcome = '' THEN 'known' WHEN outcome = 'not found' THEN 'gone'
+    WHEN outcome IN ('fetched', 'not modified', 'redirected') THEN 'visited' ELSE 'failed' END"""
 MAX_COUNTED_HOSTS = 10_000  # free hosts counted for a fair share; with more, no crawler lacks one
 
 
@@ -37,6 +42,7 @@ class LeasableHost(NamedTuple):
     round_pages: int
     queued_pages: int
     queued_others: int
+    round_sitemaps: int
 
 
 class PageBudget:
@@ -44,8 +50,10 @@ class PageBudget:
 
     def __init__(self, limits: RoundLimits, leased: Mapping[int, int]) -> None:
         """`leased` are pages by host, if the round has limits."""
+        self._max_pages = limits.max_pages
         self._per_host = limits.max_pages_per_host
         self._leased = leased
+        self.round_started_at = limits.started_at
         used = limits.pages + sum(leased.values())
         self.pages_left = None if limits.max_pages is None else max(0, limits.max_pages - used)
 
@@ -56,6 +64,30 @@ class PageBudget:
         if self._per_host is not None:
             max_pages = min(max_pages, max(0, self._per_host - host.round_pages - self._leased.get(host.id, 0)))
         return max_pages
+
+    def sitemaps_for_host(self, host: LeasableHost) -> int:
+        """Return how many sitemaps of a host the round still allows: at most `MAX_SITEMAPS`, and no more than pages."""
+        limits = (MAX_SITEMAPS, self._max_pages, self._per_host)
+        return max(0, min(limit for limit in limits if limit is not None) - host.round_sitemaps)
+
+    def select_others(
+        self, host: LeasableHost, rows: Iterable[Sequence[Any]], leased_sitemaps: int
+    ) -> tuple[list[Sequence[Any]], bool]:
+        """Return the rows of URLs that are no pages without sitemaps beyond the limit, and whether it is reached.
+
+        `leased_sitemaps` are those that the host's crawler already has; they count too.
+        """
+        left = self.sitemaps_for_host(host)
+        is_reached = not left
+        left -= leased_sitemaps
+        selected = []
+        for row in sorted(rows, key=_lease_order):
+            if row[3] == Role.SITEMAP and is_counted_sitemap(row[11], row[6], self.round_started_at):
+                left -= 1
+                if left < 0:
+                    continue
+            selected.append(row)
+        return selected, is_reached
 
     def grant(self, leases: Iterable[Lease]) -> list[Lease]:
         """Return the leases that the budget allows, and spend it."""
@@ -77,15 +109,24 @@ def is_limited(limits: RoundLimits) -> bool:
 def choose_best_leases(rows: Iterable[Sequence[Any]], max_leases: int) -> list[Lease]:
     """Return the first `max_leases` URLs of a host, by priority and then by id.
 
-    Rows: host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome.
+    Rows: host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome, visited_at.
     """
     return [
         Lease(
             resource=row[1], host=row[0], url=row[2], role=Role(row[3]), depth=row[4], hops=row[5], tries=row[6],
             etag=row[7], last_modified=row[8], before=row[10],
         )
-        for row in sorted(rows, key=lambda row: (-row[9], row[1]))[:max_leases]
+        for row in sorted(rows, key=_lease_order)[:max_leases]
     ]  # fmt: skip
+
+
+def _lease_order(row: Sequence[Any]) -> tuple[float, int]:
+    return -row[9], row[1]
+
+
+def is_counted_sitemap(visited_at: float | None, tries: int, round_started_at: float) -> bool:
+    """Return whether a request for a sitemap counts: all but the scheduled revisits of sitemaps of this round."""
+    return tries > 0 or not visited_at or visited_at < round_started_at
 
 
 def count_new_leases(deltas: CounterDeltas, leases: Iterable[Lease]) -> None:
@@ -93,6 +134,12 @@ def count_new_leases(deltas: CounterDeltas, leases: Iterable[Lease]) -> None:
     for one in leases:
         deltas.subtract(one.host, State.QUEUED, one.role, one.before)
         deltas.add(one.host, State.LEASED, one.role, one.before)
+
+
+def count_set_aside(deltas: CounterDeltas, host: int, state: str, outcome: str) -> None:
+    """Count a sitemap that was queued until now and is beyond the limit."""
+    deltas.subtract(host, State.QUEUED, Role.SITEMAP, outcome)
+    deltas.add(host, state, Role.SITEMAP, outcome)
 
 
 def host_leases(chosen: Iterable[tuple[LeasableHost, list[Lease]]], robots: Iterable[Sequence[Any]]) -> list[HostLease]:

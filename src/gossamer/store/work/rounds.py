@@ -24,6 +24,7 @@ class RoundLimits(NamedTuple):
     """What the current round allows."""
 
     round: int
+    started_at: float  # Unix time
     pages: int  # visited so far
     max_pages: int | None
     max_pages_per_host: int | None
@@ -55,12 +56,12 @@ RoundRow = tuple[int, float, float | None, str, int | None, int | None, int]
 def round_limits(row: RoundRow | None) -> RoundLimits:
     """Return the limits of a round; no limits when there is no round."""
     if row is None:
-        return RoundLimits(NO_ROUND, 0, None, None, None, 0.0)
-    round_id, _, _, settings, max_pages, max_pages_per_host, pages = row
+        return RoundLimits(NO_ROUND, 0.0, 0, None, None, None, 0.0)
+    round_id, started_at, _, settings, max_pages, max_pages_per_host, pages = row
     frontier = msgspec.json.decode(settings, type=_FrontierSettings)
     # In the order "best" a backlink is the unit of priority (`crawl.policy`).
     gain = 1.0 if frontier.order == "best" else 0.0
-    return RoundLimits(round_id, pages, max_pages, max_pages_per_host, frontier.max_depth, gain)
+    return RoundLimits(round_id, started_at, pages, max_pages, max_pages_per_host, frontier.max_depth, gain)
 
 
 class RoundSeeds(NamedTuple):

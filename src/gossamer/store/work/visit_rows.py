@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gossamer.model import EMBEDS, PAGE_OUTCOMES, Candidate, Kind, Links, Outcome, Page, Position, Role, State
 from gossamer.store import columns
 from gossamer.store.work.claims import ALL_STRENGTHS, STRENGTHS, distance, is_news
+from gossamer.store.work.lease_rows import is_counted_sitemap
 from gossamer.store.work.rounds import LOWEST_PRIORITY
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class LeasedRow(NamedTuple):
     visits: int
     outlinks: int | None
     content_digest: bytes
+    visited_at: float | None  # by the visit before
 
 
 class FinishedVisit(NamedTuple):
@@ -227,6 +229,12 @@ def visit_row(item: FinishedVisit, round_: int, crawler: int) -> tuple[int, int,
 def page_visits(finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
     """Return the visits that count as pages for the limits of a round."""
     return [f for f in finished if f.visit.lease.role is Role.PAGE and f.visit.outcome in PAGE_OUTCOMES]
+
+
+def sitemap_requests(finished: Sequence[FinishedVisit], round_started_at: float) -> list[FinishedVisit]:
+    """Return the visits that count for the limit of sitemaps."""
+    sitemaps = (f for f in finished if f.visit.lease.role is Role.SITEMAP)
+    return [f for f in sitemaps if is_counted_sitemap(f.row.visited_at, f.row.tries, round_started_at)]
 
 
 def stores_links(item: FinishedVisit, batch: VisitBatch) -> bool:

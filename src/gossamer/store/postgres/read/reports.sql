@@ -277,7 +277,8 @@ WHERE p.host IN (SELECT t.host FROM entries AS e JOIN resources AS t ON t.id = e
 
 -- question: unreadable sitemaps
 SELECT url, status, outcome, reason FROM resources
-WHERE role = 'sitemap' AND (state IN ('failed', 'gone', 'refused') OR state = 'visited' AND reason <> '') ORDER BY id;
+WHERE role = 'sitemap' AND (state IN ('failed', 'gone', 'refused') OR state IN ('known', 'visited') AND reason <> '')
+ORDER BY id;
 
 -- question: sizes
 WITH measured AS (

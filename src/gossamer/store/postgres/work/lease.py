@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from gossamer.model import Role
 from gossamer.store.postgres.database import int_array
 from gossamer.store.postgres.work import rounds
 from gossamer.store.postgres.work.admission import SELECT_CLAIMS, admit_candidates, find_known_resources
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
     from gossamer.store.postgres.database import Connection, Transaction
     from gossamer.store.values import AddResult, WaitingHost
 
-_HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others FROM hosts"
+_HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others, round_sitemaps FROM hosts"
 SELECT_HELD_HOSTS = f"{_HOST} WHERE holder = %s AND id = ANY(%s::bigint[]) ORDER BY id FOR UPDATE"
 _HAS_WORK = "(queued_others > 0 OR queued_pages > 0 AND spent = 0)"
 SELECT_FREE_HOSTS = f"""
     {_HOST} WHERE holder IS NULL AND {_HAS_WORK} AND ready_at <= %s AND (queued_others > 0 OR %s)
     ORDER BY ready_at, id LIMIT %s FOR UPDATE SKIP LOCKED"""
-_NEXT = "SELECT host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome FROM resources"
+_NEXT = """
+    SELECT host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome, visited_at FROM resources"""
 # Up to `pages` pages and `others` other URLs of each host, best first.
 NEXT = f"""
     SELECT n.* FROM unnest(%s::bigint[], %s::integer[], %s::integer[]) AS h (id, pages, others)
@@ -48,6 +50,13 @@ HOLD_HOSTS = "UPDATE hosts SET holder = %s WHERE id = ANY(%s::bigint[])"
 LEASE_RESOURCES = "UPDATE resources SET state = 'leased' WHERE id = ANY(%s::bigint[])"
 LOCK_LAST_ROUND = f"{rounds.SELECT_LAST_ROUND} FOR UPDATE"
 LEASED_PAGES = "SELECT host, count(*) FROM resources WHERE state = 'leased' AND role = 'page' GROUP BY host"
+LEASED_SITEMAPS = """
+    SELECT host, count(*) FROM resources WHERE state = 'leased' AND role = 'sitemap' AND host = ANY(%s::bigint[])
+    GROUP BY host"""
+SET_SITEMAPS_ASIDE = f"""
+    UPDATE resources SET state = {lease_rows.STATE_BEFORE}, reason = %s
+    WHERE host = %s AND state = 'queued' AND role <> 'page' AND role = 'sitemap' AND (visited_at IS NULL OR visited_at < %s OR tries > 0)
+    RETURNING state, outcome"""  # noqa: S608
 ROBOTS = """
     SELECT host, scheme, outcome, text, fetched_at, reason FROM robots WHERE host = ANY(%s::bigint[])"""
 HELD_BY_OTHERS = "SELECT name FROM hosts WHERE holder <> %s AND name = ANY(%s::text[])"
@@ -127,6 +136,7 @@ def _lease_hosts(
 ) -> list[tuple[LeasableHost, list[Lease]]]:
     """Return the hosts that have work, with their leases: pages within the budget, and other URLs."""
     rows = _next_urls(tx.db, hosts, urls, budget)
+    _limit_sitemaps(tx, hosts, rows, budget)
     candidates = ((host, lease_rows.choose_best_leases(rows[host.id], urls)) for host in hosts)
     leased = [(host, granted_leases) for host, leases in candidates if (granted_leases := budget.grant(leases))]
     for _, leases in leased:
@@ -148,6 +158,23 @@ def _next_urls(
         for row in db.execute(NEXT, [int_array(column) for column in zip(*requested, strict=True)]):
             rows[row[0]].append(row)
     return rows
+
+
+def _limit_sitemaps(
+    tx: Transaction, hosts: Sequence[LeasableHost], rows: defaultdict[int, list[Any]], budget: PageBudget
+) -> None:
+    """Remove the sitemaps that the round does not allow from the rows, and set them aside."""
+    with_sitemaps = [host for host in hosts if any(row[3] == Role.SITEMAP for row in rows[host.id])]
+    if not with_sitemaps:
+        return
+    leased: dict[int, int] = dict(tx.db.execute(LEASED_SITEMAPS, (int_array(host.id for host in with_sitemaps),)).fetchall())
+    for host in with_sitemaps:
+        selected, is_limit_reached = budget.select_others(host, rows[host.id], leased.get(host.id, 0))
+        if len(selected) < len(rows[host.id]) and is_limit_reached:
+            parameters = (lease_rows.TOO_MANY_SITEMAPS, host.id, budget.round_started_at)
+            for state, outcome in tx.db.execute(SET_SITEMAPS_ASIDE, parameters).fetchall():
+                lease_rows.count_set_aside(tx.counter_deltas, host.id, state, outcome)
+        rows[host.id] = selected
 
 
 def waiting_hosts(db: Connection, crawler: int, limit: int) -> list[WaitingHost]:

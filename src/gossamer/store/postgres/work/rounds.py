@@ -45,7 +45,9 @@ INSERT_ROUND = """
 INSERT_SEEDS = """
     INSERT INTO seeds (round, seq, url) SELECT %s, n - 1, url FROM unnest(%s::text[]) WITH ORDINALITY AS s (url, n)"""
 CLEAR_VALIDATORS = "UPDATE resources SET etag = '', last_modified = '' WHERE etag <> '' OR last_modified <> ''"
-RESET_HOST_PAGES = "UPDATE hosts SET round_pages = 0, spent = 0 WHERE round_pages > 0 OR spent > 0"
+RESET_HOST_PAGES = """
+    UPDATE hosts SET round_pages = 0, spent = 0, round_sitemaps = 0
+    WHERE round_pages > 0 OR spent > 0 OR round_sitemaps > 0"""
 FINISH = "UPDATE rounds SET finished_at = %s WHERE finished_at IS NULL"
 SET_QUEUED = f"""
     state = 'queued', reason = '', tries = 0,

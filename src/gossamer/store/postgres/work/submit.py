@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from gossamer.store.work.change_detection import ComparedBatch
 
 SELECT_LEASED_ROWS = """
-    SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
+    SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest,
+        r.visited_at
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id = ANY(%s::bigint[]) AND r.state = 'leased' AND h.holder = %s"""
 # The chains of stored redirects that begin at these resources.
@@ -80,6 +81,9 @@ HOST_PAGES = """
         spent = CASE WHEN h.round_pages + p.number >= %s::bigint THEN 1 ELSE 0 END
     FROM unnest(%s::bigint[], %s::bigint[]) AS p (id, number) WHERE h.id = p.id"""
 RELEASE = "UPDATE resources SET state = 'queued' WHERE id = ANY(%s::bigint[])"
+HOST_SITEMAPS = """
+    UPDATE hosts AS h SET round_sitemaps = h.round_sitemaps + p.number
+    FROM unnest(%s::bigint[], %s::bigint[]) AS p (id, number) WHERE h.id = p.id"""
 UPSERT_ROBOTS = """
     INSERT INTO robots (host, scheme, outcome, text, fetched_at, reason)
     SELECT n.* FROM unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::double precision[], %s::text[])
@@ -277,11 +281,14 @@ class Submission:
         return [item._replace(row=item.row._replace(role=current[item.row.id].role)) for item in finished]
 
     def _count_pages(self, finished: Sequence[visit_rows.FinishedVisit]) -> None:
-        """Add to the hosts' pages of this round, which `max_pages_per_host` limits."""
+        """Add to the hosts' pages and sitemaps of this round, which have limits."""
         counted = Counter(item.row.host for item in visit_rows.page_visits(finished))
         if counted:
             max_pages = self._limits.max_pages_per_host
             self._db.execute(HOST_PAGES, (max_pages, int_array(counted), int_array(counted.values())))
+        sitemaps = Counter(item.row.host for item in visit_rows.sitemap_requests(finished, self._limits.started_at))
+        if sitemaps:
+            self._db.execute(HOST_SITEMAPS, (int_array(sitemaps), int_array(sitemaps.values())))
 
     def _shallower_visits(self, finished: Sequence[visit_rows.FinishedVisit]) -> list[int]:
         """Return the visited resources that other pages of this batch found at a smaller depth."""

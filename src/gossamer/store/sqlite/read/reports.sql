@@ -279,7 +279,8 @@ WHERE p.host IN (SELECT t.host FROM entries AS e JOIN main.resources AS t ON t.i
 
 -- question: unreadable sitemaps
 SELECT url, status, outcome, reason FROM main.resources
-WHERE role = 'sitemap' AND (state IN ('failed', 'gone', 'refused') OR state = 'visited' AND reason <> '') ORDER BY id;
+WHERE role = 'sitemap' AND (state IN ('failed', 'gone', 'refused') OR state IN ('known', 'visited') AND reason <> '')
+ORDER BY id;
 
 -- question: sizes
 WITH measured AS (

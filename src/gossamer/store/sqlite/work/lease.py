@@ -6,7 +6,7 @@ The statements read only open work by partial indexes, so the cost does not grow
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gossamer.store.protocol import LEASE_SECONDS
 from gossamer.store.sqlite.database import json_array
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     from gossamer.store.sqlite.database import Transaction
     from gossamer.store.values import AddResult, WaitingHost
 
-_HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others FROM hosts"
+_HOST = "SELECT id, name, ready_at, failures, round_pages, queued_pages, queued_others, round_sitemaps FROM hosts"
 SELECT_HELD_HOSTS = f"{_HOST} WHERE holder = ? AND id IN (SELECT value FROM json_each(?))"  # noqa: S608
 SELECT_FREE_HOSTS = f"""
     {_HOST} INDEXED BY hosts_free
     WHERE holder IS NULL AND (queued_others > 0 OR queued_pages > 0 AND spent = 0) AND ready_at <= ?
     ORDER BY ready_at, id"""
-_NEXT = "SELECT host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome FROM resources"
+_NEXT = """
+    SELECT host, id, url, role, depth, hops, tries, etag, last_modified, priority, outcome, visited_at FROM resources"""
 NEXT_PAGES = f"""
     {_NEXT} INDEXED BY resources_queued_pages WHERE host = ? AND state = 'queued' AND role = 'page'
     ORDER BY priority DESC, id LIMIT ?"""
@@ -44,6 +45,13 @@ NEXT_OTHERS = f"""
 LEASED_PAGES = """
     SELECT host, count(*) FROM resources INDEXED BY resources_leased
     WHERE state = 'leased' AND role = 'page' GROUP BY host"""
+LEASED_SITEMAPS = """
+    SELECT count(*) FROM resources INDEXED BY resources_leased
+    WHERE state = 'leased' AND role = 'sitemap' AND host = ?"""
+SET_SITEMAPS_ASIDE = f"""
+    UPDATE resources INDEXED BY resources_queued_others SET state = {lease_rows.STATE_BEFORE}, reason = ?
+    WHERE host = ? AND state = 'queued' AND role <> 'page' AND role = 'sitemap' AND (visited_at IS NULL OR visited_at < ? OR tries > 0)
+    RETURNING state, outcome"""  # noqa: S608
 ROBOTS = """
     SELECT host, scheme, outcome, text, fetched_at, reason FROM robots
     WHERE host IN (SELECT value FROM json_each(?))"""
@@ -115,10 +123,23 @@ def _next_urls(tx: Transaction, host: LeasableHost, urls: int, budget: PageBudge
     pages = budget.pages_for_host(host, urls)
     rows = tx.db.execute(NEXT_PAGES, (host.id, pages)).fetchall() if pages else []
     if host.queued_others:
-        rows += tx.db.execute(NEXT_OTHERS, (host.id, urls)).fetchall()
+        rows += _next_others(tx, host, urls, budget)
     leases = budget.grant(lease_rows.choose_best_leases(rows, urls))
     lease_rows.count_new_leases(tx.counter_deltas, leases)
     return leases
+
+
+def _next_others(tx: Transaction, host: LeasableHost, urls: int, budget: PageBudget) -> list[Sequence[Any]]:
+    """Return the next sitemaps and checks of a host; set sitemaps aside that the round does not allow."""
+    rows = tx.db.execute(NEXT_OTHERS, (host.id, urls)).fetchall()
+    (leased_sitemaps,) = tx.db.execute(LEASED_SITEMAPS, (host.id,)).fetchone()
+    selected, is_limit_reached = budget.select_others(host, rows, leased_sitemaps)
+    if len(selected) < len(rows) and is_limit_reached:
+        parameters = (lease_rows.TOO_MANY_SITEMAPS, host.id, budget.round_started_at)
+        for state, outcome in tx.db.execute(SET_SITEMAPS_ASIDE, parameters).fetchall():
+            lease_rows.count_set_aside(tx.counter_deltas, host.id, state, outcome)
+        return _next_others(tx, host, urls, budget)
+    return selected
 
 
 def waiting_hosts(db: sqlite3.Connection, crawler: int, limit: int) -> list[WaitingHost]:

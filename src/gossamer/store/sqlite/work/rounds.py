@@ -49,6 +49,9 @@ SELECT_UNVISITED = """
         AND NOT (r.state = 'leased' AND EXISTS (SELECT 1 FROM hosts AS h JOIN crawlers AS c ON c.id = h.holder
             WHERE h.id = r.host AND c.most_parsers = 0))
     ORDER BY r.id LIMIT ?"""
+RESET_HOSTS = """
+    UPDATE hosts SET round_pages = 0, spent = 0, round_sitemaps = 0
+    WHERE round_pages > 0 OR spent > 0 OR round_sitemaps > 0"""
 READMIT = "UPDATE resources SET state = ?, role = ?, reason = ?, priority = ?, asked = ? WHERE id = ?"
 
 
@@ -91,7 +94,7 @@ def begin_round(
     round_id = tx.db.execute(insert, row).lastrowid
     rows = ((round_id, seq, url) for seq, url in enumerate(seeds))
     tx.db.executemany("INSERT INTO seeds (round, seq, url) VALUES (?, ?, ?)", rows)
-    tx.db.execute("UPDATE hosts SET round_pages = 0, spent = 0 WHERE round_pages > 0 OR spent > 0")
+    tx.db.execute(RESET_HOSTS)
     new_round = current_round(tx.db)
     assert new_round is not None
     return new_round

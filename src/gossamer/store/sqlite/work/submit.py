@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from gossamer.store.work.revisit_rows import RevisitState
 
 SELECT_LEASED_ROWS = """
-    SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest
+    SELECT r.id, r.host, r.role, r.outcome, r.depth, r.hops, r.tries, r.visits, r.outlinks, r.content_digest,
+        r.visited_at
     FROM resources AS r JOIN hosts AS h ON h.id = r.host
     WHERE r.id IN (SELECT value FROM json_each(?)) AND r.state = 'leased' AND h.holder = ?"""
 REDIRECT = "SELECT target FROM links WHERE source = ? AND seq = 0 AND kind = ?"
@@ -54,6 +55,7 @@ UPDATE_REPLACED = f"""{_UPDATE_OUTCOME}, version = ?, {assign(*columns.RESPONSE,
 ROUND_PAGES = "UPDATE rounds SET pages = pages + ? WHERE id = ?"
 HOST_PAGES = """
     UPDATE hosts SET round_pages = round_pages + ?1, spent = coalesce(round_pages + ?1 >= ?2, 0) WHERE id = ?3"""
+HOST_SITEMAPS = "UPDATE hosts SET round_sitemaps = round_sitemaps + ? WHERE id = ?"
 UPSERT_ROBOTS = """
     INSERT INTO robots (host, scheme, outcome, text, fetched_at, reason)
     SELECT id, ?, ?, ?, ?, ? FROM hosts WHERE id = ?
@@ -211,12 +213,14 @@ class Submission:
             self._tx.counter_deltas.add(held.host, item.state, held.role, item.visit.outcome)
 
     def _count_pages(self, finished: Sequence[visit_rows.FinishedVisit]) -> None:
-        """Count pages for the limits of the round."""
+        """Count pages and sitemaps for the limits of the round."""
         pages = visit_rows.page_visits(finished)
         self._db.execute(ROUND_PAGES, (len(pages), self._limits.round))
         hosts = Counter(item.row.host for item in pages)
         max_pages = self._limits.max_pages_per_host
         self._db.executemany(HOST_PAGES, ((number, max_pages, host) for host, number in hosts.items()))
+        sitemaps = Counter(item.row.host for item in visit_rows.sitemap_requests(finished, self._limits.started_at))
+        self._db.executemany(HOST_SITEMAPS, ((number, host) for host, number in sitemaps.items()))
 
     # -- depth ---------------------------------------------------------------------------------------------------------
 
