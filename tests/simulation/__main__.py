@@ -25,7 +25,8 @@ def main(arguments: list[str]) -> int:
             failures += 1
             print(violation)
     seconds = time.perf_counter() - started
-    print(f"{last - first} seeds in {seconds:.1f} s, {failures} failures, at most {most_events:,} events, ends: {dict(reasons)}")
+    print(f"{last - first} seeds in {seconds:.1f} s, {failures} failures, at most {most_events:,} events")
+    print(f"ends: {dict(reasons)}")
     return 1 if failures else 0
 
 

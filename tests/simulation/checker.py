@@ -22,6 +22,9 @@ ROUNDING = 1e-3  # seconds; the store keeps times in double precision
 TRIED_AGAIN = {*policy.HOST_FAILURES, Outcome.HTTP_ERROR}  # outcomes after which a URL may be visited again
 FINAL_STATES = {State.VISITED, State.FAILED, State.REFUSED, State.GONE, State.OUT_OF_SCOPE}
 OPEN_WORK = "SELECT sum(value) FROM meta WHERE key IN ('resources queued', 'resources leased')"
+VISITS = """
+    SELECT v.resource, v.visited_at, v.round, v.outcome, r.url
+    FROM visits AS v JOIN resources AS r ON r.id = v.resource"""
 ROUND = "SELECT id, max_pages, max_pages_per_host, pages FROM rounds ORDER BY id DESC LIMIT 1"
 
 
@@ -150,18 +153,16 @@ class Checker:
 
     def check_visits(self, retries: int, seeds: set[str]) -> None:
         """Check that each URL was visited once per round and try, and that no committed visit is lost."""
-        rows = self.db.execute(
-            "SELECT v.resource, v.visited_at, v.round, v.outcome, r.url FROM visits v JOIN resources r ON r.id = resource"
-        ).fetchall()
+        rows = self.db.execute(VISITS).fetchall()
         stored = Counter((resource, at) for resource, at, *_ in rows)
         lost = self._committed - set(stored)
         self.require(not lost, f"committed visits are lost: {sorted(lost)[:3]}")
-        finals, tries = Counter[object](), Counter[object]()
+        finals, tries = Counter[tuple[int, str]](), Counter[tuple[int, str]]()
         for _, _, round_id, outcome, url in rows:
             (tries if outcome in TRIED_AGAIN else finals)[round_id, url] += 1
-        twice = [key for key, times in finals.items() if times > 1 and key[1] not in seeds]  # type: ignore[index]
+        twice = [key for key, times in finals.items() if times > 1 and key[1] not in seeds]
         self.require(not twice, f"visited twice in one round: {twice[:3]}")
-        often = [key for key, times in tries.items() if times > retries and key[1] not in seeds]  # type: ignore[index]
+        often = [key for key, times in tries.items() if times > retries and key[1] not in seeds]
         self.require(not often, f"tried more than {retries} times in one round: {often[:3]}")
 
     def check_resources(self, *, is_complete: bool) -> None:

@@ -198,7 +198,7 @@ class StoreConnection:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._store, name)
 
-        def call(*values: object, **named: object) -> Any:  # noqa: ANN401 - any call of the store
+        def call(*values: object, **named: object) -> Any:
             return self._call(name, method, values, named)
 
         self.__dict__[name] = call
@@ -208,9 +208,7 @@ class StoreConnection:
         """Close the file and free the lock, also when the process was killed."""
         self._store.close()
 
-    def _call(
-        self, name: str, method: Callable[..., Any], values: tuple[object, ...], named: dict[str, object]
-    ) -> Any:  # noqa: ANN401
+    def _call(self, name: str, method: Callable[..., Any], values: tuple[object, ...], named: dict[str, object]) -> Any:
         world, scheduler = self._world, self._world.scheduler
         if not self._process.is_alive:
             raise Killed

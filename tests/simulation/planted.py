@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from gossamer.crawl import loop
 from gossamer.crawl.frontier import Frontier
-from gossamer.store.sqlite.work import crawlers, submit
+from gossamer.store.sqlite.work import crawlers, lease, submit
 from gossamer.store.work.lease_rows import PageBudget
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from gossamer.model import HostLease
     from gossamer.store.work.rounds import RoundLimits
 
+Replacement = tuple[object, str, object]  # an object, the name of its attribute, and the new value
+_add_host_lease = Frontier.add_host_lease
 ALIVE = " AND state NOT IN ('stopped', 'lost')"
 HELD = " AND r.state = 'leased' AND h.holder = ?"
 
@@ -33,17 +35,16 @@ def _without(statement: str, condition: str, replacement: str = "") -> str:
     return statement.replace(condition, replacement)
 
 
-def _add_host_lease_at_once(self: Frontier, leased: HostLease, now: float, original=Frontier.add_host_lease) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+def _add_host_lease_at_once(self: Frontier, leased: HostLease, now: float) -> None:
     is_new = leased.host not in self._hosts
-    original(self, leased, now)
+    _add_host_lease(self, leased, now)
     if is_new:
         host = self._hosts[leased.host]
         host.ready_at, host.heap_ticket = now, None
         self._schedule(host, now)
 
 
-# name -> what to replace: object, attribute, new value
-PLANTED_BUGS = {
+PLANTED_BUGS: dict[str, list[Replacement]] = {
     "a lost crawler renews its leases": [
         (crawlers, "RECORD_HEARTBEAT", _without(crawlers.RECORD_HEARTBEAT, ALIVE)),
         (crawlers, "SELECT_IF_WORKING", _without(crawlers.SELECT_IF_WORKING, ALIVE)),
@@ -52,9 +53,7 @@ PLANTED_BUGS = {
     "URLs of a released host stay leased": [(crawlers, "UNLEASE", "SELECT ?")],
     "the next holder of a host forgets its pause": [(Frontier, "add_host_lease", _add_host_lease_at_once)],
     "a dead crawler's hosts get no pause": [(crawlers, "DELAY_HOSTS", "SELECT ?1, ?2")],
-    "leased pages do not count against the page limit": [
-        ("gossamer.store.sqlite.work.lease.PageBudget", "", GenerousBudget)
-    ],
+    "leased pages do not count against the page limit": [(lease, "PageBudget", GenerousBudget)],
     "a visit is written without its lease": [
         (submit, "SELECT_LEASED_ROWS", _without(submit.SELECT_LEASED_ROWS, HELD, " AND ? IS NOT NULL"))
     ],
@@ -66,6 +65,5 @@ def planted_bug(name: str) -> Iterator[None]:
     """Run the block with one fault in the code."""
     with ExitStack() as patches:
         for owner, attribute, value in PLANTED_BUGS[name]:
-            replaced = patch(owner, value) if isinstance(owner, str) else patch.object(owner, attribute, value)
-            patches.enter_context(replaced)
+            patches.enter_context(patch.object(owner, attribute, value))
         yield

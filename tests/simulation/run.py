@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -29,10 +30,13 @@ from simulation.site import Web
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gossamer.crawl.writer import WriteResult
+    from gossamer.model import Visit
+
 RESTARTS = 30  # crawls of the last phase; each ends or waits for a host, so a few are enough
 TRACE_LINES = 60  # lines of the trace that a failure shows
 REPLAY = "PYTHONPATH=tests .venv/bin/python -m simulation {seed}"
-MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - only its existence matters
+MEMORY_DISK = Path("/dev/shm")
 
 
 class Summary(NamedTuple):
@@ -44,6 +48,7 @@ class Summary(NamedTuple):
     seconds: float  # simulated
     events: int
     reasons: tuple[str, ...]  # why crawlers ended
+    trace_digest: str  # of all events with their times
 
 
 @cache
@@ -70,7 +75,7 @@ class Crawler:
         self.process = Process(simulation.scheduler, f"crawler{number}")
         self._crawl, self._seeds = crawl, seeds
         self.machine = simulation.scheduler.random.choice(("one", "two"))
-        self.loop: CrawlLoop | None = None
+        self.loop: ObservedLoop | None = None
         self.connection: StoreConnection | None = None
         self.name = ""
         self.is_over = False
@@ -107,7 +112,7 @@ class Crawler:
         self.connection = StoreConnection(world, process, store)
         seeds = start.StartSeeds(typed=tuple(self._seeds))
         previous = self.connection.current_round()
-        current = start._open_round(self.connection, previous, self._crawl, seeds, revisit=None, watch=False)  # type: ignore[arg-type]
+        current = start._open_round(self.connection, previous, self._crawl, seeds, revisit=None, watch=False)
         if current is None:
             self.connection.close()
             self._simulation.reasons.append("already complete")
@@ -117,14 +122,18 @@ class Crawler:
         world.checker.ids[process.name] = identity.id
         world.scheduler.log("join", process.name, identity.name, identity.id)
         selector = SimulatedSelector(world)
-        parts = CrawlParts(
-            store=self.connection, identity=identity, fetcher=SimulatedFetcher(world, process, selector),
-            pool=SimulatedPool(world, process, selector), selector=selector,
-            free_space=lambda: 0 if world.is_disk_full else None, log=CrawlLog(Path(os.devnull), identity.name),
-        )  # type: ignore[arg-type] # fmt: skip
+        parts: dict[str, Any] = {
+            "store": self.connection,
+            "identity": identity,
+            "fetcher": SimulatedFetcher(world, process, selector),
+            "pool": SimulatedPool(world, process, selector),
+            "selector": selector,
+            "free_space": lambda: 0 if world.is_disk_full else None,
+            "log": CrawlLog(Path(os.devnull), identity.name),
+        }
         settings = msgspec.structs.replace(self._simulation.settings, crawl=self._crawl)
         plan = CrawlPlan(settings=settings, round=current, product="Gossamer", typed_seeds=tuple(self._seeds))
-        self.loop = self._simulation.loop_class(plan, parts)
+        self.loop = ObservedLoop(plan, CrawlParts(**parts))
         for _ in self.loop.run():
             pass
         world.checker.on_end(process.name, self.name, self.loop.end_reason, self.loop.decided_at)
@@ -136,7 +145,7 @@ class ObservedLoop(CrawlLoop):
 
     decided_at = 0.0
 
-    def _handle_write_result(self, result, now):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+    def _handle_write_result(self, result: WriteResult, now: float) -> Iterator[Visit]:
         if not self._has_ended:
             self.decided_at = result.order.now
         yield from super()._handle_write_result(result, now)
@@ -145,8 +154,8 @@ class ObservedLoop(CrawlLoop):
 class Simulation:
     """One seed: web, crawlers, faults."""
 
-    def __init__(self, seed: int, directory: Path, loop_class: type[CrawlLoop] = ObservedLoop) -> None:
-        self.seed, self.directory, self.loop_class = seed, directory, loop_class
+    def __init__(self, seed: int, directory: Path) -> None:
+        self.seed, self.directory = seed, directory
         self.scheduler = Scheduler(seed)
         random = self.random = self.scheduler.random
         self.duration = random.choice((5.0, 20.0, 60.0))  # seconds in which faults happen
@@ -167,7 +176,7 @@ class Simulation:
     def _random_settings(self) -> Settings:
         random = self.random
         politeness = PolitenessSettings(
-            delay=random.choice((None, None, 0.5, 2.0)),
+            delay=random.choice((None, None, 0.5, 4.0, 4.0)),
             connections=random.choice((1, 1, 1, 2)),
             transfers=random.choice((2, 16)),
             max_hosts=random.choice((1, 2, 512)),
@@ -186,9 +195,11 @@ class Simulation:
         self._finish()
         self._check_end()
         seconds = self.scheduler.now - START
+        trace = "\n".join(describe_trace(self.scheduler))
         return Summary(
-            self.seed, len(self.crawlers), self.checker.requests, seconds, self.scheduler.events, tuple(self.reasons)
-        )
+            self.seed, len(self.crawlers), self.checker.requests, seconds, self.scheduler.events, tuple(self.reasons),
+            hashlib.sha256(trace.encode()).hexdigest(),
+        )  # fmt: skip
 
     # -- crawlers and faults -------------------------------------------------------------------------------------------
 
@@ -197,14 +208,12 @@ class Simulation:
         for number in range(random.randint(2, 5)):
             at = START + (0 if number == 0 else random.uniform(0, self.duration * 0.8))
             changed = number and random.random() < 0.15
-            self.scheduler.call_at(at, lambda changed=changed: self._start_crawler(is_changed=changed))  # type: ignore[misc]
+            self.scheduler.call_at(at, partial(self._start_crawler, is_changed=bool(changed)))
 
     def _start_crawler(self, *, is_changed: bool = False) -> Crawler:
         if is_changed:
             exclude = self.random.choice(((), ("/page3",)))
-            self.crawl = msgspec.structs.replace(
-                self.crawl, exclude=exclude, max_pages=self.random.choice((None, 20))
-            )
+            self.crawl = msgspec.structs.replace(self.crawl, exclude=exclude, max_pages=self.random.choice((None, 20)))
         seeds = self.web.seeds if not self.crawlers or self.random.random() < 0.3 else []
         if self.random.random() < 0.3:
             seeds = seeds[:1]
@@ -215,8 +224,8 @@ class Simulation:
 
     def _schedule_faults(self) -> None:
         faults = [
-            self._kill, self._kill, self._hang, self._hang, self._partition, self._order, self._order, self._stop,
-            self._fill_disk,
+            self._kill, self._kill, self._kill, self._hang, self._hang, self._partition, self._order, self._order,
+            self._stop, self._fill_disk,
         ]  # fmt: skip
         for _ in range(self.random.randint(0, 6)):
             at = START + self.random.uniform(0, self.duration)
@@ -229,8 +238,8 @@ class Simulation:
     def _kill(self) -> None:
         if crawler := self._any_crawler():
             crawler.kill()
-            if self.random.random() < 0.5:
-                self.scheduler.call_at(self.scheduler.now + self.random.uniform(0, 5), self._start_crawler)
+            if self.random.random() < 0.7:
+                self.scheduler.call_at(self.scheduler.now + self.random.uniform(0, 2), self._start_crawler)
 
     def _hang(self) -> None:
         crawler = self._any_crawler()
@@ -320,15 +329,15 @@ class Simulation:
             store.close()
 
 
-def run_seed(seed: int, loop_class: type[CrawlLoop] = ObservedLoop, trace_lines: int = TRACE_LINES) -> Summary:
+def run_seed(seed: int, trace_lines: int = TRACE_LINES) -> Summary:
     """Run one seed; a violation names the seed, the command that replays it, and the last events."""
     with _own_web() as directory:
-        simulation = Simulation(seed, directory, loop_class)
+        simulation = Simulation(seed, directory)
         try:
             with simulated_system(simulation.scheduler):
                 return simulation.run()
         except Exception as error:
-            trace = "\n".join(describe_trace(simulation, trace_lines))
+            trace = "\n".join(describe_trace(simulation.scheduler)[-trace_lines:]) if trace_lines else ""
             rule = error if isinstance(error, Violation | Endless) else f"a crawler crashed: {error!r}"
             raise Violation(f"seed {seed}: {rule}\nreplay: {REPLAY.format(seed=seed)}\n{trace}") from error
         finally:
@@ -338,7 +347,6 @@ def run_seed(seed: int, loop_class: type[CrawlLoop] = ObservedLoop, trace_lines:
             simulation.checker.db.close()
 
 
-def describe_trace(simulation: Simulation, lines: int) -> list[str]:
-    """Return the last events as text."""
-    events = list(simulation.scheduler.trace)[-lines:] if lines else []
-    return [f"{at - START:9.3f}  {what}  {' '.join(map(str, details))}" for at, what, details in events]
+def describe_trace(scheduler: Scheduler) -> list[str]:
+    """Return the events as text."""
+    return [f"{at - START:9.3f}  {what}  {' '.join(map(str, details))}" for at, what, details in scheduler.trace]

@@ -7,6 +7,7 @@ import random
 import time
 from collections import deque
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ class Process:
         self.is_stopped = False
         missed, self._missed = self._missed, []
         for event in missed:
-            self.scheduler.call_at(self.scheduler.now, lambda event=event: self.deliver(event))  # type: ignore[misc]
+            self.scheduler.call_at(self.scheduler.now, partial(self.deliver, event))
 
     def kill(self) -> None:
         """End all tasks at once; nothing of them is written any more."""
@@ -91,7 +92,7 @@ class Task:
     @property
     def is_done(self) -> bool:
         """Whether the task has ended."""
-        return self._greenlet.dead
+        return bool(self._greenlet.dead)
 
     def switch(self) -> None:
         """Run the task until it waits again."""
@@ -125,7 +126,7 @@ class Scheduler:
         self.now = START
         self.events = 0
         self.trace: deque[tuple[float, str, tuple[object, ...]]] = deque(maxlen=100_000)
-        self._heap: list[tuple[float, float, int, Callable[[], None]]] = []
+        self._heap: list[tuple[float, float, int, Callable[[], object]]] = []
         self._ticket = count()
         self.main = getcurrent()
 
@@ -133,7 +134,7 @@ class Scheduler:
         """Add an event to the trace."""
         self.trace.append((self.now, what, details))
 
-    def call_at(self, when: float, event: Callable[[], None]) -> None:
+    def call_at(self, when: float, event: Callable[[], object]) -> None:
         """Run an event at a time. Events of the same time run in random order."""
         heapq.heappush(self._heap, (max(when, self.now), self.random.random(), next(self._ticket), event))
 
@@ -145,7 +146,7 @@ class Scheduler:
 
     def current_task(self) -> Task:
         """Return the running task."""
-        task = getcurrent().task  # type: ignore[attr-defined]
+        task = getcurrent().task
         assert isinstance(task, Task)
         return task
 
@@ -175,7 +176,7 @@ class Scheduler:
             event()
 
 
-# -- what real code calls ------------------------------------------------------------------------------------------------
+# -- what real code calls ----------------------------------------------------------------------------------------------
 
 
 class SimulatedThread:
@@ -208,7 +209,7 @@ class SimulatedQueue:
         if self._reader is not None:
             self._reader.wake_at(self._scheduler.now)
 
-    def get(self) -> Any:  # noqa: ANN401 - as the queue of the standard library
+    def get(self) -> Any:
         """Return the next item; wait for it."""
         self._reader = self._scheduler.current_task()
         while not self._items:
@@ -235,7 +236,7 @@ class SimulatedSocket:
         self.is_readable = False
         return b"\0"
 
-    def setblocking(self, _flag: bool) -> None:  # noqa: FBT001 - as a socket
+    def setblocking(self, _flag: bool) -> None:
         """Do nothing."""
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -67,7 +68,7 @@ class Web:
                 self.kinds[f"http://{host.name}/{kind}{number}" if number else f"http://{host.name}/"] = kind
         urls = list(self.kinds)
         self.links = {url: random.choices(urls, k=random.choice((1, 3, 6))) for url in urls}
-        for url, following in zip(urls, urls[1:], strict=False):
+        for url, following in pairwise(urls):
             if random.random() < 0.7:
                 self.links[url].append(following)
         self.seeds = [f"http://{host.name}/" for host in hosts]

@@ -231,9 +231,7 @@ class Frontier:
 
     # -- hand out work -------------------------------------------------------------------------------------------
 
-    def next_work(
-        self, now: float, pages_left: float = float("inf"), bytes_left: float = float("inf")
-    ) -> Work | None:
+    def next_work(self, now: float, pages_left: float = float("inf"), bytes_left: float = float("inf")) -> Work | None:
         """Return the next work, or None if no host is ready.
 
         `pages_left` and `bytes_left` are the room for pages that wait for a parser. A host may fill as much room as is
@@ -262,7 +260,7 @@ class Frontier:
         scheme = scheme_of(lease.url)
         known = host.robots.get(scheme)
         if self._obey_robots and (known is None or known.expires_at <= now):
-            host.is_asking_robots = True
+            host.is_asking_robots = host.has_changed = True
             return FetchRobots(host=host.id, scheme=scheme, url=f"{scheme}://{host.name}/robots.txt")
         host.queue.popleft()
         self.waiting_urls -= 1
