@@ -464,10 +464,11 @@ class Frontier:
 
     def release_all_hosts(self, now: float) -> list[HostUpdate]:
         """Remove all hosts; return the updates for the store. After a request without an answer, a pause begins now."""
-        return [
-            self.release_host(host.id, now, wait=host.delay if host.active or host.is_asking_robots else 0.0)[0]
-            for host in list(self._hosts.values())
-        ]
+        pauses = {
+            host.id: max(host.delay, self._pause_seconds(host, 0.0)) if host.active or host.is_asking_robots else 0.0
+            for host in self._hosts.values()
+        }
+        return [self.release_host(host, now, wait=pause)[0] for host, pause in pauses.items()]
 
     def withdraw_urls(self, host_id: int, scheme: str, now: float) -> list[Lease]:
         """Remove and return a host's URLs of a scheme whose robots.txt is unreachable. The other scheme continues."""
