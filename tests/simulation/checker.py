@@ -59,9 +59,10 @@ class Checker:
         self.db = sqlite3.connect(directory / "web.db", isolation_level=None)
 
     def require(self, condition: object, rule: str) -> None:
-        """Report a broken rule."""
+        """Report a broken rule. The scheduler raises it too, because the code that runs now may hide it."""
         if not condition:
-            raise Violation(rule)
+            self._scheduler.fault = self._scheduler.fault or Violation(rule)
+            raise self._scheduler.fault
 
     # -- on the wire ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gossamer.crawl.loop import MAX_WAIT_SECONDS
 from gossamer.errors import StoreFull, StoreUnreachable
 from gossamer.model import Outcome, Page, Role
 from simulation.scheduler import START, Killed
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from simulation.site import Web
 
 TURN_SECONDS = 0.002  # simulated time that a turn of the loop takes
+MAX_SPINS = 50  # turns of the loop without a wait; more would keep a core busy
 PARSER_CRASHES = 0.003  # share of pages whose parser crashes
 WRITING_CALLS = frozenset(
     {"join", "heartbeat", "leave", "begin_round", "keep_fresh", "finish_round", "readmit", "add", "lease", "submit"}
@@ -38,7 +40,7 @@ class World:
         self.scheduler, self.web, self.checker = scheduler, web, checker
         self.random = scheduler.random
         self.is_disk_full = False
-        self.slowest_wake = 0.25  # seconds that an idle loop may sleep longer than it asked for
+        self.slowest_wake = MAX_WAIT_SECONDS  # seconds until an idle loop wakes
 
 
 class SimulatedSelector:
@@ -49,6 +51,7 @@ class SimulatedSelector:
         self._files: dict[SimulatedSocket, Callable[[int], None]] = {}
         self._waiting: Task | None = None
         self._is_ready = False
+        self._spins = 0  # turns in a row without a wait
 
     def register(self, file: SimulatedSocket, _mask: int, data: Callable[[int], None]) -> None:
         """Watch a socket."""
@@ -69,9 +72,11 @@ class SimulatedSelector:
         """Wait; return the readable sockets."""
         scheduler = self._world.scheduler
         self._waiting = scheduler.current_task()
+        self._spins = 0 if timeout or self._is_ready else self._spins + 1
+        self._world.checker.require(self._spins <= MAX_SPINS, "the loop spins: it waits for nothing and does nothing")
         if self._is_ready:
             timeout = 0.0
-        elif timeout == 0.25:  # the loop has no deadline of its own; a busy machine may wake it late
+        elif timeout > MAX_WAIT_SECONDS - 1e-3:  # no deadline of its own: a busy machine may wake it late
             timeout = self._world.slowest_wake
         scheduler.sleep(max(TURN_SECONDS, timeout))
         self._waiting, self._is_ready = None, False

@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from gossamer.crawl import loop
 from gossamer.crawl.frontier import Frontier
+from gossamer.crawl.outbox import Outbox
 from gossamer.store.sqlite.work import crawlers, lease, submit
 from gossamer.store.work.lease_rows import PageBudget
 
@@ -44,6 +45,10 @@ def _add_host_lease_at_once(self: Frontier, leased: HostLease, now: float) -> No
         self._schedule(host, now)
 
 
+def _due_at_behind_a_refused_order(self: Outbox) -> float | None:
+    return self._oldest_visit_at + self._settings.batch_seconds if self.visits else None
+
+
 PLANTED_BUGS: dict[str, list[Replacement]] = {
     "a lost crawler renews its leases": [
         (crawlers, "RECORD_HEARTBEAT", _without(crawlers.RECORD_HEARTBEAT, ALIVE)),
@@ -54,6 +59,7 @@ PLANTED_BUGS: dict[str, list[Replacement]] = {
     "the next holder of a host forgets its pause": [(Frontier, "add_host_lease", _add_host_lease_at_once)],
     "a dead crawler's hosts get no pause": [(crawlers, "DELAY_HOSTS", "SELECT ?1, ?2")],
     "leased pages do not count against the page limit": [(lease, "PageBudget", GenerousBudget)],
+    "the loop spins while the disk is full": [(Outbox, "due_at", _due_at_behind_a_refused_order)],
     "a visit is written without its lease": [
         (submit, "SELECT_LEASED_ROWS", _without(submit.SELECT_LEASED_ROWS, HELD, " AND ? IS NOT NULL"))
     ],

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from gossamer.crawl.writer import WriteResult
     from gossamer.model import Visit
 
+SLOWEST_WAKE = 1.0  # seconds after which a busy machine wakes an idle loop; fewer wakes make a faster simulation
+REVISITS = 0.05  # share of crawls that visit all pages again
 RESTARTS = 30  # crawls of the last phase; each ends or waits for a host, so a few are enough
 TRACE_LINES = 60  # lines of the trace that a failure shows
 REPLAY = "PYTHONPATH=tests .venv/bin/python -m simulation {seed}"
@@ -52,18 +53,18 @@ class Summary(NamedTuple):
 
 
 @cache
-def _template() -> Path:
-    """Create an empty web once; every simulation copies it."""
-    directory = Path(tempfile.mkdtemp(prefix="gossamer-simulation-"))
-    open_sqlite_store(directory, create=True).close()
-    return directory
+def _empty_web() -> bytes:
+    """Return the file of an empty web, because creating its tables takes longer than many a simulation."""
+    with tempfile.TemporaryDirectory() as directory:
+        open_sqlite_store(Path(directory), create=True).close()
+        return (Path(directory) / "web.db").read_bytes()
 
 
 @contextmanager
 def _own_web() -> Iterator[Path]:
     base = MEMORY_DISK if os.access(MEMORY_DISK, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=base, prefix="gossamer-simulation-") as directory:
-        shutil.copy(_template() / "web.db", directory)
+        (Path(directory) / "web.db").write_bytes(_empty_web())
         yield Path(directory)
 
 
@@ -112,7 +113,8 @@ class Crawler:
         self.connection = StoreConnection(world, process, store)
         seeds = start.StartSeeds(typed=tuple(self._seeds))
         previous = self.connection.current_round()
-        current = start._open_round(self.connection, previous, self._crawl, seeds, revisit=None, watch=False)
+        revisit: Literal["all"] | None = "all" if self._simulation.random.random() < REVISITS and previous else None
+        current = start._open_round(self.connection, previous, self._crawl, seeds, revisit=revisit, watch=False)
         if current is None:
             self.connection.close()
             self._simulation.reasons.append("already complete")
@@ -164,7 +166,7 @@ class Simulation:
         self.checker = Checker(self.scheduler, self.web, self.settings.politeness)
         self.checker.open(directory)
         self.world = World(self.scheduler, self.web, self.checker)
-        self.world.slowest_wake = random.choice((0.25, 1.0, 1.0))
+        self.world.slowest_wake = random.choice((0.25, SLOWEST_WAKE, SLOWEST_WAKE, SLOWEST_WAKE, SLOWEST_WAKE))
         self.crawl = CrawlSettings(
             max_pages=random.choice((None, None, None, 3, 12)),
             max_pages_per_host=random.choice((None, None, None, 2)),
@@ -300,6 +302,7 @@ class Simulation:
         """End all faults, and repeat the crawl until nothing is left, as a user would."""
         self._free_disk()
         self.web.heal()
+        self.world.slowest_wake = SLOWEST_WAKE
         self.scheduler.run(self._is_everybody_over)
         for _ in range(RESTARTS):
             if self._open_work() == 0 or self._is_limited():

@@ -125,6 +125,7 @@ class Scheduler:
         self.random = random.Random(seed)
         self.now = START
         self.events = 0
+        self.fault: Exception | None = None  # a broken rule; ends the simulation
         self.trace: deque[tuple[float, str, tuple[object, ...]]] = deque(maxlen=100_000)
         self._heap: list[tuple[float, float, int, Callable[[], object]]] = []
         self._ticket = count()
@@ -174,6 +175,8 @@ class Scheduler:
             when, _, _, event = heapq.heappop(self._heap)
             self.now = when
             event()
+            if self.fault is not None:
+                raise self.fault
 
 
 # -- what real code calls ----------------------------------------------------------------------------------------------

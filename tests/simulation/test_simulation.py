@@ -31,6 +31,7 @@ def test_no_seed_breaks_a_rule() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(7200)  # twenty minutes of processor time on one core, more on a busy machine
 def test_no_seed_of_many_breaks_a_rule() -> None:
     with ProcessPoolExecutor(available_cores(), get_context("spawn")) as processes:
         summaries = list(processes.map(run_seed, range(SEEDS, SEEDS + FULL_SEEDS), chunksize=100))
