@@ -513,3 +513,34 @@ def test_a_host_that_rests_beyond_the_patience_for_its_pages_is_released() -> No
     frontier.add_host_lease(host_lease(9, robots()), NOW)
     frontier.record_excess(1, NOW, seconds=200.0, reason="parser timeout")
     assert frontier.failing_hosts(60.0, NOW) == [1]
+
+
+def test_a_crawler_that_ends_gives_back_hosts_with_their_pauses() -> None:
+    frontier = make_frontier(PolitenessSettings(delay=4.0))
+    frontier.add_host_lease(host_lease(2, robots()), NOW)
+    frontier.add_host_lease(host_lease(2, robots(host=2), host=2, name="busy.example"), NOW)
+    finish(frontier, fetch_next(frontier, NOW), NOW + 1)
+    fetch_next(frontier, NOW)  # still under way when the crawler ends
+    updates = {update.host: update for update in frontier.release_all_hosts(NOW + 2)}
+    assert {host: (update.ready_at, update.keep) for host, update in updates.items()} == {
+        1: (NOW + 5, False),
+        2: (NOW + 6, False),
+    }
+    assert len(frontier) == 0
+
+
+def test_an_unanswered_robots_txt_request_counts_for_the_pause_too() -> None:
+    frontier = make_frontier(PolitenessSettings(min_delay=0.5))
+    frontier.add_host_lease(host_lease(1), NOW)
+    assert isinstance(frontier.next_work(NOW), FetchRobots)
+    [update] = frontier.release_all_hosts(NOW + 1)
+    assert update.ready_at == NOW + 1.5
+
+
+def test_the_store_learns_the_crawl_delay_with_the_rules() -> None:
+    frontier = make_frontier()
+    frontier.add_host_lease(host_lease(1), NOW)
+    frontier.next_work(NOW)
+    frontier.take_host_updates()
+    frontier.apply_robots(robots("User-agent: *\nCrawl-delay: 3"))
+    assert [(update.delay, update.ready_at) for update in frontier.take_host_updates()] == [(3.0, NOW + 3)]

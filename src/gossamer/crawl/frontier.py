@@ -187,6 +187,7 @@ class Frontier:
         self._record_answer(host, robots.scheme, robots.fetched_at)
         rules = self._set_rules(host, robots, expires_at=robots.fetched_at + policy.ROBOTS_MAX_AGE_SECONDS)
         host.ready_at = max(host.ready_at, robots.fetched_at + self._pause_seconds(host, 0.0))
+        host.has_changed = True  # the store gets the pause with the rules, for the case that this crawler dies
         self._schedule(host)
         return rules
 
@@ -230,9 +231,7 @@ class Frontier:
 
     # -- hand out work -------------------------------------------------------------------------------------------
 
-    def next_work(
-        self, now: float, pages_left: float = float("inf"), bytes_left: float = float("inf")
-    ) -> Work | None:
+    def next_work(self, now: float, pages_left: float = float("inf"), bytes_left: float = float("inf")) -> Work | None:
         """Return the next work, or None if no host is ready.
 
         `pages_left` and `bytes_left` are the room for pages that wait for a parser. A host may fill as much room as is
@@ -261,7 +260,7 @@ class Frontier:
         scheme = scheme_of(lease.url)
         known = host.robots.get(scheme)
         if self._obey_robots and (known is None or known.expires_at <= now):
-            host.is_asking_robots = True
+            host.is_asking_robots = host.has_changed = True
             return FetchRobots(host=host.id, scheme=scheme, url=f"{scheme}://{host.name}/robots.txt")
         host.queue.popleft()
         self.waiting_urls -= 1
@@ -462,6 +461,14 @@ class Frontier:
             reason=reason or host.reason, keep=False,
         )  # fmt: skip
         return update, list(host.queue)
+
+    def release_all_hosts(self, now: float) -> list[HostUpdate]:
+        """Remove all hosts; return the updates for the store. After a request without an answer, a pause begins now."""
+        pauses = {
+            host.id: max(host.delay, self._pause_seconds(host, 0.0)) if host.active or host.is_asking_robots else 0.0
+            for host in self._hosts.values()
+        }
+        return [self.release_host(host, now, wait=pause)[0] for host, pause in pauses.items()]
 
     def withdraw_urls(self, host_id: int, scheme: str, now: float) -> list[Lease]:
         """Remove and return a host's URLs of a scheme whose robots.txt is unreachable. The other scheme continues."""

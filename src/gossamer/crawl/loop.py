@@ -22,7 +22,7 @@ from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.statistics import CrawlStatistics
 from gossamer.crawl.writer import StoreWriter
 from gossamer.errors import StoreFull
-from gossamer.model import Outcome, Request, Role, State
+from gossamer.model import Outcome, Request, Role, State, VisitBatch
 from gossamer.store.values import CrawlerOrders
 
 if TYPE_CHECKING:
@@ -527,6 +527,7 @@ class CrawlLoop:
         self._drop_in_flight()
         try:
             self._writer.close()
+            self._give_back_hosts(self._now())
             self._parts.store.heartbeat(self._parts.identity.id, self.statistics.build_last_report(), self._now())
             self._parts.store.leave(self._parts.identity.id)
             self._readmit_leftovers()
@@ -539,6 +540,12 @@ class CrawlLoop:
             self._parts.store.close()
             self._log.write("end", why=self.end_reason or "interrupted", pages=self.statistics.pages)
             self._log.close()
+
+    def _give_back_hosts(self, now: float) -> None:
+        """Tell the store how long hosts must rest, so that the next crawler that holds them keeps their pauses."""
+        updates = (*self._outbox.host_updates, *self._frontier.release_all_hosts(now))
+        if updates:
+            self._parts.store.submit(self._parts.identity.id, VisitBatch(hosts=updates), self._seeds.admit, now)
 
     def _readmit_leftovers(self) -> None:
         """Apply settings of a newer round to queued URLs, if this crawl ends before it read them.

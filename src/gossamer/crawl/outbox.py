@@ -56,8 +56,8 @@ class Outbox:
         self._refused_order = None
 
     def due_at(self) -> float | None:
-        """Return when the oldest visit has waited for `batch_seconds`; None without visits."""
-        return self._oldest_visit_at + self._settings.batch_seconds if self.visits else None
+        """Return when the oldest visit has waited for `batch_seconds`; None if none waits to be written."""
+        return self._oldest_visit_at + self._settings.batch_seconds if self.visits and not self.is_stuck else None
 
     def is_due(self, now: float, *, is_urgent: bool) -> bool:
         """Return whether to write now.
