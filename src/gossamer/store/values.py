@@ -156,6 +156,7 @@ class ResourceRow(Value, frozen=True, kw_only=True):
     visited_at: float | None
     visited_by: str
     version: int
+    cut: str  # parts over the page budget, of which only the beginning was kept: "text, words"
 
 
 class LinkRow(Value, frozen=True, kw_only=True):
