@@ -36,6 +36,7 @@ FIRST = Schema(Path(__file__).with_name("sqlite_schema_1.sql").read_text("utf-8"
 SHAPES = {
     1: "ab20299df9d78349",
     2: "2470c7d40f91fd85",
+    3: "6a5a193e07201f7f",
 }
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
@@ -51,6 +52,11 @@ def shape(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 def strip_comments(sql: str) -> str:
     return "\n".join(line.partition("--")[0] for line in sql.splitlines())
+
+
+def without_blanks(statements: set[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+    """Return statements without the blanks that ALTER TABLE leaves before its commas."""
+    return {(kind, name, sql.replace(" ", "")) for kind, name, sql in statements}
 
 
 def version(db: sqlite3.Connection) -> int:
@@ -83,16 +89,24 @@ def create_version_1(directory: Path) -> None:
         tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         db.execute("ATTACH ? AS now", (str(directory / "now" / "web.db"),))
         for (name,) in tables:
+            columns = ", ".join(column for (column,) in db.execute("SELECT name FROM pragma_table_info(?)", (name,)))
             db.execute(f"DELETE FROM main.{name}")
-            db.execute(f"INSERT INTO main.{name} SELECT * FROM now.{name}")
+            db.execute(f"INSERT INTO main.{name} ({columns}) SELECT {columns} FROM now.{name}")
         db.execute("DELETE FROM meta WHERE key = 'digested'")
     shutil.rmtree(directory / "now")
+
+
+def mark_as_version_1(db: sqlite3.Connection) -> None:
+    """Make version 2 of a newer web, and mark it as version 1."""
+    db.execute("DROP INDEX resources_cut")
+    db.execute("ALTER TABLE resources DROP COLUMN cut")
+    db.execute("PRAGMA user_version = 1")
 
 
 def create_version_2_marked_as_1(directory: Path) -> None:
     create(directory)
     with connect(directory) as db:
-        db.execute("PRAGMA user_version = 1")
+        mark_as_version_1(db)
 
 
 for_each_older_web = pytest.mark.parametrize("make", [create_version_1, create_version_2_marked_as_1])
@@ -106,7 +120,7 @@ def test_the_schema_is_version_1_plus_all_migrations() -> None:
         migrate(old, FIRST, NOWHERE)
         migrate(old, current_schema(), NOWHERE)
         migrate(new, current_schema(), NOWHERE)
-        assert shape(old) == shape(new)
+        assert without_blanks(shape(old)) == without_blanks(shape(new))
         assert version(old) == version(new)
 
 
@@ -128,7 +142,7 @@ def test_a_released_version_never_changes() -> None:
 def assert_up_to_date(directory: Path) -> None:
     with connect(directory) as db, connect_in_memory() as new:
         migrate(new, current_schema(), NOWHERE)
-        assert shape(db) == shape(new)
+        assert without_blanks(shape(db)) == without_blanks(shape(new))
         assert version(db) == version(new)
         by_digest = db.execute("SELECT digest, resource FROM digests ORDER BY digest").fetchall()
         assert by_digest == db.execute("SELECT digest, id FROM resources ORDER BY digest").fetchall()
@@ -184,7 +198,7 @@ def test_an_older_web_is_not_migrated_while_a_crawler_works_in_it(tmp_path: Path
     with closing(open_sqlite_store(tmp_path, create=True)) as store:
         store.join(platform.node(), os.getpid())
         with connect(tmp_path) as db:
-            db.execute("PRAGMA user_version = 1")
+            mark_as_version_1(db)
         with pytest.raises(StoreError, match=r"a crawler of that version \(Naiad\) is at work there"):
             open_sqlite_store(tmp_path, create=False, read_only=read_only)
         with connect(tmp_path) as db:

@@ -104,6 +104,7 @@ class Counts(Value, frozen=True, kw_only=True):
     hosts: int
     links: int
     documents: int  # resources with text
+    cut: int = 0  # pages over the page budget, of which only the beginning was kept
 
 
 class HostRow(Value, frozen=True, kw_only=True):

@@ -63,7 +63,8 @@ def pack_page_text(runs: list[TextRun], cut: list[str]) -> bytes:
         if kept is not runs:
             cut.append("text")
             packed = pack_runs(kept)
-        if cut_after_words([run for run in kept if run[0] != Field.DESCRIPTION], MAX_WORDS) != kept:
+        indexed = [run for run in kept if run[0] != Field.DESCRIPTION]
+        if cut_after_words(indexed, MAX_WORDS) is not indexed:
             cut.append("words")
     return packed
 
