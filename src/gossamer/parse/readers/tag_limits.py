@@ -166,14 +166,13 @@ class _TagReader:
             if entries and entries[-1][0] == self._scope:
                 entries.pop()
                 self._reopened_total -= 1
+        opened = self._open
         if not self._open_counts.get(name):
             return
         stops = _SCOPES if name in _SPECIAL else _SPECIAL
-        opened = self._open
         at = len(opened) - 1
         while opened[at] != name:
             if opened[at] in stops:
-                self._steps += len(opened) - at
                 return
             at -= 1
         for closed in opened[at:]:
