@@ -33,11 +33,14 @@ _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".
 _SCOPES = frozenset(b"applet caption html table td th marquee object template select button svg math".split())
 _SCOPES |= frozenset(b"foreignobject desc annotation-xml mi mo mn ms mtext title".split())
 _FOREIGN = frozenset((b"svg", b"math"))
-_SPECIAL = frozenset(
-    b"address article aside blockquote body center details dialog dir div dl fieldset figcaption figure footer form "
-    b"frameset h1 h2 h3 h4 h5 h6 head header hgroup listing main menu nav noscript ol plaintext pre search section "
-    b"summary ul".split()
-) | _SCOPES
+_SPECIAL = (
+    frozenset(
+        b"address article aside blockquote body center details dialog dir div dl fieldset figcaption figure footer "
+        b"form frameset h1 h2 h3 h4 h5 h6 head header hgroup listing main menu nav noscript ol plaintext pre search "
+        b"section summary ul".split()
+    )
+    | _SCOPES
+)
 
 _ATTRIBUTE = rb"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"'][^\s>]*+)?+)?+"""
 _FORMATTING_WITH_ATTRIBUTES = re.compile(

@@ -86,7 +86,9 @@ def find_chunk_end(latest: int, limit: int, *streams: Sequence[tuple[int, int]])
     return min((rows[-1] for rows in streams if len(rows) == limit), default=(latest, END_OF_VERSION))
 
 
-def end_within_bytes(end: tuple[int, int], changed: Sequence[tuple[int, int]], sizes: Mapping[int, int]) -> tuple[int, int]:
+def end_within_bytes(
+    end: tuple[int, int], changed: Sequence[tuple[int, int]], sizes: Mapping[int, int]
+) -> tuple[int, int]:
     """Return the end, or the last changed resource before it whose texts together are small enough for one batch."""
     total = 0
     for previous, current in pairwise((None, *changed)):

@@ -79,7 +79,9 @@ def changes(db: Connection, cursor: follow.ChangeCursor, limit: int) -> follow.C
     position = (cursor.version, cursor.resource, limit)
     changed = db.execute(_CHANGED, position).fetchall()
     forgotten = db.execute(_FORGOTTEN, position).fetchall()
-    sizes = dict(db.execute(_TEXT_BYTES, (int_array(sorted(resource for _, resource in changed)),)).fetchall())
+    sizes: dict[int, int] = dict(
+        db.execute(_TEXT_BYTES, (int_array(sorted(resource for _, resource in changed)),)).fetchall()
+    )
     end = follow.end_within_bytes(follow.find_chunk_end(latest, limit, changed, forgotten), changed, sizes)
     ids = {resource for changed_in, resource in changed if (changed_in, resource) <= end}
     canonical_sources = _select_ids(db, _CANONICAL_SOURCES, ids)
