@@ -273,6 +273,7 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
     source: bytes = b""  # zstd of the decoded body, empty with --no-source
     links: Links = Links()
     hints: Hints = Hints()
+    cut: str = ""  # parts over the page budget, of which only the beginning was kept: "text, words"
 
 
 class Visit(Value, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ FIRST = Schema(Path(__file__).with_name("sqlite_schema_1.sql").read_text("utf-8"
 SHAPES = {
     1: "ab20299df9d78349",
     2: "2470c7d40f91fd85",
-    3: "b3b780c2d4db56e3",
+    3: "5d7648f8776eb872",
 }
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"
@@ -52,6 +52,11 @@ def shape(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 def strip_comments(sql: str) -> str:
     return "\n".join(line.partition("--")[0] for line in sql.splitlines())
+
+
+def without_blanks(statements: set[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+    """Return statements without the blanks that ALTER TABLE leaves before its commas."""
+    return {(kind, name, sql.replace(" ", "")) for kind, name, sql in statements}
 
 
 def version(db: sqlite3.Connection) -> int:
@@ -84,9 +89,9 @@ def create_version_1(directory: Path) -> None:
         tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         db.execute("ATTACH ? AS now", (str(directory / "now" / "web.db"),))
         for (name,) in tables:
+            columns = ", ".join(column for (column,) in db.execute("SELECT name FROM pragma_table_info(?)", (name,)))
             db.execute(f"DELETE FROM main.{name}")
-            columns = ", ".join(column for _, column, *_ in db.execute(f"PRAGMA main.table_info({name})"))
-            db.execute(f"INSERT INTO main.{name} SELECT {columns} FROM now.{name}")
+            db.execute(f"INSERT INTO main.{name} ({columns}) SELECT {columns} FROM now.{name}")
         db.execute("DELETE FROM meta WHERE key = 'digested'")
     shutil.rmtree(directory / "now")
 
@@ -94,7 +99,9 @@ def create_version_1(directory: Path) -> None:
 def mark_as_version_1(directory: Path) -> None:
     """Make the web in a directory one of version 2 that says version 1."""
     with connect(directory) as db:
-        db.execute("ALTER TABLE hosts DROP COLUMN round_sitemaps")  # of version 3
+        db.execute("ALTER TABLE hosts DROP COLUMN round_sitemaps")  # of version 3, like the next
+        db.execute("DROP INDEX resources_cut")
+        db.execute("ALTER TABLE resources DROP COLUMN cut")
         db.execute("PRAGMA user_version = 1")
 
 
@@ -114,7 +121,7 @@ def test_the_schema_is_version_1_plus_all_migrations() -> None:
         migrate(old, FIRST, NOWHERE)
         migrate(old, current_schema(), NOWHERE)
         migrate(new, current_schema(), NOWHERE)
-        assert shape(old) == shape(new)
+        assert without_blanks(shape(old)) == without_blanks(shape(new))
         assert version(old) == version(new)
 
 
@@ -136,7 +143,7 @@ def test_a_released_version_never_changes() -> None:
 def assert_up_to_date(directory: Path) -> None:
     with connect(directory) as db, connect_in_memory() as new:
         migrate(new, current_schema(), NOWHERE)
-        assert shape(db) == shape(new)
+        assert without_blanks(shape(db)) == without_blanks(shape(new))
         assert version(db) == version(new)
         by_digest = db.execute("SELECT digest, resource FROM digests ORDER BY digest").fetchall()
         assert by_digest == db.execute("SELECT digest, id FROM resources ORDER BY digest").fetchall()

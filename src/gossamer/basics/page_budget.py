@@ -9,8 +9,12 @@ decoded) and `parse.max_links` (links kept).
 
 from __future__ import annotations
 
-MAX_DEPTH = 512  # open elements: Lexbor takes quadratic time on deep nesting, and browsers cap at the same depth
-MAX_NODES = 1_000_000  # tags of one page; the largest documents of the test webs have 200,000
+MAX_NODES = 500_000  # start and end tags of one page; the largest documents of the test webs have 200,000
+# Open elements that Lexbor may search, added up over all tags: half a second. 20,000 nested elements reach it, or all
+# tags of a page at a depth of 400.
+MAX_TREE_STEPS = 200_000_000
+MAX_ATTRIBUTES = 4_096  # of one tag: Lexbor compares each with all before it
+MAX_FEED_ENTRIES = 10_000  # read of one feed; each may hold a page of HTML
 MAX_TEXT_BYTES = 8 << 20  # UTF-8 text kept: twice the longest novels
 MAX_WORDS = 1_000_000  # words indexed, each with its position
 MAX_VIEW_CHARACTERS = 500_000  # text of a page shown at a time in the web app

@@ -139,6 +139,7 @@ def _facts(row: ResourceRow) -> list[tuple[str, str]]:
     return [
         ("title", row.title),
         ("state", row.state + (f": {row.reason}" if row.reason else "")),
+        ("cut", f"{row.cut}: only the beginning was kept" if row.cut else ""),
         ("answer", status),
         ("type", "; ".join(filter(None, [row.media_type, row.charset]))),
         ("size", format_bytes(row.bytes) if row.bytes else ""),

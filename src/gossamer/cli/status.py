@@ -46,7 +46,7 @@ def status(store: str, as_json: bool) -> None:
     """Show counts, the current round, freshness and the crawlers at work.
 
     \b
-    JSON: {"resources": {state: count}, "hosts", "links", "documents",
+    JSON: {"resources": {state: count}, "hosts", "links", "documents", "cut",
            "crawlers": [...], "rate", "round", "version",
            "freshness": {"pages", "ages": {percentile: seconds}, "out_of_date", "due", "next_at"}}
     """
@@ -83,6 +83,8 @@ def _print_counts(counts: Counts) -> None:
     width = max((len(count) for _, count in states), default=0)
     for state, count in states:
         print_line(f"  {count:>{width}} {state}")
+    if counts.cut:
+        print_line(f"{pluralize(counts.cut, 'page')} cut at the page budget: `gossamer report cut-pages` lists them.")
 
 
 def _print_round(current: Round | None) -> None:

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tantivy
 
+from gossamer.basics.words import MARKS as _MARKS
+from gossamer.basics.words import UNSPACED as _UNSPACED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -66,14 +69,10 @@ RUN_BREAK = b"\x02"  # separates the runs of a page that is cut in one call; `sp
 _RUN_SEPARATOR_TABLE = _SEPARATOR_TABLE[:2] + RUN_BREAK + _SEPARATOR_TABLE[3:]
 # Frequent separators beyond ASCII: no-break and zero-width spaces.
 _SEPARATORS = tuple(character.encode() for character in "\xa0\u200b")
-# Marks that belong to the letter before them (category M), which Python's \w leaves out. Later scripts have none.
-_MARKS = "".join(chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M"))
 _APOSTROPHES = "'\u2019"
 WITHIN_WORD = f"{_APOSTROPHES}\xad{_MARKS}"  # characters allowed between the letters of a word
 _LETTERS = rf"[^\W_][^\W_{_MARKS}]*(?:[{_MARKS}\xad]+[^\W_]*)*"
 WORD = re.compile(rf"{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*")
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-_UNSPACED += "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # Thai, Lao, Myanmar, Khmer, kana, Han, Hangul
 _SCRIPT_PARTS = re.compile(rf"[{_UNSPACED}{_MARKS}]+|[^{_UNSPACED}]+")
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _NOT_IN_TERMS = re.compile(rf"[^\w{_MARKS}]|_")

@@ -14,13 +14,14 @@ from gossamer.errors import IndexBroken, IndexFault
 from gossamer.index.analyze import get_analyzer, split_runs, split_terms_by_run
 from gossamer.index.documents import DocumentMaker, signature
 from gossamer.index.protocol import AnchorDocument, IndexProgress, term_code
+from gossamer.store.content import unpacked_size
 from gossamer.store.follow.changes import ChangeCursor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gossamer.index.protocol import IndexWriter
-    from gossamer.store.follow.changes import AnchorTexts, Changes
+    from gossamer.store.follow.changes import AnchorTexts, Changes, IndexableResource
     from gossamer.store.protocol import IndexSource
 
 BATCH_SIZE = 256  # resources read at a time
@@ -36,6 +37,8 @@ TARGETS_AT_ONCE = 16_000  # documents; 20 MB with ten texts each
 MOST_CACHED_ANCHORS = 50_000  # anchor texts cached with their terms
 SHRINK_FACTOR = 8  # divides the batch size after the writer failed or processes were killed repeatedly
 MOST_ATTEMPTS = 6  # killed writers in a row before the builder sets the next document aside
+BATCH_TEXT_BYTES = 16 << 20  # of unpacked texts that become documents at a time; a longer one comes alone
+MEMORY_REASON = "indexing this document needs more memory than the process may use"
 KILLED_REASON = "the process was killed again and again while it was indexing this document"
 
 
@@ -115,6 +118,9 @@ class IndexBuilder:
         except IndexBroken as fault:
             self._recover(changes, str(fault))
             return False
+        except MemoryError:
+            self._recover(changes, MEMORY_REASON)
+            return False
         return True
 
     def _apply_changes(self, changes: Changes) -> None:
@@ -127,13 +133,11 @@ class IndexBuilder:
         ]
         if self._writer.attempts > MOST_ATTEMPTS and not self.progress.put and not self.progress.set_aside:
             self._breaking_documents |= {resource.id: KILLED_REASON for resource in new}
-        batch = self._maker.make([resource for resource in new if resource.id not in self._breaking_documents])
-        broken = {
+        refused = self._put([resource for resource in new if resource.id not in self._breaking_documents]) | {
             resource.id: self._breaking_documents[resource.id]
             for resource in new
             if resource.id in self._breaking_documents
         }
-        refused = self._writer.put(batch.documents) | batch.unreadable | broken
         unindexable = [resource.id for resource in changes.resources if resource.text is None]
         self._writer.remove([*unindexable, *changes.gone, *refused])
         self._writer.set_aside(refused)
@@ -143,6 +147,14 @@ class IndexBuilder:
             put=len(new) - len(refused), unchanged=len(indexable) - len(new), set_aside=len(refused),
             removed=len(unindexable) + len(changes.gone),
         )  # fmt: skip
+
+    def _put(self, resources: Sequence[IndexableResource]) -> dict[int, str]:
+        """Put the documents of resources, some at a time; return those set aside, with their reasons."""
+        refused: dict[int, str] = {}
+        for part in _split_by_text(resources):
+            batch = self._maker.make(part)
+            refused |= self._writer.put(batch.documents) | batch.unreadable
+        return refused
 
     def _commit(self, version: int, *, always: bool = False) -> None:
         started = time.monotonic()
@@ -244,6 +256,20 @@ class _AnchorAnalyzer:
                 texts += [terms] * times
                 words.append(codes * times)
         return AnchorDocument(target=anchor_texts.target, texts=tuple(texts), words=b"".join(words))
+
+
+def _split_by_text(resources: Sequence[IndexableResource]) -> Iterator[list[IndexableResource]]:
+    """Yield the resources in parts whose unpacked texts fit into memory together."""
+    part: list[IndexableResource] = []
+    size = 0
+    for resource in resources:
+        bytes_ = unpacked_size(resource.text or b"")
+        if part and size + bytes_ > BATCH_TEXT_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(resource)
+        size += bytes_
+    yield part
 
 
 def _batch_size_after(attempts: int) -> int:

@@ -16,6 +16,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from gossamer.basics.page_budget import MAX_WORDS
+from gossamer.basics.words import cut_after_words
 from gossamer.errors import StoreCorrupt
 from gossamer.index.analyze import (
     LONGEST_CACHED_PIECE,
@@ -237,7 +239,7 @@ class DocumentMaker:
 
     def _draft(self, resource: IndexableResource) -> _Draft:
         assert resource.text is not None
-        runs = indexed_runs(resource.text)
+        runs = cut_after_words(indexed_runs(resource.text), MAX_WORDS)  # older versions stored texts of any length
         texts = [text for _, text in runs]
         pieces = split_runs(texts)
         analyzer = get_analyzer(detect_language(resource.language, texts, pieces))

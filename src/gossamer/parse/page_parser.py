@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 import zstandard
 
 from gossamer.basics.headers import parse_media_type
+from gossamer.basics.page_budget import MAX_TEXT_BYTES
 from gossamer.model import Field, Hints, Kind, Outcome, Page, Position, Role
 from gossamer.parse.charset import convert_to_utf8
 from gossamer.parse.content_encoding import decode_body
 from gossamer.parse.readers.document import MAX_LANGUAGE, ChangeHints, ParsedDocument
 from gossamer.parse.readers.html import read_html, read_xhtml
 from gossamer.parse.readers.links import MAX_ANCHOR, LinkCollector, parse_link_header, refresh_target, rel_kind
-from gossamer.parse.readers.text import clean, collapse_blanks, pack_runs, page_runs, topic_nearness
+from gossamer.parse.readers.text import clean, collapse_blanks, pack_page_text, page_runs, topic_nearness
 from gossamer.urls.canonical import canonicalize, url_digest
 from gossamer.urls.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from gossamer.urls.robots import decode_robots, parse_directives
@@ -121,7 +122,10 @@ class PageParser:
         options = self._options
         directives = parse_directives(job.robots, document.robots, options.product)
         runs = page_runs(document.title, document.description, document.runs)
-        text = pack_runs(runs)
+        cut = document.cut
+        text = pack_page_text(runs, cut)
+        if document.bonds.dropped:
+            cut.append("links")
         return Page(
             job.id,
             Outcome.FETCHED,
@@ -142,6 +146,7 @@ class PageParser:
             source=self._compress(body) if options.keep_source else b"",
             links=document.bonds.links(self._digest, nofollow=directives.nofollow, keep_all=options.keep_links),
             hints=self._hints(document),
+            cut=", ".join(cut),
         )
 
     def _hints(self, document: ParsedDocument) -> Hints:
@@ -198,9 +203,10 @@ def _read_sitemap(body: bytes, url: str, max_links: int) -> ParsedDocument:
 
 def _read_plain_text(utf8: bytes, url: str, max_links: int) -> ParsedDocument:
     """Read plain text: no title, no links; its lines stay lines."""
-    text = utf8.decode("utf-8", "replace").replace("\0", "\ufffd")
+    text = utf8[:MAX_TEXT_BYTES].decode("utf-8", "replace").replace("\0", "\ufffd")
     lines = [line for raw in text.splitlines() if (line := collapse_blanks(raw))]
-    return ParsedDocument(LinkCollector(url, max_links), runs=[(int(Field.TEXT), "\n".join(lines))] if lines else [])
+    runs = [(int(Field.TEXT), "\n".join(lines))] if lines else []
+    return ParsedDocument(LinkCollector(url, max_links), runs=runs, cut=["text"] * (len(utf8) > MAX_TEXT_BYTES))
 
 
 def _add_header_links(job: ParseJob, document: ParsedDocument) -> None:

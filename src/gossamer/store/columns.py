@@ -103,6 +103,7 @@ COLUMNS = (
     ResourceColumn("gap", "real", NULL, "revisit"),
     ResourceColumn("quiet", "real", NULL, "revisit"),
     ResourceColumn("pace", "integer", NULL, "revisit", "how soon it deserves a visit (`gossamer.revisit.pace`)"),
+    ResourceColumn("cut", "text", "", "content", "parts over the page budget", origin="page", since=3),
 )
 TYPES = {column.name: column.type for column in COLUMNS}
 

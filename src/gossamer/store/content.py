@@ -82,6 +82,14 @@ def _corrupt_text(error: msgspec.DecodeError) -> StoreCorrupt:
     return StoreCorrupt(f"A stored text cannot be read ({error}).")
 
 
+def unpacked_size(packed: bytes) -> int:
+    """Return how many bytes a text or source has unpacked, as its header says; 0: unknown."""
+    try:
+        return max(0, zstandard.frame_content_size(packed))
+    except zstandard.ZstdError:
+        return 0
+
+
 def decode_source(packed: bytes) -> bytes:
     """Return the decoded body (packed in `Page.source`)."""
     try:

@@ -412,7 +412,10 @@ class IndexSource(StateReader, UrlSource, WordSource, Protocol):
     """The changes that the index follows, and new ids of words."""
 
     def changes(self, cursor: ChangeCursor, limit: int) -> Changes:
-        """Return the next changes after a cursor, at most `limit` resources, and other documents they affect."""
+        """Return the next changes after a cursor, at most `limit` resources, and other documents they affect.
+
+        The packed texts of these resources have at most `follow.changes.MAX_BATCH_BYTES` together, unless it is one.
+        """
         ...
 
     def relinked_documents(self, after: int, at_once: int = 1_000) -> Iterator[list[int]]:

@@ -110,11 +110,14 @@ def stream_structs(read: RowReader, cursor: tuple[Any, ...], type_: type[T], at_
 # -- counts, links and nodes -------------------------------------------------------------------------------------------
 
 
-def counts(meta: Mapping[str, int]) -> Counts:
-    """Build `Counts` from the counters."""
+COUNT_CUT = "SELECT count(*) FROM resources WHERE cut <> ''"
+
+
+def counts(meta: Mapping[str, int], cut: int) -> Counts:
+    """Build `Counts` from the counters and the number of cut pages."""
     try:
         states = {state.value: meta[f"resources {state}"] for state in State}
-        return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"])
+        return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"], cut=cut)
     except KeyError as error:
         raise missing_counter(str(error)) from error
 

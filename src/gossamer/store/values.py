@@ -105,6 +105,7 @@ class Counts(Value, frozen=True, kw_only=True):
     hosts: int
     links: int
     documents: int  # resources with text
+    cut: int = 0  # pages over the page budget, of which only the beginning was kept
 
 
 class HostRow(Value, frozen=True, kw_only=True):
@@ -157,6 +158,7 @@ class ResourceRow(Value, frozen=True, kw_only=True):
     visited_at: float | None
     visited_by: str
     version: int
+    cut: str  # parts over the page budget, of which only the beginning was kept: "text, words"
 
 
 class LinkRow(Value, frozen=True, kw_only=True):

@@ -127,6 +127,11 @@ SITES: dict[str, Site] = {
             ]
         },
     ),
+    "cut": Site(
+        {"/one": page("cut one", f'<a href="/{"x" * (1 << 17)}">A link that no server accepts</a>')},
+        EXTRA.replace("/extra", "/one"),
+        {"WEB008": [{"url": "/one", "cut": "links", "media_type": "text/html"}]},
+    ),
     "closed": Site(
         {"/staff": SiteResponse("", 403)},
         '<a href="/staff">For staff</a>',

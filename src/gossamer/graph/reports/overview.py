@@ -78,4 +78,14 @@ REPORTS = (
         rows=question_rows(Question.CHANGES),
         takes=("since",),
     ),
+    Report(
+        code="WEB008",
+        name="cut-pages",
+        severity=Severity.NOTICE,
+        finds="Pages that are too large or too deeply nested to be kept whole, and what was cut",
+        why="Search finds only the beginning of their text, and links behind the cut are not followed.",
+        fix="Split the page, or close its elements; raise parse.max_links if only links were cut.",
+        columns=Question.CUT_PAGES.columns,
+        rows=question_rows(Question.CUT_PAGES),
+    ),
 )

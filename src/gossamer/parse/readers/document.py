@@ -36,4 +36,5 @@ class ParsedDocument:
     noindex: bool = False  # the document only lists other pages
     runs: list[TextRun] = field(default_factory=list)  # the body's text, in reading order
     reason: str = ""  # what could not be read, shown to people
+    cut: list[str] = field(default_factory=list)  # parts of it that are over the page budget (`Page.cut`)
     change_hints: list[ChangeHints] = field(default_factory=list)  # of a sitemap or feed

@@ -12,6 +12,7 @@ from html.entities import html5
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from gossamer.basics.page_budget import MAX_FEED_ENTRIES, MAX_NODES
 from gossamer.model import Field, Kind
 from gossamer.parse.readers.document import MAX_DESCRIPTION, MAX_TITLE, ChangeHints, ParsedDocument
 from gossamer.parse.readers.html import read_html
@@ -58,10 +59,16 @@ def read_xml(xml: str, url: str, max_links: int) -> ParsedDocument:
     parser.CharacterDataHandler = reader.text
     try:
         parser.Parse(xml.replace("\0", ""), True)  # in one call: expat before 2.6 takes quadratic time over many
+    except _OverBudgetError as over:
+        document.cut.append(str(over))
     except (expat.ExpatError, _EntityError) as fault:
         document.reason = f"broken XML: {fault}"
     reader.finish()
     return document
+
+
+class _OverBudgetError(Exception):
+    """A file has more of something than the page budget allows; its text names it."""
 
 
 class _EntityError(Exception):
@@ -80,6 +87,8 @@ class _TextReader:
         self._parts: list[str] = []
 
     def start(self, _: str, attributes: dict[str, str]) -> None:
+        if len(self._parts) > 2 * MAX_NODES:  # its tags and the text between them
+            raise _OverBudgetError("markup")
         self._document.language = self._document.language or attributes.get("xml:lang", "")
         self._parts.append("\0")
 
@@ -109,8 +118,13 @@ class _FeedReader:
         self._field_owner: dict[str, str] = {}  # the fields that it belongs to
         self._field_depth = 0
         self._parts: list[str] = []
+        self._entries = 0
+        self._elements = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        self._elements += 1
+        if self._elements > MAX_NODES:
+            raise _OverBudgetError("markup")
         if not self._path:
             self._start_root(name, attributes)
         name = name.removeprefix(self._prefix)
@@ -176,6 +190,10 @@ class _FeedReader:
             self._field_owner.setdefault("language" if field in _LANGUAGES else field, value)
 
     def _close_entry(self, fields: dict[str, str]) -> None:
+        self._entries += 1
+        if self._entries > MAX_FEED_ENTRIES:
+            self._entry_fields = None
+            raise _OverBudgetError("entries")
         title = clean(self._plain_text(fields.get("title", "")), MAX_TITLE)
         link = (fields.get("link") or fields.get("guid", "")).strip()
         if link:

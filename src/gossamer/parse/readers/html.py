@@ -31,6 +31,7 @@ from gossamer.parse.readers.elements import (
     OpenLandmark,
 )
 from gossamer.parse.readers.links import LinkCollector
+from gossamer.parse.readers.tag_limits import find_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +57,8 @@ _VOID_ELEMENTS = frozenset(b"area base br col embed hr img input link meta sourc
 
 def read_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
     """Read a page in UTF-8. Without `keep_anchors`, links have no anchor text: enough to follow them."""
-    tree = LexborHTMLParser(html)  # scripting is off, so the content of <noscript> counts
+    cut = find_cut(html)
+    tree = LexborHTMLParser(html if cut is None else html[:cut])  # scripting is off: the content of <noscript> counts
     roles = _positions_by_role(tree, html) if keep_anchors else {}
     walker = HtmlWalker(ParsedDocument(LinkCollector(url, max_links)), roles, keep_anchors=keep_anchors)
     walker.walk_document(tree)
@@ -65,6 +67,8 @@ def read_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = Tru
         walker = HtmlWalker(ParsedDocument(LinkCollector(base, max_links)), roles, keep_anchors=keep_anchors)
         walker.walk_document(tree)
     walker.finish()
+    if cut is not None:
+        walker.document.cut.append("markup")
     if base != url:  # the base serves other links, but it names a document too
         walker.bonds.add(base, int(Kind.RELATED), "", "base", int(Position.HEAD))
     return walker.document
@@ -128,7 +132,8 @@ class HtmlWalker:
         self.walk(tree.root)
         noframes_markup, self.noframes_markup = self.noframes_markup or [], None
         for html in noframes_markup:
-            self.walk(LexborHTMLParser(html).root)
+            markup = html.encode("utf-8", "replace")
+            self.walk(LexborHTMLParser(markup[: find_cut(markup)]).root)
 
     def walk(self, node: LexborNode | None) -> None:  # noqa: C901, PLR0912  the innermost loop: calls cost too much
         """Walk `node`, its descendants and the nodes behind it, without recursion: pages may nest at any depth."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pypdfium2
 from pypdfium2 import raw
 
+from gossamer.basics.page_budget import MAX_TEXT_BYTES
 from gossamer.model import Field, Kind
 from gossamer.parse.readers.document import MAX_DESCRIPTION, MAX_TITLE, ParsedDocument
 from gossamer.parse.readers.links import MAX_ANCHOR, LinkCollector
@@ -44,8 +45,11 @@ def _read_document(pdf: pypdfium2.PdfDocument, document: ParsedDocument) -> None
     pages, unreadable = len(pdf), 0
     if pages > MAX_PAGES:
         document.reason = f"only the first {MAX_PAGES} of {pages} PDF pages read"
+        document.cut.append("PDF pages")
     texts: list[str] = []
     for index in range(min(pages, MAX_PAGES)):
+        if sum(map(len, texts)) > MAX_TEXT_BYTES:
+            break
         try:
             texts.append(_page_text(pdf, index, document.bonds))
         except pypdfium2.PdfiumError:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.basics.page_budget import MAX_TEXT_BYTES, MAX_WORDS
+from gossamer.basics.words import cut_after_words
 from gossamer.model import Field
 
 if TYPE_CHECKING:
@@ -51,6 +53,31 @@ def clean(text: str, max_length: int) -> str:
 def pack_runs(runs: Iterable[TextRun]) -> bytes:
     """Return the runs in the form of the store: msgpack [[field, text], ...]."""
     return _pack(list(runs))
+
+
+def pack_page_text(runs: list[TextRun], cut: list[str]) -> bytes:
+    """Return the packed runs, at most as many as the page budget allows; add to `cut` what it does not allow."""
+    packed = pack_runs(runs)
+    if len(packed) > MAX_WORDS:  # shorter texts are within both limits
+        kept = _cut_after_bytes(runs, MAX_TEXT_BYTES)
+        if kept is not runs:
+            cut.append("text")
+            packed = pack_runs(kept)
+        indexed = [run for run in kept if run[0] != Field.DESCRIPTION]
+        if cut_after_words(indexed, MAX_WORDS) is not indexed:
+            cut.append("words")
+    return packed
+
+
+def _cut_after_bytes(runs: list[TextRun], max_bytes: int) -> list[TextRun]:
+    """Return the runs up to so many bytes in UTF-8; the same list if there are no more."""
+    left = max_bytes
+    for number, (field, text) in enumerate(runs):
+        encoded = text.encode("utf-8", "replace")
+        if len(encoded) > left:
+            return [*runs[:number], (field, encoded[:left].decode("utf-8", "ignore"))]
+        left -= len(encoded)
+    return runs
 
 
 def topic_nearness(runs: Iterable[TextRun], topic: frozenset[str]) -> float:

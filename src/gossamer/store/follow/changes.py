@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class ChangeCursor(Value, frozen=True, kw_only=True):
@@ -51,6 +52,7 @@ class AnchorTexts(Value, frozen=True, kw_only=True):
 # -- for both back-ends ------------------------------------------------------------------------------------------------
 
 END_OF_VERSION = 1 << 62  # greater than every DocID
+MAX_BATCH_BYTES = 32 << 20  # of packed texts in one batch of changes; a larger one comes alone
 MAX_ALIASES = 20  # redirects and duplicates whose anchor texts count for their target
 
 
@@ -82,6 +84,19 @@ INDEXABLE_COLUMNS = f"""r.id, r.url, h.name, r.language, r.media_type, r.last_mo
 def find_chunk_end(latest: int, limit: int, *streams: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return the version and DocID where a chunk ends: at the first stream that the limit cut off."""
     return min((rows[-1] for rows in streams if len(rows) == limit), default=(latest, END_OF_VERSION))
+
+
+def end_within_bytes(
+    end: tuple[int, int], changed: Sequence[tuple[int, int]], sizes: Mapping[int, int]
+) -> tuple[int, int]:
+    """Return the end, or the last changed resource before it whose texts together are small enough for one batch."""
+    total = 0
+    for previous, current in pairwise((None, *changed)):
+        assert current is not None
+        total += sizes.get(current[1], 0)
+        if total > MAX_BATCH_BYTES and previous is not None:
+            return min(end, previous)
+    return end
 
 
 def build_changes(

@@ -60,6 +60,7 @@ class Question(Enum):
         "url change parts status_before status bytes_before bytes title_before title visited_before visited_at",
         "since",
     )
+    CUT_PAGES = "cut pages", "url cut bytes media_type"
     ALTERNATES = "alternates", "url state outcome listed"  # targets of `<link rel=alternate>`
     # Contents of pages; a body is packed like `Page.text` and `Page.source`.
     TEXTS = "texts", "id host url text_digest body"

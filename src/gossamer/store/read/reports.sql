@@ -33,3 +33,6 @@ SELECT url, title, depth FROM listed_html WHERE description = '' ORDER BY id;
 -- question: sitemap entries not listed
 SELECT e.sitemap, u.url, u.status, u.why AS reason FROM entries AS e JOIN unlisted AS u ON u.id = e.target
 ORDER BY e.sitemap, u.id;
+
+-- question: cut pages
+SELECT url, cut, bytes, media_type FROM pages WHERE cut <> '' ORDER BY id;

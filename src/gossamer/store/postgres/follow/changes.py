@@ -40,6 +40,7 @@ _ALIAS_TARGETS = f"""
         AND (r.outcome = 'redirected' AND l.kind = {Kind.REDIRECT} AND l.seq = 0
             OR r.canonical NOT IN ('', r.url) AND l.kind = {Kind.CANONICAL})"""  # noqa: S608
 _HAVE_TEXT = "SELECT resource FROM texts WHERE resource = ANY(%s::bigint[])"
+_TEXT_BYTES = "SELECT resource, octet_length(body) FROM texts WHERE resource = ANY(%s::bigint[])"
 _RELINKED = "SELECT target FROM relinked WHERE version > %s AND target > %s ORDER BY target LIMIT %s"
 # `via` is the resource itself, or a redirect or duplicate that leads to it.
 _ANCHORS = f"""
@@ -78,7 +79,10 @@ def changes(db: Connection, cursor: follow.ChangeCursor, limit: int) -> follow.C
     position = (cursor.version, cursor.resource, limit)
     changed = db.execute(_CHANGED, position).fetchall()
     forgotten = db.execute(_FORGOTTEN, position).fetchall()
-    end = follow.find_chunk_end(latest, limit, changed, forgotten)
+    sizes: dict[int, int] = dict(
+        db.execute(_TEXT_BYTES, (int_array(sorted(resource for _, resource in changed)),)).fetchall()
+    )
+    end = follow.end_within_bytes(follow.find_chunk_end(latest, limit, changed, forgotten), changed, sizes)
     ids = {resource for changed_in, resource in changed if (changed_in, resource) <= end}
     canonical_sources = _select_ids(db, _CANONICAL_SOURCES, ids)
     resources = db.execute(

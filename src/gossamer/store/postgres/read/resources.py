@@ -73,7 +73,8 @@ def version(db: Connection) -> int:
 
 def counts(db: Connection) -> Counts:
     """Return the numbers of resources, hosts, links and documents, from the counters."""
-    return rows.counts(dict(db.execute("SELECT key, value FROM meta").fetchall()))
+    cut = db.execute(rows.COUNT_CUT).fetchall()[0][0]
+    return rows.counts(dict(db.execute("SELECT key, value FROM meta").fetchall()), cut)
 
 
 def hosts(db: Connection, limit: int | None) -> list[HostRow]:

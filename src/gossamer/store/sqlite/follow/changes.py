@@ -53,6 +53,7 @@ _ALL_ANCHORS = f"""
         AND anchor <> '' AND source <> target"""  # noqa: S608
 _ALIASED_TARGETS = f"SELECT target FROM links WHERE target BETWEEN ? AND ? AND {_ALIAS_KINDS}"  # noqa: S608
 _HAVE_TEXT = "SELECT resource FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
+_TEXT_BYTES = "SELECT resource, length(body) FROM texts WHERE resource IN (SELECT value FROM json_each(?))"
 WORDS_AT_ONCE = 10_000
 SCAN_RATIO = 4  # a scan of all links is faster if at least one in so many documents is asked for
 MAX_ANCHOR_COUNTS = 500_000  # pairs of target and text counted by a scan, 150 bytes each
@@ -70,7 +71,8 @@ def changes(db: sqlite3.Connection, cursor: follow.ChangeCursor, limit: int) -> 
     latest = int(db.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()[0])
     changed = _read_after(db, _CHANGED, _CHANGED_LATER, cursor, limit)
     forgotten = _read_after(db, _FORGOTTEN, _FORGOTTEN_LATER, cursor, limit)
-    end = follow.find_chunk_end(latest, limit, changed, forgotten)
+    sizes = dict(db.execute(_TEXT_BYTES, (json_array(resource for _, resource in changed),)))
+    end = follow.end_within_bytes(follow.find_chunk_end(latest, limit, changed, forgotten), changed, sizes)
     ids = {resource for version, resource in changed if (version, resource) <= end}
     canonical_sources = _canonical_sources_of(db, ids)
     resources = _indexable_resources(db, ids | canonical_sources | _canonical_sources_of(db, canonical_sources))

@@ -62,7 +62,7 @@ def version(db: sqlite3.Connection) -> int:
 
 def counts(db: sqlite3.Connection) -> Counts:
     """Return the counters."""
-    return rows.counts(dict(db.execute("SELECT key, value FROM meta")))
+    return rows.counts(dict(db.execute("SELECT key, value FROM meta")), db.execute(rows.COUNT_CUT).fetchone()[0])
 
 
 def hosts(db: sqlite3.Connection, limit: int | None) -> list[HostRow]:
