@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faults.operations import Create, MakeDirectory, Mark, Remove, Rename, Sync, Truncate, Write
+from faults.replay import SHARED_MEMORY
 from faults.system_calls import MACHINES, SystemCall, run_watched
 from helpers.patience import PATIENCE
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 MARKED_COMMAND = Path(__file__).with_name("marked_command.py")
 MARKS = "MARKS"  # variable with the file that `marked_command` appends its marks to
-SHARED_MEMORY = "-shm"  # SQLite rebuilds this file after a crash, and never syncs it
+
 IO_VECTOR = struct.Struct("@PN")
 MAP_SHARED, PROT_WRITE = 1, 2
 NAMELESS = " (deleted)"  # the kernel's suffix for an open file without a name

@@ -17,6 +17,7 @@ from faults.operations import Create, MakeDirectory, Mark, Operation, Remove, Re
 if TYPE_CHECKING:
     import random
 
+SHARED_MEMORY = "-shm"  # SQLite rebuilds this file after a crash, and never syncs it
 SECTOR = 512  # bytes; a disk writes a sector completely or not at all
 Tree = dict[str, bytes | None]  # path -> content; None for a directory
 

@@ -113,9 +113,11 @@ class IndexBuilder:
         try:
             action()
         except IndexBroken as fault:
-            self._recover(changes, str(fault))
-            return False
-        return True
+            reason = str(fault)
+        else:
+            return True
+        self._recover(changes, reason)  # out here, because the fault keeps Tantivy's writer and its lock alive
+        return False
 
     def _apply_changes(self, changes: Changes) -> None:
         indexable = [resource for resource in changes.resources if resource.text is not None]

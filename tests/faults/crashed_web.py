@@ -1,0 +1,136 @@
+"""Open the web that a crash left, bring it up to date as the next start does, and compare its parts.
+
+As a script it checks many crashed webs in one process:
+
+    python tests/faults/crashed_web.py CASES
+
+CASES is a pickled list of (tree, facts); it prints one JSON line per fault, and "done" at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import sqlite3
+import sys
+import tempfile
+import traceback
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from faults.replay import Tree, write_tree
+from gossamer import wiring
+from gossamer.graph.bonds import open_bonds
+from gossamer.index.build import update_index
+from gossamer.index.protocol import Document, IndexReader, Phrase, Query
+from gossamer.store.protocol import Store
+from helpers.index.same_as_store import check_documents
+from helpers.index.small_index import WEIGHTS
+
+MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - a crashed web needs no durable disk
+VISITS = "SELECT url, v.visited_at FROM visits v JOIN resources r ON r.id = v.resource"
+HOST_PAGES = "SELECT count(*) FROM resources r JOIN hosts h ON h.id = r.host WHERE h.name = ? AND r.state = 'visited'"
+
+
+class StoredFacts(NamedTuple):
+    """What the commands had reported as stored before the crash."""
+
+    visits: frozenset[tuple[str, float]] = frozenset()
+    forgetting: frozenset[str] = frozenset()  # hosts whose removal had begun: their visits may be gone
+    forgotten: frozenset[str] = frozenset()
+
+    def after_mark(self, line: str) -> StoredFacts:
+        """Return the facts after one more report."""
+        mark = json.loads(line)
+        match mark["event"]:
+            case "stored":
+                return self._replace(visits=self.visits | {(url, at) for url, at in mark["visits"]})
+            case "forgetting":
+                return self._replace(forgetting=self.forgetting | {mark["host"]})
+        return self._replace(forgotten=self.forgotten | {mark["host"]})
+
+    def lasting_visits(self) -> set[tuple[str, float]]:
+        """Return the visits that no command had begun to forget."""
+        return {visit for visit in self.visits if visit[0].split("/")[2] not in self.forgetting}
+
+
+def check_web(web: Path, facts: StoredFacts) -> None:
+    """Check the store, then update index and graph, and compare them with the store."""
+    if not (web / "web.db").exists():
+        assert not facts.visits, "the whole web is lost"
+        return
+    check_store(web, facts)
+    try:
+        store = wiring.open_store(str(web), create=True)
+    except Exception:
+        assert not facts.visits
+        raise
+    with closing(store):
+        update_index(store, lambda: wiring.open_index_writer(str(web)))
+        with closing(wiring.open_index(str(web))) as reader:
+            check_index(store, reader)
+        check_graph(store, web)
+
+
+def check_store(web: Path, facts: StoredFacts) -> None:
+    """Check that the database is sound and holds every reported visit."""
+    with closing(sqlite3.connect(web / "web.db")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        if not facts.visits and not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            return  # the crash came before the first commit
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        lost = facts.lasting_visits() - set(db.execute(VISITS))
+        assert not lost, f"{len(lost)} stored visits are lost"
+        for host in facts.forgotten:
+            assert db.execute(HOST_PAGES, (host,)).fetchone() == (0,), f"{host} came back"
+
+
+def check_index(store: Store, reader: IndexReader) -> None:
+    """Compare documents, words and positions; Tantivy itself must find each page by its title."""
+    documents = check_documents(store, reader)
+    for number, document in documents.items():
+        phrase = Phrase(text="", alternatives=(tuple(document.title.split()),))
+        found = reader.match(Query(required=(phrase,)), WEIGHTS, limit=len(documents)).ids.tolist()
+        assert number in found, f"{document.url} cannot be found by its title"
+    for term in {term for document in documents.values() for term in _words(document)[:3]}:
+        counted = {number: _words(one).count(term) for number, one in documents.items() if term in _words(one)}
+        postings = reader.postings(term, by_frequency=True, offset=0, limit=len(documents))
+        assert {one.id: one.frequency for one in postings} == counted, f"documents of {term}"
+
+
+def _words(document: Document) -> list[str]:
+    return document.title.split() + [word for run in document.body for word in run.split()]
+
+
+def check_graph(store: Store, web: Path) -> None:
+    """Compare the kept links with links that are read again from the store."""
+    with tempfile.TemporaryDirectory(dir=web) as scratch:
+        kept, fresh = open_bonds(store, web / "graph"), open_bonds(store, Path(scratch))
+        for name, kept_rows, fresh_rows in zip(fresh.rows._fields, kept.rows, fresh.rows, strict=True):
+            assert np.array_equal(kept_rows, fresh_rows), f"the kept {name} of links differ from the store"
+        hosts = np.asarray(fresh.hosts)  # the kept ones may also name hosts of forgotten resources
+        assert np.array_equal(np.where(hosts, kept.hosts, 0), hosts), "the kept hosts differ from the store"
+
+
+def check_tree(tree: Tree, facts: StoredFacts) -> str:
+    """Check a crashed web; return the fault, or nothing."""
+    folder = Path(tempfile.mkdtemp(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None))
+    try:
+        write_tree(tree, folder)
+        check_web(folder / "web", facts)
+    except Exception:  # noqa: BLE001 - every fault is reported with its crash point
+        return traceback.format_exc(limit=-4)
+    finally:
+        shutil.rmtree(folder)
+    return ""
+
+
+if __name__ == "__main__":
+    for number, (tree, facts) in enumerate(pickle.loads(Path(sys.argv[1]).read_bytes())):
+        if fault := check_tree(tree, facts):
+            print(json.dumps([number, fault]), flush=True)
+    print("done", flush=True)
