@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from faults.operations import Create, MakeDirectory, Mark, Remove, Rename, Sync, Truncate, Write
 from faults.replay import SHARED_MEMORY
-from faults.system_calls import MACHINES, SystemCall, run_watched
+from faults.system_calls import CHANGING, SystemCall, run_watched
 from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def record(folder: Path, marks: Path, arguments: list[str]) -> list[Operation]:
         os.environ[MARKS] = str(marks)
         os.execv(sys.executable, [sys.executable, str(MARKED_COMMAND), *arguments])
 
-    status = run_watched([*MACHINES["x86_64"][2]], run, recorder.note, PATIENCE)
+    status = run_watched(CHANGING, run, recorder.note, PATIENCE)
     assert status == 0, f"gossamer {' '.join(arguments)} ended with {status}"
     return recorder.operations
 

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 # Machine -> audit architecture, number of seccomp(2), and numbers of the watched calls.
 MACHINES: dict[str, tuple[int, int, dict[str, int]]] = {
     "x86_64": (0xC000003E, 317, {
-        "write": 1, "open": 2, "mmap": 9, "pwrite64": 18, "writev": 20, "msync": 26, "sendfile": 40, "fsync": 74,
-        "fdatasync": 75, "truncate": 76, "ftruncate": 77, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
+        "read": 0, "write": 1, "open": 2, "mmap": 9, "brk": 12, "pread64": 17, "pwrite64": 18, "writev": 20, "msync": 26, "sendfile": 40,
+        "socket": 41, "fsync": 74, "fdatasync": 75, "truncate": 76, "ftruncate": 77, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
         "unlink": 87, "symlink": 88, "openat": 257, "mkdirat": 258, "unlinkat": 263, "renameat": 264, "linkat": 265,
-        "symlinkat": 266, "sync_file_range": 277, "fallocate": 285, "pwritev": 296, "renameat2": 316,
+        "symlinkat": 266, "sync_file_range": 277, "fallocate": 285, "pipe2": 293, "pwritev": 296, "renameat2": 316,
         "copy_file_range": 326, "pwritev2": 328, "openat2": 437,
     }),
     "aarch64": (0xC00000B7, 277, {
         "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "truncate": 45, "ftruncate": 46,
-        "fallocate": 47, "openat": 56, "write": 64, "writev": 66, "pwrite64": 68, "pwritev": 70, "sendfile": 71,
-        "fsync": 82, "fdatasync": 83, "sync_file_range": 84, "mmap": 222, "msync": 227, "renameat2": 276,
+        "fallocate": 47, "openat": 56, "pipe2": 59, "read": 63, "write": 64, "writev": 66, "pread64": 67, "pwrite64": 68, "pwritev": 70, "sendfile": 71,
+        "fsync": 82, "fdatasync": 83, "sync_file_range": 84, "socket": 198, "brk": 214, "mmap": 222, "msync": 227, "renameat2": 276,
         "copy_file_range": 285, "pwritev2": 287, "openat2": 437,
     }),
 }  # fmt: skip
@@ -49,6 +49,14 @@ NUMBER_OFFSET, ARCHITECTURE_OFFSET = 0, 4  # in struct seccomp_data
 AT_FDCWD = -100
 MAX_PATH = 4096  # bytes
 SECOND = 1_000  # milliseconds
+
+
+# Calls that change files or their names, or write through memory: a recording needs all of them.
+CHANGING = [
+    "write", "open", "mmap", "pwrite64", "writev", "sendfile", "fsync", "fdatasync", "truncate", "ftruncate", "rename",
+    "mkdir", "rmdir", "creat", "link", "unlink", "symlink", "openat", "mkdirat", "unlinkat", "renameat", "linkat",
+    "symlinkat", "fallocate", "pwritev", "renameat2", "copy_file_range", "pwritev2", "openat2",
+]  # fmt: skip
 
 
 def supported() -> bool:
@@ -114,15 +122,19 @@ def watch_own_calls(names: list[str]) -> int:
     return listener
 
 
-def run_watched(names: list[str], run: Callable[[], int], decide: Callable[[SystemCall], int], seconds: float) -> int:
+def run_watched(
+    names: list[str], run: Callable[[], int], decide: Callable[[SystemCall], int], seconds: float,
+    prepare: Callable[[], None] = lambda: None,
+) -> int:  # fmt: skip
     """Run a function in a child process; return its exit status, as `os.waitstatus_to_exitcode` gives it.
 
     `decide` gets each watched call of the child and its children. It returns 0 to let the call happen, else the error
-    number that the call returns instead.
+    number that the call returns instead. `prepare` runs in the child before anything is watched.
     """
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
+        prepare()
         _run_child(names, run, theirs)
     theirs.close()
     with ours:
