@@ -1,16 +1,18 @@
 """Open the web that a crash left, bring it up to date as the next start does, and compare its parts.
 
-As a script it checks many crashed webs in one process:
+As a script it checks many crashes in one process:
 
-    python tests/faults/crashed_web.py CASES
+    python -m faults.crashed_web RECORD POINTS
 
-CASES is a pickled list of (tree, facts); it prints one JSON line per fault, and "done" at the end.
+RECORD is a recording, POINTS a file with the numbers of operations after which the crashes come. It prints a JSON line
+for each fault, and at the end the number of crashes.
 """
 
 from __future__ import annotations
 
 import json
 import pickle
+import random
 import shutil
 import sqlite3
 import sys
@@ -18,11 +20,12 @@ import tempfile
 import traceback
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from faults.replay import Tree, write_tree
+from faults.operations import Mark, Operation
+from faults.replay import Disk, Tree, digest, write_tree
 from gossamer import wiring
 from gossamer.graph.bonds import open_bonds
 from gossamer.index.build import update_index
@@ -30,6 +33,10 @@ from gossamer.index.protocol import Document, IndexReader, Phrase, Query
 from gossamer.store.protocol import Store
 from helpers.index.same_as_store import check_documents
 from helpers.index.small_index import WEIGHTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - a crashed web needs no durable disk
 VISITS = "SELECT url, v.visited_at FROM visits v JOIN resources r ON r.id = v.resource"
@@ -56,6 +63,15 @@ class StoredFacts(NamedTuple):
     def lasting_visits(self) -> set[tuple[str, float]]:
         """Return the visits that no command had begun to forget."""
         return {visit for visit in self.visits if visit[0].split("/")[2] not in self.forgetting}
+
+
+class Crash(NamedTuple):
+    """A crash: when and how it came, what it left, and what was stored before."""
+
+    at: int  # operations before it
+    end: str
+    tree: Tree
+    facts: StoredFacts
 
 
 def check_web(web: Path, facts: StoredFacts) -> None:
@@ -113,7 +129,9 @@ def check_graph(store: Store, web: Path) -> None:
         for name, kept_rows, fresh_rows in zip(fresh.rows._fields, kept.rows, fresh.rows, strict=True):
             assert np.array_equal(kept_rows, fresh_rows), f"the kept {name} of links differ from the store"
         hosts = np.asarray(fresh.hosts)  # the kept ones may also name hosts of forgotten resources
-        assert np.array_equal(np.where(hosts, kept.hosts, 0), hosts), "the kept hosts differ from the store"
+        assert np.array_equal(np.where(hosts, kept.hosts[: len(hosts)], 0), hosts), (
+            "the kept hosts differ from the store"
+        )
 
 
 def check_tree(tree: Tree, facts: StoredFacts) -> str:
@@ -129,8 +147,30 @@ def check_tree(tree: Tree, facts: StoredFacts) -> str:
     return ""
 
 
+def crashes(operations: Sequence[Operation], points: AbstractSet[int]) -> Iterator[Crash]:
+    """Yield the crashes that come after so many operations, each with three ends."""
+    disk, facts = Disk(), StoredFacts()
+    for at, operation in enumerate(operations, 1):
+        disk.apply(operation)
+        if isinstance(operation, Mark):
+            facts = facts.after_mark(operation.line)
+        if at in points:
+            yield Crash(at, "killed", disk.after_kill(), facts)
+            yield Crash(at, "power cut", disk.after_power_cut(), facts)
+            yield Crash(at, "torn by a power cut", disk.after_power_cut(random.Random(at)), facts)
+
+
+def check_crashes(record: Path, points: AbstractSet[int]) -> int:
+    """Check the webs that crashes leave, equal ones only once, and print the faults; return the number of crashes."""
+    known: set[tuple[bytes, StoredFacts]] = set()
+    number = 0
+    for number, crash in enumerate(crashes(pickle.loads(record.read_bytes()), points), 1):
+        web = digest(crash.tree), crash.facts
+        if web not in known and (fault := check_tree(crash.tree, crash.facts)):
+            print(json.dumps(f"after operation {crash.at}, {crash.end}: {fault}"), flush=True)
+        known.add(web)
+    return number
+
+
 if __name__ == "__main__":
-    for number, (tree, facts) in enumerate(pickle.loads(Path(sys.argv[1]).read_bytes())):
-        if fault := check_tree(tree, facts):
-            print(json.dumps([number, fault]), flush=True)
-    print("done", flush=True)
+    print(check_crashes(Path(sys.argv[1]), set(json.loads(Path(sys.argv[2]).read_text()))))

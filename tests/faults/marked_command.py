@@ -23,7 +23,9 @@ def mark(**facts: object) -> None:
     os.close(handle)
 
 
-def with_marks(method: Callable[..., Any], before: Callable[..., None], after: Callable[..., None]) -> Callable[..., Any]:
+def with_marks(
+    method: Callable[..., Any], before: Callable[..., None], after: Callable[..., None]
+) -> Callable[..., Any]:
     @functools.wraps(method)
     def marked(*arguments: Any, **named: Any) -> Any:
         before(*arguments, **named)

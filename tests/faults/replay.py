@@ -153,7 +153,9 @@ class Disk:
 
     def after_power_cut(self, chance: random.Random | None = None) -> Tree:
         """Return what a power cut leaves: the durable part alone, or with a random part of the rest."""
-        return _collect(self._root, lambda node: node.after_power_cut(chance), lambda node: node.after_power_cut(chance))
+        return _collect(
+            self._root, lambda node: node.after_power_cut(chance), lambda node: node.after_power_cut(chance)
+        )
 
 
 def _collect(directory: StoredDirectory, names: object, content: object, prefix: str = "") -> Tree:
@@ -180,7 +182,8 @@ def write_tree(tree: Tree, folder: Path) -> None:
 def read_tree(folder: Path) -> Tree:
     """Return files and directories of a folder."""
     return {
-        str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes() for path in sorted(folder.rglob("*"))
+        str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes()
+        for path in sorted(folder.rglob("*"))
     }
 
 

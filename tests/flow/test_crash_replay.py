@@ -11,34 +11,41 @@ import pickle
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from conftest import skip_or_fail
 from faults import system_calls
-from faults.crashed_web import StoredFacts
-from faults.operations import Mark, Operation
-from faults.replay import SHARED_MEMORY, Disk, Tree, digest, read_tree
-from helpers.cli.commands import environment
+from faults.crashed_web import StoredFacts, check_web
+from faults.replay import SHARED_MEMORY, Disk, read_tree, write_tree
+from helpers.cli.commands import environment, gossamer, resources_and_links
 from webs.served import SiteServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from faults.operations import Operation
 
 TESTS = Path(__file__).resolve().parents[1]
 PAGES = 9  # of each of the two sites
 SAMPLE = 50  # crash points with three ends each in `make test`
-ENDS = ("killed", "durable", "torn")
 SMALL_BATCHES = {"GOSSAMER_STORE_BATCH_VISITS": "4"}  # so that the crawl commits often
 
 
-class CrashPoint(NamedTuple):
-    """An end of the recording: how it came, and what it left."""
+class Recording(NamedTuple):
+    """The operations of several commands, and the sites that they crawled."""
 
-    at: int  # operations before it
-    end: str
-    tree: Tree
-    facts: StoredFacts
+    operations: list[Operation]
+    first_crawl: int  # operations of the first command
+    crawl: tuple[object, ...]  # arguments of the crawls, without the web
+    sites: tuple[SiteServer, SiteServer]
+
+    def serve(self, version: int) -> None:
+        """Serve other texts and links on both sites."""
+        one, other = self.sites
+        one.pages, other.pages = pages(version, other.url), pages(version + 1, one.url)
 
 
 def pages(version: int, other: str) -> dict[str, str]:
@@ -68,7 +75,7 @@ def record(disk: Path, number: int, *arguments: object) -> list[Operation]:
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> list[Operation]:
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
     """Record crawl, rank, revisit of changed pages, forget, a rebuild of the index, and another ranking."""
     if not system_calls.supported():
         skip_or_fail("system calls can be recorded on Linux on x86-64 or ARM only")
@@ -76,63 +83,76 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> list[Operation]:
     disk.mkdir()
     web = ("--store", disk / "web")
     with SiteServer({}) as one, SiteServer({}, "127.0.0.2") as other:
-        one.pages, other.pages = pages(1, other.url), pages(2, one.url)
-        crawl = ("crawl", one.url, other.url, *web, "--delay", 0, "--quiet")
-        operations = record(disk, 1, *crawl)
-        operations += record(disk, 2, "rank", *web)
-        one.pages, other.pages = pages(3, other.url), pages(4, one.url)
-        operations += record(disk, 3, *crawl, "--revisit", "--all")
+        crawl = ("crawl", one.url, other.url, "--delay", 0, "--quiet")
+        made = Recording([], 0, crawl, (one, other))
+        made.serve(1)
+        first = record(disk, 1, *crawl, *web)
+        operations = first + record(disk, 2, "rank", *web)
+        made.serve(3)
+        operations += record(disk, 3, *crawl, *web, "--revisit", "--all")
         operations += record(disk, 4, "forget", other.authority, "--yes", *web)
         operations += record(disk, 5, "index", "--rebuild", *web)
         operations += record(disk, 6, "rank", *web)
-    replayed = Disk()
-    for operation in operations:
-        replayed.apply(operation)
+        check_completeness(operations, disk)
+        yield made._replace(operations=operations, first_crawl=len(first))
+
+
+def check_completeness(operations: list[Operation], disk: Path) -> None:
+    """Check that the replayed operations make the same files as the commands did."""
     left = {path: content for path, content in read_tree(disk).items() if not path.endswith(SHARED_MEMORY)}
-    assert replayed.after_kill() == left, "the recording is incomplete"
-    return operations
+    assert replay(operations).after_kill() == left
 
 
-def crash_points(operations: list[Operation], points: set[int]) -> Iterator[CrashPoint]:
-    """Yield what crashes after so many operations leave."""
-    disk, facts = Disk(), StoredFacts()
-    for at, operation in enumerate(operations, 1):
+def replay(operations: list[Operation]) -> Disk:
+    """Return the disk after these operations."""
+    disk = Disk()
+    for operation in operations:
         disk.apply(operation)
-        if isinstance(operation, Mark):
-            facts = facts.after_mark(operation.line)
-        if at in points:
-            for end, tree in zip(
-                ENDS, (disk.after_kill(), disk.after_power_cut(), disk.after_power_cut(random.Random(at))), strict=True
-            ):
-                yield CrashPoint(at, end, tree, facts)
+    return disk
 
 
-def check(operations: list[Operation], points: set[int], scratch: Path) -> int:
-    """Check the webs that crashes at these points leave; return their number."""
-    crashes = list(crash_points(operations, points))
-    unlike = {(digest(one.tree), one.facts): one for one in crashes}
-    cases = scratch / "cases"
-    cases.write_bytes(pickle.dumps([(one.tree, one.facts) for one in unlike.values()]))
-    done = subprocess.run(
-        [sys.executable, "-m", "faults.crashed_web", str(cases)], capture_output=True, text=True, check=False,
-        env=environment({"PYTHONPATH": str(TESTS)}),
-    )  # fmt: skip
-    *faults, last = done.stdout.splitlines() or [""]
-    found = list(unlike.values())
-    texts = [
-        f"after operation {found[number].at} of {len(operations)}, {found[number].end}:\n{fault}"
-        for number, fault in map(json.loads, faults)
-    ]
-    assert not texts, f"{len(texts)} of {len(unlike)} crashed webs are faulty:\n" + "\n".join(texts[:20])
-    assert last == "done", done.stderr
-    return len(crashes)
+def check(operations: list[Operation], points: set[int], scratch: Path, processes: int = 1) -> int:
+    """Check the webs that crashes at these points leave; return the number of crashes."""
+    (scratch / "record").write_bytes(pickle.dumps(operations))
+    running = []
+    for part in range(processes):
+        chosen = scratch / f"points{part}"
+        chosen.write_text(json.dumps(sorted(points)[part::processes]))
+        line = [sys.executable, "-m", "faults.crashed_web", str(scratch / "record"), str(chosen)]
+        env = environment({"PYTHONPATH": str(TESTS)})
+        running.append(subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env))
+    number, faults = 0, []
+    for process in running:
+        stdout, stderr = process.communicate()
+        assert process.returncode == 0, stderr
+        *found, last = map(json.loads, stdout.splitlines())
+        faults += found
+        number += last
+    assert not faults, f"{len(faults)} of {number} crashes leave a faulty web:\n" + "\n".join(faults[:20])
+    return number
 
 
-def test_a_crash_loses_no_stored_visit_and_index_and_graph_follow(recording: list[Operation], tmp_path: Path) -> None:
-    points = set(random.Random(22).sample(range(1, len(recording) + 1), SAMPLE))
-    assert check(recording, points, tmp_path) == SAMPLE * len(ENDS)
+def test_a_crash_loses_no_stored_visit_and_index_and_graph_follow(recording: Recording, tmp_path: Path) -> None:
+    points = random.Random(22).sample(range(1, len(recording.operations) + 1), SAMPLE)
+    assert check(recording.operations, set(points), tmp_path) == 3 * SAMPLE
 
 
 @pytest.mark.full
-def test_no_crash_between_two_operations_loses_anything(recording: list[Operation], tmp_path: Path) -> None:
-    assert check(recording, set(range(1, len(recording) + 1)), tmp_path) >= 3_000
+def test_no_crash_between_two_operations_loses_anything(recording: Recording, tmp_path: Path) -> None:
+    points = set(range(1, len(recording.operations) + 1))
+    assert check(recording.operations, points, tmp_path, processes=2) >= 3_000
+
+
+def test_a_crawl_after_a_power_cut_ends_as_an_undisturbed_one(recording: Recording, tmp_path: Path) -> None:
+    first = recording.operations[: recording.first_crawl]
+    write_tree(replay(first).after_kill(), tmp_path)
+    expected = resources_and_links(tmp_path / "web")
+    recording.serve(1)
+    for part in (0.3, 0.8):
+        folder = tmp_path / f"after {part}"
+        folder.mkdir()
+        write_tree(replay(first[: int(part * len(first))]).after_power_cut(random.Random(1)), folder)
+        done = gossamer(*recording.crawl, "--store", folder / "web")
+        assert done.returncode == 0, done.stderr
+        assert resources_and_links(folder / "web") == expected
+        check_web(folder / "web", StoredFacts())
