@@ -2,10 +2,10 @@
 
 As a script it checks many crashes in one process:
 
-    python -m faults.crashed_web RECORD POINTS
+    python -m faults.crashed_web RECORD POINTS FOLDER
 
-RECORD is a recording, POINTS a file with the numbers of operations after which the crashes come. It prints a JSON line
-for each fault, and at the end the number of crashes.
+RECORD is a recording, POINTS a file with the numbers of operations after which the crashes come. FOLDER gets the webs.
+It prints a JSON line for each fault, and at the end the number of crashes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sqlite3
 import sys
 import tempfile
 import traceback
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,6 @@ from gossamer import wiring
 from gossamer.graph.bonds import open_bonds
 from gossamer.index.build import update_index
 from gossamer.index.protocol import Document, IndexReader, Phrase, Query
-from gossamer.store.protocol import Store
 from helpers.index.same_as_store import check_documents
 from helpers.index.small_index import WEIGHTS
 
@@ -38,7 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - a crashed web needs no durable disk
+    from gossamer.store.protocol import Store
+
+MEMORY_DISK = Path("/dev/shm")
 VISITS = "SELECT url, v.visited_at FROM visits v JOIN resources r ON r.id = v.resource"
 HOST_PAGES = "SELECT count(*) FROM resources r JOIN hosts h ON h.id = r.host WHERE h.name = ? AND r.state = 'visited'"
 
@@ -126,24 +127,32 @@ def check_graph(store: Store, web: Path) -> None:
     """Compare the kept links with links that are read again from the store."""
     with tempfile.TemporaryDirectory(dir=web) as scratch:
         kept, fresh = open_bonds(store, web / "graph"), open_bonds(store, Path(scratch))
-        for name, kept_rows, fresh_rows in zip(fresh.rows._fields, kept.rows, fresh.rows, strict=True):
-            assert np.array_equal(kept_rows, fresh_rows), f"the kept {name} of links differ from the store"
+        for name, rows in fresh.rows._asdict().items():
+            assert np.array_equal(getattr(kept.rows, name), rows), f"the kept {name} of links differ from the store"
         hosts = np.asarray(fresh.hosts)  # the kept ones may also name hosts of forgotten resources
         assert np.array_equal(np.where(hosts, kept.hosts[: len(hosts)], 0), hosts), (
             "the kept hosts differ from the store"
         )
 
 
-def check_tree(tree: Tree, facts: StoredFacts) -> str:
+@contextmanager
+def memory_folder() -> Iterator[Path]:
+    """Make a folder in memory, because syncs take no time there; remove it at the end."""
+    place = MEMORY_DISK if MEMORY_DISK.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="gossamer-", dir=place, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def check_tree(tree: Tree, facts: StoredFacts, scratch: Path) -> str:
     """Check a crashed web; return the fault, or nothing."""
-    folder = Path(tempfile.mkdtemp(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None))
+    folder = Path(tempfile.mkdtemp(dir=scratch))
     try:
         write_tree(tree, folder)
         check_web(folder / "web", facts)
     except Exception:  # noqa: BLE001 - every fault is reported with its crash point
         return traceback.format_exc(limit=-4)
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)  # a thread of Tantivy may still remove or write files
     return ""
 
 
@@ -160,17 +169,19 @@ def crashes(operations: Sequence[Operation], points: AbstractSet[int]) -> Iterat
             yield Crash(at, "torn by a power cut", disk.after_power_cut(random.Random(at)), facts)
 
 
-def check_crashes(record: Path, points: AbstractSet[int]) -> int:
+def check_crashes(record: Path, points: AbstractSet[int], scratch: Path) -> int:
     """Check the webs that crashes leave, equal ones only once, and print the faults; return the number of crashes."""
     known: set[tuple[bytes, StoredFacts]] = set()
     number = 0
-    for number, crash in enumerate(crashes(pickle.loads(record.read_bytes()), points), 1):
+    for crash in crashes(pickle.loads(record.read_bytes()), points):
+        number += 1
         web = digest(crash.tree), crash.facts
-        if web not in known and (fault := check_tree(crash.tree, crash.facts)):
+        if web not in known and (fault := check_tree(crash.tree, crash.facts, scratch)):
             print(json.dumps(f"after operation {crash.at}, {crash.end}: {fault}"), flush=True)
         known.add(web)
     return number
 
 
 if __name__ == "__main__":
-    print(check_crashes(Path(sys.argv[1]), set(json.loads(Path(sys.argv[2]).read_text()))))
+    points = set(json.loads(Path(sys.argv[2]).read_text()))
+    print(check_crashes(Path(sys.argv[1]), points, Path(sys.argv[3])))

@@ -14,7 +14,6 @@ import traceback
 from pathlib import Path
 from typing import NamedTuple
 
-import _testcapi
 import msgspec
 
 from faults.system_calls import SystemCall, run_watched
@@ -122,13 +121,15 @@ def redirect_output(run: FailingRun) -> None:
 def run_command(run: FailingRun) -> int:
     """Run the command in this process."""
     if run.failure == "MemoryError" and run.nth <= MOST_ALLOCATIONS:
+        import _testcapi  # type: ignore[import-not-found]  # some systems package it apart from Python
+
         nth = FIRST_ALLOCATIONS + run.nth
         _testcapi.set_nomemory(nth, nth + 1)
     try:
         main.run(run.arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 70
-    except BaseException:  # as the interpreter does
+    except BaseException:  # noqa: BLE001 - printed, as the interpreter does
         traceback.print_exc()
         return 1
     finally:

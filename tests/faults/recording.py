@@ -86,7 +86,7 @@ class Recorder:
         return self._named(path, make) if path is not None and not path.name.endswith(NAMELESS) else None
 
     def _open(self, path: Path, flags: int) -> Operation | None:
-        if not flags & (os.O_CREAT | os.O_TRUNC) or flags & os.O_EXCL and path.exists():
+        if not flags & (os.O_CREAT | os.O_TRUNC) or (flags & os.O_EXCL and path.exists()):
             return None
         return self._named(path, lambda name: Create(name, bool(flags & os.O_TRUNC)))
 
@@ -99,7 +99,9 @@ class Recorder:
         name, new_name = self._name(old), self._name(new)
         if name is None and new_name is None:
             return None
-        assert name is not None and new_name is not None and old.parent == new.parent, (old, new)
+        assert name is not None, f"{old} comes from elsewhere"
+        assert new_name is not None, f"{new} goes elsewhere"
+        assert old.parent == new.parent, f"{old} goes to another directory"
         return Rename(name, new_name)
 
     def _check_mapping(self, call: SystemCall) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from faults.operations import Create, MakeDirectory, Mark, Operation, Remove, Re
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
 SHARED_MEMORY = "-shm"  # SQLite rebuilds this file after a crash, and never syncs it
 SECTOR = 512  # bytes; a disk writes a sector completely or not at all
@@ -99,7 +101,7 @@ def _sectors(change: Write | Truncate) -> list[Write | Truncate]:
     cuts = [0, *range(first, len(change.data), SECTOR), len(change.data)]
     return [
         Write(change.path, change.offset + start, change.data[start:end])
-        for start, end in zip(cuts, cuts[1:], strict=False)
+        for start, end in pairwise(cuts)
         if start < end
     ]
 
@@ -158,12 +160,17 @@ class Disk:
         )
 
 
-def _collect(directory: StoredDirectory, names: object, content: object, prefix: str = "") -> Tree:
+def _collect(
+    directory: StoredDirectory,
+    names: Callable[[StoredDirectory], dict[str, StoredFile | StoredDirectory]],
+    content: Callable[[StoredFile], bytes],
+    prefix: str = "",
+) -> Tree:
     tree: Tree = {}
-    for name, node in sorted(names(directory).items()):  # type: ignore[operator]
+    for name, node in sorted(names(directory).items()):
         path = f"{prefix}{name}"
         if isinstance(node, StoredFile):
-            tree[path] = content(node)  # type: ignore[operator]
+            tree[path] = content(node)
         else:
             tree[path] = None
             tree |= _collect(node, names, content, f"{path}/")

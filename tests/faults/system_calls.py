@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 # Machine -> audit architecture, number of seccomp(2), and numbers of the watched calls.
 MACHINES: dict[str, tuple[int, int, dict[str, int]]] = {
     "x86_64": (0xC000003E, 317, {
-        "read": 0, "write": 1, "open": 2, "mmap": 9, "brk": 12, "pread64": 17, "pwrite64": 18, "writev": 20, "msync": 26, "sendfile": 40,
-        "socket": 41, "fsync": 74, "fdatasync": 75, "truncate": 76, "ftruncate": 77, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
-        "unlink": 87, "symlink": 88, "openat": 257, "mkdirat": 258, "unlinkat": 263, "renameat": 264, "linkat": 265,
-        "symlinkat": 266, "sync_file_range": 277, "fallocate": 285, "pipe2": 293, "pwritev": 296, "renameat2": 316,
-        "copy_file_range": 326, "pwritev2": 328, "openat2": 437,
+        "read": 0, "write": 1, "open": 2, "mmap": 9, "brk": 12, "pread64": 17, "pwrite64": 18, "writev": 20,
+        "msync": 26, "sendfile": 40, "socket": 41, "fsync": 74, "fdatasync": 75, "truncate": 76, "ftruncate": 77,
+        "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86, "unlink": 87, "symlink": 88, "openat": 257,
+        "mkdirat": 258, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "sync_file_range": 277,
+        "fallocate": 285, "pipe2": 293, "pwritev": 296, "renameat2": 316, "copy_file_range": 326, "pwritev2": 328,
+        "openat2": 437,
     }),
     "aarch64": (0xC00000B7, 277, {
-        "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "truncate": 45, "ftruncate": 46,
-        "fallocate": 47, "openat": 56, "pipe2": 59, "read": 63, "write": 64, "writev": 66, "pread64": 67, "pwrite64": 68, "pwritev": 70, "sendfile": 71,
-        "fsync": 82, "fdatasync": 83, "sync_file_range": 84, "socket": 198, "brk": 214, "mmap": 222, "msync": 227, "renameat2": 276,
+        "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "truncate": 45,
+        "ftruncate": 46, "fallocate": 47, "openat": 56, "pipe2": 59, "read": 63, "write": 64, "writev": 66,
+        "pread64": 67, "pwrite64": 68, "pwritev": 70, "sendfile": 71, "fsync": 82, "fdatasync": 83,
+        "sync_file_range": 84, "socket": 198, "brk": 214, "mmap": 222, "msync": 227, "renameat2": 276,
         "copy_file_range": 285, "pwritev2": 287, "openat2": 437,
     }),
 }  # fmt: skip

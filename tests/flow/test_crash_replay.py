@@ -18,10 +18,10 @@ import pytest
 
 from conftest import skip_or_fail
 from faults import system_calls
-from faults.crashed_web import StoredFacts, check_web
+from faults.crashed_web import StoredFacts, check_web, memory_folder
 from faults.replay import SHARED_MEMORY, Disk, read_tree, write_tree
 from helpers.cli.commands import environment, gossamer, resources_and_links
-from webs.served import SiteServer
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +48,11 @@ class Recording(NamedTuple):
         one.pages, other.pages = pages(version, other.url), pages(version + 1, one.url)
 
 
-def pages(version: int, other: str) -> dict[str, str]:
+def pages(version: int, other: str) -> dict[str, str | SiteResponse]:
     """Return a site of a few pages whose texts and links depend on the version."""
     chance = random.Random(version)
     words = [f"word{number}" for number in range(60)]
-    site = {}
+    site: dict[str, str | SiteResponse] = {}
     for number in range(PAGES):
         links = [f"/{2 * number + 1}", f"/{2 * number + 2}", f"/{chance.randrange(PAGES)}", f"{other}{number}"]
         text = " ".join(chance.choices(words, k=30))
@@ -65,10 +65,8 @@ def record(disk: Path, number: int, *arguments: object) -> list[Operation]:
     """Run a command under the recorder; return its operations."""
     target = disk.with_name(f"record{number}")
     line = [sys.executable, "-m", "faults.recording", disk, target, *arguments]
-    done = subprocess.run(
-        list(map(str, line)), env=environment({**SMALL_BATCHES, "PYTHONPATH": str(TESTS)}), capture_output=True, text=True,
-        stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
+    env = environment({**SMALL_BATCHES, "PYTHONPATH": str(TESTS)})
+    done = subprocess.run([*map(str, line)], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     operations: list[Operation] = pickle.loads(target.read_bytes())
     return operations
@@ -118,7 +116,7 @@ def check(operations: list[Operation], points: set[int], scratch: Path, processe
     for part in range(processes):
         chosen = scratch / f"points{part}"
         chosen.write_text(json.dumps(sorted(points)[part::processes]))
-        line = [sys.executable, "-m", "faults.crashed_web", str(scratch / "record"), str(chosen)]
+        line = [sys.executable, "-m", "faults.crashed_web", str(scratch / "record"), str(chosen), str(scratch)]
         env = environment({"PYTHONPATH": str(TESTS)})
         running.append(subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env))
     number, faults = 0, []
@@ -132,15 +130,17 @@ def check(operations: list[Operation], points: set[int], scratch: Path, processe
     return number
 
 
-def test_a_crash_loses_no_stored_visit_and_index_and_graph_follow(recording: Recording, tmp_path: Path) -> None:
+def test_a_crash_loses_no_stored_visit_and_index_and_graph_follow(recording: Recording) -> None:
     points = random.Random(22).sample(range(1, len(recording.operations) + 1), SAMPLE)
-    assert check(recording.operations, set(points), tmp_path) == 3 * SAMPLE
+    with memory_folder() as scratch:
+        assert check(recording.operations, set(points), scratch) == 3 * SAMPLE
 
 
 @pytest.mark.full
-def test_no_crash_between_two_operations_loses_anything(recording: Recording, tmp_path: Path) -> None:
+def test_no_crash_between_two_operations_loses_anything(recording: Recording) -> None:
     points = set(range(1, len(recording.operations) + 1))
-    assert check(recording.operations, points, tmp_path, processes=2) >= 3_000
+    with memory_folder() as scratch:
+        assert check(recording.operations, points, scratch, processes=2) >= 3_000
 
 
 def test_a_crawl_after_a_power_cut_ends_as_an_undisturbed_one(recording: Recording, tmp_path: Path) -> None:
