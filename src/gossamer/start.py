@@ -19,6 +19,7 @@ import msgspec
 
 from gossamer import config
 from gossamer.basics.cores import available_cores
+from gossamer.basics.durable import make_directory
 from gossamer.basics.locations import is_shared, local_directory
 from gossamer.crawl.log import CrawlLog
 from gossamer.crawl.plan import CrawlParts, CrawlPlan, WatchOptions
@@ -79,7 +80,7 @@ def prepare_crawl(request: CrawlRequest) -> CrawlLoop | AlreadyComplete:
     if not typed and not request.query and not _web_exists(request.store):
         raise UsageError(f"There is no web in {quote(request.store)} yet: give a URL to start from.")
     store = open_store(request.store, create=True, settings=loaded.settings.store)
-    local_directory(request.store).mkdir(parents=True, exist_ok=True)
+    make_directory(local_directory(request.store))
     try:
         return _prepare_in_store(store, request, typed)
     except BaseException:

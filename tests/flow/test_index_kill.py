@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from gossamer import wiring
-from gossamer.index.documents import DocumentMaker
 from gossamer.index.protocol import Phrase, Query, term_code
 from gossamer.model import VisitBatch
-from gossamer.store.follow.changes import ChangeCursor
 from gossamer.store.sqlite import open_sqlite_store
 from helpers.cli.commands import command, environment, gossamer
+from helpers.index.same_as_store import check_documents
 from helpers.index.small_index import WEIGHTS
 from helpers.store.crawl_steps import (
     Bond,
@@ -35,10 +34,7 @@ from helpers.store.crawl_steps import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.index.protocol import Document
     from gossamer.model import Lease, Visit
-    from gossamer.store.follow.changes import IndexableResource
-    from gossamer.store.protocol import Store
 
 PAGES = 3_000
 WORDS = [f"word{number}" for number in range(400)] + ["the", "eggs", "boiling", "of", "naïve"]
@@ -87,35 +83,13 @@ def kill_index_after(directory: Path, seconds: float) -> bool:
     return child.wait() == -signal.SIGKILL
 
 
-def expected_documents(store: Store) -> dict[int, Document]:
-    """Return the documents of the store that belong in the index."""
-    cursor = ChangeCursor()
-    resources: dict[int, IndexableResource] = {}
-    while True:
-        changes = store.changes(cursor, 1_000)
-        resources |= {one.id: one for one in changes.resources}
-        cursor = changes.cursor
-        if changes.version == changes.latest:
-            break
-    batch = DocumentMaker(store).make([one for one in resources.values() if one.text is not None])
-    assert not batch.unreadable
-    return {document.id: document for document in batch.documents}
-
-
 def check(directory: Path) -> int:
     """Compare index and store: document ids, every word, postings and hits; return the number of documents."""
     with (
         closing(open_sqlite_store(directory, create=False)) as store,
         closing(wiring.open_index(str(directory))) as reader,
     ):
-        documents = expected_documents(store)
-        assert reader.version == reader.anchors_version == store.version()
-        assert sorted(reader.ids()) == sorted(documents)
-        assert reader.count() == len(documents)
-        assert reader.set_aside_documents() == {}
-        for number, sequence in reader.word_sequences(list(documents)).items():
-            assert sequence.words.tobytes() == documents[number].words
-            assert sequence.runs.tobytes() == documents[number].runs
+        documents = check_documents(store, reader)
         holding = [
             (number, document.title.split() + document.body[0].split()) for number, document in documents.items()
         ]

@@ -20,8 +20,19 @@ from gossamer.errors import GossamerError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Errors of the machine, not of the program: no file handles, processes or memory are left.
-EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
+# Errors of the machine, not of the program -> the next step.
+LIMIT_REACHED = "this machine or process has reached a limit; `ulimit -a` shows the limits."
+FREE_SPACE = "free some disk space and run the command again."
+MACHINE_ERRORS = {
+    errno.EMFILE: LIMIT_REACHED,
+    errno.ENFILE: LIMIT_REACHED,
+    errno.EAGAIN: LIMIT_REACHED,
+    errno.ENOMEM: LIMIT_REACHED,
+    errno.ENOSPC: FREE_SPACE,
+    errno.EDQUOT: FREE_SPACE,
+    errno.EIO: "a disk or terminal failed; the log of the system says more.",
+}
+NO_MEMORY = ("can't allocate", "can't start new thread")  # how Python's RuntimeError begins then
 
 # Section of the help -> its commands, each with its module and what it does.
 COMMANDS = {
@@ -138,17 +149,34 @@ def _run(arguments: list[str]) -> int:
         # Python flushes stdout at exit, and the closed pipe would raise again: point stdout at /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
-    except OSError as fault:
-        if fault.filename is not None:
-            return _print_fault(f"{fault.filename}: {fault.strerror}.")
-        if fault.errno not in EXHAUSTED:
-            raise
-        return _print_fault(
-            f"{fault.strerror}: this machine or process has reached a limit; `ulimit -a` shows the limits."
-        )
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
+    except Exception as fault:
+        sentence = _machine_sentence(fault)
+        if sentence is None:
+            raise
+        return _print_fault(sentence)
     return 0
+
+
+def _machine_sentence(fault: Exception) -> str | None:
+    """Return the sentence for an error of the machine; None for a fault of the program."""
+    if isinstance(fault, OSError):
+        if fault.filename is not None:
+            return f"{fault.filename}: {fault.strerror}."
+        if fault.errno in MACHINE_ERRORS:
+            return f"{fault.strerror}: {MACHINE_ERRORS[fault.errno]}"
+    return f"Out of memory: {LIMIT_REACHED}" if _is_out_of_memory(fault) else None
+
+
+def _is_out_of_memory(fault: BaseException) -> bool:
+    """Return whether memory ran out. Some libraries raise another error instead, or because of it."""
+    cause: BaseException | None = fault
+    while cause is not None:
+        if isinstance(cause, MemoryError) or (isinstance(cause, RuntimeError) and str(cause).startswith(NO_MEMORY)):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def _usage_sentence(fault: click.ClickException) -> str:
@@ -159,8 +187,11 @@ def _usage_sentence(fault: click.ClickException) -> str:
 
 
 def _print_fault(sentence: str) -> int:
-    from gossamer.basics.display import escape_hidden
-    from gossamer.cli.output import RED, with_style
-
-    sys.stderr.write(f"{with_style('gossamer:', RED, sys.stderr)} {escape_hidden(sentence)}\n")
+    try:
+        from gossamer.basics.display import escape_hidden
+        from gossamer.cli.output import RED, with_style
+    except (OSError, MemoryError):  # too few file handles, or too little memory, even to import a module
+        sys.stderr.write(f"gossamer: {ascii(sentence)[1:-1]}\n")
+    else:
+        sys.stderr.write(f"{with_style('gossamer:', RED, sys.stderr)} {escape_hidden(sentence)}\n")
     return EXIT_FAULT

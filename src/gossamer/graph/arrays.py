@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 import numpy as np
 
+from gossamer.basics.durable import sync_directory
 from gossamer.basics.locations import is_shared, local_directory
 from gossamer.model import Value
 
@@ -142,7 +143,7 @@ class ArrayWriter:
         manifest = ArrayManifest(
             format=FORMAT, version=version, folder=self._folder.name, arrays=arrays, facts=facts or {}
         )  # fmt: skip
-        _sync_directory(self._folder)
+        sync_directory(self._folder)
         replace_file(self._directory / f"{self._name}.json", msgspec.json.encode(manifest))
         self._published = True
 
@@ -191,16 +192,7 @@ def replace_file(path: Path, content: bytes | memoryview) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    _sync_directory(path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Flush a directory's entries to disk: without it, a power cut can undo a rename."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_directory(path.parent)
 
 
 @contextmanager

@@ -116,12 +116,13 @@ class IndexBuilder:
         try:
             action()
         except IndexBroken as fault:
-            self._recover(changes, str(fault))
-            return False
+            reason = str(fault)
         except MemoryError:
-            self._recover(changes, MEMORY_REASON)
-            return False
-        return True
+            reason = MEMORY_REASON
+        else:
+            return True
+        self._recover(changes, reason)  # out here, because the fault keeps Tantivy's writer and its lock alive
+        return False
 
     def _apply_changes(self, changes: Changes) -> None:
         indexable = [resource for resource in changes.resources if resource.text is not None]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.basics.durable import make_directory, sync_directory
 from gossamer.errors import IndexBusy, IndexFault, IndexMissing
 from gossamer.model import Value
 
@@ -80,6 +81,7 @@ class TantivyLocation:
         generations = [int(name.name) for name in self.directory.iterdir() if name.name.isdigit()]
         folder = self.directory / str(max(generations, default=0) + 1)
         folder.mkdir()
+        sync_directory(self.directory)
         return folder
 
     def activate(self, folder: Path) -> None:
@@ -91,6 +93,7 @@ class TantivyLocation:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self._current_file)
+        sync_directory(self.directory)
 
     def begin_attempt(self, folder: Path) -> int:
         """Record that a writer starts; return how many consecutive ones started without a commit or a clean end."""
@@ -115,7 +118,7 @@ class TantivyLocation:
 
     def lock(self) -> int:
         """Take the writer's lock; return the file descriptor that holds it until closed."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_directory(self.directory)
         lock = os.open(self.directory / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,12 +7,15 @@ import os
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
 import tantivy
 
+from gossamer.basics.durable import sync_directory
 from gossamer.errors import IndexBroken
 from gossamer.index.tantivy import disk_space, schema
 from gossamer.index.tantivy.reader import stored_version
 from gossamer.index.tantivy.sequences import WordsDatabase
+from gossamer.model import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +27,12 @@ if TYPE_CHECKING:
 PAGES_HEAP = 64 << 20  # bytes that Tantivy buffers before it writes a segment
 ANCHORS_HEAP = 16 << 20
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class TantivyCommit(Value, frozen=True, kw_only=True):
+    """What we read of Tantivy's meta.json."""
+
+    opstamp: int  # number of the last operation in the commit
 
 
 class TantivyWriter:
@@ -59,6 +68,9 @@ class TantivyWriter:
         stack.callback(self._sequences.close)
         for name in ("pages", "anchors"):
             (folder / name).mkdir(exist_ok=True)
+        sync_directory(folder)
+        for name in ("pages", "anchors"):
+            _remove_uncommitted_deletes(folder / name)
         with self._translate_errors():
             pages = tantivy.Index(self._pages_schema, str(folder / "pages"))
             anchors = tantivy.Index(self._anchors_schema, str(folder / "anchors"))
@@ -151,6 +163,7 @@ class TantivyWriter:
         """Commit the sequences, then Tantivy's documents, then the signatures (see `sequences`)."""
         self._sequences.commit()
         self._commit(self._pages, version)
+        sync_directory(self._folder / "pages")  # `held` must not survive a power cut that undoes Tantivy's commit
         self._sequences.mark_committed(self._signatures, list(self._removed))
         self._signatures, self._removed = {}, set()
         self.version = version
@@ -176,3 +189,18 @@ class TantivyWriter:
             if disk_space.is_low(self._folder):
                 raise disk_space.full_error(self._folder) from error
             raise IndexBroken(f"The index writer failed ({error}): run `gossamer index --rebuild`.") from error
+
+
+def _remove_uncommitted_deletes(folder: Path) -> None:
+    """Remove lists of deleted documents that a killed writer left before its commit.
+
+    Tantivy names them by the number of the operation, and refuses to write a file that exists. The next writer starts
+    with the same numbers. Readers never use them, because no commit names them.
+    """
+    try:
+        commit = msgspec.json.decode((folder / "meta.json").read_bytes(), type=TantivyCommit)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return  # a new index, or a damaged one that Tantivy reports itself
+    for file in folder.glob("*.del"):
+        if int(file.name.split(".")[1]) > commit.opstamp:
+            file.unlink()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.basics.durable import make_directory, sync_directory
 from gossamer.errors import StoreBusy, StoreError
 from gossamer.store.copy import FINGERPRINT_QUERIES, TableProgress, compute_fingerprint, next_rows_sql
 from gossamer.store.sqlite.database import FILE, Database, translate_errors
@@ -44,15 +45,6 @@ def _counters(database: Database) -> dict[str, int]:
         return dict(
             db.execute("SELECT key, value FROM meta WHERE key <> 'digested'")
         )  # `digested` describes the file, not the web
-
-
-def _sync_directory(directory: Path) -> None:
-    """Flush the names of files, so that they survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class SqliteSource:
@@ -96,7 +88,7 @@ class SqliteTarget:
         if (directory / FILE).exists():
             raise StoreError(f"There is a web in {directory} already: copy to another directory.")
         with translate_errors(directory):
-            (directory / UNFINISHED).mkdir(parents=True, exist_ok=True)
+            make_directory(directory / UNFINISHED)
             self._lock = os.open(directory / UNFINISHED / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         self._database: Database | None = None
         try:
@@ -197,7 +189,7 @@ class SqliteTarget:
         with translate_errors(self._directory):
             (self._directory / UNFINISHED / FILE).rename(self._directory / FILE)
             shutil.rmtree(self._directory / UNFINISHED)
-            _sync_directory(self._directory)
+            sync_directory(self._directory)
 
     def close(self) -> None:
         """Close the file; a later copy can resume it."""

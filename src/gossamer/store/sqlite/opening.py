@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from gossamer.basics.durable import make_directory
 from gossamer.errors import StoreCorrupt, StoreError, StoreMissing, StoreNotWritable, StoreTooNew
 from gossamer.store.migrations import load_schema, refuse_while_crawling
 from gossamer.store.sqlite.columns import SQLITE_COLUMNS
@@ -47,7 +48,7 @@ def open_database(
     """Open the web in a directory; create or migrate it if wanted and needed."""
     with translate_errors(directory):
         if create:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_directory(directory)
         elif not (directory / FILE).exists():
             raise _missing_web(directory)
         identity = file_identity(directory)
