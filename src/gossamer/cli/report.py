@@ -137,12 +137,12 @@ def _options(web: Store, reports: Iterable[Report], url: str | None, since: str 
 def _parse_moment(text: str, now: float) -> float:
     """Parse a span (7d: that long ago) or an ISO date with an optional time, UTC by default; return Unix time."""
     if span := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text):
-        return max(0.0, now - float(span[1]) * UNIT_SECONDS[span[2]])
+        return now - float(span[1]) * UNIT_SECONDS[span[2]]
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise UsageError(f'"{text}" is not a time: give 7d, 12h, 2026-11-01 or 2026-11-01T08:30.') from error
-    return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 # -- the list of reports -----------------------------------------------------------------------------------------------
