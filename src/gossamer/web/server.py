@@ -61,12 +61,14 @@ def serve(
 
 
 def most_connections() -> int:
-    """Return how many connections may be open, after raising the limit on open files as far as allowed."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if hard == resource.RLIM_INFINITY:
+    """Return how many connections may be open, after raising the limit on open files as far as needed and allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = MAX_CONNECTIONS + RESERVED_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
         return MAX_CONNECTIONS
-    return max(1, min(MAX_CONNECTIONS, hard - RESERVED_FILES))
+    allowed = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(1, allowed - RESERVED_FILES)
 
 
 def keep_memory() -> None:
