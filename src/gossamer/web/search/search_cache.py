@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from gossamer.basics.cache import SizedCache
+from gossamer.errors import GossamerError
 from gossamer.web.search import answers
 from gossamer.web.search.facets import SearchQuestion
 from gossamer.web.search.packed_answer import ENCODER, SearchReply, packed_answer
@@ -131,7 +132,11 @@ class SearchQueue:
     async def _ask(self, function: str, *arguments: object) -> IndexReply:
         """Return the reply to a question; drop all answers if it comes from another index, web or process."""
         now = time.monotonic()
-        reply = await self.client.reply(function, *arguments)
+        try:
+            reply = await self.client.reply(function, *arguments)
+        except GossamerError:
+            self._checked_at = float("-inf")  # the web may be gone: the next cached answer needs a check first
+            raise
         generation = (self.client.starts, reply.generation)
         if generation != self._generation:
             self._generation = generation
