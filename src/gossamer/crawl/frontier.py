@@ -230,9 +230,7 @@ class Frontier:
 
     # -- hand out work -------------------------------------------------------------------------------------------
 
-    def next_work(
-        self, now: float, pages_left: float = float("inf"), bytes_left: float = float("inf")
-    ) -> Work | None:
+    def next_work(self, now: float, pages_left: float = float("inf"), bytes_left: float = float("inf")) -> Work | None:
         """Return the next work, or None if no host is ready.
 
         `pages_left` and `bytes_left` are the room for pages that wait for a parser. A host may fill as much room as is
