@@ -32,7 +32,6 @@ STOP_SECONDS = 10.0  # from SIGTERM to the end of a crawl
 MEASUREMENTS = 3
 HOSTILE_URLS = 60
 LINKS = b"".join(b"<a href=/missing?%d>x</a>" % number for number in range(50_000))
-SITEMAP_ROBOTS = "robots-with-sitemaps"
 
 
 class Attack(NamedTuple):
@@ -57,8 +56,8 @@ LONG_ATTACKS = {
     "slow bodies": Attack("drip?{n}", hosts=4, urls=8),
     "slow robots.txt": Attack("page?{n}", robots="stall", hosts=4, urls=8),
     "endless bodies": Attack("endless?{n}", urls=8),
-    "redirect loops": Attack("redirect-chain?{n}"),
-    "errors": Attack("status?code=500&n={n}"),
+    "redirect loops": Attack("loop?n={n}"),
+    "errors": Attack("status?n={n}"),
     "many links": Attack("links?{n}", LINKS, urls=12),
 }
 

@@ -3,7 +3,7 @@
 Jobs go in, pages come out, and nothing here blocks. A parser may crash, hang or send nonsense. The pool then replaces
 it, answers for its current page with the reason, and gives its other jobs to another parser.
 
-Hosts share the parsers' time fairly (`fair_queue`). A page that takes more than a second while other hosts wait gives up
+Hosts share the time of parsers fairly (`fair_queue`). A page that takes over a second while other hosts wait gives up
 its place: its parser finishes it beside the others with lower priority, and a new parser takes the place. Meanwhile its
 host gets no other parser. A page that ends its parser costs the time to start another one. Its host then waits until
 all parsers are ready again, and after the second such page a spare parser stands by.

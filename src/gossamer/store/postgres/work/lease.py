@@ -55,7 +55,8 @@ LEASED_SITEMAPS = """
     GROUP BY host"""
 SET_SITEMAPS_ASIDE = f"""
     UPDATE resources SET state = {lease_rows.STATE_BEFORE}, reason = %s
-    WHERE host = %s AND state = 'queued' AND role <> 'page' AND role = 'sitemap' AND (visited_at IS NULL OR visited_at < %s OR tries > 0)
+    WHERE host = %s AND state = 'queued' AND role <> 'page' AND role = 'sitemap'
+        AND (visited_at IS NULL OR visited_at < %s OR tries > 0)
     RETURNING state, outcome"""  # noqa: S608
 ROBOTS = """
     SELECT host, scheme, outcome, text, fetched_at, reason FROM robots WHERE host = ANY(%s::bigint[])"""
@@ -169,7 +170,9 @@ def _limit_sitemaps(
     with_sitemaps = [host for host in hosts if any(row[3] == Role.SITEMAP for row in rows[host.id])]
     if not with_sitemaps:
         return
-    leased: dict[int, int] = dict(tx.db.execute(LEASED_SITEMAPS, (int_array(host.id for host in with_sitemaps),)).fetchall())
+    leased: dict[int, int] = dict(
+        tx.db.execute(LEASED_SITEMAPS, (int_array(host.id for host in with_sitemaps),)).fetchall()
+    )
     for host in with_sitemaps:
         selected, is_limit_reached = budget.select_others(host, rows[host.id], leased.get(host.id, 0))
         if len(selected) < len(rows[host.id]) and is_limit_reached:

@@ -50,7 +50,8 @@ LEASED_SITEMAPS = """
     WHERE state = 'leased' AND role = 'sitemap' AND host = ?"""
 SET_SITEMAPS_ASIDE = f"""
     UPDATE resources INDEXED BY resources_queued_others SET state = {lease_rows.STATE_BEFORE}, reason = ?
-    WHERE host = ? AND state = 'queued' AND role <> 'page' AND role = 'sitemap' AND (visited_at IS NULL OR visited_at < ? OR tries > 0)
+    WHERE host = ? AND state = 'queued' AND role <> 'page' AND role = 'sitemap'
+        AND (visited_at IS NULL OR visited_at < ? OR tries > 0)
     RETURNING state, outcome"""  # noqa: S608
 ROBOTS = """
     SELECT host, scheme, outcome, text, fetched_at, reason FROM robots
