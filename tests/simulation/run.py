@@ -80,6 +80,7 @@ class Crawler:
         self.connection: StoreConnection | None = None
         self.name = ""
         self.is_over = False
+        self._log = CrawlLog(Path(os.devnull), self.process.name)
         self._task = simulation.scheduler.start(self.process, self._run)
 
     @property
@@ -106,6 +107,7 @@ class Crawler:
                 self.connection.close()
         finally:
             self.is_over = True
+            self._log.close()
 
     def _crawl_web(self) -> None:
         world, process = self._world, self.process
@@ -131,7 +133,7 @@ class Crawler:
             "pool": SimulatedPool(world, process, selector),
             "selector": selector,
             "free_space": lambda: 0 if world.is_disk_full else None,
-            "log": CrawlLog(Path(os.devnull), identity.name),
+            "log": self._log,
         }
         settings = msgspec.structs.replace(self._simulation.settings, crawl=self._crawl)
         plan = CrawlPlan(settings=settings, round=current, product="Gossamer", typed_seeds=tuple(self._seeds))
