@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import pytest
 from msgspec.structs import replace
 
 from gossamer.model import Kind, Outcome, State, VisitBatch
@@ -29,6 +28,8 @@ from helpers.store.crawl_steps import (
 )
 
 if TYPE_CHECKING:
+    import pytest
+
     from gossamer.model import Lease, Visit
     from gossamer.store.protocol import Store
     from helpers.store.crawl_steps import Open
