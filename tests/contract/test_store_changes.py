@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gossamer.model import Kind, Outcome, State, VisitBatch
+from gossamer.store.follow import changes as follow
 from gossamer.store.follow.changes import ChangeCursor
+from gossamer.store.read.questions import Question
 from helpers.store.crawl_steps import (
     Bond,
     admit_all,
@@ -26,6 +28,8 @@ from helpers.store.crawl_steps import (
 )
 
 if TYPE_CHECKING:
+    import pytest
+
     from gossamer.model import Lease, Visit
     from gossamer.store.protocol import Store
     from helpers.store.crawl_steps import Open
@@ -93,6 +97,34 @@ def test_small_batches_report_the_same_changes_as_large_ones(store: Store) -> No
     store.forget(url_digest=digest(f"{A}/3"))
     for limit in (1, 3, 7):
         assert read_changes(store, limit=limit)[:2] == read_changes(store)[:2]
+
+
+def test_a_batch_ends_before_its_texts_get_too_large(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawler = start(store, A)
+    visit_all(store, crawler, {A: [B, C, D]})
+    monkeypatch.setattr(follow, "MAX_BATCH_BYTES", 1)  # every text is larger and comes alone
+    cursor, batches = ChangeCursor(), []
+    while not batches or batches[-1].version != batches[-1].latest:
+        batches.append(store.changes(cursor, 1_000))
+        cursor = batches[-1].cursor
+    assert [one.url for batch in batches for one in batch.resources] == [A, B, C, D]
+    assert max(len([one for one in batch.resources if one.text]) for batch in batches) == 1
+
+
+def test_the_store_keeps_and_counts_what_was_cut(store: Store) -> None:
+    crawler = start(store, A, B)
+    leased = leases(lease_all(store, crawler))
+    whole = fetched_visit(leased[B])
+    visit = fetched_visit(leased[A])
+    assert visit.page is not None
+    cut = replace(visit, page=replace(visit.page, cut="text, words"))
+    store.submit(crawler, VisitBatch(visits=[cut, whole]), admit_all, time.time())
+    rows = [store.resource(digest(url)) for url in (A, B)]
+    assert [row.cut for row in rows if row] == ["text, words", ""]
+    assert store.counts().cut == 1
+    assert [row[:2] for row in store.ask(Question.CUT_PAGES)] == [(A, "text, words")]
+    store.forget(digest(A))
+    assert store.counts().cut == 0
 
 
 def test_the_version_never_runs_ahead_of_the_reported_changes(store: Store) -> None:

@@ -276,9 +276,7 @@ TRAPS = (
 PAGES = (
     _fetched("giant text", "9 MB of words in one paragraph", "giant-text"),
     _fetched("nested inline", "100,000 elements in each other", "nested-inline"),
-    _failed(
-        "nested blocks", "400,000 <div>, which takes minutes", "nested-blocks", "parser timeout", f"{SECONDS} seconds"
-    ),
+    _fetched("nested blocks", "400,000 <div>, cut where they become expensive", "nested-blocks"),
     _failed("greedy", "Two million elements", "greedy", "parser out of memory", f"{MEMORY} MiB"),
     _fetched("many attributes", "An element of 5,000 attributes", "many-attributes"),
     _fetched("many links", "60,000 links; the crawl keeps 50,000", "many-links", "links"),

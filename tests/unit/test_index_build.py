@@ -146,6 +146,44 @@ class FragileWriter(TantivyWriter):
         super().commit(version)
 
 
+class HungryWriter(TantivyWriter):
+    """A writer that some documents take all memory from."""
+
+    bad: frozenset[int] = frozenset()
+
+    def put(self, documents: Sequence[Document]) -> dict[int, str]:
+        if self.bad & {document.id for document in documents}:
+            raise MemoryError
+        return super().put(documents)
+
+
+def test_a_document_that_needs_too_much_memory_is_set_aside(store: SqlStore, location: TantivyLocation) -> None:
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(40))
+    bad = frozenset({id_of(store, f"{HOME}7")})
+
+    def hungry_writer() -> HungryWriter:
+        writer = HungryWriter(location)
+        writer.bad = bad
+        return writer
+
+    assert update_index(store, hungry_writer).set_aside == 1
+    with closing(TantivyReader(location)) as reader:
+        assert reader.set_aside_documents() == dict.fromkeys(bad, build.MEMORY_REASON)
+        assert reader.count() == 40
+    assert update_index(store, hungry_writer).put == 0  # a later run is not blocked
+
+
+def test_texts_that_are_long_together_become_documents_in_parts(
+    store: SqlStore, location: TantivyLocation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "BATCH_TEXT_BYTES", 100)
+    crawler = start(store, HOME)
+    visit_all(store, crawler, pages(40))
+    assert catch_up(store, location).put == 41
+    assert len(indexed_ids(location)) == 41
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_documents_that_break_the_writer_are_set_aside(store: SqlStore, location: TantivyLocation, late: bool) -> None:
     crawler = start(store, HOME)

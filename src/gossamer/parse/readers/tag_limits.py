@@ -16,7 +16,7 @@ from gossamer.basics.page_budget import MAX_ATTRIBUTES, MAX_NODES, MAX_TREE_STEP
 # In the worst case, a page within these limits takes a second (Lexbor of selectolax 0.4, a core of 2024).
 _FEW_BYTES = 8 << 10
 _FEW_TAGS = 2_000
-_MANY_TAGS = 20_000  # beyond it, nesting alone can take half a second
+_MANY_TAGS = 30_000  # beyond it, nesting alone can take more than a second
 _MANY_OPTIONS = 8_000
 _LONG_PAGE_BYTES = 128 << 10  # a shorter page has no room for enough attributes
 _MAX_REOPENED = 1_500_000  # elements that Lexbor may open again: tags times unclosed formatting elements
