@@ -94,7 +94,7 @@ class VictimCrawl:
         with SiteServer({"/": SiteResponse(links, gate=gate), **pages}) as victim, ExitStack() as stack:
             servers, urls = stack.enter_context(hostile_urls(self._attack)) if self._attack else ([], [])
             process = stack.enter_context(self._crawl([*urls, victim.url]))
-            until(lambda: all(len(server.requests) > 2 - bool(server.robots == "stall") for server in servers))
+            until(lambda: all(len(server.requests) > (0 if server.robots == "stall" else 2) for server in servers))
             time.sleep(1.0 if servers else 0.0)  # the hostile pages take what they can get
             gate.set()
             until(lambda: len(victim.paths()) == PAGES + 1 or process.poll() is not None, "the victim's pages")
