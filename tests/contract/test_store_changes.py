@@ -103,7 +103,8 @@ def test_a_batch_ends_before_its_texts_get_too_large(store: Store, monkeypatch: 
     crawler = start(store, A)
     visit_all(store, crawler, {A: [B, C, D]})
     monkeypatch.setattr(follow, "MAX_BATCH_BYTES", 1)  # every text is larger and comes alone
-    cursor, batches = ChangeCursor(), []
+    cursor = ChangeCursor()
+    batches: list[follow.Changes] = []
     while not batches or batches[-1].version != batches[-1].latest:
         batches.append(store.changes(cursor, 1_000))
         cursor = batches[-1].cursor
