@@ -200,7 +200,7 @@ class StoreConnection:
         self.partition_ends_at = 0.0  # Unix time
         self.is_partition_fatal = False  # whether the call fails during a partition, or waits
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
 
         def call(*values: object, **named: object) -> Any:

@@ -33,6 +33,7 @@ _FORMATTING = frozenset(b"b big code em font i nobr s small strike strong tt u".
 _SCOPES = frozenset(b"applet caption html table td th marquee object template select button svg math".split())
 _SCOPES |= frozenset(b"foreignobject desc annotation-xml mi mo mn ms mtext title".split())
 _FOREIGN = frozenset((b"svg", b"math"))
+_CDATA = b"![CDATA["
 _SPECIAL = (
     frozenset(
         b"address article aside blockquote body center details dialog dir div dl fieldset figcaption figure footer "
@@ -90,6 +91,7 @@ class _TagReader:
         self._options = 0  # of the current list
         self._body_attributes = 0  # of all <html> and <body> tags, which Lexbor merges
         self._uncertain_until = 0  # end tags before this offset may be text
+        self._ends: dict[bytes, int] = {}  # by name of raw text: its next end, so that no text is searched twice
         self._steps = 0
 
     def find_cut(self) -> int | None:
@@ -119,13 +121,17 @@ class _TagReader:
 
     def _skip_declaration(self, token: re.Match[bytes]) -> None:
         if token["cdata"]:  # in HTML a comment up to ">", in SVG text up to "]]>"
-            end = self._html.find(b"]]>", token.end())
-            self._uncertain_until = max(self._uncertain_until, end if end >= 0 else len(self._html))
+            if token.end() > self._ends.get(_CDATA, 0):
+                end = self._html.find(b"]]>", token.end())
+                self._ends[_CDATA] = end if end >= 0 else len(self._html)
+            self._uncertain_until = max(self._uncertain_until, self._ends[_CDATA])
 
     def _skip_raw_text(self, name: bytes, offset: int) -> int:
         """Return the offset behind raw text. After SVG it may be markup: only its end tags are ignored."""
-        end = re.compile(rb"</%b(?=[\s/>])" % re.escape(name), re.IGNORECASE).search(self._html, offset)
-        end_offset = end.start() if end else len(self._html)
+        if offset > self._ends.get(name, 0):
+            end = re.compile(rb"</%b(?=[\s/>])" % re.escape(name), re.IGNORECASE).search(self._html, offset)
+            self._ends[name] = end.start() if end else len(self._html)
+        end_offset = self._ends[name]
         if self._has_foreign:
             self._uncertain_until = max(self._uncertain_until, end_offset)
             return offset
