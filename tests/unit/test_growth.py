@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.growth.measure import MAX_GROWTH, measure_growth
+from helpers.growth.measure import MAX_GROWTH, measure_growth, measure_growth_at
+from helpers.growth.patterns import DEEP_MARKUP
 from helpers.growth.readers import READERS
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from helpers.growth.readers import Reader
 
 FLOOR = 0.004  # seconds of an input, so that the time of the reader itself counts
+OVER_BUDGET_BYTES = 512 << 10  # of deep markup
+ALWAYS_TESTED = 3  # patterns of deep markup; each takes a second
 LONG_FLOOR = 0.04  # shows terms of growth that are small at first
 
 
@@ -48,3 +51,17 @@ def test_the_time_of_a_reader_grows_with_its_input(reader: Reader) -> None:
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_the_time_of_a_reader_grows_with_long_inputs(reader: Reader) -> None:
     assert find_growing(reader, LONG_FLOOR) == {}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        pytest.param(each, marks=[] if number < ALWAYS_TESTED else pytest.mark.full)
+        for number, each in enumerate(DEEP_MARKUP)
+    ],
+    ids=str,
+)
+def test_the_time_for_deep_markup_ends_at_the_page_budget(pattern: Pattern) -> None:
+    html = next(reader for reader in READERS if reader.name == "HTML")
+    growth = measure_growth_at(_prepare(html, pattern), OVER_BUDGET_BYTES)
+    assert growth.ratio <= MAX_GROWTH, growth

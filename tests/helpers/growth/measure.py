@@ -61,6 +61,12 @@ def measure_growth(read: Callable[[int], Callable[[], object]], max_bytes: int, 
         gc.enable()
 
 
+def measure_growth_at(read: Callable[[int], Callable[[], object]], size: int) -> Growth:
+    """Return the growth from one size to its double."""
+    small = read(size)
+    return _measure_pair(small, read(size * 2), Growth(size, cpu_seconds(small), math.inf))
+
+
 def _measure_pair(small: Callable[[], object], large: Callable[[], object], growth: Growth) -> Growth:
     """Return the growth from several measurements; the least times count, because others slow a process down."""
     for _ in range(TRIES):

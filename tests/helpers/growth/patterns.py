@@ -171,8 +171,7 @@ MARKUP = (
     Pattern("</div>", "<div>" * 400),
 )
 
-# Lexbor takes quadratic time on these, or nearly. Add them to MARKUP when `parse/readers/html.py` caps the depth and
-# the options of a page before Lexbor reads it.
+# Lexbor takes quadratic time on these, up to the page budget. Beyond it, time grows with the bytes alone.
 DEEP_MARKUP = (
     Pattern("<b></p>"),
     Pattern("<option>a", "<select>"),
