@@ -24,7 +24,7 @@ from gossamer.store.postgres.database import (
     translate_errors,
     web_lock_number,
 )
-from gossamer.store.postgres.work.crawlers import names_at_work
+from gossamer.store.postgres.work.crawlers import names_at_work, wait_for_reconnections
 
 if TYPE_CHECKING:
     from gossamer.store.migrations import Schema
@@ -91,6 +91,7 @@ def migrate(db: Connection, location: PostgresLocation, schema: Schema) -> None:
         if layout == 0:
             _create_schema(db, location)
         elif layout < schema.version:
+            wait_for_reconnections(db, platform.node())
             db.execute(MIGRATION_PATIENCE)
             db.execute(LOCK_EXCLUSIVE, (web_lock_number(db, location), WEB_LOCK))  # no crawler joins meanwhile
             refuse_while_crawling(location.display_name, names_at_work(db, platform.node(), time.time()))

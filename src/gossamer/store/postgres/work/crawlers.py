@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # A free lock means death this many seconds after the last heartbeat, server start or reconnection.
 RECONNECT_GRACE_SECONDS = 10.0
+RECONNECT_POLL_SECONDS = 0.5  # between looks at crawlers that may reconnect
 CLOSED_HEARTBEAT = 0.0  # marks a crawler whose store was closed before it left
 
 COLUMNS = """id, name, machine, pid, started_at, heartbeat_at, wanted, state, pages, pages_per_second, bytes_per_second,
@@ -123,6 +124,16 @@ def _is_dead(worker: _Worker, observer: _Observer, silent: Collection[int] | Non
 def working_crawlers(db: Connection) -> list[_Worker]:
     """Return the crawlers that have not left."""
     return [_Worker(*row) for row in db.execute(SELECT_WORKING)]
+
+
+def wait_for_reconnections(db: Connection, machine: str) -> None:
+    """Wait while a crawler without its lock may still reconnect, because the server started a moment ago."""
+    deadline = time.monotonic() + RECONNECT_GRACE_SECONDS
+    while time.monotonic() < deadline:
+        observer = _Observer(machine, time.time())
+        if all(worker.holds_lock or _is_dead(worker, observer) for worker in working_crawlers(db)):
+            return
+        time.sleep(RECONNECT_POLL_SECONDS)
 
 
 def names_at_work(db: Connection, machine: str, now: float) -> list[str]:
