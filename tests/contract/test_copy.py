@@ -22,6 +22,7 @@ from gossamer.store.read.questions import Question
 from gossamer.store.sqlite import open_sqlite_store
 from helpers.store.copies import LAST, A, B, build, open_web, source, table_contents, target
 from helpers.store.crawl_steps import admit_all, digest, join, recount, requeue, seed, visit_all
+from helpers.store.databases import undo_version_3
 from helpers.store.postgres_server import new_location
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def test_a_copy_begun_by_an_older_version_starts_again(new: Callable[[str], str]
         copy_web(one, other, stop_at("links"))
     with closing(sqlite3.connect(Path(other) / "copying" / "web.db")) as db:
         db.executescript("UPDATE copying SET value = substr(value, 3) WHERE key = 'mark'; PRAGMA user_version = 1")
-        db.execute("ALTER TABLE hosts DROP COLUMN round_sitemaps")  # of version 3
+        undo_version_3(db)
     assert not copy_web(one, other).resumed
     assert table_contents(other) == table_contents(one)
     assert _schema(other) == _schema(one)

@@ -65,7 +65,7 @@ READINGS: tuple[Callable[[Store], object], ...] = (
 
 
 @pytest.mark.parametrize("damage", ["zeros", "random bytes", "another page of the file"])
-def test_a_search_finds_the_same_or_fails_loudly_for_each_damaged_page(web: Path, damage: str) -> None:
+def test_a_search_finds_every_hit_or_fails_loudly_for_each_damaged_page(web: Path, damage: str) -> None:
     data, chosen = (web / "web.db").read_bytes(), random.Random(1)
     numbers, expected, loud = range(1, len(data) // PAGE_BYTES), hits(web), 0
     assert len(expected) == PAGES
@@ -78,7 +78,9 @@ def test_a_search_finds_the_same_or_fails_loudly_for_each_damaged_page(web: Path
         }[damage]
         (web / "web.db").write_bytes(data[:start] + page + data[start + PAGE_BYTES :])
         try:
-            assert hits(web) == expected, number
+            found = hits(web)
+            # A page of the same kind in its place can change a time or a score, and no reader can know.
+            assert len(found) == PAGES if damage == "another page of the file" else found == expected, number
         except StoreCorrupt:
             loud += 1
         for reading in READINGS:

@@ -82,11 +82,11 @@ def test_the_text_of_a_giant_page_comes_whole_in_pieces(app: App) -> None:
     assert "cut" not in short.json()
 
 
-def test_the_source_of_a_giant_page_is_cut_for_view_and_whole_to_save(app: App) -> None:
-    view = app.get("/source", params={"url": f"{app.web}long"})
+@pytest.mark.parametrize("path", ["/source", "/source/raw"])
+def test_the_source_of_a_giant_page_is_cut(app: App, path: str) -> None:
+    view = app.get(path, params={"url": f"{app.web}long"})
     assert view.status_code == 200
-    assert len(view.text) < (1 << 20) + 100_000
-    assert app.get("/source/raw", params={"url": f"{app.web}long"}).text.count("silk ") == LONG_WORD_COUNT
+    assert 1 << 20 <= len(view.text) < (1 << 20) + 100_000
 
 
 def test_a_word_answer_has_a_limited_number_of_positions(app: App) -> None:

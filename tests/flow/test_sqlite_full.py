@@ -26,11 +26,12 @@ PAGE = "http://a.test/{}"
 def fill(store: Store, crawler: int) -> int:
     """Write batches until the disk is full; check that the store is as after the last good batch."""
     for batch in range(10_000):
-        leased = leases(lease_all(store, crawler, urls=20))
-        before = (store.counts(), store.version())
         new = (PAGE.format(f"{batch}/{n}") for n in range(200))
-        visits = [fetched_visit(lease, *new, body=os.urandom(2_000).hex()) for lease in leased.values()]
+        before = (store.counts(), store.version())
         try:
+            leased = leases(lease_all(store, crawler, urls=20))
+            before = (store.counts(), store.version())
+            visits = [fetched_visit(lease, *new, body=os.urandom(2_000).hex()) for lease in leased.values()]
             store.submit(crawler, VisitBatch(visits=visits), admit_all, time.time())
         except StoreFull:
             assert (store.counts(), store.version()) == before

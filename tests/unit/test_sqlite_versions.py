@@ -23,6 +23,7 @@ from gossamer.store.migrations import Schema
 from gossamer.store.sqlite import open_sqlite_store
 from gossamer.store.sqlite.opening import current_schema, migrate
 from helpers.store.crawl_steps import admit_all, digest, recount, seed, start, visit_all
+from helpers.store.databases import undo_version_3
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,9 +100,7 @@ def create_version_1(directory: Path) -> None:
 def mark_as_version_1(directory: Path) -> None:
     """Make the web in a directory one of version 2 that says version 1."""
     with connect(directory) as db:
-        db.execute("ALTER TABLE hosts DROP COLUMN round_sitemaps")  # of version 3, like the next
-        db.execute("DROP INDEX resources_cut")
-        db.execute("ALTER TABLE resources DROP COLUMN cut")
+        undo_version_3(db)
         db.execute("PRAGMA user_version = 1")
 
 

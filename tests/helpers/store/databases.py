@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from gossamer.store.sqlite.database import Database as SqliteDatabase
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from gossamer.store.postgres.database import Database as PostgresDatabase
     from gossamer.store.sql_store import SqlStore
 
@@ -23,3 +25,10 @@ def postgres_database(store: SqlStore) -> PostgresDatabase:
     database = store._database
     assert isinstance(database, Database)
     return database
+
+
+def undo_version_3(db: sqlite3.Connection) -> None:
+    """Make the tables of version 2 from those of version 3."""
+    db.execute("ALTER TABLE hosts DROP COLUMN round_sitemaps")
+    db.execute("DROP INDEX IF EXISTS resources_cut")
+    db.execute("ALTER TABLE resources DROP COLUMN cut")
