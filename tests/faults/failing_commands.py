@@ -10,6 +10,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +26,7 @@ MOST_ALLOCATIONS = 200_000  # of Python that may fail; most commands need more
 WRITES = ["write", "pwrite64", "writev", "pwritev", "ftruncate", "fallocate"]
 SYNCS = ["fsync", "fdatasync"]
 READS = ["read", "pread64"]
+SERVER_SECONDS = 60.0  # until a server without output is stopped
 NAMES = ["open", "openat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "unlink", "unlinkat"]
 NAME_ARGUMENTS = {"open": (0, None), "rename": (0, None), "mkdir": (0, None), "unlink": (0, None)}
 NEED_SPACE = ["open", "openat", "mkdir", "mkdirat", "rename", "renameat", "renameat2"]
@@ -120,6 +122,10 @@ def redirect_output(run: FailingRun) -> None:
 
 def run_command(run: FailingRun) -> int:
     """Run the command in this process."""
+    if run.ends_with_output:  # uvloop loses a task at a MemoryError in it, so that there may be no output
+        ender = threading.Timer(SERVER_SECONDS, os.kill, (os.getpid(), signal.SIGTERM))
+        ender.daemon = True
+        ender.start()
     if run.failure == "MemoryError" and run.nth <= MOST_ALLOCATIONS:
         import _testcapi  # type: ignore[import-not-found]  # some systems package it apart from Python
 

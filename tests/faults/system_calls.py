@@ -7,12 +7,15 @@ alike, because all of them end in the kernel. It needs no root, no compiler and 
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import fcntl
 import os
 import platform
 import select
+import signal
 import socket
 import struct
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +53,8 @@ LOAD_WORD, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06  # instructions of the classic 
 NUMBER_OFFSET, ARCHITECTURE_OFFSET = 0, 4  # in struct seccomp_data
 AT_FDCWD = -100
 MAX_PATH = 4096  # bytes
+HUNG = -1000  # the status of a process that has not ended in time
+ABORT_SECONDS = 10  # from SIGABRT to SIGKILL
 SECOND = 1_000  # milliseconds
 
 
@@ -128,7 +133,7 @@ def run_watched(
     names: list[str], run: Callable[[], int], decide: Callable[[SystemCall], int], seconds: float,
     prepare: Callable[[], None] = lambda: None,
 ) -> int:  # fmt: skip
-    """Run a function in a child process; return its exit status, as `os.waitstatus_to_exitcode` gives it.
+    """Run a function in a child process; return its exit status, as `os.waitstatus_to_exitcode` gives it, or HUNG.
 
     `decide` gets each watched call of the child and its children. It returns 0 to let the call happen, else the error
     number that the call returns instead. `prepare` runs in the child before anything is watched.
@@ -141,17 +146,24 @@ def run_watched(
     theirs.close()
     with ours:
         _, [listener], _, _ = socket.recv_fds(ours, 1, 1)
+    has_ended = False
     try:
-        supervise(listener, decide, seconds)
+        has_ended = supervise(listener, decide, seconds)
+        if not has_ended:
+            os.kill(child, signal.SIGABRT)  # it prints where it hangs
+            supervise(listener, decide, ABORT_SECONDS)
     finally:
         os.close(listener)  # calls that are still held now fail with ENOSYS
+        if not has_ended:
+            os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
-    return os.waitstatus_to_exitcode(status)
+    return os.waitstatus_to_exitcode(status) if has_ended else HUNG
 
 
 def _run_child(names: list[str], run: Callable[[], int], parent: socket.socket) -> None:
     status = 70  # a fault of this helper
     try:
+        faulthandler.enable(2)
         listener = watch_own_calls(names)
         socket.send_fds(parent, [b"\0"], [listener])
         os.close(listener)
@@ -161,14 +173,15 @@ def _run_child(names: list[str], run: Callable[[], int], parent: socket.socket) 
         os._exit(status)
 
 
-def supervise(listener: int, decide: Callable[[SystemCall], int], seconds: float) -> None:
-    """Decide about calls until all callers have ended."""
+def supervise(listener: int, decide: Callable[[SystemCall], int], seconds: float) -> bool:
+    """Decide about calls until all callers have ended; return False if they have not ended after these seconds."""
     names = {number: name for name, number in MACHINES[platform.machine()][2].items()}
     poll = select.poll()
     poll.register(listener, select.POLLIN)
-    while events := poll.poll(seconds * SECOND):
+    deadline = time.monotonic() + seconds
+    while events := poll.poll(max(0.0, deadline - time.monotonic()) * SECOND):
         if events[0][1] & select.POLLIN == 0:
-            return  # POLLHUP: the last caller has ended
+            return True  # POLLHUP: the last caller has ended
         buffer = bytearray(NOTIFICATION.size)
         try:
             fcntl.ioctl(listener, NOTIF_RECV, buffer)
@@ -181,4 +194,4 @@ def supervise(listener: int, decide: Callable[[SystemCall], int], seconds: float
             fcntl.ioctl(listener, NOTIF_SEND, response)
         except FileNotFoundError:
             continue
-    raise AssertionError(f"no call and no end in {seconds:.0f} seconds")
+    return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
@@ -30,7 +30,7 @@ from gossamer.web.search.search_cache import SearchQueue
 from gossamer.web.search.search_client import SearchClient
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from starlette.types import ASGIApp
 
@@ -54,13 +54,13 @@ ROUTERS = (
 )
 
 
-def create_app(location: str, rules: AccessRules, on_started: Callable[[], None] = lambda: None) -> ASGIApp:
+def create_app(location: str, rules: AccessRules) -> ASGIApp:
     """Return the app that serves the web at `location`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.search_client.start()
-        on_started()
+        with suppress(OSError, MemoryError):  # the first question tries again, and reports the error
+            app.state.search_client.start()
         yield
         await app.state.live_feed.close()
         app.state.control.close()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 M_TRIM_THRESHOLD, KEPT_BYTES = -1, 32 << 20
 M_MMAP_THRESHOLD, MAPPED_BYTES = -3, 16 << 20
 GRACE_SECONDS = 2  # for open connections at the end; event streams never end by themselves
+END_SECONDS = 30  # from a signal to the end of a server that does not end by itself
 
 
 def serve(
@@ -42,7 +43,7 @@ def serve(
     """Serve until SIGINT or SIGTERM; with `with_stdin` also until stdin closes, because the parent has exited."""
     register = ConnectionRegister(most_connections(), TrustedProxies(rules.proxies))
     config = uvicorn.Config(
-        create_app(location, rules, on_started),
+        create_app(location, rules),
         access_log=False,
         log_level="warning",
         server_header=False,
@@ -57,7 +58,7 @@ def serve(
     keep_memory()
     gc.freeze()  # full collections over the loaded modules would pause requests for 0.1 s
     with closing(listener):
-        WebServer(config).run(sockets=[listener])
+        WebServer(config, on_started).run(sockets=[listener])
 
 
 def most_connections() -> int:
@@ -86,6 +87,10 @@ def _end_with_stdin() -> None:
 class WebServer(uvicorn.Server):
     """Exits with code 0 after a signal; uvicorn's own server raises the signal again at the end."""
 
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End the server on SIGINT and SIGTERM."""
@@ -97,5 +102,20 @@ class WebServer(uvicorn.Server):
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, then report it."""
+        await super().startup(sockets)
+        self._on_started()
+
     def _end(self, _signal: int, _frame: object) -> None:
-        self.should_exit = True  # a second signal changes nothing: the server ends within GRACE_SECONDS
+        if not self.should_exit:  # a second signal changes nothing
+            self.should_exit = True
+            ender = threading.Timer(END_SECONDS, _give_up)
+            ender.daemon = True
+            ender.start()
+
+
+def _give_up() -> None:
+    """End the process of a server whose event loop no longer works, for instance after a lack of memory."""
+    os.write(2, b"gossamer: The server did not end by itself and was ended.\n")
+    os._exit(2)

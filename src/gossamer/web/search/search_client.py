@@ -143,12 +143,13 @@ class SearchClient:
         self._loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = start_python(
+            process = start_python(
                 "-m", "gossamer.web.search.search_process", str(theirs.fileno()), pass_fds=(theirs.fileno(),),
                 environment={**os.environ, **ALLOCATOR_VARIABLES},
             )  # fmt: skip
-        self.starts += 1
         self._connection = _ProcessConnection(self, ours, encode_frame(self._encode(self._options)))
+        self._process = process  # last: without a connection the process ends by itself
+        self.starts += 1
         self._set_timer(START_SECONDS)
 
     def close(self) -> None:
