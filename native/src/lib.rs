@@ -1,0 +1,17 @@
+//! Compiled kernels of Gossamer: pure functions over bytes, words and positions.
+//!
+//! Python decides, schedules, stores and serves. Its module `gossamer.kernels` is the only one that imports this crate,
+//! and it uses it only if `INTERFACE` is the number it expects. Columns cross the border as a few byte strings.
+
+mod border;
+
+use pyo3::prelude::*;
+
+/// The version of the functions that Python calls: a change of their arguments or results raises it.
+const INTERFACE: u32 = 1;
+
+#[pymodule]
+fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("INTERFACE", INTERFACE)?;
+    border::register(module)
+}
