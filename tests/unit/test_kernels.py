@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import require_native
 from gossamer.kernels import INTERFACE, load_kernels
 from gossamer.processes.start import environment_without_secrets
 
@@ -42,6 +43,10 @@ def test_the_native_package_of_this_interface_is_used(packages: Path) -> None:
     choice = load_kernels({})
     assert choice.native is not None
     assert (choice.why_not, choice.is_mismatch) == ("", False)
+
+
+def test_the_built_package_has_the_interface_of_this_version() -> None:
+    assert require_native().INTERFACE == INTERFACE
 
 
 def test_the_switch_turns_the_native_package_off(packages: Path) -> None:

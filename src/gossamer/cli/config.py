@@ -83,7 +83,8 @@ def show_(changed: bool, store: str, config: Path | None, as_json: bool) -> None
         return
     columns = [TerminalColumn("setting"), TerminalColumn("value", cut="end"), TerminalColumn("from", cut="middle")]
     write_table(columns, [(key, _value_text(value), origin) for key, value, origin, _ in rows])
-    print_message(f"Kernels: Python; {why_not}." if why_not else "Kernels: native.")
+    if not changed:
+        print_message(f"Kernels: Python; {why_not}." if why_not else "Kernels: native.")
 
 
 def _stored_settings(store: str) -> dict[str, object] | None:
