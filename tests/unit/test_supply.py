@@ -27,6 +27,20 @@ NPM_LOCK = json.dumps(
         }
     }
 )
+CARGO_LOCK = """
+version = 4
+[[package]]
+name = "bad"
+version = "6.0.0"
+source = "registry"
+[[package]]
+name = "good"
+version = "7.0.0"
+source = "registry"
+[[package]]
+name = "the-project-itself"
+version = "0.1.0"
+"""
 UNREACHABLE_URL = "http://127.0.0.1:9/"  # the discard port: nobody listens
 
 
@@ -79,6 +93,16 @@ def test_a_bundled_package_is_listed_with_its_licence(tmp_path: Path) -> None:
     assert faults == ["bad comes under 'GPL-3.0-only', which is not on the list in requirements/licences.py"]
 
 
+def test_a_crate_is_listed_with_the_licence_that_cargo_or_the_page_states(tmp_path: Path) -> None:
+    (tmp_path / "Cargo.lock").write_text(CARGO_LOCK)
+    licences = runpy.run_path(str(REQUIREMENTS / "licences.py"))
+    rows, faults = licences["crate_rows"](tmp_path / "Cargo.lock", {("bad", "6.0.0"): "MIT"}, "")
+    assert rows[0] == "| bad | 6.0.0 | MIT | https://crates.io/crates/bad |"
+    assert faults == ["good comes under 'not said', which is not on the list in requirements/licences.py"]
+    page = licences["CRATES_HEAD"] + rows[0] + "\n| good | 7.0.0 | Zlib | https://crates.io/crates/good |\n"
+    assert licences["crate_rows"](tmp_path / "Cargo.lock", {}, page) == (page.splitlines()[-2:], [])
+
+
 def test_the_licence_page_lists_the_dependencies_of_the_web_app() -> None:
     page = (REQUIREMENTS.parent / "docs/reference/licences.md").read_text()
     dependencies = json.loads((REQUIREMENTS.parent / "frontend/package.json").read_text())["dependencies"]
@@ -105,6 +129,14 @@ def test_npm_packages_are_audited_in_the_same_request(tmp_path: Path) -> None:
     ]
 
 
+def test_crates_are_audited(tmp_path: Path) -> None:
+    (tmp_path / "Cargo.lock").write_text(CARGO_LOCK)
+    known = {"bad 6.0.0 (crates.io)": ["RUSTSEC-1"], "the-project-itself 0.1.0 (crates.io)": ["RUSTSEC-2"]}
+    with advisories(known) as url:
+        result = run("audit.py", "--url", url, tmp_path / "Cargo.lock")
+    assert (result.returncode, result.stderr) == (1, "bad 6.0.0 (crates.io): https://osv.dev/vulnerability/RUSTSEC-1\n")
+
+
 def test_an_audit_without_findings_counts_the_packages(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(LOCK)
     with advisories({}) as url:
@@ -115,7 +147,7 @@ def test_an_audit_without_findings_counts_the_packages(tmp_path: Path) -> None:
 def test_an_audit_covers_shipped_packages_and_build_tools() -> None:
     audit = runpy.run_path(str(REQUIREMENTS / "audit.py"))
     names = {(package.name, package.ecosystem) for package in audit["locked_packages"](audit["LOCKS"])}
-    assert {("numpy", "PyPI"), ("hatchling", "PyPI"), ("sigma", "npm")} <= names
+    assert {("numpy", "PyPI"), ("hatchling", "PyPI"), ("sigma", "npm"), ("pyo3", "crates.io")} <= names
     assert names.isdisjoint({("pytest", "PyPI"), ("scrapy", "PyPI"), ("vite", "npm")})
 
 

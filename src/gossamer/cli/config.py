@@ -11,6 +11,7 @@ import click
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import TerminalColumn, json_text, print_line, print_message, write_table
 from gossamer.errors import SettingsError, StoreMissing, UsageError
+from gossamer.kernels import native, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,16 +71,20 @@ def show_(changed: bool, store: str, config: Path | None, as_json: bool) -> None
     """Show the value of each setting and where it comes from; of secrets, only whether they are set.
 
     \b
-    JSON: {"file", "settings": [{"key", "value", "from", "text"}]}
+    JSON: {"file", "native", "settings": [{"key", "value", "from", "text"}]};
+    native: whether compiled kernels are in use
     """
     loaded = load_settings(store, config, {}, _stored_settings(store))
     rows = [row for row in _setting_rows(loaded) if row[2] != "default" or not changed]
     if as_json:
         fields = [{"key": key, "value": value, "from": origin, "text": text} for key, value, origin, text in rows]
-        print_line(json_text({"file": str(loaded.file) if loaded.file else None, "settings": fields}, indent=2))
+        file = str(loaded.file) if loaded.file else None
+        print_line(json_text({"file": file, "native": native is not None, "settings": fields}, indent=2))
         return
     columns = [TerminalColumn("setting"), TerminalColumn("value", cut="end"), TerminalColumn("from", cut="middle")]
     write_table(columns, [(key, _value_text(value), origin) for key, value, origin, _ in rows])
+    if not changed:
+        print_message(f"Kernels: Python; {why_not}." if why_not else "Kernels: native.")
 
 
 def _stored_settings(store: str) -> dict[str, object] | None:

@@ -20,6 +20,7 @@ from gossamer.basics.display import escape_hidden, format_bytes, format_duration
 from gossamer.basics.locations import display_location
 from gossamer.cli.index import indexing_alongside
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
+from gossamer.cli.output import print_kernel_mismatch
 from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def run_crawl(
     activity = "Visiting every page again" if everything else "Visiting due pages again" if revisit else (
         "Keeping pages fresh" if watch else "Continuing the last crawl"
     )  # fmt: skip
+    print_kernel_mismatch()
     starts = [*_first_few(urls), *([f"the results for {words}"] if words else [])]
     location = display_location(store)
     _print_message(f"Crawling {', '.join(starts)} into {location} ..." if starts else f"{activity} in {location} ...")

@@ -13,7 +13,7 @@ import click
 
 from gossamer.basics.display import format_duration, pluralize
 from gossamer.cli.options import index_option, json_option, open_web, store_option
-from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
+from gossamer.cli.output import ProgressLine, json_text, print_kernel_mismatch, print_line, print_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +47,7 @@ def index(rebuild: bool, follow: bool, store: str, as_json: bool) -> None:
     from gossamer.index.build import update_index
     from gossamer.wiring import open_index, open_index_writer
 
+    print_kernel_mismatch()
     started, progress_line = time.monotonic(), ProgressLine()
     with open_web(store, write=True) as web:
         done = update_index(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 import msgspec
 
 from gossamer.basics.display import HIDDEN_IN_JSON, escape_hidden
+from gossamer.kernels import is_mismatch, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,6 +72,12 @@ def print_message(text: str) -> None:
     """Print a message for people: one line on stderr."""
     sys.stderr.write(escape_hidden(text) + "\n")
     sys.stderr.flush()
+
+
+def print_kernel_mismatch() -> None:
+    """Print a message if the installed native kernels are of another version, so that Python does their work."""
+    if is_mismatch:
+        print_message(f"The native kernels are not used: {why_not}.")
 
 
 def print_line(text: str = "") -> None:

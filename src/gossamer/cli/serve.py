@@ -11,7 +11,7 @@ import click
 
 from gossamer.basics.locations import display_location
 from gossamer.cli.options import index_option, json_option, open_web, store_option
-from gossamer.cli.output import json_text, print_line, print_message
+from gossamer.cli.output import json_text, print_kernel_mismatch, print_line, print_message
 from gossamer.errors import UsageError
 
 DEFAULT_PORT = 8080
@@ -59,6 +59,7 @@ def serve(host: str, port: int, inherited: int | None, store: str, as_json: bool
     JSON, a line when it is ready: {"url", "control"}; control: whether changes are possible
     """
     if inherited is None:
+        print_kernel_mismatch()
         print_message(f"Serving {display_location(store)} ...")
     with open_web(store) as web:  # reports a missing or broken web before the server starts
         from gossamer.indexing import has_unfinished_forget, start_index_update

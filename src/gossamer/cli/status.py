@@ -27,6 +27,7 @@ from gossamer.cli.output import (
     write_table,
 )
 from gossamer.errors import UsageError
+from gossamer.kernels import native
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +48,7 @@ def status(store: str, as_json: bool) -> None:
 
     \b
     JSON: {"resources": {state: count}, "hosts", "links", "documents", "cut",
-           "crawlers": [...], "rate", "round", "version",
+           "crawlers": [...], "rate", "round", "version", "native",
            "freshness": {"pages", "ages": {percentile: seconds}, "out_of_date", "due", "next_at"}}
     """
     with open_web(store) as web:
@@ -56,7 +57,8 @@ def status(store: str, as_json: bool) -> None:
     rate = sum(crawler.pages_per_second for crawler in crawlers)
     if as_json:
         fields = {
-            "crawlers": crawlers, "rate": rate, "round": _round_fields(current), "version": version, "freshness": fresh,
+            "crawlers": crawlers, "rate": rate, "round": _round_fields(current), "version": version,
+            "native": native is not None, "freshness": fresh,
         }  # fmt: skip
         print_line(json_text(msgspec.to_builtins(counts) | fields, indent=2))
         return

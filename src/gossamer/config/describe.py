@@ -207,6 +207,7 @@ word `none` removes a value. An unknown key, a misspelt variable or a wrong valu
 `--store`, `--config` and `--log-file`. `GOSSAMER_INDEX_USER` and `GOSSAMER_INDEX_PASSWORD` are the credentials of an
 index on OpenSearch; they are not settings, and no command shows them. `GOSSAMER_LOCAL` is the directory in which this
 machine keeps data derived from webs in PostgreSQL (index, link graph, logs). Its default is `~/.cache/gossamer`.
+`GOSSAMER_NATIVE=0` switches the native kernels off; Python then does their work, slower and with the same results.
 """
 
 REFERENCE_HOSTS = """\
