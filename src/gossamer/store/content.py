@@ -56,8 +56,13 @@ def decode_text(packed: bytes) -> list[tuple[Field, str]]:
 
 def decode_runs(packed: bytes) -> list[tuple[int, str]]:
     """Return the text with fields as plain numbers; faster, and the garbage collector need not scan it."""
+    return read_runs(decode_source(packed))
+
+
+def read_runs(unpacked: bytes) -> list[tuple[int, str]]:
+    """Return the text that `decode_source` decompressed, with fields as plain numbers."""
     try:
-        return _RUNS.decode(decode_source(packed))
+        return _RUNS.decode(unpacked)
     except msgspec.DecodeError as error:
         raise _corrupt_text(error) from error
 
