@@ -60,8 +60,11 @@ class NativeKernels(Protocol):
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
     PieceTable: type[PieceTable]
 
-    def sample_text(self, text: bytes, characters: int, pieces: int) -> tuple[str, bytes] | None:
-        """Return the start of an unpacked text's longest run, and its first pieces, joined by spaces."""
+    def sample_text(self, text: bytes, characters: int, pieces: int, words: bytes) -> tuple[str, int, int, int] | None:
+        """Return the start of an unpacked text's longest run, and counts of its first pieces.
+
+        The counts: pieces with a break between two runs, those among `words`, different ones of these.
+        """
         ...
 
 

@@ -22,7 +22,10 @@ impl Draft {
             cut(run.text, &mut buffer, |piece| numbers.push(on_piece(piece)));
             numbers.push(RUN_END);
         }
-        Self { fields: runs.iter().map(|run| run.field).collect(), numbers }
+        Self {
+            fields: runs.iter().map(|run| run.field).collect(),
+            numbers,
+        }
     }
 
     /// Return the document of this page; Python has analysed all its pieces.
@@ -52,14 +55,18 @@ impl Document {
             let piece = pieces.get(number);
             self.terms.push_str(&piece.terms);
             self.terms.push(' ');
-            piece.codes.iter().for_each(|code| self.words.extend(code.to_le_bytes()));
+            piece
+                .codes
+                .iter()
+                .for_each(|code| self.words.extend(code.to_le_bytes()));
         }
         let run = &self.terms[start..];
         let blanks = run.len() - run.trim_start_matches(' ').len();
         let end = start + run.trim_end_matches(' ').len();
         self.runs.push((field, (start + blanks).min(end)..end));
         let count = ((self.words.len() - words) / 4) as u32;
-        self.counts.extend((count << FIELD_BITS | u32::from(field)).to_le_bytes());
+        self.counts
+            .extend((count << FIELD_BITS | u32::from(field)).to_le_bytes());
     }
 
     fn texts(&self, wanted: impl Fn(u8) -> bool) -> Vec<&str> {
@@ -87,7 +94,14 @@ mod tests {
     #[test]
     fn a_document_has_the_terms_and_codes_of_its_pieces() {
         let mut pieces = Pieces::default();
-        let runs = [Run { field: 0, text: "Eggs" }, Run { field: 2, text: "… eggs … eggs" }, Run { field: 7, text: "" }];
+        let runs = [
+            Run { field: 0, text: "Eggs" },
+            Run {
+                field: 2,
+                text: "… eggs … eggs",
+            },
+            Run { field: 7, text: "" },
+        ];
         let draft = Draft::new(&runs, |piece| pieces.number(piece).0);
         let egg = pieces.get_mut(0);
         egg.terms = "egg".into();

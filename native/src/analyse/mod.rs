@@ -7,11 +7,12 @@ mod cut;
 mod document;
 mod pieces;
 mod runs;
+mod sample;
 mod table;
 
 use pyo3::prelude::*;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::PieceTable>()?;
-    module.add_function(wrap_pyfunction!(table::sample_text, module)?)
+    module.add_function(wrap_pyfunction!(sample::sample_text, module)?)
 }

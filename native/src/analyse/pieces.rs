@@ -25,12 +25,20 @@ pub struct Pieces {
 impl Pieces {
     /// Return the number of a piece, and whether it is new.
     pub fn number(&mut self, text: &[u8]) -> (u32, bool) {
-        let Self { numbers, pieces, free, hasher } = self;
+        let Self {
+            numbers,
+            pieces,
+            free,
+            hasher,
+        } = self;
         let hash = hasher.hash_one(text);
         if let Some(&number) = numbers.find(hash, |&number| *pieces[number as usize].text == *text) {
             return (number, false);
         }
-        let piece = Piece { text: text.into(), ..Piece::default() };
+        let piece = Piece {
+            text: text.into(),
+            ..Piece::default()
+        };
         let number = match free.pop() {
             Some(number) => {
                 pieces[number as usize] = piece;

@@ -38,7 +38,10 @@ fn read_runs(packed: &[u8]) -> Option<Vec<Run<'_>>> {
             return None;
         }
         let field = reader.byte().filter(|&field| field < MOST_FIELDS)?;
-        runs.push(Run { field, text: reader.text()? });
+        runs.push(Run {
+            field,
+            text: reader.text()?,
+        });
     }
     reader.rest.is_empty().then_some(runs)
 }
@@ -98,7 +101,14 @@ mod tests {
 
     #[test]
     fn other_bytes_are_left_to_python() {
-        for packed in [&b""[..], b"\x91", b"\x91\x92\x00\xa2\xff\xfe", b"\x91\x92\x10\xa0", b"\x90\x90", b"\x91\x92\x00\x05"] {
+        for packed in [
+            &b""[..],
+            b"\x91",
+            b"\x91\x92\x00\xa2\xff\xfe",
+            b"\x91\x92\x10\xa0",
+            b"\x90\x90",
+            b"\x91\x92\x00\x05",
+        ] {
             assert!(indexed_runs(packed).is_none(), "{packed:?}");
         }
     }

@@ -4,21 +4,24 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::cut::cut;
 use super::document::Draft;
 use super::pieces::Pieces;
 use super::runs::indexed_runs;
 use crate::border;
 
-const RUN_BREAK: &[u8] = b"\x02";
 const LINE_END: char = '\n';
 
 /// Pieces with the number of documents that hold them: texts joined by spaces, terms by line ends, counts as uint32.
 type PieceCounts<'py> = (Bound<'py, PyBytes>, String, Bound<'py, PyBytes>);
 
 /// Title, body, headings, words and runs of a `Document`.
-type DocumentColumns<'py> =
-    (String, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+type DocumentColumns<'py> = (
+    String,
+    Bound<'py, PyTuple>,
+    Bound<'py, PyTuple>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+);
 
 /// The pieces of one language. A batch: `draft` each page, `learn` the `new_pieces`, take each `document`, `end_batch`.
 #[pyclass]
@@ -45,7 +48,12 @@ impl PieceTable {
         border::run(py, || {
             let runs = indexed_runs(text)?;
             self.documents += 1;
-            let Self { pieces, batch, documents, .. } = self;
+            let Self {
+                pieces,
+                batch,
+                documents,
+                ..
+            } = self;
             let draft = Draft::new(&runs, |piece| {
                 let (number, is_new) = pieces.number(piece);
                 if is_new {
@@ -84,7 +92,10 @@ impl PieceTable {
 
     /// Return title, body, headings, words and runs of the document of a draft.
     fn document<'py>(&self, py: Python<'py>, draft: usize) -> PyResult<DocumentColumns<'py>> {
-        let draft = self.drafts.get(draft).ok_or_else(|| PyValueError::new_err("no such draft"))?;
+        let draft = self
+            .drafts
+            .get(draft)
+            .ok_or_else(|| PyValueError::new_err("no such draft"))?;
         let document = border::run(py, || draft.document(&self.pieces))?;
         Ok((
             document.title(),
@@ -102,7 +113,11 @@ impl PieceTable {
         for number in std::mem::take(&mut self.batch) {
             let piece = self.pieces.get_mut(number);
             piece.documents = piece.documents.max(1);
-            let group = if piece.text.len() > longest { &mut long } else { &mut self.kept };
+            let group = if piece.text.len() > longest {
+                &mut long
+            } else {
+                &mut self.kept
+            };
             group.push(number);
         }
         let counts = self.take_pieces(py, &long);
@@ -142,41 +157,4 @@ impl PieceTable {
 
 fn integers(column: &[u8]) -> impl Iterator<Item = u32> {
     column.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes))
-}
-
-/// Return the beginning of a page's longest run and its first pieces, joined by spaces, with breaks between the runs.
-///
-/// None: the bytes are not what a parser writes.
-#[pyfunction]
-pub fn sample_text<'py>(
-    py: Python<'py>,
-    text: &[u8],
-    characters: usize,
-    pieces: usize,
-) -> Option<(String, Bound<'py, PyBytes>)> {
-    let runs = indexed_runs(text)?;
-    let mut longest = ("", 0);
-    for run in &runs {
-        let length = if run.text.len() > longest.1 { run.text.chars().count() } else { 0 };
-        if length > longest.1 {
-            longest = (run.text, length);
-        }
-    }
-    let mut first: Vec<Vec<u8>> = Vec::new();
-    let mut buffer = Vec::new();
-    for (number, run) in runs.iter().enumerate() {
-        if number > 0 {
-            first.push(RUN_BREAK.to_vec());
-        }
-        cut(run.text, &mut buffer, |piece| {
-            if first.len() < pieces {
-                first.push(piece.to_vec());
-            }
-        });
-        if first.len() >= pieces {
-            break;
-        }
-    }
-    first.truncate(pieces);
-    Some((longest.0.chars().take(characters).collect(), PyBytes::new(py, &first.join(&b' '))))
 }

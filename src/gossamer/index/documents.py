@@ -106,7 +106,7 @@ class DocumentMaker:
         text = _without_excess_words(decode_source(resource.text))
         language = declared_language(resource.language)
         if language is None:
-            language = guess_language(*sample_text(text))
+            language = guess_language(sample_text(text))
         pieces = self._languages.get(language)
         if pieces is None:
             pieces = self._languages[language] = LanguagePieces(get_analyzer(language))

@@ -19,9 +19,12 @@ from gossamer.errors import StoreCorrupt
 from gossamer.index.analyze import (
     LONGEST_CACHED_PIECE,
     MOST_CACHED_PIECES,
+    ONLY_ENGLISH,
     RUN_BREAK,
     SAMPLE_LENGTH,
     SAMPLE_PIECES,
+    LanguageSample,
+    sample_texts,
     split_runs,
     split_terms_by_run,
 )
@@ -222,13 +225,13 @@ def order_runs(runs: list[tuple[int, Run]]) -> list[tuple[int, Run]]:
     return titles + [run for run in runs if run[0] not in {Field.TITLE, Field.DESCRIPTION}]
 
 
-def sample_text(text: bytes) -> tuple[str, list[bytes]]:
-    """Return the start of an unpacked text's longest run, and its first pieces, to guess its language."""
-    sample = None if native is None else native.sample_text(text, SAMPLE_LENGTH, SAMPLE_PIECES)
-    if sample is not None:
-        return sample[0], sample[1].split()
+def sample_text(text: bytes) -> LanguageSample:
+    """Return a sample of an unpacked text, to guess its language."""
+    found = None if native is None else native.sample_text(text, SAMPLE_LENGTH, SAMPLE_PIECES, ONLY_ENGLISH)
+    if found is not None:
+        return LanguageSample(*found)
     texts = [run for _, run in order_runs(read_runs(text))]
-    return max(texts, key=len, default="")[:SAMPLE_LENGTH], split_runs(texts)[:SAMPLE_PIECES]
+    return sample_texts(texts, split_runs(texts))
 
 
 def _pack_runs(codes: NDArray[np.uint32], fields: Sequence[int]) -> tuple[bytes, bytes]:
