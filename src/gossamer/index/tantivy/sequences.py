@@ -152,7 +152,7 @@ class WordsDatabase:
             INSERT INTO forms (form, term, documents) VALUES (?, ?, ?)
             ON CONFLICT DO UPDATE SET documents = documents + excluded.documents"""
         with self._translate_errors():
-            self._db.executemany(sql, ((form, term, number) for (form, term), number in sorted(forms.items())))
+            self._db.executemany(sql, ((*form, forms[form]) for form in sorted(forms)))
 
     def mark_committed(self, signatures: Mapping[int, bytes], gone: Sequence[int]) -> None:
         """Record what Tantivy's commit added, and delete what it removed."""
