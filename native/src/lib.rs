@@ -5,6 +5,8 @@
 
 mod analyse;
 mod border;
+mod columns;
+mod dictionary;
 
 use pyo3::prelude::*;
 
@@ -15,5 +17,6 @@ const INTERFACE: u32 = 1;
 fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
     analyse::register(module)?;
+    dictionary::register(module)?;
     border::register(module)
 }

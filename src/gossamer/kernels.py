@@ -53,12 +53,32 @@ class PieceTable(Protocol):
         ...
 
 
+# Index of the word, documents with it, index of the document, occurrences (uint32); positions and fields, by line.
+DictionaryColumns = tuple[bytes, bytes, bytes, bytes, str, str]
+
+
+class DictionaryPass(Protocol):
+    """The occurrences of some words in all documents."""
+
+    def __init__(self, codes: bytes, words: bytes, field_names: list[str]) -> None:
+        """Look for these codes, sorted; `words` has the index of the word of each (uint32)."""
+
+    def add(self, words: bytes, runs: bytes) -> None:
+        """Add the next document, as in `Document`."""
+        ...
+
+    def take_rows(self, limit: int) -> DictionaryColumns:
+        """Return the next rows, ordered by word, then by document; empty columns: none are left."""
+        ...
+
+
 class NativeKernels(Protocol):
     """The functions of the native package."""
 
     INTERFACE: int
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
     PieceTable: type[PieceTable]
+    DictionaryPass: type[DictionaryPass]
 
     def sample_text(self, text: bytes, characters: int, pieces: int, words: bytes) -> tuple[str, int, int, int] | None:
         """Return the start of an unpacked text's longest run, and counts of its first pieces.

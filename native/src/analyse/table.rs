@@ -8,6 +8,7 @@ use super::document::Draft;
 use super::pieces::Pieces;
 use super::runs::indexed_runs;
 use crate::border;
+use crate::columns::integers;
 
 const LINE_END: char = '\n';
 
@@ -153,8 +154,4 @@ impl PieceTable {
         }
         (texts, terms, PyBytes::new(py, &counts))
     }
-}
-
-fn integers(column: &[u8]) -> impl Iterator<Item = u32> {
-    column.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes))
 }
