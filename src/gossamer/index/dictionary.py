@@ -9,7 +9,8 @@ some dozens. A word with more occurrences than memory allows has its own pass, w
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
+from functools import cached_property
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from gossamer.kernels import DictionaryColumns, DictionaryPass
     from gossamer.store.protocol import IndexSource
 
-OCCURRENCES_AT_ONCE = 3_000_000 if native is None else 16_000_000  # in one pass; 30 bytes each, or 4 in the kernel
+OCCURRENCES_AT_ONCE = 2_500_000 if native is None else 12_000_000  # in one pass; 40 bytes each, 5 in the kernel
 WORDS_AT_ONCE = 300_000  # in one pass
 DOCUMENTS_AT_ONCE = 500
 ROWS_AT_ONCE = 8_192
@@ -197,7 +198,7 @@ class PythonDictionaryPass:
         self._field_names = np.array(field_names, object)
         self._found: list[NDArray[np.uint32]] = []  # per document: words, documents, positions, fields
         self._documents = 0
-        self._rows: Iterator[tuple[int, int, int, int, str, str]] | None = None
+        self._next = 0  # the next row
 
     def add(self, words: bytes, runs: bytes) -> None:
         """Add the next document."""
@@ -212,24 +213,35 @@ class PythonDictionaryPass:
 
     def take_rows(self, limit: int) -> DictionaryColumns:
         """Return the next rows."""
-        if self._rows is None:
-            self._rows = self._collect_rows()
-        rows = list(islice(self._rows, limit))
-        words, dfs, documents, tfs, positions, fields = zip(*rows, strict=True) if rows else ((),) * 6
-        return _pack(words), _pack(dfs), _pack(documents), _pack(tfs), "\n".join(positions), "\n".join(fields)
+        starts = self._starts[self._next : self._next + limit + 1]
+        spans = list(pairwise(starts.tolist()))
+        self._next += len(spans)
+        words, documents = self._sorted[:2, starts[:-1]]
+        positions, fields = self._sorted[2], self._sorted[3]
+        return (
+            words.tobytes(),
+            self._frequencies[words].astype("<u4").tobytes(),
+            documents.tobytes(),
+            np.diff(starts).astype("<u4").tobytes(),
+            "\n".join([" ".join(map(str, positions[start:end].tolist())) for start, end in spans]),
+            "\n".join([" ".join(self._field_names[fields[start:end]]) for start, end in spans]),
+        )
 
-    def _collect_rows(self) -> Iterator[tuple[int, int, int, int, str, str]]:
+    @cached_property
+    def _sorted(self) -> NDArray[np.uint32]:
+        """Everything found: words, documents, positions and fields, ordered by word, then as added."""
         found, self._found = np.concatenate([np.empty((4, 0), np.uint32), *self._found], axis=1), []
-        words, documents, positions, fields = found[:, np.argsort(found[0], kind="stable")]
-        is_start = np.ones(len(words), bool)
-        is_start[1:] = (words[1:] != words[:-1]) | (documents[1:] != documents[:-1])
-        starts = np.flatnonzero(is_start)
-        row_words = words[starts]
-        dfs = np.bincount(row_words)
-        for word, document, start, end in zip(
-            row_words.tolist(), documents[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(words)],
-            strict=True,
-        ):  # fmt: skip
-            position_texts = map(str, positions[start:end].tolist())
-            names = self._field_names[fields[start:end]]
-            yield word, int(dfs[word]), document, end - start, " ".join(position_texts), " ".join(names)
+        return found[:, np.argsort(found[0], kind="stable")]
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """Where each row starts in `_sorted`; the last one is the end."""
+        words, documents = self._sorted[:2]
+        is_start = np.ones(len(words) + 1, bool)
+        is_start[1:-1] = (words[1:] != words[:-1]) | (documents[1:] != documents[:-1])
+        return np.flatnonzero(is_start)
+
+    @cached_property
+    def _frequencies(self) -> NDArray[np.int64]:
+        """The number of documents with each word."""
+        return np.bincount(self._sorted[0, self._starts[:-1]])
