@@ -87,7 +87,7 @@ class _WordCounts:
         self._by_id: NDArray[np.int64] = np.zeros(1, np.int64)
         self._by_stop_code: Counter[int] = Counter()
         for documents in _document_batches(reader):
-            codes = np.concatenate([sequence.words for sequence in documents.values()])
+            codes = np.concatenate([np.empty(0, np.uint32), *(one.words for one in documents.values())])
             is_stop = codes >= FIRST_STOP_CODE
             by_id = np.bincount(codes[~is_stop], minlength=len(self._by_id))
             by_id[: len(self._by_id)] += self._by_id
