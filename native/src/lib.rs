@@ -3,7 +3,10 @@
 //! Python decides, schedules, stores and serves. Its module `gossamer.kernels` is the only one that imports this crate,
 //! and it uses it only if `INTERFACE` is the number it expects. Columns cross the border as a few byte strings.
 
+mod analyse;
 mod border;
+mod columns;
+mod dictionary;
 
 use pyo3::prelude::*;
 
@@ -13,5 +16,7 @@ const INTERFACE: u32 = 1;
 #[pymodule]
 fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
+    analyse::register(module)?;
+    dictionary::register(module)?;
     border::register(module)
 }

@@ -18,11 +18,74 @@ SWITCH = "GOSSAMER_NATIVE"
 BUILD_HINT = "`make native` builds it"
 
 
+PieceCounts = tuple[bytes, str, bytes]  # pieces joined by spaces, their terms by line ends; documents as uint32
+DocumentColumns = tuple[str, tuple[str, ...], tuple[str, ...], bytes, bytes]  # title, body, headings, words, runs
+
+
+class PieceTable(Protocol):
+    """The pieces of texts in one language, with their terms and the codes of their words.
+
+    A batch goes like this: `draft` each page, `learn` the `new_pieces`, take each `document`, `end_batch`.
+    """
+
+    def draft(self, text: bytes, weight: int) -> int | None:
+        """Cut an unpacked text, count its pieces `weight` times; return the draft's number, None: unreadable."""
+        ...
+
+    def new_pieces(self) -> bytes:
+        """Return the new pieces of this batch, joined by spaces."""
+        ...
+
+    def learn(self, terms: str, counts: bytes, codes: bytes) -> None:
+        """Take the words of the new pieces: terms of each, joined by line ends; number of words; codes (uint32)."""
+        ...
+
+    def document(self, draft: int) -> DocumentColumns:
+        """Return the columns of the document of a draft."""
+        ...
+
+    def end_batch(self, longest: int) -> PieceCounts:
+        """Forget the drafts, and the pieces longer than `longest` bytes; return these."""
+        ...
+
+    def take_counts(self, everything: bool) -> PieceCounts:
+        """Return the pieces counted since the last call: all, or only the new ones."""
+        ...
+
+
+# Index of the word, documents with it, index of the document, occurrences (uint32); positions and fields, by line.
+DictionaryColumns = tuple[bytes, bytes, bytes, bytes, str, str]
+
+
+class DictionaryPass(Protocol):
+    """The occurrences of some words in all documents."""
+
+    def __init__(self, codes: bytes, words: bytes, field_names: list[str]) -> None:
+        """Look for these codes, sorted; `words` has the index of the word of each (uint32)."""
+
+    def add(self, words: bytes, runs: bytes) -> None:
+        """Add the next document, as in `Document`."""
+        ...
+
+    def take_rows(self, limit: int) -> DictionaryColumns:
+        """Return the next rows, ordered by word, then by document; empty columns: none are left."""
+        ...
+
+
 class NativeKernels(Protocol):
     """The functions of the native package."""
 
     INTERFACE: int
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
+    PieceTable: type[PieceTable]
+    DictionaryPass: type[DictionaryPass]
+
+    def sample_text(self, text: bytes, characters: int, pieces: int, words: bytes) -> tuple[str, int, int, int] | None:
+        """Return the start of an unpacked text's longest run, and counts of its first pieces.
+
+        The counts: pieces with a break between two runs, those among `words`, different ones of these.
+        """
+        ...
 
 
 class KernelChoice(NamedTuple):

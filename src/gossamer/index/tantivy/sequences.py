@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,8 @@ class WordsDatabase:
     def close(self) -> None:
         """Close the file; uncommitted changes are lost."""
         self._db.close()
+        if "_unmapped_db" in vars(self):
+            self._unmapped_db.close()
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -152,7 +155,7 @@ class WordsDatabase:
             INSERT INTO forms (form, term, documents) VALUES (?, ?, ?)
             ON CONFLICT DO UPDATE SET documents = documents + excluded.documents"""
         with self._translate_errors():
-            self._db.executemany(sql, ((form, term, number) for (form, term), number in sorted(forms.items())))
+            self._db.executemany(sql, ((*form, forms[form]) for form in sorted(forms)))
 
     def mark_committed(self, signatures: Mapping[int, bytes], gone: Sequence[int]) -> None:
         """Record what Tantivy's commit added, and delete what it removed."""
@@ -174,6 +177,11 @@ class WordsDatabase:
         with self._lock, self._translate_errors():
             return self._db.execute(sql, parameters).fetchall()
 
+    @cached_property
+    def _unmapped_db(self) -> sqlite3.Connection:
+        """A connection that maps nothing: an export reads all documents, and the mapped file would fill memory."""
+        return open_sqlite_reader(self._path, BUSY_SECONDS)
+
     def present_ids(self, ids: Sequence[int]) -> set[int]:
         """Return those documents that Tantivy may hold."""
         rows = self._rows(f"SELECT doc FROM sequences WHERE doc IN {_ID_LIST}", json.dumps(list(ids)))  # noqa: S608
@@ -185,9 +193,10 @@ class WordsDatabase:
         return dict(self._rows(sql, json.dumps(list(ids))))
 
     def word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
-        """Return all words of each document in order."""
+        """Return all words of each committed document in order."""
         sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
-        rows = self._rows(sql, json.dumps(list(ids)))
+        with self._lock, self._translate_errors():
+            rows = self._unmapped_db.execute(sql, (json.dumps(list(ids)),)).fetchall()
         return {doc: _sequence(language, words + more, runs) for doc, language, words, runs, more in rows}
 
     def first_word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
