@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 INTERFACE = 1  # of the native package that this version can use
 SWITCH = "GOSSAMER_NATIVE"
@@ -23,6 +23,20 @@ class NativeKernels(Protocol):
 
     INTERFACE: int
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
+
+    def render_snippets(
+        self,
+        pages: Sequence[tuple[bytes, tuple[int, int, int, int] | None, str, str]],
+        prefixes: Sequence[str],
+        bigrams: Sequence[tuple[str, int]],
+        anywhere_languages: Sequence[str],
+        word_matches: Callable[[str, str], Sequence[tuple[int, int, int]]],
+        /,
+    ) -> list[str | None]:
+        """Return the snippet of each page; None where Python must render it.
+
+        A page has its unpacked text, its window, its language and its description.
+        """
 
 
 def load_kernels(environment: Mapping[str, str]) -> tuple[NativeKernels | None, str]:

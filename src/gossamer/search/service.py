@@ -12,13 +12,13 @@ import numpy as np
 
 from gossamer.basics.display import pluralize
 from gossamer.errors import StoreCorrupt
-from gossamer.index.documents import LazyRuns
 from gossamer.index.protocol import Query
 from gossamer.model import Value
+from gossamer.search.page_snippets import SnippetSource, render_snippets
 from gossamer.search.passes import TwoPassSearch
 from gossamer.search.query import parse_query
 from gossamer.search.rank import EMPTY_SEQUENCE, CandidateWords, part_weights
-from gossamer.search.snippet import MatchFinder, render_snippet, without_hidden_characters
+from gossamer.search.snippet import MatchFinder, without_hidden_characters
 from gossamer.search.suggest import completions, suggestion
 from gossamer.search.weights import SECOND_PASS_WEIGHTS
 from gossamer.search.window import find_windows
@@ -124,21 +124,30 @@ class Searcher:
         self._check_complete([id_ for id_ in ids if id_ not in rows])
         duplicate_counts = self._two_pass_search.count_duplicates(parsed.query, ranked, twins) if ids else {}
         finder = MatchFinder([slot.terms for slot in ranked.slots])
+        shown_hits = [
+            (i, row, twin, located)
+            for i, id_, twin, located in zip(positions, ids, twins, self._locate_hits(ranked, shown), strict=False)
+            if (row := rows.get(id_))  # the index may still hold a page that the store has just deleted
+        ]
+        snippets = render_snippets(
+            [
+                SnippetSource(row.text, window, language, row.description)
+                for _, row, _, (language, window) in shown_hits
+            ],
+            finder,
+        )
         return tuple(
             Hit(
                 url=row.url,
                 title=without_hidden_characters(row.title),
-                snippet=render_snippet(LazyRuns(row.text), window, finder, language, row.description),
+                snippet=snippet,
                 score=round(float(ranked.scores[i]), 4),
                 host=row.host,
                 visited_at=row.visited_at,
                 duplicates=duplicate_counts.get(twin, 1) - 1,
                 explanation=self._explanation(ranked, i) if explain else None,
             )
-            for i, id_, twin, (language, window) in zip(
-                positions, ids, twins, self._locate_hits(ranked, shown), strict=False
-            )
-            if (row := rows.get(id_))  # the index may still hold a page that the store has just deleted
+            for (i, row, twin, _), snippet in zip(shown_hits, snippets, strict=True)
         )
 
     def _check_complete(self, absent: list[int]) -> None:
