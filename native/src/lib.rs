@@ -4,6 +4,7 @@
 //! and it uses it only if `INTERFACE` is the number it expects. Columns cross the border as a few byte strings.
 
 mod border;
+mod rank;
 mod snippet;
 
 use pyo3::prelude::*;
@@ -15,5 +16,6 @@ const INTERFACE: u32 = 1;
 fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
     border::register(module)?;
+    rank::register(module)?;
     snippet::register(module)
 }

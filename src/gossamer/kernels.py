@@ -38,6 +38,31 @@ class NativeKernels(Protocol):
         A page has its unpacked text, its window, its language and its description.
         """
 
+    def rank_candidates(
+        self,
+        sequences: Sequence[tuple[bytes, bytes]],
+        slots: Sequence[tuple[Sequence[int], Sequence[int], float]],
+        signals: tuple[Sequence[bytes], Sequence[bytes]],
+        weights: Sequence[float],
+        average_length: float,
+        now: float,
+        /,
+    ) -> tuple[bytes, bytes] | None:
+        """Return scores with their parts (float64) and windows (4 * int32) of candidates; None: not sure.
+
+        Sequences are words and runs. A slot has WordIDs, codes of its terms in anchor texts, and its inverse document
+        frequency. `signals` has the words of anchor texts, and as columns (float64) the score of the first pass,
+        PageRank, depth of the URL and time of change.
+        """
+
+    def find_windows(
+        self,
+        sequences: Sequence[tuple[bytes, bytes]],
+        slots: Sequence[tuple[Sequence[int], Sequence[int], float]],
+        /,
+    ) -> bytes | None:
+        """Return the windows (4 * int32) of pages; None: not sure."""
+
 
 def load_kernels(environment: Mapping[str, str]) -> tuple[NativeKernels | None, str]:
     """Return the kernels and "", or None and the reason why Python does their work."""

@@ -188,7 +188,7 @@ class WordsDatabase:
         """Return all words of each document in order."""
         sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
         rows = self._rows(sql, json.dumps(list(ids)))
-        return {doc: _sequence(language, words + more, runs) for doc, language, words, runs, more in rows}
+        return {doc: WordSequence(language, words + more, runs) for doc, language, words, runs, more in rows}
 
     def first_word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
         """Return the first words of each document in order, from the cache where possible."""
@@ -198,7 +198,7 @@ class WordsDatabase:
             missing = json.dumps([doc for doc in ids if doc not in sequences])
             sql = f"SELECT doc, language, words, runs FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
             for doc, language, words, runs in self._rows(sql, missing):
-                sequences[doc] = sequence = _sequence(language, words, runs)
+                sequences[doc] = sequence = WordSequence(language, words, runs)
                 cache.put(doc, sequence, len(words) + len(runs))
         return sequences
 
@@ -237,7 +237,3 @@ class WordsDatabase:
     def set_aside_documents(self) -> dict[int, str]:
         """Return the documents that the index could not take, and why."""
         return dict(self._rows("SELECT doc, reason FROM set_aside ORDER BY doc"))
-
-
-def _sequence(language: str, words: bytes, runs: bytes) -> WordSequence:
-    return WordSequence(language, np.frombuffer(words, "<u4"), np.frombuffer(runs, "<u4"))
