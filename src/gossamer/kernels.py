@@ -55,6 +55,13 @@ class NativeKernels(Protocol):
         PageRank, depth of the URL and time of change.
         """
 
+    def order_candidates(self, columns: Sequence[bytes], factors: Sequence[float], /) -> tuple[bytes, bytes]:
+        """Return the order of candidates, best first (int64), and the factor of each score (float64).
+
+        `columns` has the scores, twin numbers, ids, hosts and whether a page has everything wanted. `factors` has the
+        factor of a host's first hit, its second, and so on.
+        """
+
     def find_windows(
         self,
         sequences: Sequence[tuple[bytes, bytes]],

@@ -3,6 +3,7 @@
 //! The same parts as `search/rank.py` and the same windows as `search/window.py`, to the last digit.
 
 mod occurrences;
+mod order;
 mod score;
 mod window;
 
@@ -12,6 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::border;
 use occurrences::{BadSequence, PageWords, Slot};
+use order::{Candidate, order};
 use score::{PARTS, Scale, Signals, Weights};
 use window::find_window;
 
@@ -85,6 +87,42 @@ fn find_windows<'py>(
     Ok(windows.ok().map(|windows| PyBytes::new(py, &packed(&windows))))
 }
 
+/// Return the order of candidates, best first (int64), and the factor of each score (float64).
+///
+/// `columns` has the scores, twin numbers, ids, hosts and whether a page has everything wanted (a byte each).
+#[pyfunction]
+fn order_candidates<'py>(
+    py: Python<'py>,
+    columns: [PyBackedBytes; 5],
+    factors: Vec<f64>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let ordered = border::run(py, || {
+        let [scores, twins, ids, hosts, has_all] = columns.each_ref();
+        let rows = scores
+            .as_chunks()
+            .0
+            .iter()
+            .zip(twins.as_chunks().0)
+            .zip(ids.as_chunks().0);
+        let rows = rows.zip(hosts.as_chunks().0).zip(has_all.iter()).enumerate();
+        let candidates = rows.map(|(number, ((((score, twin), id), host), has_all))| Candidate {
+            number,
+            has_all: *has_all != 0,
+            score: f64::from_le_bytes(*score),
+            twin: u64::from_le_bytes(*twin),
+            id: i64::from_le_bytes(*id),
+            host: i64::from_le_bytes(*host),
+        });
+        order(candidates.collect(), &factors)
+    })?;
+    let numbers: Vec<u8> = ordered
+        .iter()
+        .flat_map(|(one, _)| (one.number as i64).to_le_bytes())
+        .collect();
+    let factors: Vec<u8> = ordered.iter().flat_map(|(_, factor)| factor.to_le_bytes()).collect();
+    Ok((PyBytes::new(py, &numbers), PyBytes::new(py, &factors)))
+}
+
 fn slots_of(columns: Vec<SlotColumns>) -> Vec<Slot> {
     columns
         .into_iter()
@@ -145,5 +183,6 @@ fn packed(windows: &[window::Window]) -> Vec<u8> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rank_candidates, module)?)?;
+    module.add_function(wrap_pyfunction!(order_candidates, module)?)?;
     module.add_function(wrap_pyfunction!(find_windows, module)?)
 }

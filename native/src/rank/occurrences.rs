@@ -5,7 +5,7 @@ pub const H6: u32 = 6;
 pub const PARAGRAPH: u32 = 7;
 const FIRST_STOP_CODE: u32 = 1 << 31; // numbers from here on are codes of stop words
 const LONGEST_TITLE: usize = 64; // words of a title that count
-const CHUNK: usize = 32; // words compared at once; most chunks have no word of the query
+const BLOCK: usize = 8; // words compared at once; most blocks have no word of the query
 
 /// A word of the query.
 pub struct Slot {
@@ -57,11 +57,14 @@ impl PageWords {
             .enumerate()
             .flat_map(|(slot, one)| one.words.iter().map(move |&word| (word, slot)))
             .collect();
-        for (number, chunk) in words.chunks(4 * CHUNK).enumerate() {
-            if wanted.iter().any(|&(word, _)| holds(chunk, word)) {
-                page.add_occurrences(chunk, number * CHUNK, &wanted, &mut cursor)?;
+        let (blocks, rest) = words.as_chunks::<{ 4 * BLOCK }>();
+        for (number, block) in blocks.iter().enumerate() {
+            let codes = unpack(block);
+            if wanted.iter().any(|&(word, _)| holds(&codes, word)) {
+                page.add_occurrences(block, number * BLOCK, &wanted, &mut cursor)?;
             }
         }
+        page.add_occurrences(rest, blocks.len() * BLOCK, &wanted, &mut cursor)?;
         Ok(page)
     }
 
@@ -91,14 +94,21 @@ impl PageWords {
 }
 
 fn numbers(packed: &[u8]) -> impl Iterator<Item = u32> + '_ {
-    packed
-        .chunks_exact(4)
-        .map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    packed.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Whether a word is in a chunk; without an early end, so that the compiler compares several words at once.
-fn holds(chunk: &[u8], wanted: u32) -> bool {
-    numbers(chunk).fold(false, |found, word| found | (word == wanted))
+fn unpack(block: &[u8; 4 * BLOCK]) -> [u32; BLOCK] {
+    let mut codes = [0; BLOCK];
+    codes
+        .iter_mut()
+        .zip(numbers(block))
+        .for_each(|(place, code)| *place = code);
+    codes
+}
+
+/// Whether a word is in a block; without an early end, so that the compiler compares several words at once.
+fn holds(block: &[u32; BLOCK], wanted: u32) -> bool {
+    block.iter().fold(0, |found, &word| found | u32::from(word == wanted)) != 0
 }
 
 /// Count a number in packed numbers.

@@ -233,7 +233,7 @@ mod tests {
         let text = format!("Before it. {}word {}", "x ".repeat(20), "y ".repeat(200));
         let snippet = render(&text, &[(51, 55)]);
         assert!(
-            snippet.starts_with("x x") && snippet.contains("<mark>word</mark> y"),
+            snippet.starts_with("… x x") && snippet.contains("<mark>word</mark> y"),
             "{snippet}"
         );
         assert!(snippet.ends_with("y…"));

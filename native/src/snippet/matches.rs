@@ -4,6 +4,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use memchr::memchr;
+use memchr::memmem::Finder;
+
 use super::characters::{comparable, is_alphanumeric, is_known, is_mark, is_unspaced, is_within_word};
 use super::{Failure, NotSure};
 
@@ -22,7 +25,7 @@ pub trait WordAnalysis {
 
 /// The words of one query.
 pub struct QueryWords {
-    pub prefixes: Vec<Vec<char>>,         // first letters of terms, comparable, in order
+    pub prefixes: Vec<String>,            // first letters of terms, comparable, in order
     pub bigrams: Vec<(Vec<char>, usize)>, // terms of scripts without spaces, and their slots
     pub anywhere_languages: Vec<String>,  // languages whose stemmer removes prefixes too
 }
@@ -45,15 +48,24 @@ impl<'a, Analysis: WordAnalysis> MatchFinder<'a, Analysis> {
 
     /// Return the matches in order and without overlaps.
     pub fn find(&mut self, text: &[char], language: &str) -> Result<Vec<Match>, Failure> {
-        if !text.iter().all(|&c| is_known(c)) {
+        let is_ascii = text.iter().fold(true, |ascii, c| ascii & c.is_ascii());
+        if !is_ascii && !text.iter().all(|&c| is_known(c)) {
             return Err(NotSure.into());
         }
-        let low: Vec<char> = text.iter().map(|&c| comparable(c)).collect();
-        let letters = Letters::new(&low);
+        let letters = if is_ascii {
+            Letters::of_ascii(text)
+        } else {
+            Letters::of(text)
+        };
         let mut matches = BTreeMap::new();
         for prefix in &self.words.prefixes {
             self.add_form_matches(&mut matches, text, &letters, prefix, language)?;
         }
+        let low: Vec<char> = if is_ascii {
+            Vec::new()
+        } else {
+            text.iter().map(|&c| comparable(c)).collect()
+        };
         for (term, slot) in &self.words.bigrams {
             let mut offset = 0;
             while let Some(start) = find(&low, term, offset) {
@@ -76,14 +88,15 @@ impl<'a, Analysis: WordAnalysis> MatchFinder<'a, Analysis> {
         matches: &mut BTreeMap<usize, Match>,
         text: &[char],
         letters: &Letters,
-        prefix: &[char],
+        prefix: &str,
         language: &str,
     ) -> Result<(), Failure> {
         let anywhere = self.words.anywhere_languages.iter().any(|name| name == language);
         let mut searched_to = 0; // end of the last analysed word
-        let mut next = find(&letters.low, prefix, 0);
+        let finder = Finder::new(prefix);
+        let mut next = letters.find(&finder, 0);
         while let Some(index) = next {
-            let offset = letters.offsets[index];
+            let offset = letters.offset(index);
             let mut next_index = index + 1;
             if anywhere || starts_word(text, offset) {
                 let word = word_at(text, offset, searched_to);
@@ -100,7 +113,7 @@ impl<'a, Analysis: WordAnalysis> MatchFinder<'a, Analysis> {
                 }
                 next_index = next_index.max(letters.count_before(searched_to));
             }
-            next = find(&letters.low, prefix, next_index);
+            next = letters.find(&finder, next_index);
         }
         Ok(())
     }
@@ -118,24 +131,48 @@ impl<'a, Analysis: WordAnalysis> MatchFinder<'a, Analysis> {
     }
 }
 
-/// A comparable text without the characters that comparisons ignore.
+/// A comparable text in UTF-8, without the characters that comparisons ignore.
 struct Letters {
-    low: Vec<char>,
-    offsets: Vec<usize>, // of each letter in the text
+    low: Vec<u8>,
+    offsets: Option<Vec<usize>>, // of each byte in the text, in characters; None: the same number
 }
 
 impl Letters {
-    fn new(low: &[char]) -> Self {
-        let kept = || low.iter().enumerate().filter(|(_, c)| !is_within_word(**c));
-        Self {
-            low: kept().map(|(_, &c)| c).collect(),
-            offsets: kept().map(|(offset, _)| offset).collect(),
+    fn of_ascii(text: &[char]) -> Self {
+        let low: Vec<u8> = text.iter().map(|&c| (c as u8).to_ascii_lowercase()).collect();
+        if memchr(b'\'', &low).is_some() {
+            Self::of(text)
+        } else {
+            Self { low, offsets: None }
         }
     }
 
-    /// Return the number of letters before an offset in the text.
+    fn of(text: &[char]) -> Self {
+        let (mut low, mut offsets) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
+        for (offset, &c) in text.iter().enumerate().filter(|(_, c)| !is_within_word(**c)) {
+            low.extend_from_slice(comparable(c).encode_utf8(&mut [0; 4]).as_bytes());
+            offsets.resize(low.len(), offset);
+        }
+        Self {
+            low,
+            offsets: Some(offsets),
+        }
+    }
+
+    fn find(&self, prefix: &Finder, from: usize) -> Option<usize> {
+        prefix.find(self.low.get(from..)?).map(|index| from + index)
+    }
+
+    /// Return the offset of a letter in the text, in characters.
+    fn offset(&self, index: usize) -> usize {
+        self.offsets.as_ref().map_or(index, |offsets| offsets[index])
+    }
+
+    /// Return the number of letters before an offset in the text, in bytes.
     fn count_before(&self, offset: usize) -> usize {
-        self.offsets.partition_point(|&letter| letter < offset)
+        self.offsets
+            .as_ref()
+            .map_or(offset, |offsets| offsets.partition_point(|&letter| letter < offset))
     }
 }
 
@@ -218,7 +255,7 @@ mod tests {
 
     #[test]
     fn forms_of_a_word_match_wherever_a_word_starts() {
-        let prefixes = vec!["donke".chars().collect()];
+        let prefixes = vec!["donke".to_owned()];
         let words = QueryWords {
             prefixes,
             bigrams: vec![],

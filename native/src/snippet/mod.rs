@@ -83,7 +83,7 @@ fn render_snippets(
     word_matches: Py<PyAny>,
 ) -> PyResult<Vec<Option<String>>> {
     let words = QueryWords {
-        prefixes: prefixes.iter().map(|prefix| prefix.chars().collect()).collect(),
+        prefixes,
         bigrams: bigrams
             .iter()
             .map(|(term, slot)| (term.chars().collect(), *slot))

@@ -144,6 +144,9 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """Return the words of a text with their positions; the same terms as `terms`, but slower."""
+        if text.isascii() and text.isalnum():  # one plain word
+            low = text.lower()
+            return [Token(0, len(text), *self._plain_term(low, low))]
         return [
             Token(match.start() + start, match.start() + end, term, stop)
             for match in WORD.finditer(text)

@@ -20,10 +20,9 @@ from gossamer.search.rank import (
     CandidateScores,
     PageSignals,
     first_twin_positions,
-    order_candidates,
     query_slots,
 )
-from gossamer.search.second_pass import run_second_pass
+from gossamer.search.second_pass import order_candidates, run_second_pass
 from gossamer.search.weights import FIRST_PASS_WEIGHTS
 
 if TYPE_CHECKING:
@@ -195,6 +194,8 @@ def append_tail(head: RankedMatches, tail: Matches) -> RankedMatches:
 
 def fold_duplicates(ranked: RankedMatches) -> RankedMatches:
     """Keep the best of each group of exact duplicates."""
+    if len(set(ranked.matches.twins.tolist())) == len(ranked.matches.twins):
+        return ranked
     kept = first_twin_positions(ranked.matches.twins)
     return msgspec.structs.replace(
         ranked,

@@ -11,6 +11,7 @@ numpy computes all parts over the concatenated words of the candidates, in 0.3 t
 from __future__ import annotations
 
 from copy import copy
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -338,9 +339,15 @@ def order_candidates(matches: Matches, scores: Floats, *, spread: float) -> tupl
     scores = np.round(scores, SAME_SCORE)
     best = np.lexsort((matches.ids, matches.twins, -scores, lacking))
     factors = np.empty(len(best))
-    factors[best] = np.maximum(LEAST_SPREAD, spread ** _count_earlier(matches.hosts[best]))
+    factors[best] = np.array(spread_factors(spread, len(best)))[_count_earlier(matches.hosts[best])]
     order = np.lexsort((matches.ids, matches.twins, -scores * factors, lacking))
     return order, factors[order]
+
+
+@lru_cache(maxsize=128)
+def spread_factors(spread: float, count: int) -> list[float]:
+    """Return the factors of the hits of one host, in their order."""
+    return [max(LEAST_SPREAD, spread**earlier) for earlier in range(count)]
 
 
 def _count_earlier(values: Integers) -> Integers:

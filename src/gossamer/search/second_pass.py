@@ -15,14 +15,22 @@ import numpy as np
 
 from gossamer.index.protocol import term_code
 from gossamer.kernels import native
-from gossamer.search.rank import PARTS, CandidateScores, CandidateWords, score_candidates
+from gossamer.search import rank
+from gossamer.search.rank import (
+    PARTS,
+    SAME_SCORE,
+    CandidateScores,
+    CandidateWords,
+    score_candidates,
+    spread_factors,
+)
 from gossamer.search.window import TextWindow, find_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gossamer.index.protocol import WordSequence
-    from gossamer.search.rank import PageSignals, QuerySlot
+    from gossamer.index.protocol import Matches, WordSequence
+    from gossamer.search.rank import Floats, Integers, PageSignals, QuerySlot
     from gossamer.search.weights import RankWeights
 
     WindowLookup = Callable[[Sequence[int]], list[TextWindow | None]]  # of some candidates, by their index
@@ -88,6 +96,17 @@ def locate_windows(sequences: Sequence[WordSequence], slots: Sequence[QuerySlot]
     if packed is None:
         return find_windows(CandidateWords(sequences, slots))
     return _unpack_windows(packed, range(len(sequences)))
+
+
+def order_candidates(matches: Matches, scores: Floats, *, spread: float) -> tuple[Integers, Floats]:
+    """Return the order of the candidates, best first, and the factor of each score (`rank.order_candidates`)."""
+    if native is None:
+        return rank.order_candidates(matches, scores, spread=spread)
+    columns = (np.round(scores, SAME_SCORE), matches.twins, matches.ids, matches.hosts, matches.has_all)
+    order, factors = native.order_candidates(
+        [column.tobytes() for column in columns], spread_factors(spread, len(scores))
+    )
+    return np.frombuffer(order, "<i8"), np.frombuffer(factors, "<f8")
 
 
 def _packed_sequences(sequences: Sequence[WordSequence]) -> list[tuple[bytes, bytes]]:

@@ -14,7 +14,7 @@ from gossamer.basics.display import pluralize
 from gossamer.errors import StoreCorrupt
 from gossamer.index.protocol import Query
 from gossamer.model import Value
-from gossamer.search.page_snippets import SnippetSource, render_snippets
+from gossamer.search.page_snippets import SnippetRenderer, SnippetSource
 from gossamer.search.passes import TwoPassSearch
 from gossamer.search.query import parse_query
 from gossamer.search.rank import EMPTY_SEQUENCE, part_weights
@@ -86,6 +86,7 @@ class Searcher:
         self._index = index
         self._rank_weights = rank_weights
         self._languages = index.languages()
+        self._snippet_renderer = SnippetRenderer()
         self._two_pass_search = TwoPassSearch(index, store.known_word_ids, pagerank or _no_ranks, rank_weights)
 
     def close(self) -> None:
@@ -129,7 +130,7 @@ class Searcher:
             for i, id_, twin, located in zip(positions, ids, twins, self._locate_hits(ranked, shown), strict=False)
             if (row := rows.get(id_))  # the index may still hold a page that the store has just deleted
         ]
-        snippets = render_snippets(
+        snippets = self._snippet_renderer.render(
             [
                 SnippetSource(row.text, window, language, row.description)
                 for _, row, _, (language, window) in shown_hits

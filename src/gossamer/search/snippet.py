@@ -25,6 +25,7 @@ from gossamer.model import Field
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gossamer.index.analyze import Analyzer
     from gossamer.search.window import TextWindow
 
 SNIPPET_LENGTH = 240  # characters of a snippet: two to three lines
@@ -101,13 +102,18 @@ class MatchFinder:
         """Return the matches in a word; one with characters of a script without spaces can have several."""
         matches_by_word = self._matches_by_word[language]
         if word not in matches_by_word:
-            tokens = get_analyzer(language).tokens(word)
-            matches_by_word[word] = [
-                TextMatch(it.start, it.end, self._slot_by_term[it.term])
-                for it in tokens
-                if it.term in self._slot_by_term
-            ]
+            matches_by_word[word] = self._analyse_word(word, get_analyzer(language))
         return matches_by_word[word]
+
+    def _analyse_word(self, word: str, analyzer: Analyzer) -> list[TextMatch]:
+        if word.isascii() and word.isalnum():  # a single term, mostly in the analyzer's cache
+            slot = self._slot_by_term.get(analyzer.terms(word))
+            return [] if slot is None else [TextMatch(0, len(word), slot)]
+        return [
+            TextMatch(it.start, it.end, self._slot_by_term[it.term])
+            for it in analyzer.tokens(word)
+            if it.term in self._slot_by_term
+        ]
 
 
 def _exact_matches(low: str, term: str, slot: int) -> Iterator[TextMatch]:

@@ -193,7 +193,7 @@ class WordsDatabase:
     def first_word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
         """Return the first words of each document in order, from the cache where possible."""
         cache = self._sequence_cache
-        sequences = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        sequences = cache.find(ids)
         if len(sequences) < len(ids):
             missing = json.dumps([doc for doc in ids if doc not in sequences])
             sql = f"SELECT doc, language, words, runs FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
@@ -205,7 +205,7 @@ class WordsDatabase:
     def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
         """Return the words of the anchor texts of each document that has any."""
         cache = self._anchor_cache
-        terms = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        terms = cache.find(ids)
         missing = [doc for doc in ids if doc not in terms]
         if missing:
             sql = f"SELECT doc, words FROM callings WHERE doc IN {_ID_LIST}"  # noqa: S608
