@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gossamer.search.snippet import MatchFinder
     from gossamer.search.window import TextWindow
 
-CACHE_BYTES = 32 << 20  # texts, packed and unpacked; about five thousand pages
+CACHE_BYTES = 64 << 20  # texts, packed and unpacked; about eight thousand pages
 
 
 class SnippetSource(NamedTuple):

@@ -107,7 +107,7 @@ class MatchFinder:
 
     def _analyse_word(self, word: str, analyzer: Analyzer) -> list[TextMatch]:
         if word.isascii() and word.isalnum():  # a single term, mostly in the analyzer's cache
-            slot = self._slot_by_term.get(analyzer.terms(word))
+            slot = self._slot_by_term.get(analyzer.plain_term(word))
             return [] if slot is None else [TextMatch(0, len(word), slot)]
         return [
             TextMatch(it.start, it.end, self._slot_by_term[it.term])
