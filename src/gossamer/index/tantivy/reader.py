@@ -109,7 +109,11 @@ class TantivyReader:
 
     def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
         """Run the first pass over these documents only."""
-        return self._search(Translator(self._schema, weights).first_pass(query, ids), max(len(ids), 1), 0)
+        queries, limit = Translator(self._schema, weights).first_pass(query, ids), max(len(ids), 1)
+        with_all = self._searcher.search(queries.with_all or queries.matching, limit=limit).hits
+        if queries.with_all is None or len(with_all) == limit:
+            return self._matches(with_all, len(with_all), len(with_all))
+        return self._complete(with_all, self._searcher.search(queries.matching, limit=limit))
 
     def _search(self, queries: FirstPassQueries, limit: int, offset: int) -> Matches:
         """Return the documents with everything wanted, followed by the others."""
