@@ -23,23 +23,29 @@ impl<'a> Runs<'a> {
     pub fn read(text: &'a [u8]) -> Result<Self, NotSure> {
         let mut reader = Reader { rest: text };
         let count = reader.array_size()?;
-        let mut runs = Vec::with_capacity(count.min(text.len() / 3));
+        let mut runs: Vec<Run> = Vec::with_capacity(count.min(text.len() / 3));
+        let mut is_ordered = true;
         for _ in 0..count {
             if reader.array_size()? != 2 {
                 return Err(NotSure);
             }
             let field = reader.byte()?;
             let size = reader.text_size()?;
-            runs.push(Run {
-                field,
-                packed: reader.take(size)?,
-            });
+            let packed = reader.take(size)?;
+            match field {
+                TITLE => is_ordered &= runs.last().is_none_or(|before| before.field == TITLE),
+                DESCRIPTION => continue,
+                field if field > DESCRIPTION => return Err(NotSure),
+                _ => (),
+            }
+            runs.push(Run { field, packed });
         }
-        if !reader.rest.is_empty() || runs.iter().any(|run| run.field > DESCRIPTION) {
+        if !reader.rest.is_empty() {
             return Err(NotSure);
         }
-        runs.retain(|run| run.field != DESCRIPTION);
-        runs.sort_by_key(|run| run.field != TITLE); // stable: the body stays in reading order
+        if !is_ordered {
+            runs.sort_by_key(|run| run.field != TITLE); // stable: the body stays in reading order
+        }
         Ok(Self { runs })
     }
 
