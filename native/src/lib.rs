@@ -7,6 +7,8 @@ mod analyse;
 mod border;
 mod columns;
 mod dictionary;
+mod rank;
+mod snippet;
 
 use pyo3::prelude::*;
 
@@ -16,7 +18,9 @@ const INTERFACE: u32 = 1;
 #[pymodule]
 fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
+    border::register(module)?;
     analyse::register(module)?;
     dictionary::register(module)?;
-    border::register(module)
+    rank::register(module)?;
+    snippet::register(module)
 }

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 INTERFACE = 1  # of the native package that this version can use
 SWITCH = "GOSSAMER_NATIVE"
@@ -86,6 +86,52 @@ class NativeKernels(Protocol):
         The counts: pieces with a break between two runs, those among `words`, different ones of these.
         """
         ...
+
+    def render_snippets(
+        self,
+        pages: Sequence[tuple[bytes, tuple[int, int, int, int] | None, str, str]],
+        prefixes: Sequence[str],
+        bigrams: Sequence[tuple[str, int]],
+        anywhere_languages: Sequence[str],
+        word_matches: Callable[[str, str], Sequence[tuple[int, int, int]]],
+        /,
+    ) -> list[str | None]:
+        """Return the snippet of each page; None where Python must render it.
+
+        A page has its unpacked text, its window, its language and its description.
+        """
+
+    def rank_candidates(
+        self,
+        sequences: Sequence[tuple[bytes, bytes]],
+        slots: Sequence[tuple[Sequence[int], Sequence[int], float]],
+        signals: tuple[Sequence[bytes], Sequence[bytes]],
+        weights: Sequence[float],
+        average_length: float,
+        now: float,
+        /,
+    ) -> tuple[bytes, bytes] | None:
+        """Return scores with their parts (float64) and windows (4 * int32) of candidates; None: not sure.
+
+        Sequences are words and runs. A slot has WordIDs, codes of its terms in anchor texts, and its inverse document
+        frequency. `signals` has the words of anchor texts, and as columns (float64) the score of the first pass,
+        PageRank, depth of the URL and time of change.
+        """
+
+    def order_candidates(self, columns: Sequence[bytes], factors: Sequence[float], /) -> tuple[bytes, bytes]:
+        """Return the order of candidates, best first (int64), and the factor of each score (float64).
+
+        `columns` has the scores, twin numbers, ids, hosts and whether a page has everything wanted. `factors` has the
+        factor of a host's first hit, its second, and so on.
+        """
+
+    def find_windows(
+        self,
+        sequences: Sequence[tuple[bytes, bytes]],
+        slots: Sequence[tuple[Sequence[int], Sequence[int], float]],
+        /,
+    ) -> bytes | None:
+        """Return the windows (4 * int32) of pages; None: not sure."""
 
 
 class KernelChoice(NamedTuple):

@@ -157,8 +157,15 @@ class Analyzer:
         """Return the terms of a text that `split_pieces` or `split_runs` cut."""
         return " ".join(map(self._cache.__getitem__, pieces)).strip()
 
+    def plain_term(self, word: str) -> str:
+        """Return the term of an ASCII word, mostly from the cache."""
+        return self._cache[word.lower().encode()]
+
     def tokens(self, text: str) -> list[Token]:
         """Return the words of a text with their positions; the same terms as `terms`, but slower."""
+        if text.isascii() and text.isalnum():  # one plain word
+            low = text.lower()
+            return [Token(0, len(text), *self._plain_term(low, low))]
         return [
             Token(match.start() + start, match.start() + end, term, stop)
             for match in WORD.finditer(text)

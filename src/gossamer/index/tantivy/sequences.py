@@ -67,6 +67,9 @@ SCHEMA = """
     ) STRICT;
 """
 _ID_LIST = "(SELECT value FROM json_each(?))"
+_FIRST_WORDS = f"""
+    SELECT s.doc, s.language, s.words, s.runs, c.words
+    FROM sequences AS s LEFT JOIN callings AS c ON c.doc = s.doc WHERE s.doc IN {_ID_LIST}"""  # noqa: S608
 
 
 class WordsDatabase:
@@ -197,33 +200,38 @@ class WordsDatabase:
         sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
         with self._lock, self._translate_errors():
             rows = self._unmapped_db.execute(sql, (json.dumps(list(ids)),)).fetchall()
-        return {doc: _sequence(language, words + more, runs) for doc, language, words, runs, more in rows}
+        return {doc: WordSequence(language, words + more, runs) for doc, language, words, runs, more in rows}
 
     def first_word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
-        """Return the first words of each document in order, from the cache where possible."""
+        """Return the first words of each document in order, from the cache where possible.
+
+        The same read gets the anchor texts, because a ranking asks for them next.
+        """
         cache = self._sequence_cache
-        sequences = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        sequences = cache.find(ids)
         if len(sequences) < len(ids):
             missing = json.dumps([doc for doc in ids if doc not in sequences])
-            sql = f"SELECT doc, language, words, runs FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
-            for doc, language, words, runs in self._rows(sql, missing):
-                sequences[doc] = sequence = _sequence(language, words, runs)
+            for doc, language, words, runs, anchor_words in self._rows(_FIRST_WORDS, missing):
+                sequences[doc] = sequence = WordSequence(language, words, runs)
                 cache.put(doc, sequence, len(words) + len(runs))
+                self._cache_anchor_terms(doc, anchor_words or b"")
         return sequences
 
     def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
         """Return the words of the anchor texts of each document that has any."""
-        cache = self._anchor_cache
-        terms = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        terms = self._anchor_cache.find(ids)
         missing = [doc for doc in ids if doc not in terms]
         if missing:
             sql = f"SELECT doc, words FROM callings WHERE doc IN {_ID_LIST}"  # noqa: S608
             stored = dict(self._rows(sql, json.dumps(missing)))
             for doc in missing:  # cache the absence of anchor texts too
-                words = stored.get(doc, b"")
-                terms[doc] = np.frombuffer(words, "<u4")
-                cache.put(doc, terms[doc], len(words) + ARRAY_OVERHEAD)
+                terms[doc] = self._cache_anchor_terms(doc, stored.get(doc, b""))
         return {doc: words for doc, words in terms.items() if len(words)}
+
+    def _cache_anchor_terms(self, doc: int, words: bytes) -> NDArray[np.uint32]:
+        terms = np.frombuffer(words, "<u4")
+        self._anchor_cache.put(doc, terms, len(words) + ARRAY_OVERHEAD)
+        return terms
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the language of each document."""
@@ -246,7 +254,3 @@ class WordsDatabase:
     def set_aside_documents(self) -> dict[int, str]:
         """Return the documents that the index could not take, and why."""
         return dict(self._rows("SELECT doc, reason FROM set_aside ORDER BY doc"))
-
-
-def _sequence(language: str, words: bytes, runs: bytes) -> WordSequence:
-    return WordSequence(language, np.frombuffer(words, "<u4"), np.frombuffer(runs, "<u4"))
