@@ -4,6 +4,7 @@
 //! and it uses it only if `INTERFACE` is the number it expects. Columns cross the border as a few byte strings.
 
 mod border;
+mod read;
 
 use pyo3::prelude::*;
 
@@ -13,5 +14,6 @@ const INTERFACE: u32 = 1;
 #[pymodule]
 fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
-    border::register(module)
+    border::register(module)?;
+    read::register(module)
 }

@@ -13,9 +13,35 @@ from typing import TYPE_CHECKING, Protocol, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    # Digests, URLs, kinds, follows, anchors, weights, rels, positions.
+    LinkColumns = tuple[
+        list[bytes | None], list[str], list[int], list[bool], list[str], list[int], list[str], list[int]
+    ]
+
 INTERFACE = 1  # of the native package that this version can use
 SWITCH = "GOSSAMER_NATIVE"
 BUILD_HINT = "`make native` builds it"
+
+
+class PageReading(Protocol):
+    """An HTML page as the kernel read it. Its links are complete after `resolve` and `complete`."""
+
+    title: str
+    description: str
+    language: str
+    base_href: str | None  # of the first <base>
+    metas: list[tuple[str, str]]  # name and content of the other meta elements
+    packed_runs: bytes  # title, description and text of the body, in the form of the store
+    canonical: str  # URL of the first <link rel=canonical> that has one
+
+    def resolve(self, base: str) -> list[str]:
+        """Resolve the ordinary hrefs; return the others, which `urls.canonical` resolves."""
+
+    def complete(self, urls: list[str | None]) -> None:
+        """Take the URLs of the hrefs that `resolve` returned."""
+
+    def columns(self, nofollow: bool, keep_all: bool, has_rules: bool) -> LinkColumns:  # noqa: FBT001
+        """Return the columns of `Links`; with `has_rules`, digests of URLs with parameters are None."""
 
 
 class NativeKernels(Protocol):
@@ -23,6 +49,16 @@ class NativeKernels(Protocol):
 
     INTERFACE: int
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
+
+    def read_page(  # noqa: PLR0913
+        self,
+        html: bytes,
+        url: str,
+        max_links: int,
+        keep_anchors: bool,  # noqa: FBT001
+        work_limit: int,
+    ) -> PageReading | str:
+        """Read an HTML page in UTF-8; a text says why the kernel is not sure of it."""
 
 
 def load_kernels(environment: Mapping[str, str]) -> tuple[NativeKernels | None, str]:

@@ -30,6 +30,7 @@ from gossamer.parse.readers.elements import (
     OpenDrawing,
     OpenLandmark,
 )
+from gossamer.parse.readers.fast_html import read_ordinary_html
 from gossamer.parse.readers.links import LinkCollector
 from gossamer.parse.readers.tag_limits import find_cut
 
@@ -57,6 +58,15 @@ _VOID_ELEMENTS = frozenset(b"area base br col embed hr img input link meta sourc
 
 def read_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
     """Read a page in UTF-8. Without `keep_anchors`, links have no anchor text: enough to follow them."""
+    if find_cut(html) is None:
+        document = read_ordinary_html(html, url, max_links, keep_anchors=keep_anchors)
+        if document is not None:
+            return document
+    return read_any_html(html, url, max_links, keep_anchors=keep_anchors)
+
+
+def read_any_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
+    """Read a page, whatever its markup is: the sure way."""
     cut = find_cut(html)
     tree = LexborHTMLParser(html if cut is None else html[:cut])  # scripting is off: the content of <noscript> counts
     roles = _positions_by_role(tree, html) if keep_anchors else {}

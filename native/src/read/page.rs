@@ -1,0 +1,211 @@
+//! The functions and classes that Python calls.
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use super::Stop;
+use super::links::{FoundLinks, Merging, Row, merge};
+use super::reader::read;
+use super::urls::{Target, digest};
+use super::walker::{Metadata, Walker};
+use crate::border;
+
+/// A page as read: metadata, packed text, and links, which `resolve` and then `columns` complete.
+#[pyclass(module = "gossamer_native")]
+pub struct PageReading {
+    metadata: Metadata,
+    packed: Vec<u8>,
+    found: FoundLinks,
+    targets: Vec<Target>, // by href
+    unknown: Vec<usize>,  // hrefs that Python resolves
+    urls: Vec<String>,
+    url_numbers: Vec<Option<u32>>, // by href
+}
+
+type Columns<'py> = (
+    Bound<'py, PyList>, // digests; None: Python computes it
+    Bound<'py, PyList>, // URLs
+    Bound<'py, PyList>, // kinds
+    Bound<'py, PyList>, // follows
+    Bound<'py, PyList>, // anchors
+    Bound<'py, PyList>, // weights
+    Bound<'py, PyList>, // rels
+    Bound<'py, PyList>, // positions
+);
+
+#[pymethods]
+impl PageReading {
+    #[getter]
+    fn title(&self) -> &str {
+        &self.metadata.title
+    }
+
+    #[getter]
+    fn description(&self) -> &str {
+        &self.metadata.description
+    }
+
+    #[getter]
+    fn language(&self) -> &str {
+        &self.metadata.language
+    }
+
+    /// The href of the first `<base>`; None: there is none.
+    #[getter]
+    fn base_href(&self) -> Option<&str> {
+        self.metadata.base.as_deref()
+    }
+
+    /// Name and content of the other meta elements.
+    #[getter]
+    fn metas(&self) -> Vec<(&str, &str)> {
+        self.metadata
+            .robots
+            .iter()
+            .map(|(name, content)| (name.as_str(), content.as_str()))
+            .collect()
+    }
+
+    /// All runs of text, in the form of the store.
+    #[getter]
+    fn packed_runs<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.packed)
+    }
+
+    /// Resolve the ordinary hrefs; return the others, which Python resolves.
+    fn resolve(&mut self, base: &str) -> Vec<&str> {
+        self.targets = self.found.resolve(base);
+        self.unknown = (0..self.targets.len())
+            .filter(|at| self.targets[*at] == Target::Unknown)
+            .collect();
+        self.unknown.iter().map(|at| self.found.href(*at)).collect()
+    }
+
+    /// Take the URLs of the hrefs that `resolve` returned.
+    fn complete(&mut self, resolved: Vec<Option<String>>) {
+        for (at, url) in self.unknown.iter().zip(resolved) {
+            self.targets[*at] = url.map_or(Target::Nothing, Target::Url);
+        }
+        let mut numbers: HashMap<&str, u32> = HashMap::with_capacity(self.targets.len());
+        for target in &self.targets {
+            let number = match target {
+                Target::Url(url) => {
+                    let next = self.urls.len() as u32;
+                    let number = *numbers.entry(url).or_insert(next);
+                    if number == next {
+                        self.urls.push(url.clone());
+                    }
+                    Some(number)
+                }
+                _ => None,
+            };
+            self.url_numbers.push(number);
+        }
+    }
+
+    /// The target of the first `<link rel=canonical>` that has one, else "".
+    #[getter]
+    fn canonical(&self) -> &str {
+        let mut urls = self
+            .metadata
+            .canonicals
+            .iter()
+            .filter_map(|href| self.url_numbers[*href as usize]);
+        urls.next().map_or("", |number| &self.urls[number as usize])
+    }
+
+    /// Return the columns of the links.
+    fn columns<'py>(&self, py: Python<'py>, nofollow: bool, keep_all: bool, has_rules: bool) -> PyResult<Columns<'py>> {
+        let (rows, digests) = border::run(py, || {
+            let rows = merge(&self.found, &self.url_numbers, Merging { nofollow, keep_all });
+            let digests: Vec<_> = self.urls.iter().map(|url| digest(url, has_rules)).collect();
+            (rows, digests)
+        })?;
+        self.make_columns(py, &rows, &digests)
+    }
+}
+
+impl PageReading {
+    fn make_columns<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &[Row<'_>],
+        digests: &[Option<[u8; 16]>],
+    ) -> PyResult<Columns<'py>> {
+        let digests: Vec<_> = digests
+            .iter()
+            .map(|digest| digest.map(|bytes| PyBytes::new(py, &bytes)))
+            .collect();
+        let urls: Vec<_> = self.urls.iter().map(|url| PyString::new(py, url)).collect();
+        let empty = PyString::new(py, "");
+        let text = |text: &str| {
+            if text.is_empty() {
+                empty.clone()
+            } else {
+                PyString::new(py, text)
+            }
+        };
+        Ok((
+            PyList::new(py, rows.iter().map(|row| &digests[row.url as usize]))?,
+            PyList::new(py, rows.iter().map(|row| &urls[row.url as usize]))?,
+            PyList::new(py, rows.iter().map(|row| row.kind))?,
+            PyList::new(py, rows.iter().map(|row| row.follow))?,
+            PyList::new(py, rows.iter().map(|row| text(row.anchor)))?,
+            PyList::new(py, rows.iter().map(|row| row.weight))?,
+            PyList::new(py, rows.iter().map(|row| text(row.rel)))?,
+            PyList::new(py, rows.iter().map(|row| row.position))?,
+        ))
+    }
+}
+
+/// Either a page as read, or the reason why only the sure way can read it.
+#[derive(IntoPyObject)]
+enum Reading {
+    Page(PageReading),
+    NotSure(&'static str),
+}
+
+/// Read a page in UTF-8. Without `keep_anchors`, links have no anchor text.
+#[pyfunction]
+fn read_page(
+    py: Python<'_>,
+    html: &[u8],
+    url: &str,
+    max_links: usize,
+    keep_anchors: bool,
+    work_limit: u64,
+) -> PyResult<Reading> {
+    let limit = border::WorkLimit::new(work_limit);
+    match border::run(py, || {
+        read_bytes(html, |page| Walker::new(page, url, max_links, keep_anchors), limit)
+    })? {
+        Ok(page) => Ok(Reading::Page(page)),
+        Err(Stop::NotSure(reason)) => Ok(Reading::NotSure(reason)),
+        Err(Stop::WorkLimit) => Err(border::WorkLimitReached.into()),
+    }
+}
+
+fn read_bytes<'a>(
+    html: &'a [u8],
+    walker: impl Fn(&'a str) -> Walker<'a>,
+    limit: border::WorkLimit,
+) -> Result<PageReading, Stop> {
+    let page = std::str::from_utf8(html).map_err(|_| Stop::NotSure("not UTF-8"))?;
+    let (packed, found, metadata) = read(page, walker(page), limit)?.finish();
+    Ok(PageReading {
+        metadata,
+        packed,
+        found,
+        targets: Vec::new(),
+        unknown: Vec::new(),
+        urls: Vec::new(),
+        url_numbers: Vec::new(),
+    })
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PageReading>()?;
+    module.add_function(wrap_pyfunction!(read_page, module)?)
+}

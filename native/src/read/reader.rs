@@ -1,0 +1,183 @@
+//! One pass over the bytes of a page: tokens go to the tree under construction.
+
+use super::Stop::{self, NotSure};
+use super::references::{Place, decode};
+use super::tags::{NAMES, Tag};
+use super::tokens::{Attributes, Cursor};
+use super::tree::{Content, Doctype, Tree};
+use super::walker::Walker;
+use crate::border::WorkLimit;
+
+const MAX_DRAWING_DEPTH: usize = 32;
+const DRAWING: Stop = NotSure("a drawing with more than shapes");
+
+/// Read a page to its end.
+pub fn read<'a>(page: &'a str, walker: Walker<'a>, limit: WorkLimit) -> Result<Walker<'a>, Stop> {
+    if page
+        .bytes()
+        .any(|byte| byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t' | b'\x0c'))
+    {
+        return Err(NotSure("a control character"));
+    }
+    if page.starts_with('\u{FEFF}') {
+        return Err(NotSure("a second byte order mark"));
+    }
+    let mut reader = Reader {
+        cursor: Cursor { page, at: 0 },
+        tree: Tree::new(walker, limit),
+        attributes: Attributes::default(),
+    };
+    while reader.cursor.at < page.len() {
+        reader.read_token()?;
+    }
+    reader.tree.finish()
+}
+
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    tree: Tree<'a>,
+    attributes: Attributes<'a>, // of the current tag
+}
+
+impl<'a> Reader<'a> {
+    fn read_token(&mut self) -> Result<(), Stop> {
+        let text = self.cursor.text();
+        if !text.is_empty() {
+            return self.tree.text(text, &decode(text, Place::Text)?);
+        }
+        match self.cursor.byte(1) {
+            Some(byte) if byte.is_ascii_alphabetic() => self.read_start_tag(),
+            Some(b'/') => self.read_end_tag(),
+            Some(b'!') => self.read_declaration(),
+            Some(b'?') => self.cursor.skip_declaration().map(drop),
+            _ => {
+                self.cursor.at += 1;
+                self.tree.text("<", "<")
+            }
+        }
+    }
+
+    fn read_start_tag(&mut self) -> Result<(), Stop> {
+        self.cursor.at += 1;
+        let name = self.cursor.name();
+        let tag = Tag::find(name);
+        let end = self.cursor.attributes(&mut self.attributes)?;
+        match self.tree.start(tag, name, &self.attributes)? {
+            Content::Markup => Ok(()),
+            Content::Skipped(Tag::Script) => self.skip_script(),
+            Content::Skipped(tag) => self.cursor.raw_text(NAMES[tag as usize]).map(drop),
+            Content::Title => {
+                let text = self.cursor.raw_text("title")?;
+                self.tree.walker.title(&decode(text, Place::Text)?);
+                Ok(())
+            }
+            Content::Textarea => {
+                let text = self.cursor.raw_text("textarea")?;
+                self.tree.walker.text(&decode(text, Place::Text)?)?;
+                self.tree.end(Tag::Textarea, b"")
+            }
+            Content::Drawing if end.self_closing => {
+                self.tree.walker.start_drawing().and(self.tree.walker.end_drawing())
+            }
+            Content::Drawing => self.read_drawing(),
+        }
+    }
+
+    /// Skip a script. A script inside a comment inside it has its own end tag (WHATWG HTML §13.2.5.20).
+    fn skip_script(&mut self) -> Result<(), Stop> {
+        let script = self.cursor.raw_text("script")?.as_bytes();
+        if let Some(comment) = memchr::memmem::find(script, b"<!--") {
+            let is_start = |at: usize| {
+                script[at + 1..]
+                    .get(..6)
+                    .is_some_and(|name| name.eq_ignore_ascii_case(b"script"))
+            };
+            if memchr::memchr_iter(b'<', &script[comment..]).any(|at| is_start(comment + at)) {
+                return Err(NotSure("a script in a script"));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_end_tag(&mut self) -> Result<(), Stop> {
+        match self.cursor.byte(2) {
+            Some(byte) if byte.is_ascii_alphabetic() => {
+                self.cursor.at += 2;
+                let name = self.cursor.name();
+                self.cursor.attributes(&mut self.attributes)?;
+                self.tree.end(Tag::find(name), name)
+            }
+            Some(_) => self.cursor.skip_declaration().map(drop),
+            None => Err(NotSure("an unfinished tag")),
+        }
+    }
+
+    fn read_declaration(&mut self) -> Result<(), Stop> {
+        if self.cursor.rest().starts_with(b"<!--") {
+            self.cursor.at += 4;
+            return self.cursor.skip_comment();
+        }
+        let declaration = self.cursor.skip_declaration()?;
+        if declaration
+            .get(2..9)
+            .is_some_and(|word| word.eq_ignore_ascii_case(b"doctype"))
+        {
+            let name = declaration[9..].trim_ascii();
+            let is_html = name.eq_ignore_ascii_case(b"html");
+            self.tree
+                .set_doctype(if is_html { Doctype::Html } else { Doctype::Other });
+        }
+        Ok(())
+    }
+
+    /// Read an `<svg>` of shapes and text. Other content can leave it, or has links.
+    fn read_drawing(&mut self) -> Result<(), Stop> {
+        let mut open: Vec<Tag> = vec![Tag::Svg];
+        self.tree.walker.start_drawing()?;
+        while let Some(current) = open.last().copied() {
+            let text = self.cursor.text();
+            if !text.is_empty() {
+                self.tree.walker.text(&decode(text, Place::Text)?)?;
+            }
+            let rest = self.cursor.rest();
+            if rest.starts_with(b"<!--") {
+                self.cursor.at += 4;
+                self.cursor.skip_comment()?;
+            } else if rest.starts_with(b"</") {
+                self.cursor.at += 2;
+                if Tag::find(self.cursor.name()) != current {
+                    return Err(DRAWING);
+                }
+                self.cursor.attributes(&mut self.attributes)?;
+                open.pop();
+            } else if rest.get(1).is_some_and(u8::is_ascii_alphabetic) {
+                self.cursor.at += 1;
+                let tag = Tag::find(self.cursor.name());
+                let end = self.cursor.attributes(&mut self.attributes)?;
+                match tag {
+                    Tag::Title if !end.self_closing => self.read_drawing_title()?,
+                    _ if !tag.is_drawn() || open.len() == MAX_DRAWING_DEPTH => return Err(DRAWING),
+                    _ if end.self_closing => (),
+                    _ => open.push(tag),
+                }
+            } else {
+                return Err(DRAWING);
+            }
+        }
+        self.tree.walker.end_drawing()
+    }
+
+    fn read_drawing_title(&mut self) -> Result<(), Stop> {
+        let text = self.cursor.text();
+        if !self.cursor.rest().starts_with(b"</") {
+            return Err(DRAWING);
+        }
+        self.cursor.at += 2;
+        if Tag::find(self.cursor.name()) != Tag::Title {
+            return Err(DRAWING);
+        }
+        self.cursor.attributes(&mut self.attributes)?;
+        self.tree.walker.drawing_title(&decode(text, Place::Text)?);
+        Ok(())
+    }
+}
