@@ -50,6 +50,9 @@ class NativeKernels(Protocol):
     INTERFACE: int
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
 
+    def find_cut(self, html: bytes) -> int | None:
+        """Return what `tag_limits.find_cut` returns."""
+
     def read_page(  # noqa: PLR0913
         self,
         html: bytes,

@@ -8,12 +8,14 @@
 //! references &amp; and the like
 //! tags       the elements of HTML
 //! tree       open elements and insertion modes
+//! cut        where markup becomes too expensive for a tree
 //! walker     links, metadata and blocks of text
 //! links      links merged into rows
 //! urls       hrefs resolved, digests
 //! ```
 
 mod blanks;
+mod cut;
 mod links;
 mod page;
 mod reader;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use super::Stop;
 use super::links::{FoundLinks, Merging, Row, merge};
 use super::reader::read;
 use super::urls::{Target, digest};
 use super::walker::{Metadata, Walker};
+use super::{Stop, cut};
 use crate::border;
 
 /// A page as read: metadata, packed text, and links, which `resolve` and then `columns` complete.
@@ -205,7 +205,14 @@ fn read_bytes<'a>(
     })
 }
 
+/// Return where markup becomes too expensive for a tree; None: it is affordable.
+#[pyfunction]
+fn find_cut(py: Python<'_>, html: &[u8]) -> PyResult<Option<usize>> {
+    border::run(py, || cut::find_cut(html))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PageReading>()?;
+    module.add_function(wrap_pyfunction!(find_cut, module)?)?;
     module.add_function(wrap_pyfunction!(read_page, module)?)
 }

@@ -13,10 +13,7 @@ const DRAWING: Stop = NotSure("a drawing with more than shapes");
 
 /// Read a page to its end.
 pub fn read<'a>(page: &'a str, walker: Walker<'a>, limit: WorkLimit) -> Result<Walker<'a>, Stop> {
-    if page
-        .bytes()
-        .any(|byte| byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t' | b'\x0c'))
-    {
+    if has_control_characters(page.as_bytes()) {
         return Err(NotSure("a control character"));
     }
     if page.starts_with('\u{FEFF}') {
@@ -31,6 +28,12 @@ pub fn read<'a>(page: &'a str, walker: Walker<'a>, limit: WorkLimit) -> Result<W
         reader.read_token()?;
     }
     reader.tree.finish()
+}
+
+fn has_control_characters(page: &[u8]) -> bool {
+    let is_control = |byte: &u8| *byte < b' ' && !matches!(*byte, b'\n' | b'\r' | b'\t' | b'\x0c');
+    page.chunks(256)
+        .any(|chunk| chunk.iter().fold(false, |found, byte| found | is_control(byte))) // with SIMD
 }
 
 struct Reader<'a> {

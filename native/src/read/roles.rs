@@ -1,6 +1,6 @@
 //! Elements that are landmarks by their role (`_positions_by_role` of html.py).
 
-use memchr::memchr2_iter;
+use memchr::{memmem, memrchr};
 
 const LANDMARK_TAGS: [&[u8]; 5] = [b"<nav", b"<header", b"<footer", b"<aside", b"<main"];
 
@@ -18,16 +18,14 @@ pub fn position_by_role(role: &str) -> Option<u8> {
 
 /// Return whether a role may make an element a landmark: roles of `<nav>` and the like do not count.
 pub fn has_roles(html: &[u8]) -> bool {
-    let mut tag = None;
-    for at in memchr2_iter(b'<', b'r', html) {
-        if html[at] == b'<' {
-            tag = Some(at);
-        } else if html[at..].starts_with(b"role=") && begins_like_landmark(&html[at + 5..]) {
-            // Without a "<", Python asks for the tag at -1, which is none.
-            let is_landmark = tag.is_some_and(|tag| LANDMARK_TAGS.iter().any(|name| html[tag..].starts_with(name)));
-            if !is_landmark {
-                return true;
-            }
+    let mut tag = None; // the last "<" before a role
+    let mut searched = 0;
+    for at in memmem::find_iter(html, b"role=") {
+        tag = memrchr(b'<', &html[searched..at]).map(|found| searched + found).or(tag);
+        searched = at;
+        let is_in_landmark = tag.is_some_and(|tag| LANDMARK_TAGS.iter().any(|name| html[tag..].starts_with(name)));
+        if begins_like_landmark(&html[at + 5..]) && !is_in_landmark {
+            return true;
         }
     }
     false

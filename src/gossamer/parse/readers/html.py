@@ -58,16 +58,15 @@ _VOID_ELEMENTS = frozenset(b"area base br col embed hr img input link meta sourc
 
 def read_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
     """Read a page in UTF-8. Without `keep_anchors`, links have no anchor text: enough to follow them."""
-    if find_cut(html) is None:
-        document = read_ordinary_html(html, url, max_links, keep_anchors=keep_anchors)
-        if document is not None:
-            return document
-    return read_any_html(html, url, max_links, keep_anchors=keep_anchors)
-
-
-def read_any_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
-    """Read a page, whatever its markup is: the sure way."""
     cut = find_cut(html)
+    document = read_ordinary_html(html, url, max_links, keep_anchors=keep_anchors) if cut is None else None
+    return document or read_any_html(html, url, max_links, keep_anchors=keep_anchors, cut=cut)
+
+
+def read_any_html(
+    html: bytes, url: str, max_links: int, *, keep_anchors: bool = True, cut: int | None
+) -> ParsedDocument:
+    """Read any markup, up to `cut` of `find_cut`: the sure way."""
     tree = LexborHTMLParser(html if cut is None else html[:cut])  # scripting is off: the content of <noscript> counts
     roles = _positions_by_role(tree, html) if keep_anchors else {}
     walker = HtmlWalker(ParsedDocument(LinkCollector(url, max_links)), roles, keep_anchors=keep_anchors)
