@@ -77,7 +77,10 @@ def main() -> None:
     compress = zstandard.ZstdCompressor(level=1).compress
     known = lru_cache(8192)(partial(url_digest))
     documents = [read_html(job.body, job.url, MAX_LINKS) for job in jobs]
-    texts = [pack_runs(page_runs(document.title, document.description, document.runs)) for document in documents]
+    texts = [
+        document.packed_runs or pack_runs(page_runs(document.title, document.description, document.runs))
+        for document in documents
+    ]
 
     print(f"{len(jobs)} pages of {folder}, {sum(map(len, bodies)) / len(jobs) / 1000:.1f} kB each")
     tree = milliseconds(LexborHTMLParser, bodies)

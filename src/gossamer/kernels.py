@@ -40,7 +40,7 @@ class PageReading(Protocol):
     def complete(self, urls: list[str | None]) -> None:
         """Take the URLs of the hrefs that `resolve` returned."""
 
-    def columns(self, nofollow: bool, keep_all: bool, has_rules: bool) -> LinkColumns:  # noqa: FBT001
+    def columns(self, nofollow: bool, keep_all: bool, has_rules: bool) -> LinkColumns:
         """Return the columns of `Links`; with `has_rules`, digests of URLs with parameters are None."""
 
 
@@ -53,12 +53,12 @@ class NativeKernels(Protocol):
     def find_cut(self, html: bytes) -> int | None:
         """Return what `tag_limits.find_cut` returns."""
 
-    def read_page(  # noqa: PLR0913
+    def read_page(
         self,
         html: bytes,
         url: str,
         max_links: int,
-        keep_anchors: bool,  # noqa: FBT001
+        keep_anchors: bool,
         work_limit: int,
     ) -> PageReading | str:
         """Read an HTML page in UTF-8; a text says why the kernel is not sure of it."""

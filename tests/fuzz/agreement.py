@@ -17,10 +17,9 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from gossamer.kernels import native
 from helpers.parse.agreement import MAX_LINKS, find_differences, mutate_page, random_page
 from webs import debian
-
-from gossamer.kernels import native
 
 PAGES = 200_000
 PROCESSES = 2
@@ -65,7 +64,7 @@ def compare_batch(seed: int) -> tuple[Counter[str], bytes | None]:
 def reason(page: bytes) -> str:
     """Return why the kernel is not sure of a page."""
     assert native is not None
-    reading = native.read_page(page, URL, MAX_LINKS, True, 64 * len(page))  # noqa: FBT003
+    reading = native.read_page(page, URL, MAX_LINKS, True, 64 * len(page))
     return reading if isinstance(reading, str) else "too expensive"
 
 

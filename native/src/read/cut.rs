@@ -68,13 +68,9 @@ fn is_scope(tag: Tag, name: &[u8]) -> bool {
 
 fn is_special(tag: Tag, name: &[u8]) -> bool {
     use Tag::*;
-    let is_block = match tag {
-        Address | Article | Aside | Blockquote | Body | Center | Details | Dialog | Dir | Div | Dl => true,
-        Fieldset | Figcaption | Figure | Footer | Form | Frameset | H1 | H2 | H3 | H4 | H5 | H6 => true,
-        Head | Header | Hgroup | Listing | Main | Menu | Nav | Noscript | Ol | Plaintext | Pre => true,
-        Search | Section | Summary | Ul => true,
-        _ => false,
-    };
+    let is_block = tag.is_plain_block()
+        || tag.is_heading()
+        || matches!(tag, Body | Form | Frameset | Head | Listing | Noscript | Plaintext);
     is_block || is_scope(tag, name)
 }
 

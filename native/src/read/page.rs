@@ -163,7 +163,7 @@ impl PageReading {
 /// Either a page as read, or the reason why only the sure way can read it.
 #[derive(IntoPyObject)]
 enum Reading {
-    Page(PageReading),
+    Page(Py<PageReading>),
     NotSure(&'static str),
 }
 
@@ -181,7 +181,7 @@ fn read_page(
     match border::run(py, || {
         read_bytes(html, |page| Walker::new(page, url, max_links, keep_anchors), limit)
     })? {
-        Ok(page) => Ok(Reading::Page(page)),
+        Ok(page) => Ok(Reading::Page(Py::new(py, page)?)),
         Err(Stop::NotSure(reason)) => Ok(Reading::NotSure(reason)),
         Err(Stop::WorkLimit) => Err(border::WorkLimitReached.into()),
     }

@@ -100,7 +100,7 @@ impl<'a> Tree<'a> {
             _ if is_all_blank(raw) => Ok(()),
             Mode::InTable | Mode::InColumnGroup | Mode::InTableBody | Mode::InRow => Err(TABLE),
             Mode::InHeadNoscript => Err(NotSure("text in a <noscript> of the head")),
-            _ if raw.len() != decoded.len() => Err(NotSure("a reference before the body")),
+            _ if raw.trim_ascii_start().starts_with('&') => Err(NotSure("a reference before the body")),
             _ => {
                 self.imply_body()?;
                 self.walker.text(decoded)
@@ -219,6 +219,9 @@ impl<'a> Tree<'a> {
 
     /// Close an element that formatting elements inside do not leave: a cell, a caption, an object.
     fn close_with_formatting(&mut self, at: usize) -> Result<(), Stop> {
+        if self.stack[at + 1..].iter().any(|element| element.tag.is_scope()) {
+            return Err(NotSure("an object left open"));
+        }
         while self.stack.len() > at {
             self.pop()?;
         }
@@ -318,9 +321,8 @@ impl<'a> Tree<'a> {
         match tag {
             Tag::P => self.close_paragraph()?,
             _ if tag.is_plain_block() => self.close_paragraph()?,
-            Tag::Span | Tag::Other | Tag::Abbr | Tag::Ruby | Tag::Legend | Tag::Audio | Tag::Video | Tag::Noscript => {
-                ()
-            }
+            Tag::Span | Tag::Other | Tag::Abbr | Tag::Ruby | Tag::Legend => (),
+            Tag::Audio | Tag::Video | Tag::Noscript => (),
             _ if tag.is_drawn() => (),
             Tag::A if self.is_open(Tag::A) => return Err(NotSure("an anchor in an anchor")),
             Tag::Nobr => return Err(NotSure("<nobr>")),
@@ -331,7 +333,6 @@ impl<'a> Tree<'a> {
                     self.pop()?;
                 }
             }
-            Tag::Listing => self.close_paragraph()?,
             Tag::Li => self.close_item(&[Tag::Li])?,
             Tag::Dd | Tag::Dt => self.close_item(&[Tag::Dd, Tag::Dt])?,
             Tag::Form if self.form != FormPointer::None => return Ok(Content::Markup),
@@ -488,9 +489,10 @@ impl<'a> Tree<'a> {
                 self.pop()?;
                 self.mode = Mode::InHead;
             }
-            (Mode::InHead | Mode::AfterHead, _) if !matches!(tag, Tag::Body | Tag::Html | Tag::Br | Tag::Template) => {
-                ()
+            (Mode::InHead | Mode::AfterHead, Tag::Body | Tag::Html | Tag::Br | Tag::Template) => {
+                return Err(NotSure("an end tag before the body"));
             }
+            (Mode::InHead | Mode::AfterHead, _) => (), // nothing to end
             _ => return Err(NotSure("an end tag before the body")),
         }
         Ok(())
@@ -589,7 +591,7 @@ impl<'a> Tree<'a> {
             }
             Tag::Form => self.end_form(),
             Tag::Br => Err(NotSure("</br>")),
-            Tag::Dd | Tag::Dt | Tag::Button | Tag::Listing => self.end_in_scope(tag),
+            Tag::Dd | Tag::Dt | Tag::Button => self.end_in_scope(tag),
             Tag::Applet | Tag::Marquee | Tag::Object => self
                 .find_in_scope(tag)
                 .map_or(Ok(()), |at| self.close_with_formatting(at)),

@@ -6,7 +6,7 @@ sure; html.py reads such a page. `urls.canonical` resolves the few hrefs that ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gossamer.basics.page_budget import MAX_WORDS
 from gossamer.kernels import native
@@ -46,15 +46,14 @@ class ColumnCollector(LinkCollector):
         """Return the bonds as columns; the kernel makes them if it has all of them."""
         if self._reading is None:
             return super().links(digest, nofollow=nofollow, keep_all=keep_all)
-        digests, urls, *others = self._reading.columns(nofollow, keep_all, has_rules)
-        if has_rules:
-            digests = [known or digest(url) for known, url in zip(digests, urls, strict=True)]
-        return Links(cast("list[bytes]", digests), urls, *others)
+        columns = self._reading.columns(nofollow, keep_all, has_rules)
+        digests = [known or digest(url) for known, url in zip(columns[0], columns[1], strict=True)]
+        return Links(digests, *columns[1:])
 
     def _make_rows(self) -> None:
         if self._reading is None:
             return
-        columns = self._reading.columns(False, True, False)  # noqa: FBT003  as the page has them
+        columns = self._reading.columns(False, True, False)
         self._reading = None
         for _, url, kind, follow, anchor, weight, rel, position in zip(*columns, strict=True):
             self._rows[url, kind, follow, anchor] = [weight, position, rel]
