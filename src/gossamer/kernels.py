@@ -24,21 +24,19 @@ BUILD_HINT = "`make native` builds it"
 
 
 class PageReading(Protocol):
-    """An HTML page as the kernel read it. Its links are complete after `resolve` and `complete`."""
+    """An HTML page as the kernel read it."""
 
     title: str
     description: str
     language: str
-    base_href: str | None  # of the first <base>
+    base: str  # URL that hrefs are relative to
     metas: list[tuple[str, str]]  # name and content of the other meta elements
     packed_runs: bytes  # title, description and text of the body, in the form of the store
-    canonical: str  # URL of the first <link rel=canonical> that has one
-
-    def resolve(self, base: str) -> list[str]:
-        """Resolve the ordinary hrefs; return the others, which `urls.canonical` resolves."""
+    unresolved: list[str]  # hrefs that need a URL parser
+    canonical: str  # URL of the first <link rel=canonical> that has one; complete after `complete`
 
     def complete(self, urls: list[str | None]) -> None:
-        """Take the URLs of the hrefs that `resolve` returned."""
+        """Take the URLs of the unresolved hrefs."""
 
     def columns(self, nofollow: bool, keep_all: bool, has_rules: bool) -> LinkColumns:
         """Return the columns of `Links`; with `has_rules`, digests of URLs with parameters are None."""

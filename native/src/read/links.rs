@@ -1,6 +1,9 @@
 //! The links of a page as bonds: one row per (target, kind, follow, anchor), which counts its occurrences (links.py).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+
+use memchr::memchr;
 
 use super::urls::{Base, Target};
 
@@ -84,28 +87,30 @@ pub struct FoundLink {
 
 /// The links of a page as found, in document order.
 #[derive(Default)]
-pub struct FoundLinks {
+pub struct FoundLinks<'a> {
     pub links: Vec<FoundLink>,
-    hrefs: Vec<String>, // distinct, without their fragments
-    numbers: HashMap<String, u32>,
+    hrefs: Vec<Cow<'a, str>>, // distinct, without their fragments
+    numbers: HashMap<Cow<'a, str>, u32>,
     texts: String,
 }
 
-impl FoundLinks {
-    /// Return the number of an href.
-    pub fn href_number(&mut self, href: &str) -> u32 {
-        let plain = href.split('#').next().unwrap_or("");
-        let plain = if plain.bytes().last().is_some_and(|last| last <= b' ') {
-            href
-        } else {
-            plain
-        };
-        if let Some(number) = self.numbers.get(plain) {
+impl<'a> FoundLinks<'a> {
+    /// Return the number of an href. In an http URL the first "#" always begins the fragment.
+    pub fn href_number(&mut self, mut href: Cow<'a, str>) -> u32 {
+        if let Some(end) = memchr(b'#', href.as_bytes())
+            && !(end > 0 && href.as_bytes()[end - 1] <= b' ')
+        {
+            href = match href {
+                Cow::Borrowed(text) => Cow::Borrowed(&text[..end]),
+                Cow::Owned(text) => Cow::Owned(text[..end].to_owned()),
+            };
+        }
+        if let Some(number) = self.numbers.get(&href) {
             return *number;
         }
         let number = self.hrefs.len() as u32;
-        self.hrefs.push(plain.to_owned());
-        self.numbers.insert(plain.to_owned(), number);
+        self.hrefs.push(href.clone());
+        self.numbers.insert(href, number);
         number
     }
 
@@ -121,28 +126,76 @@ impl FoundLinks {
         }
     }
 
+    /// Resolve all hrefs that need no URL parser.
+    pub fn resolve(self, base: &str) -> ResolvedLinks {
+        let parts = Base::new(base);
+        let is_left = |href: &str| href.bytes().last().is_some_and(|last| last <= b' ') || href.contains('#');
+        let resolve = |href: &Cow<'_, str>| match &parts {
+            Some(base) if !is_left(href) => base.resolve(href),
+            _ => Target::Unknown,
+        };
+        let mut resolved = ResolvedLinks {
+            links: self.links,
+            texts: self.texts,
+            unresolved: Vec::new(),
+            urls: Vec::with_capacity(self.hrefs.len()),
+            url_numbers: Vec::with_capacity(self.hrefs.len()),
+            numbers: HashMap::with_capacity(self.hrefs.len()),
+        };
+        for (number, href) in self.hrefs.iter().enumerate() {
+            match resolve(href) {
+                Target::Url(url) => resolved.add_url(Some(url)),
+                Target::Nothing => resolved.add_url(None),
+                Target::Unknown => {
+                    resolved.unresolved.push((number, href.to_string()));
+                    resolved.add_url(None);
+                }
+            }
+        }
+        resolved
+    }
+}
+
+/// The links of a page, and what their hrefs lead to.
+pub struct ResolvedLinks {
+    links: Vec<FoundLink>,
+    texts: String,
+    pub unresolved: Vec<(usize, String)>, // hrefs that Python resolves, with their numbers
+    pub urls: Vec<String>,                // distinct
+    url_numbers: Vec<Option<u32>>,        // by href
+    numbers: HashMap<String, u32>,        // by URL
+}
+
+impl ResolvedLinks {
+    fn add_url(&mut self, url: Option<String>) {
+        let number = url.map(|url| self.number_url(url));
+        self.url_numbers.push(number);
+    }
+
+    fn number_url(&mut self, url: String) -> u32 {
+        if let Some(number) = self.numbers.get(&url) {
+            return *number;
+        }
+        let number = self.urls.len() as u32;
+        self.urls.push(url.clone());
+        self.numbers.insert(url, number);
+        number
+    }
+
+    /// Take the URLs of the hrefs that were not resolved, in their order.
+    pub fn complete(&mut self, resolved: Vec<Option<String>>) {
+        for ((href, _), url) in std::mem::take(&mut self.unresolved).into_iter().zip(resolved) {
+            self.url_numbers[href] = url.map(|url| self.number_url(url));
+        }
+    }
+
+    /// Return the URL of an href.
+    pub fn url(&self, href: u32) -> Option<&str> {
+        self.url_numbers[href as usize].map(|number| self.urls[number as usize].as_str())
+    }
+
     fn text(&self, piece: Piece) -> &str {
         &self.texts[piece.start as usize..piece.end as usize]
-    }
-
-    /// Resolve all hrefs that need no URL parser.
-    pub fn resolve(&self, base: &str) -> Vec<Target> {
-        let Some(base) = Base::new(base) else {
-            return self.hrefs.iter().map(|_| Target::Unknown).collect();
-        };
-        let ends_in_blank = |href: &str| href.bytes().last().is_some_and(|last| last <= b' ') || href.contains('#');
-        let resolve = |href: &String| {
-            if ends_in_blank(href) {
-                Target::Unknown
-            } else {
-                base.resolve(href)
-            }
-        };
-        self.hrefs.iter().map(resolve).collect()
-    }
-
-    pub fn href(&self, number: usize) -> &str {
-        &self.hrefs[number]
     }
 }
 
@@ -164,12 +217,14 @@ pub struct Merging {
     pub keep_all: bool, // False: one row per target, enough to follow it
 }
 
-/// Merge the links into rows; `urls` has the index of the URL of each href, None for hrefs without one.
-pub fn merge<'a>(found: &'a FoundLinks, urls: &[Option<u32>], merging: Merging) -> Vec<Row<'a>> {
-    let mut rows: Vec<Row<'a>> = Vec::with_capacity(found.links.len());
+/// Merge the links that lead somewhere into rows.
+pub fn merge(found: &ResolvedLinks, merging: Merging) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::with_capacity(found.links.len());
     let mut numbers: HashMap<(u32, u8, bool, &str), usize> = HashMap::with_capacity(found.links.len());
     for link in &found.links {
-        let Some(url) = urls[link.href as usize] else { continue };
+        let Some(url) = found.url_numbers[link.href as usize] else {
+            continue;
+        };
         let (anchor, rel) = (found.text(link.anchor), found.text(link.rel));
         let follow = !merging.nofollow && !rel.split(' ').any(|word| word == "nofollow");
         let next = rows.len();
@@ -229,7 +284,7 @@ mod tests {
         assert_eq!(rel_kind("preconnect icon"), Some(OTHER));
     }
 
-    fn two_links() -> FoundLinks {
+    fn some_links() -> ResolvedLinks {
         let mut found = FoundLinks::default();
         for (href, kind, rel) in [
             ("a", HYPERLINK, ""),
@@ -237,7 +292,7 @@ mod tests {
             ("a", HYPERLINK, "nofollow"),
             ("a", HYPERLINK, ""),
         ] {
-            let (href, rel) = (found.href_number(href), found.keep(rel));
+            let (href, rel) = (found.href_number(Cow::Borrowed(href)), found.keep(rel));
             found.links.push(FoundLink {
                 href,
                 kind,
@@ -246,15 +301,14 @@ mod tests {
                 rel,
             });
         }
-        found
+        found.resolve("http://h/")
     }
 
     #[test]
     fn equal_links_become_one_row() {
-        let found = two_links();
+        let found = some_links();
         let all = merge(
             &found,
-            &[Some(0)],
             Merging {
                 nofollow: false,
                 keep_all: true,
@@ -263,7 +317,6 @@ mod tests {
         assert_eq!(all.iter().map(|row| row.weight).collect::<Vec<_>>(), [2, 1, 1]);
         let unfollowed = merge(
             &found,
-            &[Some(0)],
             Merging {
                 nofollow: true,
                 keep_all: true,
@@ -272,7 +325,6 @@ mod tests {
         assert_eq!(unfollowed.iter().map(|row| row.weight).collect::<Vec<_>>(), [3, 1]);
         let targets = merge(
             &found,
-            &[Some(0)],
             Merging {
                 nofollow: false,
                 keep_all: false,

@@ -1,27 +1,22 @@
 //! The functions and classes that Python calls.
 
-use std::collections::HashMap;
-
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use super::links::{FoundLinks, Merging, Row, merge};
+use super::links::{Merging, ResolvedLinks, Row, merge};
 use super::reader::read;
-use super::urls::{Target, digest};
+use super::urls::{Base, Target, digest};
 use super::walker::{Metadata, Walker};
 use super::{Stop, cut};
 use crate::border;
 
-/// A page as read: metadata, packed text, and links, which `resolve` and then `columns` complete.
+/// A page as read: metadata, packed text, and links, which `complete` completes.
 #[pyclass(module = "gossamer_native")]
 pub struct PageReading {
     metadata: Metadata,
     packed: Vec<u8>,
-    found: FoundLinks,
-    targets: Vec<Target>, // by href
-    unknown: Vec<usize>,  // hrefs that Python resolves
-    urls: Vec<String>,
-    url_numbers: Vec<Option<u32>>, // by href
+    base: String, // that hrefs are relative to
+    links: ResolvedLinks,
 }
 
 type Columns<'py> = (
@@ -52,10 +47,10 @@ impl PageReading {
         &self.metadata.language
     }
 
-    /// The href of the first `<base>`; None: there is none.
+    /// The URL that hrefs are relative to.
     #[getter]
-    fn base_href(&self) -> Option<&str> {
-        self.metadata.base.as_deref()
+    fn base(&self) -> &str {
+        &self.base
     }
 
     /// Name and content of the other meta elements.
@@ -74,53 +69,29 @@ impl PageReading {
         PyBytes::new(py, &self.packed)
     }
 
-    /// Resolve the ordinary hrefs; return the others, which Python resolves.
-    fn resolve(&mut self, base: &str) -> Vec<&str> {
-        self.targets = self.found.resolve(base);
-        self.unknown = (0..self.targets.len())
-            .filter(|at| self.targets[*at] == Target::Unknown)
-            .collect();
-        self.unknown.iter().map(|at| self.found.href(*at)).collect()
+    /// The hrefs that need a URL parser.
+    #[getter]
+    fn unresolved(&self) -> Vec<&str> {
+        self.links.unresolved.iter().map(|(_, href)| href.as_str()).collect()
     }
 
-    /// Take the URLs of the hrefs that `resolve` returned.
-    fn complete(&mut self, resolved: Vec<Option<String>>) {
-        for (at, url) in self.unknown.iter().zip(resolved) {
-            self.targets[*at] = url.map_or(Target::Nothing, Target::Url);
-        }
-        let mut numbers: HashMap<&str, u32> = HashMap::with_capacity(self.targets.len());
-        for target in &self.targets {
-            let number = match target {
-                Target::Url(url) => {
-                    let next = self.urls.len() as u32;
-                    let number = *numbers.entry(url).or_insert(next);
-                    if number == next {
-                        self.urls.push(url.clone());
-                    }
-                    Some(number)
-                }
-                _ => None,
-            };
-            self.url_numbers.push(number);
-        }
+    /// Take the URLs of the unresolved hrefs; None: it has none.
+    fn complete(&mut self, urls: Vec<Option<String>>) {
+        self.links.complete(urls);
     }
 
     /// The target of the first `<link rel=canonical>` that has one, else "".
     #[getter]
     fn canonical(&self) -> &str {
-        let mut urls = self
-            .metadata
-            .canonicals
-            .iter()
-            .filter_map(|href| self.url_numbers[*href as usize]);
-        urls.next().map_or("", |number| &self.urls[number as usize])
+        let mut urls = self.metadata.canonicals.iter().filter_map(|href| self.links.url(*href));
+        urls.next().unwrap_or("")
     }
 
     /// Return the columns of the links.
     fn columns<'py>(&self, py: Python<'py>, nofollow: bool, keep_all: bool, has_rules: bool) -> PyResult<Columns<'py>> {
         let (rows, digests) = border::run(py, || {
-            let rows = merge(&self.found, &self.url_numbers, Merging { nofollow, keep_all });
-            let digests: Vec<_> = self.urls.iter().map(|url| digest(url, has_rules)).collect();
+            let rows = merge(&self.links, Merging { nofollow, keep_all });
+            let digests: Vec<_> = self.links.urls.iter().map(|url| digest(url, has_rules)).collect();
             (rows, digests)
         })?;
         self.make_columns(py, &rows, &digests)
@@ -138,7 +109,7 @@ impl PageReading {
             .iter()
             .map(|digest| digest.map(|bytes| PyBytes::new(py, &bytes)))
             .collect();
-        let urls: Vec<_> = self.urls.iter().map(|url| PyString::new(py, url)).collect();
+        let urls: Vec<_> = self.links.urls.iter().map(|url| PyString::new(py, url)).collect();
         let empty = PyString::new(py, "");
         let text = |text: &str| {
             if text.is_empty() {
@@ -179,7 +150,7 @@ fn read_page(
 ) -> PyResult<Reading> {
     let limit = border::WorkLimit::new(work_limit);
     match border::run(py, || {
-        read_bytes(html, |page| Walker::new(page, url, max_links, keep_anchors), limit)
+        read_bytes(html, url, |page| Walker::new(page, url, max_links, keep_anchors), limit)
     })? {
         Ok(page) => Ok(Reading::Page(Py::new(py, page)?)),
         Err(Stop::NotSure(reason)) => Ok(Reading::NotSure(reason)),
@@ -189,20 +160,36 @@ fn read_page(
 
 fn read_bytes<'a>(
     html: &'a [u8],
+    url: &str,
     walker: impl Fn(&'a str) -> Walker<'a>,
     limit: border::WorkLimit,
 ) -> Result<PageReading, Stop> {
     let page = std::str::from_utf8(html).map_err(|_| Stop::NotSure("not UTF-8"))?;
     let (packed, found, metadata) = read(page, walker(page), limit)?.finish();
+    let base = match &metadata.base {
+        None => url.to_owned(),
+        Some(href) => resolve_base(href, url)?,
+    };
+    let links = found.resolve(&base);
     Ok(PageReading {
         metadata,
         packed,
-        found,
-        targets: Vec::new(),
-        unknown: Vec::new(),
-        urls: Vec::new(),
-        url_numbers: Vec::new(),
+        base,
+        links,
     })
+}
+
+/// Return the URL of a `<base>`; an invalid one is the page's own.
+fn resolve_base(href: &str, url: &str) -> Result<String, Stop> {
+    let plain = href.split('#').next().unwrap_or("");
+    let target = Base::new(url)
+        .filter(|_| !plain.ends_with(char::is_whitespace))
+        .map(|base| base.resolve(plain));
+    match target {
+        Some(Target::Url(base)) => Ok(base),
+        Some(Target::Nothing) => Ok(url.to_owned()),
+        _ => Err(Stop::NotSure("an odd base")),
+    }
 }
 
 /// Return where markup becomes too expensive for a tree; None: it is affordable.

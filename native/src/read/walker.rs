@@ -69,7 +69,7 @@ pub struct Walker<'a> {
     base_length: usize,
     pub max_links: usize,
     pub runs: Runs,
-    pub found: FoundLinks,
+    pub found: FoundLinks<'a>,
     pub metadata: Metadata,
 }
 
@@ -252,7 +252,7 @@ impl<'a> Walker<'a> {
             };
         };
         let rel = normalize_rel(attributes.text("rel")?)?;
-        self.push_link(&href, links::HYPERLINK, "", &rel)?;
+        self.push_link(href, links::HYPERLINK, "", &rel)?;
         if !self.keep_anchors {
             return Ok(Closing::Nothing);
         }
@@ -289,18 +289,18 @@ impl<'a> Walker<'a> {
         match href {
             Some(href) if !href.is_empty() => {
                 let text = text.filter(|_| self.keep_anchors).unwrap_or_default();
-                self.push_link(&href, kind, &clean(&text, MAX_ANCHOR), rel)
+                self.push_link(href, kind, &clean(&text, MAX_ANCHOR), rel)
             }
             _ => Ok(()),
         }
     }
 
-    fn push_link(&mut self, href: &str, kind: u8, anchor: &str, rel: &str) -> Result<(), Stop> {
+    fn push_link(&mut self, href: Cow<'a, str>, kind: u8, anchor: &str, rel: &str) -> Result<(), Stop> {
         let is_data = href
             .as_bytes()
             .get(..5)
             .is_some_and(|start| start.eq_ignore_ascii_case(b"data:"));
-        let href = if is_data { "data:" } else { href };
+        let href = if is_data { Cow::Borrowed("data:") } else { href };
         self.characters += self.base_length + 3 * href.len() + if is_data { MAX_URL } else { 0 };
         if href.len() > MAX_URL || self.characters > MAX_CHARACTERS || self.found.links.len() >= self.max_links {
             return Err(NotSure("many or long links"));
@@ -443,7 +443,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Return the packed text, the links and the metadata.
-    pub fn finish(self) -> (Vec<u8>, FoundLinks, Metadata) {
+    pub fn finish(self) -> (Vec<u8>, FoundLinks<'a>, Metadata) {
         let packed = self.runs.finish(&self.metadata.title, &self.metadata.description);
         (packed, self.found, self.metadata)
     }

@@ -72,9 +72,9 @@ def read_ordinary_html(html: bytes, url: str, max_links: int, *, keep_anchors: b
     text = reading.packed_runs
     if len(text) > MAX_WORDS:
         return None  # it may be over the page budget
-    base = url if reading.base_href is None else canonicalize(reading.base_href, url) or url
-    unresolved = reading.resolve(base)
-    reading.complete([canonicalize(href, None if href.startswith(SCHEMES) else base) for href in unresolved])
+    base = reading.base
+    if unresolved := reading.unresolved:
+        reading.complete([canonicalize(href, None if href.startswith(SCHEMES) else base) for href in unresolved])
     bonds = ColumnCollector(base, max_links, reading)
     document = ParsedDocument(
         bonds,
