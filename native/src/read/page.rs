@@ -5,7 +5,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::links::{Merging, ResolvedLinks, Row, merge};
 use super::reader::read;
-use super::urls::{Base, Target, digest};
+use super::urls::{Base, Digest, Target, digests};
 use super::walker::{Metadata, Walker};
 use super::{Stop, cut};
 use crate::border;
@@ -91,7 +91,7 @@ impl PageReading {
     fn columns<'py>(&self, py: Python<'py>, nofollow: bool, keep_all: bool, has_rules: bool) -> PyResult<Columns<'py>> {
         let (rows, digests) = border::run(py, || {
             let rows = merge(&self.links, Merging { nofollow, keep_all });
-            let digests: Vec<_> = self.links.urls.iter().map(|url| digest(url, has_rules)).collect();
+            let digests = digests(&self.links.urls, has_rules);
             (rows, digests)
         })?;
         self.make_columns(py, &rows, &digests)
@@ -103,7 +103,7 @@ impl PageReading {
         &self,
         py: Python<'py>,
         rows: &[Row<'_>],
-        digests: &[Option<[u8; 16]>],
+        digests: &[Option<Digest>],
     ) -> PyResult<Columns<'py>> {
         let digests: Vec<_> = digests
             .iter()

@@ -1,6 +1,9 @@
 //! Canonical URLs of ordinary hrefs, and digests. `urls/canonical.py` resolves all others, and defines the results.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+
+use blake2b_simd::many::{HashManyJob, hash_many};
 
 const DIGEST_BYTES: usize = 16;
 
@@ -155,20 +158,33 @@ fn is_simple_path_and_query(text: &str) -> bool {
     true
 }
 
-/// Return the digest of a canonical URL's key; `has_rules`: rules of queries apply. None: Python applies them.
-pub fn digest(url: &str, has_rules: bool) -> Option<[u8; DIGEST_BYTES]> {
-    if has_rules && url.contains(['?', ';']) {
-        return None;
-    }
-    let key = if url.contains('%') {
-        &normalize_escapes(url)
-    } else {
-        url
+pub type Digest = [u8; DIGEST_BYTES];
+
+/// Return the digests of canonical URLs; `has_rules`: rules of queries apply. None: Python applies them.
+pub fn digests(urls: &[String], has_rules: bool) -> Vec<Option<Digest>> {
+    let needs_rules = |url: &str| has_rules && url.contains(['?', ';']);
+    let keys: Vec<Cow<'_, str>> = urls.iter().map(|url| key(url)).collect();
+    let mut params = blake2b_simd::Params::new();
+    params.hash_length(DIGEST_BYTES);
+    let mut jobs: Vec<_> = keys
+        .iter()
+        .map(|key| HashManyJob::new(&params, key.as_bytes()))
+        .collect();
+    hash_many(&mut jobs);
+    let digest = |(url, job): (&String, &HashManyJob<'_>)| match needs_rules(url) {
+        true => None,
+        false => job.to_hash().as_bytes().try_into().ok(),
     };
-    let hash = blake2b_simd::Params::new()
-        .hash_length(DIGEST_BYTES)
-        .hash(key.as_bytes());
-    hash.as_bytes().try_into().ok()
+    urls.iter().zip(&jobs).map(digest).collect()
+}
+
+/// Return the text that all spellings of a canonical URL share.
+fn key(url: &str) -> Cow<'_, str> {
+    if url.contains('%') {
+        Cow::Owned(normalize_escapes(url))
+    } else {
+        Cow::Borrowed(url)
+    }
 }
 
 /// Return a URL with one spelling of each escape (`url_key`).
@@ -264,7 +280,10 @@ mod tests {
             normalize_escapes("a%7e%2f%%341%5b%"),
             "a~%2F%25%341[%25".replace("%341", "41")
         );
-        assert!(digest("http://a/?b", true).is_none());
-        assert!(digest("http://a/b", true).is_some());
+        let urls = ["http://a/?b", "http://a/b"].map(String::from);
+        assert_eq!(
+            digests(&urls, true).iter().map(Option::is_some).collect::<Vec<_>>(),
+            [false, true]
+        );
     }
 }
