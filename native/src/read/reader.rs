@@ -9,6 +9,8 @@ use super::walker::Walker;
 use crate::border::WorkLimit;
 
 const MAX_DRAWING_DEPTH: usize = 32;
+// Elements that `tags` does not know, but HTML does: they end a drawing, or contain HTML.
+const LEAVES_DRAWING: [&[u8]; 5] = [b"sub", b"sup", b"var", b"desc", b"foreignobject"];
 const DRAWING: Stop = NotSure("a drawing with more than shapes");
 
 /// Read a page to its end.
@@ -135,7 +137,7 @@ impl<'a> Reader<'a> {
 
     /// Read an `<svg>` of shapes and text. Other content can leave it, or has links.
     fn read_drawing(&mut self) -> Result<(), Stop> {
-        let mut open: Vec<Tag> = vec![Tag::Svg];
+        let mut open: Vec<&'a [u8]> = vec![b"svg"];
         self.tree.walker.start_drawing()?;
         while let Some(current) = open.last().copied() {
             let text = self.cursor.text();
@@ -147,21 +149,14 @@ impl<'a> Reader<'a> {
                 self.cursor.at += 4;
                 self.cursor.skip_comment()?;
             } else if rest.starts_with(b"</") {
-                self.cursor.at += 2;
-                if Tag::find(self.cursor.name()) != current {
-                    return Err(DRAWING);
-                }
-                self.cursor.attributes(&mut self.attributes)?;
+                self.end_drawn(current)?;
                 open.pop();
             } else if rest.get(1).is_some_and(u8::is_ascii_alphabetic) {
-                self.cursor.at += 1;
-                let tag = Tag::find(self.cursor.name());
-                let end = self.cursor.attributes(&mut self.attributes)?;
-                match tag {
-                    Tag::Title if !end.self_closing => self.read_drawing_title()?,
-                    _ if !tag.is_drawn() || open.len() == MAX_DRAWING_DEPTH => return Err(DRAWING),
-                    _ if end.self_closing => (),
-                    _ => open.push(tag),
+                if let Some(name) = self.start_drawn()? {
+                    open.push(name);
+                }
+                if open.len() > MAX_DRAWING_DEPTH {
+                    return Err(DRAWING);
                 }
             } else {
                 return Err(DRAWING);
@@ -170,17 +165,45 @@ impl<'a> Reader<'a> {
         self.tree.walker.end_drawing()
     }
 
-    fn read_drawing_title(&mut self) -> Result<(), Stop> {
+    /// Open an element of a drawing; return its name if it has content.
+    fn start_drawn(&mut self) -> Result<Option<&'a [u8]>, Stop> {
+        self.cursor.at += 1;
+        let name = self.cursor.name();
+        let is_closed = self.cursor.attributes(&mut self.attributes)?.self_closing;
+        let is_drawn = match Tag::find(name) {
+            Tag::Other => !LEAVES_DRAWING.iter().any(|other| name.eq_ignore_ascii_case(other)),
+            Tag::Image | Tag::Svg => true,
+            Tag::Title | Tag::Style if is_closed => true,
+            Tag::Title => {
+                let text = self.drawn_text(name)?;
+                self.tree.walker.drawing_title(&decode(text, Place::Text)?);
+                return Ok(None);
+            }
+            Tag::Style => return self.drawn_text(name).map(|_| None),
+            tag => tag.is_drawn(),
+        };
+        if !is_drawn {
+            return Err(DRAWING);
+        }
+        Ok(Some(name).filter(|_| !is_closed))
+    }
+
+    fn end_drawn(&mut self, name: &[u8]) -> Result<(), Stop> {
+        self.cursor.at += 2;
+        if !self.cursor.name().eq_ignore_ascii_case(name) {
+            return Err(DRAWING);
+        }
+        self.cursor.attributes(&mut self.attributes)?;
+        Ok(())
+    }
+
+    /// Return the text of an element of a drawing that has nothing else.
+    fn drawn_text(&mut self, name: &[u8]) -> Result<&'a str, Stop> {
         let text = self.cursor.text();
         if !self.cursor.rest().starts_with(b"</") {
             return Err(DRAWING);
         }
-        self.cursor.at += 2;
-        if Tag::find(self.cursor.name()) != Tag::Title {
-            return Err(DRAWING);
-        }
-        self.cursor.attributes(&mut self.attributes)?;
-        self.tree.walker.drawing_title(&decode(text, Place::Text)?);
-        Ok(())
+        self.end_drawn(name)?;
+        Ok(text)
     }
 }
