@@ -8,6 +8,7 @@ mod border;
 mod columns;
 mod dictionary;
 mod rank;
+mod read;
 mod snippet;
 
 use pyo3::prelude::*;
@@ -22,5 +23,6 @@ fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     analyse::register(module)?;
     dictionary::register(module)?;
     rank::register(module)?;
-    snippet::register(module)
+    snippet::register(module)?;
+    read::register(module)
 }

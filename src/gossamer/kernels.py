@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    # Digests, URLs, kinds, follows, anchors, weights, rels, positions.
+    LinkColumns = tuple[
+        list[bytes | None], list[str], list[int], list[bool], list[str], list[int], list[str], list[int]
+    ]
+
 INTERFACE = 1  # of the native package that this version can use
 SWITCH = "GOSSAMER_NATIVE"
 BUILD_HINT = "`make native` builds it"
@@ -70,6 +75,25 @@ class DictionaryPass(Protocol):
     def take_rows(self, limit: int) -> DictionaryColumns:
         """Return the next rows, ordered by word, then by document; empty columns: none are left."""
         ...
+
+
+class PageReading(Protocol):
+    """An HTML page as the kernel read it."""
+
+    title: str
+    description: str
+    language: str
+    base: str  # URL that hrefs are relative to
+    metas: list[tuple[str, str]]  # name and content of the other meta elements
+    packed_runs: bytes  # title, description and text of the body, in the form of the store
+    unresolved: list[str]  # hrefs that need a URL parser
+    canonical: str  # URL of the first <link rel=canonical> that has one; complete after `complete`
+
+    def complete(self, urls: list[str | None]) -> None:
+        """Take the URLs of the unresolved hrefs."""
+
+    def columns(self, nofollow: bool, keep_all: bool, has_rules: bool) -> LinkColumns:
+        """Return the columns of `Links`; with `has_rules`, digests of URLs with parameters are None."""
 
 
 class NativeKernels(Protocol):
@@ -132,6 +156,19 @@ class NativeKernels(Protocol):
         /,
     ) -> bytes | None:
         """Return the windows (4 * int32) of pages; None: not sure."""
+
+    def find_cut(self, html: bytes) -> int | None:
+        """Return what `tag_limits.find_cut` returns."""
+
+    def read_page(
+        self,
+        html: bytes,
+        url: str,
+        max_links: int,
+        keep_anchors: bool,
+        work_limit: int,
+    ) -> PageReading | str:
+        """Read an HTML page in UTF-8; a text says why the kernel is not sure of it."""
 
 
 class KernelChoice(NamedTuple):
