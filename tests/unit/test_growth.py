@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from helpers.growth.readers import Reader
 
 FLOOR = 0.004  # seconds of an input, so that the time of the reader itself counts
+MEASUREMENTS = 3  # that must all show too much growth
 OVER_BUDGET_BYTES = 512 << 10  # of deep markup
 ALWAYS_TESTED = 3  # patterns of deep markup; each takes a second
 LONG_FLOOR = 0.04  # shows terms of growth that are small at first
@@ -26,8 +27,11 @@ def find_growing(reader: Reader, floor: float) -> dict[str, str]:
     """Return the patterns for which the time of a reader grows too fast, and how it grows."""
     found = {}
     for pattern in reader.patterns:
-        growth = measure_growth(_prepare(reader, pattern), reader.max_bytes, floor)
-        if growth is not None and growth.ratio > MAX_GROWTH:
+        for _ in range(MEASUREMENTS):  # other work on the machine can slow down one of them
+            growth = measure_growth(_prepare(reader, pattern), reader.max_bytes, floor)
+            if growth is None or growth.ratio <= MAX_GROWTH:
+                break
+        else:
             found[str(pattern)] = (
                 f"{growth.ratio:.1f} times, from {growth.seconds * 1000:.0f} ms for {growth.size} bytes"
             )
