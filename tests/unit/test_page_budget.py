@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gossamer.basics import page_budget
-from gossamer.basics.words import cut_after_words
+from gossamer.basics.words import cut_after_words, most_words
 from gossamer.model import Outcome
 from gossamer.parse.readers.tag_limits import find_cut
 from helpers.parse.jobs import page, rows, runs
@@ -85,6 +87,12 @@ def test_words_are_counted_in_scripts_with_and_without_spaces() -> None:
     assert cut_after_words(runs_, 99) is runs_
     assert cut_after_words(runs_, 3) == [(7, "one two"), (7, "漢")]
     assert cut_after_words(runs_, 5) == [*runs_[:2], (7, "हिन्दी")]
+
+
+@given(st.one_of(st.text(), st.text(st.sampled_from("ab1é'_ -漢字हि\u0301\xad東 "))))
+def test_a_text_has_no_more_words_than_the_quick_count_says(text: str) -> None:
+    runs_ = [(7, text.encode("utf-8", "replace").decode())]
+    assert cut_after_words(runs_, most_words(runs_[0][1].encode())) is runs_
 
 
 def test_links_that_are_left_out_are_a_cut() -> None:

@@ -14,6 +14,15 @@ UNSPACED += "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{MARKS}\xad])*+")
 
 
+_LETTERS_ALONE = bytes(byte if chr(byte).isalnum() and byte < 0x80 else ord(" ") for byte in range(256))
+_NO_FIRST_BYTES = bytes(range(0xC0))  # bytes that begin no character beyond ASCII
+
+
+def most_words(text: bytes) -> int:
+    """Return a number of words that a text in UTF-8 does not exceed, much faster than counting them."""
+    return len(text.translate(_LETTERS_ALONE).split()) + len(text.translate(None, _NO_FIRST_BYTES))
+
+
 def cut_after_words(runs: list[tuple[int, str]], max_words: int) -> list[tuple[int, str]]:
     """Return the runs up to so many words; the same list if there are no more."""
     if sum([len(text) for _, text in runs]) <= max_words:  # a word has at least one character

@@ -5,6 +5,7 @@ The index can catch up with the store at any time, and a rebuild needs nothing b
 
     protocol     IndexReader, IndexWriter, Document, Query: what every back-end offers and takes
     analyze      text -> terms, the same for pages and queries
+    pieces       LanguagePieces: pieces of text -> their terms and word numbers, with a kernel or without
     documents    DocumentMaker: stored pages -> documents
     build        IndexBuilder: brings an index up to the version of the store
     word_table   WordTable: one word, its documents and positions

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import msgspec
 
 from gossamer.basics.page_budget import MAX_WORDS
-from gossamer.basics.words import cut_after_words
+from gossamer.basics.words import cut_after_words, most_words
 from gossamer.errors import StoreCorrupt
 from gossamer.index.analyze import (
     NO_LANGUAGE,
@@ -152,7 +152,7 @@ def _document(draft: _Draft) -> Document:
 
 def _without_excess_words(text: bytes) -> bytes:
     """Return an unpacked text up to MAX_WORDS words, because older versions stored texts of any length."""
-    if len(text) <= MAX_WORDS:  # a word has at least one byte
+    if len(text) <= MAX_WORDS or most_words(text) <= MAX_WORDS:  # a word has at least one byte
         return text
     runs = order_runs(read_runs(text))
     kept = cut_after_words(runs, MAX_WORDS)
