@@ -14,13 +14,14 @@ mod window;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
-use crate::border;
+use crate::border::{self, WorkLimit, WorkLimitReached};
 use html::{render_beginning, render_matches};
 use matches::{Match, MatchFinder, QueryWords, WordAnalysis};
 use runs::Runs;
 use window::window_text;
 
 const SNIPPET_LENGTH: usize = 240; // characters of a snippet: two to three lines
+const MAX_WORDS: u64 = 100_000; // of a page that begin like a word of the query; the text of a window has hundreds
 
 /// Python must render this page.
 #[derive(Debug)]
@@ -35,6 +36,12 @@ pub enum Failure {
 impl From<NotSure> for Failure {
     fn from(_: NotSure) -> Self {
         Self::NotSure
+    }
+}
+
+impl From<WorkLimitReached> for Failure {
+    fn from(reached: WorkLimitReached) -> Self {
+        Self::Python(reached.into())
     }
 }
 
@@ -91,7 +98,8 @@ fn render_snippets(
         anywhere_languages,
     };
     border::run(py, || {
-        let mut finder = MatchFinder::new(&words, PythonAnalysis { call: &word_matches });
+        let limit = WorkLimit::new(MAX_WORDS * pages.len() as u64);
+        let mut finder = MatchFinder::new(&words, PythonAnalysis { call: &word_matches }, limit);
         pages
             .iter()
             .map(|page| match render_page(page, &mut finder) {
