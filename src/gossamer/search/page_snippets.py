@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gossamer.search.window import TextWindow
 
 CACHE_BYTES = 64 << 20  # texts, packed and unpacked; about eight thousand pages
+MAX_CACHED_BYTES = 4 << 20  # of one text; a few longer ones would push out all others
 
 
 class SnippetSource(NamedTuple):
@@ -52,7 +53,8 @@ class SnippetRenderer:
         unpacked = self._unpacked.get(text)
         if unpacked is None:
             unpacked = decode_source(text)
-            self._unpacked.put(text, unpacked, len(text) + len(unpacked))
+            if len(unpacked) <= MAX_CACHED_BYTES:
+                self._unpacked.put(text, unpacked, len(text) + len(unpacked))
         return unpacked
 
 
