@@ -18,15 +18,22 @@ SWITCH = "GOSSAMER_NATIVE"
 BUILD_HINT = "`make native` builds it"
 
 
+class StoredText(Protocol):
+    """An unpacked text of a page that knows where its runs are."""
+
+
 class NativeKernels(Protocol):
     """The functions of the native package."""
 
     INTERFACE: int
     KernelFault: type[RuntimeError]  # a kernel panicked, or reached its work limit
 
+    def read_text(self, unpacked: bytes, /) -> StoredText | None:
+        """Find the runs of an unpacked text, for `render_snippets`; None: not sure."""
+
     def render_snippets(
         self,
-        pages: Sequence[tuple[bytes, tuple[int, int, int, int] | None, str, str]],
+        pages: Sequence[tuple[StoredText | None, tuple[int, int, int, int] | None, str, str]],
         prefixes: Sequence[str],
         bigrams: Sequence[tuple[str, int]],
         anywhere_languages: Sequence[str],
@@ -35,7 +42,7 @@ class NativeKernels(Protocol):
     ) -> list[str | None]:
         """Return the snippet of each page; None where Python must render it.
 
-        A page has its unpacked text, its window, its language and its description.
+        A page has its text (None: not sure), its window, its language and its description.
         """
 
     def rank_candidates(
