@@ -96,6 +96,10 @@ class PageReading(Protocol):
         """Return the columns of `Links`; with `has_rules`, digests of URLs with parameters are None."""
 
 
+class StoredText(Protocol):
+    """An unpacked text of a page that knows where its runs are."""
+
+
 class NativeKernels(Protocol):
     """The functions of the native package."""
 
@@ -111,9 +115,12 @@ class NativeKernels(Protocol):
         """
         ...
 
+    def read_text(self, unpacked: bytes, /) -> StoredText | None:
+        """Find the runs of an unpacked text, for `render_snippets`; None: not sure."""
+
     def render_snippets(
         self,
-        pages: Sequence[tuple[bytes, tuple[int, int, int, int] | None, str, str]],
+        pages: Sequence[tuple[StoredText | None, tuple[int, int, int, int] | None, str, str]],
         prefixes: Sequence[str],
         bigrams: Sequence[tuple[str, int]],
         anywhere_languages: Sequence[str],
@@ -122,7 +129,7 @@ class NativeKernels(Protocol):
     ) -> list[str | None]:
         """Return the snippet of each page; None where Python must render it.
 
-        A page has its unpacked text, its window, its language and its description.
+        A page has its text (None: not sure), its window, its language and its description.
         """
 
     def rank_candidates(

@@ -27,11 +27,12 @@ def find_growing(reader: Reader, floor: float) -> dict[str, str]:
     """Return the patterns for which the time of a reader grows too fast, and how it grows."""
     found = {}
     for pattern in reader.patterns:
+        growth = None
         for _ in range(MEASUREMENTS):  # other work on the machine can slow down one of them
             growth = measure_growth(_prepare(reader, pattern), reader.max_bytes, floor)
             if growth is None or growth.ratio <= MAX_GROWTH:
                 break
-        else:
+        if growth is not None and growth.ratio > MAX_GROWTH:
             found[str(pattern)] = (
                 f"{growth.ratio:.1f} times, from {growth.seconds * 1000:.0f} ms for {growth.size} bytes"
             )

@@ -112,7 +112,7 @@ def assert_same(page: SnippetSource, finder: MatchFinder) -> None:
 
 def is_sure(kernels: NativeKernels, page: SnippetSource, finder: MatchFinder) -> bool:
     """Return whether the kernel renders a page itself."""
-    text = zstandard.decompress(page.text)
+    text = kernels.read_text(zstandard.decompress(page.text))
     pages = [(text, page.window, page.language, page.description)]
     arguments = (finder.prefixes, finder.bigrams, list(PREFIX_STEMMING_LANGUAGES), finder.word_matches)
     return kernels.render_snippets(pages, *arguments)[0] is not None
@@ -196,6 +196,7 @@ def test_an_error_of_the_analysis_reaches_the_caller(kernels: NativeKernels) -> 
     def fail(_word: str, _language: str) -> list[tuple[int, int, int]]:
         raise LookupError
 
-    page = (msgspec.msgpack.encode([(Field.PARAGRAPH, "crawl")]), TextWindow(0, 0, 1, 0), "", "")
+    text = kernels.read_text(msgspec.msgpack.encode([(Field.PARAGRAPH, "crawl")]))
+    page = (text, TextWindow(0, 0, 1, 0), "", "")
     with pytest.raises(LookupError):
         kernels.render_snippets([page], ["craw"], [], [], fail)

@@ -5,6 +5,7 @@
 mod occurrences;
 mod order;
 mod score;
+mod wanted;
 mod window;
 
 use pyo3::prelude::*;
@@ -15,6 +16,7 @@ use crate::border;
 use occurrences::{BadSequence, PageWords, Slot};
 use order::{Candidate, order};
 use score::{PARTS, Scale, Signals, Weights};
+use wanted::WantedWords;
 use window::find_window;
 
 type Sequence = (PyBackedBytes, PyBackedBytes); // words and runs
@@ -39,6 +41,7 @@ fn rank_candidates<'py>(
     let slots = slots_of(slots);
     let ranked = border::run(py, || {
         let scale = Scale::new(&slots, weights_of(weights), average_length, now);
+        let wanted = WantedWords::new(&slots);
         let (anchor_terms, columns) = &signals;
         let [first_pass, pagerank, steps, changed] = columns.each_ref().map(|column| floats(column));
         if [&first_pass, &pagerank, &steps, &changed]
@@ -50,7 +53,7 @@ fn rank_candidates<'py>(
         let best = first_pass.iter().copied().fold(0.0, f64::max).max(1e-9);
         let (mut scores, mut windows) = (vec![0.0; (1 + PARTS) * sequences.len()], Vec::new());
         for (number, (words, runs)) in sequences.iter().enumerate() {
-            let page = PageWords::read(words, runs, &slots)?;
+            let page = PageWords::read(words, runs, &wanted)?;
             let signals = Signals {
                 anchor_terms: &anchor_terms[number],
                 pagerank: pagerank[number],
@@ -81,7 +84,8 @@ fn find_windows<'py>(
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let slots = slots_of(slots);
     let windows = border::run(py, || {
-        let window = |(words, runs): &Sequence| Ok(find_window(&PageWords::read(words, runs, &slots)?, slots.len()));
+        let wanted = WantedWords::new(&slots);
+        let window = |(words, runs): &Sequence| Ok(find_window(&PageWords::read(words, runs, &wanted)?, slots.len()));
         sequences.iter().map(window).collect::<Result<Vec<_>, BadSequence>>()
     })?;
     Ok(windows.ok().map(|windows| PyBytes::new(py, &packed(&windows))))

@@ -1,11 +1,12 @@
 //! The occurrences of a query's words in the words of a page, as `CandidateWords` in `search/rank.py` has them.
 
+use super::wanted::{BLOCK, WantedWords};
+
 pub const TITLE: u32 = 0;
 pub const H6: u32 = 6;
 pub const PARAGRAPH: u32 = 7;
 const FIRST_STOP_CODE: u32 = 1 << 31; // numbers from here on are codes of stop words
 const LONGEST_TITLE: usize = 64; // words of a title that count
-const BLOCK: usize = 8; // words compared at once; most blocks have no word of the query
 
 /// A word of the query.
 pub struct Slot {
@@ -38,7 +39,7 @@ pub struct BadSequence;
 
 impl PageWords {
     /// Find the words of the query. Words and runs are little-endian uint32; a run is its length * 16 + its field.
-    pub fn read(words: &[u8], runs: &[u8], slots: &[Slot]) -> Result<Self, BadSequence> {
+    pub fn read(words: &[u8], runs: &[u8], wanted: &WantedWords) -> Result<Self, BadSequence> {
         let first_run = numbers(runs).next().unwrap_or(PARAGRAPH);
         let title_words = if first_run & 15 == TITLE {
             (first_run >> 4) as usize
@@ -52,19 +53,14 @@ impl PageWords {
             occurrences: Vec::new(),
         };
         let mut cursor = RunCursor::new(runs);
-        let wanted: Vec<(u32, usize)> = slots
-            .iter()
-            .enumerate()
-            .flat_map(|(slot, one)| one.words.iter().map(move |&word| (word, slot)))
-            .collect();
         let (blocks, rest) = words.as_chunks::<{ 4 * BLOCK }>();
         for (number, block) in blocks.iter().enumerate() {
             let codes = unpack(block);
-            if wanted.iter().any(|&(word, _)| holds(&codes, word)) {
-                page.add_occurrences(block, number * BLOCK, &wanted, &mut cursor)?;
+            if wanted.may_be_in(&codes) {
+                page.add_occurrences(block, number * BLOCK, wanted, &mut cursor)?;
             }
         }
-        page.add_occurrences(rest, blocks.len() * BLOCK, &wanted, &mut cursor)?;
+        page.add_occurrences(rest, blocks.len() * BLOCK, wanted, &mut cursor)?;
         Ok(page)
     }
 
@@ -72,11 +68,11 @@ impl PageWords {
         &mut self,
         chunk: &[u8],
         start: usize,
-        wanted: &[(u32, usize)],
+        wanted: &WantedWords,
         cursor: &mut RunCursor,
     ) -> Result<(), BadSequence> {
         for (offset, word) in numbers(chunk).enumerate() {
-            if let Some(&(_, slot)) = wanted.iter().find(|&&(one, _)| one == word) {
+            if let Some(slot) = wanted.slot(word) {
                 let position = start + offset;
                 cursor.move_to(position)?;
                 self.occurrences.push(Occurrence {
@@ -104,11 +100,6 @@ fn unpack(block: &[u8; 4 * BLOCK]) -> [u32; BLOCK] {
         .zip(numbers(block))
         .for_each(|(place, code)| *place = code);
     codes
-}
-
-/// Whether a word is in a block; without an early end, so that the compiler compares several words at once.
-fn holds(block: &[u32; BLOCK], wanted: u32) -> bool {
-    block.iter().fold(0, |found, &word| found | u32::from(word == wanted)) != 0
 }
 
 /// Count a number in packed numbers.
@@ -179,7 +170,7 @@ pub mod tests {
     fn occurrences_know_their_runs() {
         let words = pack(&[5, FIRST_STOP_CODE, 6, 7, 5, 8]);
         let runs = pack(&[2 * 16 + TITLE, PARAGRAPH, 4 * 16 + PARAGRAPH]);
-        let page = PageWords::read(&words, &runs, &[slot(&[9, 5]), slot(&[7])]).unwrap();
+        let page = PageWords::read(&words, &runs, &WantedWords::new(&[slot(&[9, 5]), slot(&[7])])).unwrap();
         let found: Vec<_> = page
             .occurrences
             .iter()
@@ -191,6 +182,7 @@ pub mod tests {
 
     #[test]
     fn runs_that_end_too_early_are_reported() {
-        assert!(PageWords::read(&pack(&[1, 2, 3]), &pack(&[2 * 16 + PARAGRAPH]), &[slot(&[3])]).is_err());
+        let wanted = WantedWords::new(&[slot(&[3])]);
+        assert!(PageWords::read(&pack(&[1, 2, 3]), &pack(&[2 * 16 + PARAGRAPH]), &wanted).is_err());
     }
 }

@@ -167,6 +167,7 @@ impl<'a> Scale<'a> {
 mod tests {
     use super::super::occurrences::PARAGRAPH;
     use super::super::occurrences::tests::{pack, slot};
+    use super::super::wanted::WantedWords;
     use super::*;
 
     const WEIGHTS: Weights = Weights {
@@ -188,7 +189,12 @@ mod tests {
     #[test]
     fn a_title_that_is_the_query_has_the_highest_part() {
         let slots = [slot(&[1]), slot(&[2])];
-        let page = PageWords::read(&pack(&[1, 2, 3]), &pack(&[2 * 16 + TITLE, 16 + PARAGRAPH]), &slots).unwrap();
+        let page = PageWords::read(
+            &pack(&[1, 2, 3]),
+            &pack(&[2 * 16 + TITLE, 16 + PARAGRAPH]),
+            &WantedWords::new(&slots),
+        )
+        .unwrap();
         let scale = Scale::new(&slots, WEIGHTS, 3.0, 0.0);
         let signals = Signals {
             anchor_terms: &[],

@@ -53,12 +53,13 @@ fn extend(body: &[Occurrence], first: usize, length: usize, seen: &mut [usize]) 
 #[cfg(test)]
 mod tests {
     use super::super::occurrences::tests::{pack, slot};
+    use super::super::wanted::WantedWords;
     use super::*;
 
     fn window(words: &[u32], runs: &[u32]) -> Window {
         let slots = [slot(&[1]), slot(&[2])];
         find_window(
-            &PageWords::read(&pack(words), &pack(runs), &slots).unwrap(),
+            &PageWords::read(&pack(words), &pack(runs), &WantedWords::new(&slots)).unwrap(),
             slots.len(),
         )
     }

@@ -9,6 +9,7 @@ use memchr::memmem::Finder;
 
 use super::characters::{comparable, is_alphanumeric, is_known, is_mark, is_unspaced, is_within_word};
 use super::{Failure, NotSure};
+use crate::border::WorkLimit;
 
 /// The position of a query word in a text, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +35,16 @@ pub struct QueryWords {
 pub struct MatchFinder<'a, Analysis> {
     words: &'a QueryWords,
     analysis: Analysis,
+    limit: WorkLimit,                                    // on words
     known: HashMap<String, HashMap<String, Vec<Match>>>, // by language and word
 }
 
 impl<'a, Analysis: WordAnalysis> MatchFinder<'a, Analysis> {
-    pub fn new(words: &'a QueryWords, analysis: Analysis) -> Self {
+    pub fn new(words: &'a QueryWords, analysis: Analysis, limit: WorkLimit) -> Self {
         Self {
             words,
             analysis,
+            limit,
             known: HashMap::new(),
         }
     }
@@ -122,6 +125,7 @@ impl<'a, Analysis: WordAnalysis> MatchFinder<'a, Analysis> {
         if !self.known.contains_key(language) {
             self.known.insert(language.to_owned(), HashMap::new());
         }
+        self.limit.take(1)?;
         let word: String = word.iter().collect();
         let known = self.known.get_mut(language).ok_or(NotSure)?;
         if !known.contains_key(&word) {
@@ -262,7 +266,10 @@ mod tests {
             anywhere_languages: vec![],
         };
         let text: Vec<char> = "A don'keys, xdonkey; Don'key's".chars().collect();
-        let matches = MatchFinder::new(&words, Plural).find(&text, "").ok().unwrap();
+        let matches = MatchFinder::new(&words, Plural, WorkLimit::new(9))
+            .find(&text, "")
+            .ok()
+            .unwrap();
         assert_eq!(
             matches,
             [Match {
@@ -282,7 +289,10 @@ mod tests {
             anywhere_languages: vec![],
         };
         let text: Vec<char> = "は東京都の".chars().collect();
-        let matches = MatchFinder::new(&words, Plural).find(&text, "cjk").ok().unwrap();
+        let matches = MatchFinder::new(&words, Plural, WorkLimit::new(9))
+            .find(&text, "cjk")
+            .ok()
+            .unwrap();
         assert_eq!(
             matches,
             [Match {

@@ -14,13 +14,14 @@ mod window;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 
-use crate::border;
+use crate::border::{self, WorkLimit, WorkLimitReached};
 use html::{render_beginning, render_matches};
 use matches::{Match, MatchFinder, QueryWords, WordAnalysis};
-use runs::Runs;
+use runs::{RunTable, Runs};
 use window::window_text;
 
 const SNIPPET_LENGTH: usize = 240; // characters of a snippet: two to three lines
+const MAX_WORDS: u64 = 100_000; // of a page that begin like a word of the query; the text of a window has hundreds
 
 /// Python must render this page.
 #[derive(Debug)]
@@ -38,6 +39,12 @@ impl From<NotSure> for Failure {
     }
 }
 
+impl From<WorkLimitReached> for Failure {
+    fn from(reached: WorkLimitReached) -> Self {
+        Self::Python(reached.into())
+    }
+}
+
 /// A part of a page, given by its runs.
 pub struct Window {
     first_run: usize,
@@ -46,8 +53,23 @@ pub struct Window {
     last_run: usize,
 }
 
+/// An unpacked text that knows where its runs are; reading it takes longer than rendering a snippet.
+#[pyclass(frozen)]
+struct StoredText {
+    text: PyBackedBytes,
+    table: RunTable,
+}
+
+/// Read an unpacked text; None: not sure.
+#[pyfunction]
+fn read_text(py: Python<'_>, text: PyBackedBytes) -> PyResult<Option<StoredText>> {
+    border::run(py, || {
+        RunTable::read(&text).ok().map(|table| StoredText { text, table })
+    })
+}
+
 type Page = (
-    PyBackedBytes,
+    Option<Py<StoredText>>,
     Option<(usize, usize, usize, usize)>,
     PyBackedStr,
     PyBackedStr,
@@ -72,7 +94,7 @@ impl WordAnalysis for PythonAnalysis<'_> {
 
 /// Return the snippet of each page; None where Python must render it.
 ///
-/// A page has its unpacked text, its window, its language and its description.
+/// A page has its text (None: not sure), its window, its language and its description.
 #[pyfunction]
 fn render_snippets(
     py: Python<'_>,
@@ -91,7 +113,8 @@ fn render_snippets(
         anywhere_languages,
     };
     border::run(py, || {
-        let mut finder = MatchFinder::new(&words, PythonAnalysis { call: &word_matches });
+        let limit = WorkLimit::new(MAX_WORDS * pages.len() as u64);
+        let mut finder = MatchFinder::new(&words, PythonAnalysis { call: &word_matches }, limit);
         pages
             .iter()
             .map(|page| match render_page(page, &mut finder) {
@@ -107,7 +130,11 @@ fn render_page<Analysis: WordAnalysis>(
     (text, window, language, description): &Page,
     finder: &mut MatchFinder<Analysis>,
 ) -> Result<String, Failure> {
-    let runs = Runs::read(text)?;
+    let stored = text.as_ref().ok_or(NotSure)?.get();
+    let runs = Runs {
+        text: &stored.text,
+        table: &stored.table,
+    };
     if let Some((first_run, words_before, run_length, last_run)) = *window {
         let window = Window {
             first_run,
@@ -130,5 +157,7 @@ fn render_page<Analysis: WordAnalysis>(
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<StoredText>()?;
+    module.add_function(wrap_pyfunction!(read_text, module)?)?;
     module.add_function(wrap_pyfunction!(render_snippets, module)?)
 }

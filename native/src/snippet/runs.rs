@@ -7,20 +7,18 @@ const PARAGRAPH: u8 = 7;
 const DESCRIPTION: u8 = 9;
 
 /// A run of text in one field, still undecoded.
-#[derive(Clone, Copy)]
-struct Run<'a> {
+struct Run {
     field: u8,
-    packed: &'a [u8],
+    start: u32, // of its bytes in the text
+    end: u32,
 }
 
-/// The runs of a page in the order of the index: the title first, then the body, without description.
-pub struct Runs<'a> {
-    runs: Vec<Run<'a>>,
-}
+/// Where the runs of a text are, in the order of the index: the title first, then the body, without description.
+pub struct RunTable(Vec<Run>);
 
-impl<'a> Runs<'a> {
+impl RunTable {
     /// Find the runs of an unpacked text. Damaged texts are "not sure", because Python describes the damage.
-    pub fn read(text: &'a [u8]) -> Result<Self, NotSure> {
+    pub fn read(text: &[u8]) -> Result<Self, NotSure> {
         let mut reader = Reader { rest: text };
         let count = reader.array_size()?;
         let mut runs: Vec<Run> = Vec::with_capacity(count.min(text.len() / 3));
@@ -31,14 +29,20 @@ impl<'a> Runs<'a> {
             }
             let field = reader.byte()?;
             let size = reader.text_size()?;
-            let packed = reader.take(size)?;
+            let start = text.len() - reader.rest.len();
+            reader.take(size)?;
             match field {
                 TITLE => is_ordered &= runs.last().is_none_or(|before| before.field == TITLE),
                 DESCRIPTION => continue,
                 field if field > DESCRIPTION => return Err(NotSure),
                 _ => (),
             }
-            runs.push(Run { field, packed });
+            let end = u32::try_from(start + size).map_err(|_| NotSure)?;
+            runs.push(Run {
+                field,
+                start: start as u32,
+                end,
+            });
         }
         if !reader.rest.is_empty() {
             return Err(NotSure);
@@ -46,24 +50,33 @@ impl<'a> Runs<'a> {
         if !is_ordered {
             runs.sort_by_key(|run| run.field != TITLE); // stable: the body stays in reading order
         }
-        Ok(Self { runs })
+        Ok(Self(runs))
     }
+}
 
+/// The runs of a page in the order of the index.
+pub struct Runs<'a> {
+    pub text: &'a [u8],
+    pub table: &'a RunTable,
+}
+
+impl<'a> Runs<'a> {
     pub fn len(&self) -> usize {
-        self.runs.len()
+        self.table.0.len()
     }
 
     pub fn is_title(&self, number: usize) -> bool {
-        self.runs[number].field == TITLE
+        self.table.0[number].field == TITLE
     }
 
     pub fn text(&self, number: usize) -> Result<&'a str, NotSure> {
-        std::str::from_utf8(self.runs[number].packed).map_err(|_| NotSure)
+        let run = &self.table.0[number];
+        std::str::from_utf8(&self.text[run.start as usize..run.end as usize]).map_err(|_| NotSure)
     }
 
     /// The first paragraph; without one, the first text other than the title.
     pub fn first_prose(&self) -> Result<&'a str, NotSure> {
-        let first = |wanted: &dyn Fn(u8) -> bool| self.runs.iter().position(|run| wanted(run.field));
+        let first = |wanted: &dyn Fn(u8) -> bool| self.table.0.iter().position(|run| wanted(run.field));
         match first(&|field| field == PARAGRAPH).or_else(|| first(&|field| field != TITLE)) {
             Some(number) => self.text(number),
             None => Ok(""),
@@ -120,7 +133,11 @@ mod tests {
     #[test]
     fn the_title_comes_first_and_the_description_is_left_out() {
         let packed = b"\x93\x92\x09\xa1d\x92\x07\xa1p\x92\x00\xa1t";
-        let runs = Runs::read(packed).unwrap();
+        let table = RunTable::read(packed).unwrap();
+        let runs = Runs {
+            text: packed,
+            table: &table,
+        };
         let texts: Vec<&str> = (0..runs.len()).map(|number| runs.text(number).unwrap()).collect();
         assert_eq!(texts, ["t", "p"]);
         assert_eq!(runs.first_prose().unwrap(), "p");
@@ -135,7 +152,14 @@ mod tests {
             b"\x90\x90",
             b"\x91\x92\x07\xa1\xff",
         ] {
-            let text = Runs::read(packed).and_then(|runs| runs.text(0).map(str::len));
+            let text = RunTable::read(packed).and_then(|table| {
+                Runs {
+                    text: packed,
+                    table: &table,
+                }
+                .text(0)
+                .map(str::len)
+            });
             assert!(text.is_err());
         }
     }
