@@ -6,7 +6,7 @@ sure; html.py reads such a page. `urls.canonical` resolves the few hrefs that ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gossamer.basics.page_budget import MAX_WORDS
 from gossamer.kernels import native
@@ -47,8 +47,9 @@ class ColumnCollector(LinkCollector):
         if self._reading is None:
             return super().links(digest, nofollow=nofollow, keep_all=keep_all)
         columns = self._reading.columns(nofollow, keep_all, has_rules)
-        digests = [known or digest(url) for known, url in zip(columns[0], columns[1], strict=True)]
-        return Links(digests, *columns[1:])
+        digests, urls = columns[:2]
+        known = [one or digest(url) for one, url in zip(digests, urls, strict=True)] if None in digests else digests
+        return Links(cast("list[bytes]", known), *columns[1:])
 
     def _make_rows(self) -> None:
         if self._reading is None:
