@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Open elements that the kernel may search, per byte. Documentation needs 2; nesting that costs more is not ordinary.
 _STEPS_PER_BYTE = 64
+# A kernel without memory ends its process, so the tree takes larger pages: it reports a lack of memory.
+_MAX_BYTES = 8 << 20
 
 
 class ColumnCollector(LinkCollector):
@@ -62,7 +64,7 @@ class ColumnCollector(LinkCollector):
 
 def read_ordinary_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool) -> ParsedDocument | None:
     """Read a page in UTF-8; None if no kernel is sure of it, or the kernel fails."""
-    if native is None:
+    if native is None or len(html) > _MAX_BYTES:
         return None
     try:
         reading = native.read_page(html, url, max_links, keep_anchors, _STEPS_PER_BYTE * len(html))
