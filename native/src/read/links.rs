@@ -226,7 +226,8 @@ pub fn merge(found: &ResolvedLinks, merging: Merging) -> Vec<Row<'_>> {
             continue;
         };
         let (anchor, rel) = (found.text(link.anchor), found.text(link.rel));
-        let follow = !merging.nofollow && !rel.split(' ').any(|word| word == "nofollow");
+        let is_unfollowed = !rel.is_empty() && rel.split(' ').any(|word| word == "nofollow");
+        let follow = !merging.nofollow && !is_unfollowed;
         let next = rows.len();
         let number = *numbers.entry((url, link.kind, follow, anchor)).or_insert(next);
         if number == next {

@@ -207,3 +207,50 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Return the packed text of a page, or why the reader stops.
+    fn text(page: &str) -> Result<String, Stop> {
+        let walker = Walker::new(page, "http://h/", 100, true);
+        let (packed, ..) = read(page, walker, WorkLimit::new(25_000))?.finish();
+        Ok(String::from_utf8_lossy(&packed)
+            .replace(|byte: char| !byte.is_alphanumeric(), " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "))
+    }
+
+    #[test]
+    fn text_of_ordinary_markup() {
+        assert_eq!(text("<p>one<p>two <b>three</b>").unwrap(), "one two three");
+        assert_eq!(text("<b><p>one</b>two</p>").unwrap(), "onetwo");
+        assert_eq!(text("<script>no</script><svg><text>no</text></svg>yes").unwrap(), "yes");
+        assert_eq!(text("<table><td>one<td>two</table>three").unwrap(), "one two three");
+    }
+
+    #[test]
+    fn the_reader_says_when_it_is_not_sure() {
+        for page in [
+            "<table>moved",
+            "<a href=x><p></a>y",
+            "<template>",
+            "<svg><p>",
+            "<p",
+            "a\0b",
+            "&bogus;",
+            "<frameset>",
+        ] {
+            assert!(matches!(text(page), Err(NotSure(_))), "{page}");
+        }
+    }
+
+    #[test]
+    fn work_and_depth_are_limited() {
+        assert_eq!(text(&"<div>".repeat(201)), Err(NotSure("deep nesting")));
+        let page = format!("{}{}", "<span>".repeat(150), "</x>".repeat(200));
+        assert_eq!(text(&page), Err(Stop::WorkLimit));
+    }
+}

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use blake2b_simd::many::{HashManyJob, hash_many};
+use memchr::memchr;
 
 const DIGEST_BYTES: usize = 16;
 
@@ -180,7 +181,7 @@ pub fn digests(urls: &[String], has_rules: bool) -> Vec<Option<Digest>> {
 
 /// Return the text that all spellings of a canonical URL share.
 fn key(url: &str) -> Cow<'_, str> {
-    if url.contains('%') {
+    if memchr(b'%', url.as_bytes()).is_some() {
         Cow::Owned(normalize_escapes(url))
     } else {
         Cow::Borrowed(url)

@@ -178,7 +178,7 @@ impl<'a> Tree<'a> {
             return Err(ANCHOR);
         }
         let mut block = block;
-        let mut bookmark = None; // the formatting element next to the block
+        let mut bookmark = None; // the formatting element nearest to the block
         for (count, inner) in (at + 1..block).rev().enumerate() {
             let OpenElement {
                 tag,
@@ -191,7 +191,7 @@ impl<'a> Tree<'a> {
                 return Err(ANCHOR);
             }
             if listed.is_some() && count < KEPT_NODES {
-                bookmark = if count == 0 { Some(formatting) } else { bookmark };
+                bookmark = bookmark.or(Some(formatting));
                 continue;
             }
             if closing != Closing::Nothing {

@@ -6,7 +6,7 @@ sure; html.py reads such a page. `urls.canonical` resolves the few hrefs that ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gossamer.basics.page_budget import MAX_WORDS
 from gossamer.kernels import native
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Open elements that the kernel may search, per byte. Documentation needs 2; nesting that costs more is not ordinary.
 _STEPS_PER_BYTE = 64
+# A kernel without memory ends its process, so the tree takes larger pages: it reports a lack of memory.
+_MAX_BYTES = 8 << 20
 
 
 class ColumnCollector(LinkCollector):
@@ -47,8 +49,9 @@ class ColumnCollector(LinkCollector):
         if self._reading is None:
             return super().links(digest, nofollow=nofollow, keep_all=keep_all)
         columns = self._reading.columns(nofollow, keep_all, has_rules)
-        digests = [known or digest(url) for known, url in zip(columns[0], columns[1], strict=True)]
-        return Links(digests, *columns[1:])
+        digests, urls = columns[:2]
+        known = [one or digest(url) for one, url in zip(digests, urls, strict=True)] if None in digests else digests
+        return Links(cast("list[bytes]", known), *columns[1:])
 
     def _make_rows(self) -> None:
         if self._reading is None:
@@ -61,7 +64,7 @@ class ColumnCollector(LinkCollector):
 
 def read_ordinary_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool) -> ParsedDocument | None:
     """Read a page in UTF-8; None if no kernel is sure of it, or the kernel fails."""
-    if native is None:
+    if native is None or len(html) > _MAX_BYTES:
         return None
     try:
         reading = native.read_page(html, url, max_links, keep_anchors, _STEPS_PER_BYTE * len(html))

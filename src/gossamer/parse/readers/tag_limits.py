@@ -5,6 +5,7 @@ also opens unclosed formatting elements (`<b>`, `<font>`) again in every paragra
 
 Most pages have so few tags that the worst case is cheap, and `find_cut` only counts them. For the others it checks with
 a regular expression. Only suspicious pages are read tag by tag, with an estimate of the work that is never too low.
+The kernel (native/src/read/cut.rs) does the same, and tests compare the two.
 """
 
 from __future__ import annotations
