@@ -77,15 +77,17 @@ def main() -> None:
     compress = zstandard.ZstdCompressor(level=1).compress
     known = lru_cache(8192)(partial(url_digest))
     documents = [read_html(job.body, job.url, MAX_LINKS) for job in jobs]
-    texts = [pack_runs(page_runs(document.title, document.description, document.runs)) for document in documents]
+    texts = [
+        document.packed_runs or pack_runs(page_runs(document.title, document.description, document.runs))
+        for document in documents
+    ]
 
     print(f"{len(jobs)} pages of {folder}, {sum(map(len, bodies)) / len(jobs) / 1000:.1f} kB each")
-    tree = milliseconds(LexborHTMLParser, bodies)
     read = milliseconds(lambda job: read_html(job.body, job.url, MAX_LINKS), jobs)
     stages = {
         "charset": milliseconds(lambda body: convert_to_utf8(body, "text/html"), bodies),
-        "tree (Lexbor)": tree,
-        "walk: links, text, metadata": read - tree,
+        "read: links, text, metadata": read,
+        "... its tree, without a kernel": milliseconds(LexborHTMLParser, bodies),
         "bonds -> columns, digests": milliseconds(lambda document: document.bonds.links(known), documents),
         "digests of body and text": milliseconds(lambda data: blake2b(data, digest_size=16).digest(), bodies)
         + milliseconds(lambda data: blake2b(data, digest_size=16).digest(), texts),

@@ -43,6 +43,7 @@ from gossamer.index.documents import DocumentMaker  # noqa: E402
 from gossamer.model import Admission, Candidate, Kind, Outcome, Page, ParseJob, State, Visit, VisitBatch  # noqa: E402
 from gossamer.parse.options import ParseOptions  # noqa: E402
 from gossamer.parse.page_parser import PageParser  # noqa: E402
+from gossamer.parse.readers.fast_html import read_ordinary_html  # noqa: E402
 from gossamer.parse.readers.html import read_html  # noqa: E402
 from gossamer.processes.heap import ALLOCATOR_VARIABLES  # noqa: E402
 from gossamer.urls.canonical import url_digest  # noqa: E402
@@ -66,8 +67,8 @@ MAX_GROWTH = 1.15  # largest allowed ratio to the budget
 PIECE = 64 << 10  # bytes per write to a socket
 STAGES = {
     "fetch": "libcurl and the fetcher's own lines",
-    "tree": "Lexbor builds the tree",
-    "walk": "one pass over it: links resolved, with anchor text; text by field; metadata",
+    "tree": "Lexbor builds the tree of pages that the kernel does not read",
+    "walk": "one pass over the page or its tree: links resolved, with anchor text; text by field; metadata",
     "pack": "charset, digests, columns of links, zstd of source and text",
     "ipc": "job and page encoded, through a socket, decoded",
     "store": "one transaction for all: resources, links, texts, sources",
@@ -103,6 +104,9 @@ class Bench:
         self._urls = [job.url.replace("http://localhost:8080", site.rstrip("/")) for job in self._jobs]
         self._parser = PageParser(ParseOptions())
         self._pages = [self._parser.parse(job) for job in self._jobs]
+        self._without_tree = {
+            job.id for job in self._jobs if read_ordinary_html(job.body, job.url, MAX_LINKS, keep_anchors=True)
+        }
         self._stores = 0
         self._location = ""
         self.words_seconds = 0.0  # of CPU, in the last pass
@@ -113,12 +117,13 @@ class Bench:
         assert pages == len(self._urls[some])
 
     def tree(self, some: slice) -> None:
-        """Build the trees."""
+        """Build the trees of pages that need one."""
         for job in self._jobs[some]:
-            LexborHTMLParser(job.body)
+            if job.id not in self._without_tree:
+                LexborHTMLParser(job.body)
 
     def read(self, some: slice) -> None:
-        """Build the trees and walk them."""
+        """Read pages: links, text and metadata."""
         for job in self._jobs[some]:
             read_html(job.body, job.url, MAX_LINKS)
 

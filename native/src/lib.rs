@@ -3,7 +3,13 @@
 //! Python decides, schedules, stores and serves. Its module `gossamer.kernels` is the only one that imports this crate,
 //! and it uses it only if `INTERFACE` is the number it expects. Columns cross the border as a few byte strings.
 
+mod analyse;
 mod border;
+mod columns;
+mod dictionary;
+mod rank;
+mod read;
+mod snippet;
 
 use pyo3::prelude::*;
 
@@ -13,5 +19,10 @@ const INTERFACE: u32 = 1;
 #[pymodule]
 fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
-    border::register(module)
+    border::register(module)?;
+    analyse::register(module)?;
+    dictionary::register(module)?;
+    rank::register(module)?;
+    snippet::register(module)?;
+    read::register(module)
 }

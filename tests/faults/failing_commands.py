@@ -80,6 +80,7 @@ class FailingCalls:
         self._run, self._failure = run, FAILURES[run.failure]
         self._folder = Path(run.folder)
         self._output = self._folder.with_name("out")
+        self._process = 0  # of the command
         self.calls, self.failed = 0, ""
 
     def decide(self, call: SystemCall) -> int:
@@ -96,8 +97,9 @@ class FailingCalls:
     def _may_fail(self, call: SystemCall) -> bool:
         if call.name not in self._failure.calls:
             return False
-        if not self._failure.in_folder:
-            return True
+        if not self._failure.in_folder:  # each process has file handles of its own
+            self._process = self._process or call.process()
+            return call.process() == self._process
         path = self._target(call)
         if path is None or not path.is_relative_to(self._folder):
             return False
@@ -135,7 +137,9 @@ def run_command(run: FailingRun) -> int:
         main.run(run.arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 70
-    except BaseException:  # noqa: BLE001 - printed, as the interpreter does
+    except BaseException as fault:  # noqa: BLE001 - printed, as the interpreter does
+        if isinstance(fault.__context__, SystemExit):  # the command had ended already
+            return int(fault.__context__.code or 0)
         traceback.print_exc()
         return 1
     finally:

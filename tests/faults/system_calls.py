@@ -78,6 +78,11 @@ class SystemCall(NamedTuple):
     name: str
     arguments: tuple[int, ...]
 
+    def process(self) -> int:
+        """Return the process of the thread."""
+        with Path(f"/proc/{self.thread}/status").open() as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("Tgid:"))
+
     def read(self, address: int, size: int) -> bytes:
         """Return memory of the caller."""
         with Path(f"/proc/{self.thread}/mem").open("rb", buffering=0) as memory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from contextlib import ExitStack
@@ -252,14 +253,14 @@ def test_pointing_at_a_link_shows_its_weight(browser: Browser, documentation: Ap
         box = page.locator(".graph-canvas").bounding_box()
         assert box
         across, along = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        tip = ""
-        for step in range(120):  # around the centred node, where its links start
-            angle = math.tau * step / 120
+        steps = itertools.count()
+
+        def next_tip() -> str:  # around the centred node, where its links start; the camera may still be moving
+            angle = math.tau * next(steps) / 120
             page.mouse.move(across + 60 * math.cos(angle), along + 60 * math.sin(angle))
-            tip = page.evaluate(TIP_TEXT)
-            if tip:
-                break
-        assert re.fullmatch(r".+ \u2192 .+: [\d,]+ links?", tip)
+            return str(page.evaluate(TIP_TEXT))
+
+        until(lambda: re.fullmatch(r".+ \u2192 .+: [\d,]+ links?", next_tip()), "the tip of a link", pause=0.0)
 
 
 def test_the_panel_shows_link_weights(browser: Browser, documentation: AppServer) -> None:

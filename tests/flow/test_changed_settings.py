@@ -12,7 +12,7 @@ import pytest
 from gossamer import Crawler
 from gossamer.crawl import loop
 from helpers.cli.commands import command, environment, query
-from helpers.patience import PATIENCE, PATIENT_FETCHES, until
+from helpers.patience import PATIENCE, PATIENT_CRAWL, until
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
@@ -126,6 +126,6 @@ def exclude_leaves(store: Path) -> subprocess.Popen[str]:
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(*arguments), env=environment(PATIENT_FETCHES), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command(*arguments), env=environment(PATIENT_CRAWL), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from helpers.cli.commands import command, crawl, environment, gossamer, query
-from helpers.patience import PATIENCE, PATIENT_FETCHES, until
+from helpers.patience import PATIENCE, PATIENT_CRAWL, until
 from helpers.store.small_disk import run_on_a_small_disk
 from webs.generated import GeneratedWeb, Shape
 from webs.served import EndlessSite, SiteResponse, SiteServer
@@ -39,7 +39,7 @@ def start() -> Iterator[Start]:
 
     def run(*arguments: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            command(*arguments), env=environment(PATIENT_FETCHES), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            command(*arguments), env=environment(PATIENT_CRAWL), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         started.append(process)

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from helpers.cli.commands import command, environment, query
-from helpers.patience import PATIENCE, PATIENT_FETCHES, until
+from helpers.patience import PATIENCE, PATIENT_CRAWL, until
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
@@ -68,6 +68,6 @@ def test_a_running_crawl_admits_links_again_after_another_adds_a_seed(tmp_path: 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command(*arguments), env=environment(PATIENT_FETCHES), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command(*arguments), env=environment(PATIENT_CRAWL), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

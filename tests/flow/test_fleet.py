@@ -161,10 +161,11 @@ def until_requested(sites: DelayedSites, pages: int) -> None:
     until(lambda: len(pages_in(sites.requests())) >= pages, f"{pages} pages")
 
 
-def states_by_pid(location: str) -> dict[int, str]:
-    """Return the state of every crawler in the store."""
-    with closing(open_postgres_store(parse_postgres_location(location), create=False, read_only=True)) as store:
-        return {crawler.pid: crawler.state for crawler in store.crawlers()}
+def is_declared_lost(server: DedicatedPostgres, pid: int) -> bool:
+    """Return whether another crawler took over; `crawlers()` shows "lost" earlier, when a heartbeat is missing."""
+    with psycopg.connect(server.uri) as db:
+        rows = db.execute("SELECT state FROM web_0.crawlers WHERE pid = %s", (pid,)).fetchall()
+    return ("lost",) in rows
 
 
 def check_each_visit_is_committed_once(server: DedicatedPostgres, directory: Path, *, pages: int, rounds: int) -> None:
@@ -182,7 +183,7 @@ def check_each_visit_is_committed_once(server: DedicatedPostgres, directory: Pat
         assert held[victim.pid], "the crawler holds hosts when it is stopped"
         victim.send_signal(signal.SIGSTOP)
         try:
-            until(lambda: states_by_pid(server.location)[victim.pid] == "lost", "others to take over its hosts")
+            until(lambda: is_declared_lost(server, victim.pid), "others to take over its hosts")
         finally:
             victim.send_signal(signal.SIGCONT)
         crawling.wait()

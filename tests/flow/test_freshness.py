@@ -19,6 +19,7 @@ from gossamer.graph.arrays import load_manifest
 from gossamer.index.tantivy import TantivyLocation
 from gossamer.wiring import open_searcher, open_store
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
+from helpers.patience import PATIENT_CRAWL
 from webs.changing import SiteChanges, change, link_tree
 from webs.nginx import Nginx, Site
 
@@ -75,11 +76,11 @@ def webs(nginx_binary: Path, java_module: Path, tmp_path_factory: pytest.TempPat
     with Nginx(nginx_binary, {"site": Site(site)}) as nginx:
         url = nginx.url("site", START)
         cpu_before = children_cpu_seconds()
-        seconds = crawl(url, directory / "before", *FAST)["seconds"]
+        seconds = crawl(url, directory / "before", *FAST, env=PATIENT_CRAWL)["seconds"]
         first = PassTime(seconds, children_cpu_seconds() - cpu_before)
         ranks(directory / "before")  # so that the second pass must update the graph too
         changed = change(site, links_by_path(directory / "before"), START, SHARE, 6)
-        crawl(url, directory / "fresh", *FAST)
+        crawl(url, directory / "fresh", *FAST, env=PATIENT_CRAWL)
         yield Webs(nginx, directory / "before", first, directory / "fresh", changed)
 
 
@@ -195,7 +196,7 @@ def revisited(webs: Webs, tmp_path_factory: pytest.TempPathFactory) -> Revisited
     version = query(store, "SELECT value FROM meta WHERE key = 'version'")[0][0]
     requests_before = len(webs.nginx.requests())
     cpu_before = children_cpu_seconds()
-    done = gossamer("crawl", "--store", store, "--revisit", "--all", "--json", *FAST)
+    done = gossamer("crawl", "--store", store, "--revisit", "--all", "--json", *FAST, env=PATIENT_CRAWL)
     assert done.returncode == 0, done.stderr
     took = PassTime(json.loads(done.stdout)["seconds"], children_cpu_seconds() - cpu_before)
     statuses = Counter(each.status for each in webs.nginx.requests()[requests_before:] if each.path != "/robots.txt")
@@ -208,11 +209,14 @@ def revisited(webs: Webs, tmp_path_factory: pytest.TempPathFactory) -> Revisited
 def idle_cpu_seconds(webs: Webs, store: Path) -> tuple[float, float]:
     """Return the CPU time of a first and a second pass over one page, which is that of start and end."""
     cpu_before = children_cpu_seconds()
-    crawl(webs.nginx.url("site", START), store, "--max-pages", 1, *FAST)
+    crawl(webs.nginx.url("site", START), store, "--max-pages", 1, *FAST, env=PATIENT_CRAWL)
     first = children_cpu_seconds() - cpu_before
     ranks(store)
     cpu_before = children_cpu_seconds()
-    assert gossamer("crawl", "--store", store, "--revisit", "--all", "--max-pages", 1, *FAST).returncode == 0
+    assert (
+        gossamer("crawl", "--store", store, "--revisit", "--all", "--max-pages", 1, *FAST, env=PATIENT_CRAWL).returncode
+        == 0
+    )
     return first, children_cpu_seconds() - cpu_before
 
 

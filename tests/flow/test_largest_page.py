@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from gossamer import wiring
-from gossamer.basics.page_budget import MAX_TEXT_BYTES, MAX_WORDS
+from gossamer.basics.page_budget import MAX_NODES, MAX_TEXT_BYTES, MAX_WORDS
 from gossamer.config import IndexSettings
 from gossamer.indexing import IndexFollower
 from gossamer.model import Field, VisitBatch
@@ -61,7 +61,7 @@ SHAPES = {
     "digits": repeated("1 22 333 ", "333"),
     "endless word": Shape("<p>kiwi " + "x" * MAX_TEXT_BYTES, "kiwi"),
     "links": Shape("<p>kiwi " + "".join(f"<a href=/{number}>l{number}</a>" for number in range(200_000)), "kiwi"),
-    "headings": Shape("<h1>kiwi</h1>" + "".join(f"<h2>h{number}</h2>" for number in range(200_000)), "kiwi"),
+    "headings": Shape("<h1>kiwi</h1>" + "".join(f"<h2>h{number}</h2>" for number in range(MAX_NODES // 2)), "kiwi"),
     "deep": Shape("<p>kiwi" + "<div>x" * 400_000, "kiwi"),
 }
 FEW = ("han", "deep")

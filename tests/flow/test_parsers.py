@@ -86,7 +86,7 @@ def open_pool(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenPool]
     pools: list[ParserPool] = []
 
     def start_pool(processes: int = 1, options: ParseOptions | None = None) -> ParserPool:
-        pools.append(ParserPool(options or ParseOptions(), processes, loop.selector))
+        pools.append(ParserPool(options or ParseOptions(seconds=PATIENCE), processes, loop.selector))
         return pools[-1]
 
     yield start_pool
@@ -324,7 +324,7 @@ def test_a_page_that_takes_too_long_is_reported_and_the_next_are_parsed(open_poo
 
 
 def test_a_page_that_needs_too_much_memory_is_reported_and_the_next_are_parsed(open_pool: OpenPool, loop: Loop) -> None:
-    pool = open_pool(options=ParseOptions(memory=300))
+    pool = open_pool(options=ParseOptions(memory=300, seconds=PATIENCE))
     greedy = job(b"<p>w " * 2_000_000, number=1)
     pages = loop.pages_of(pool, greedy, html(2), html(3), html(4), html(5))
     assert [page.outcome for page in pages] == [Outcome.PARSER_MEMORY] + [Outcome.FETCHED] * 4

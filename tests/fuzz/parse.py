@@ -3,8 +3,9 @@
     python tests/fuzz/parse.py CORPUS [libFuzzer's options]
 
 It runs a response body and its headers through everything a parser process does (decompression, charset, HTML, XHTML,
-feeds, sitemaps, PDF, robots.txt). Then it checks the result as the coordinator relies on it. A fault ends the run and
-leaves the input in a file; `python tests/fuzz/parse.py FILE` runs that input again.
+feeds, sitemaps, PDF, robots.txt). Then it checks the result as the coordinator relies on it, and that the HTML kernel
+agrees with the reader over Lexbor's tree. A fault ends the run and leaves the input in a file;
+`python tests/fuzz/parse.py FILE` runs that input again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from pathlib import Path
 
 import atheris
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # helpers of the tests
+
 with atheris.instrument_imports(include=["gossamer.parse", "gossamer.urls"]):
+    from gossamer.parse.charset import convert_to_utf8
     from gossamer.parse.options import ParseOptions
     from gossamer.parse.page_parser import PageParser
     from gossamer.parse.readers import feeds, pdf  # noqa: F401 - import them instrumented
@@ -25,8 +29,10 @@ with atheris.instrument_imports(include=["gossamer.parse", "gossamer.urls"]):
 
 import msgspec
 
+from gossamer.kernels import native
 from gossamer.model import Outcome, Page, ParseJob, Role
 from gossamer.parse.pool import _is_valid_reply
+from helpers.parse.agreement import find_differences
 
 TYPES = (
     "text/html", "text/html; charset=utf-16", "application/xhtml+xml", "text/xml", "application/rss+xml", "text/plain",
@@ -50,6 +56,9 @@ def one_input(data: bytes) -> None:
     job = ParseJob(1, role, "http://example.org/a/b?c", body, kind, encoding, *headers)
     page = PARSER.parse(job)
     check(page, job)
+    if native is not None and kind.startswith("text/html"):
+        utf8, _ = convert_to_utf8(body, kind)
+        assert not find_differences(utf8, job.url)
 
 
 def check(page: Page, job: ParseJob) -> None:
@@ -81,7 +90,6 @@ def seed(corpus: Path) -> None:
 
 def main() -> None:
     """Fuzz until libFuzzer's limit."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     if len(sys.argv) > 1 and not Path(sys.argv[1]).is_file():
         seed(Path(sys.argv[1]))
     atheris.Setup(sys.argv, one_input)

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE = 600.0  # seconds until a test gives up; only a fault takes so long
-# Variables of a crawl that waits for the test: no transfer times out.
-PATIENT_FETCHES = {
-    f"GOSSAMER_FETCH_{name}": f"{PATIENCE:g}" for name in ("CONNECT_TIMEOUT", "TIMEOUT", "MIN_RATE_SECONDS")
+# Variables of a crawl that waits for the test or for the machine: no transfer and no parser times out.
+PATIENT_CRAWL = {
+    f"GOSSAMER_{name}": f"{PATIENCE:g}"
+    for name in ("FETCH_CONNECT_TIMEOUT", "FETCH_TIMEOUT", "FETCH_MIN_RATE_SECONDS", "PARSE_SECONDS")
 }
 UNIT_SECONDS = 0.1  # that a quiet core takes at most for the unit of work
 

@@ -51,7 +51,7 @@ class Checker:
         self.became_empty_at = 0.0  # when the store last had no open URL
         self.limit_reached_at = 0.0  # when a page limit of the current round last held URLs back
         self.stop_ordered: set[str] = set()  # names of crawlers that were asked to stop
-        self.died: set[str] = set()  # processes that ended without giving back their hosts
+        self._died: set[str] = set()  # processes that ended without giving back their hosts
         self.requests = 0
 
     def open(self, directory: Path) -> None:
@@ -71,7 +71,7 @@ class Checker:
         self.requests += 1
         now, host = self._scheduler.now, authority(request.url)
         self._scheduler.log("request", crawler, request.url)
-        holder, delay = self.db.execute("SELECT holder, delay FROM hosts WHERE name = ?", (host,)).fetchone()
+        (holder,) = self.db.execute("SELECT holder FROM hosts WHERE name = ?", (host,)).fetchone()
         self.require(holder == self.ids[crawler], f"{crawler} sent a request to {host}, which {holder} holds")
         active = self._active[host]
         limit = 1 if self._crawl_delay(host) is not None else self._politeness.connections
@@ -79,9 +79,7 @@ class Checker:
         self.require(request.url not in active.values(), f"{request.url} is requested twice at once")
         last = self._last.get(host)
         if last is not None and self._politeness.connections == 1:
-            # A crawler that died before its first report about a host leaves no pause behind.
-            pause = last.pause if last.crawler not in self.died else min(delay, last.pause)
-            gap = now - last.ended_at
+            gap, pause = now - last.ended_at, last.pause
             self.require(
                 gap > pause - ROUNDING, f"{host} got a pause of {gap:.3f} s instead of {pause:g} s before {request.url}"
             )
@@ -109,6 +107,21 @@ class Checker:
             pause = max(pause, self._crawl_delay(host) or 0.0)
         if self._active[host].pop((crawler, request.id), None) is not None:
             self._last[host] = _LastTransfer(crawler, self._scheduler.now, pause)
+            if crawler in self._died:
+                self._leave_stored_pause(host)
+
+    def on_death(self, crawler: str) -> None:
+        """Note that a process ended without giving back its hosts."""
+        self._died.add(crawler)
+        for host, last in self._last.items():
+            if last.crawler == crawler:
+                self._leave_stored_pause(host)
+
+    def _leave_stored_pause(self, host: str) -> None:
+        """Expect only the pause in the store: a crawler that died before its first report about a host leaves none."""
+        (delay,) = self.db.execute("SELECT delay FROM hosts WHERE name = ?", (host,)).fetchone()
+        last = self._last[host]
+        self._last[host] = last._replace(pause=min(delay, last.pause))
 
     # -- at a commit ---------------------------------------------------------------------------------------------------
 

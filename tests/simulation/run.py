@@ -91,7 +91,7 @@ class Crawler:
     def kill(self) -> None:
         """Kill the process (`kill -9`)."""
         self._simulation.scheduler.log("kill", self.process.name)
-        self._world.checker.died.add(self.process.name)
+        self._world.checker.on_death(self.process.name)
         self.process.kill()
         if self.connection is not None:
             self.connection.close()
@@ -102,7 +102,7 @@ class Crawler:
         except GossamerError as error:
             self._simulation.scheduler.log("fault", self.process.name, repr(error))
             self._simulation.reasons.append(type(error).__name__)
-            self._world.checker.died.add(self.process.name)
+            self._world.checker.on_death(self.process.name)
             if self.connection is not None:
                 self.connection.close()
         finally:

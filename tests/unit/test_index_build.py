@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.errors import IndexBroken, IndexFault
-from gossamer.index import build, documents
+from gossamer.index import build
+from gossamer.index import pieces as piece_tables
 from gossamer.index.build import IndexBuilder, update_index
 from gossamer.index.tantivy import TantivyLocation, TantivyReader, TantivyWriter
 from gossamer.index.word_table import WordTable
@@ -290,7 +291,7 @@ def test_words_evicted_from_the_cache_are_still_counted(
     catch_up(store, location)
     expected = word_counts()
     assert ("body", 21) in expected
-    monkeypatch.setattr(documents, "MOST_CACHED_WORDS", 8)
+    monkeypatch.setattr(piece_tables, "MOST_CACHED_WORDS", 8)
     monkeypatch.setattr(build, "BATCH_SIZE", 2)
     catch_up(store, location, rebuild=True)
     assert word_counts() == expected

@@ -71,8 +71,9 @@ def candidate_words(pages: list[Page]) -> CandidateWords:
 
 
 def sequence(page: Page) -> WordSequence:
-    words = np.array([word or FIRST_STOP_CODE for _, run in page for word in run], np.uint32)  # 0 is a stop word here
-    return WordSequence("", words, np.array([len(run) * 16 + field for field, run in page], np.uint32))
+    words = np.array([word or FIRST_STOP_CODE for _, run in page for word in run], "<u4")  # 0 is a stop word here
+    runs = np.array([len(run) * 16 + field for field, run in page], "<u4")
+    return WordSequence("", words.tobytes(), runs.tobytes())
 
 
 # -- the parts ---------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def build_snippet(runs: Runs, match_finder: MatchFinder, language: str, descript
     terms = [get_analyzer(language).terms(text).split() for _, text in runs]
     words = [numbers.setdefault(term, len(numbers) + 1) for run in terms for term in run]
     packed = [len(run) * 16 + field for (field, _), run in zip(runs, terms, strict=True)]
-    sequence = WordSequence(language, np.array(words, np.uint32), np.array(packed, np.uint32))
+    sequence = WordSequence(language, np.array(words, "<u4").tobytes(), np.array(packed, "<u4").tobytes())
     slots = [
         QuerySlot(terms=tuple(slot_terms), words=tuple(numbers.get(term, 0) for term in slot_terms), idf=1.0)
         for slot_terms in match_finder.slots

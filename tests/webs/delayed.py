@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 HOSTS_IN_A_PROCESS = 10
-PORT = 8099
 
 
 class SeenRequest(NamedTuple):
@@ -33,23 +33,29 @@ class DelayedSites:
         self.addresses = [f"127.0.1.{number + 1}" for number in range(hosts)]
         self.pages = pages
         self.delay = delay
+        self._port = _free_port(self.addresses[0])
         self._directory = directory
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
     def seeds(self) -> list[str]:
         """Return the first page of every site."""
-        return [f"http://{address}:{PORT}/" for address in self.addresses]
+        return [f"http://{address}:{self._port}/" for address in self.addresses]
 
     def __enter__(self) -> Self:
         for start in range(0, len(self.addresses), HOSTS_IN_A_PROCESS):
             own = self.addresses[start : start + HOSTS_IN_A_PROCESS]
-            arguments = [str(self._directory / f"seen-{start}"), str(self.pages), str(self.delay), *own]
+            log = self._directory / f"seen-{start}"
+            arguments = [str(log), str(self.pages), str(self.delay), str(self._port), *own]
             process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE)
             self._processes.append(process)
-        for process in self._processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
+        try:
+            for process in self._processes:
+                assert process.stdout is not None
+                assert process.stdout.readline() == b"ready\n"
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,6 +76,11 @@ class DelayedSites:
         return requests
 
 
+def _free_port(address: str) -> int:
+    with socket.create_server((address, 0)) as free:
+        return int(free.getsockname()[1])
+
+
 class _Site:
     """The pages that one process serves."""
 
@@ -79,8 +90,8 @@ class _Site:
         self._first = f"<title>first</title>{links}"
         self._robots = f"User-agent: *\nCrawl-delay: {delay}\n"
 
-    async def serve(self, addresses: list[str]) -> None:
-        servers = [await asyncio.start_server(self._serve_connection, address, PORT) for address in addresses]
+    async def serve(self, port: int, addresses: list[str]) -> None:
+        servers = [await asyncio.start_server(self._serve_connection, address, port) for address in addresses]
         print("ready", flush=True)
         await asyncio.gather(*(server.serve_forever() for server in servers))
 
@@ -105,4 +116,5 @@ class _Site:
 
 
 if __name__ == "__main__":
-    asyncio.run(_Site(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])).serve(sys.argv[4:]))
+    site = _Site(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    asyncio.run(site.serve(int(sys.argv[4]), sys.argv[5:]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 Key = TypeVar("Key")
 Entry = TypeVar("Entry")
@@ -52,6 +52,17 @@ class SizedCache(TwoGenerationCache[Key, tuple[CachedValue, int]], Generic[Key, 
                 return None
             self.put(key, *entry)
         return entry[0]
+
+    def find(self, keys: Iterable[Key]) -> dict[Key, CachedValue]:
+        """Return the values of those keys that the cache has."""
+        values, young = {}, self._young
+        for key in keys:
+            entry = young.get(key)
+            if entry is not None:
+                values[key] = entry[0]
+            elif (value := self.get(key)) is not None:
+                values[key] = value
+        return values
 
     def put(self, key: Key, value: CachedValue, size: int) -> None:
         """Add a value; `size` is in the unit of `max_size`, mostly bytes."""

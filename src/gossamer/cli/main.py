@@ -166,6 +166,8 @@ def _machine_sentence(fault: Exception) -> str | None:
             return f"{fault.filename}: {fault.strerror}."
         if fault.errno in MACHINE_ERRORS:
             return f"{fault.strerror}: {MACHINE_ERRORS[fault.errno]}"
+    if isinstance(fault, ImportError) and not isinstance(fault, ModuleNotFoundError):
+        return f"A library cannot be loaded: {fault}."
     return f"Out of memory: {LIMIT_REACHED}" if _is_out_of_memory(fault) else None
 
 

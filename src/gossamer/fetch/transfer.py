@@ -235,13 +235,16 @@ class Transfer:
 
     def _write(self, chunk: bytes) -> int | None:
         """Keep a chunk of the body, or end the transfer."""
-        if self._verdict is None:
-            self._judge_head()
-        self._size += len(chunk)
-        if self._size <= self._size_allowed:
-            self._chunks.append(chunk)
-            return None
-        return self._write_large(chunk)
+        try:
+            if self._verdict is None:
+                self._judge_head()
+            self._size += len(chunk)
+            if self._size <= self._size_allowed:
+                self._chunks.append(chunk)
+                return None
+            return self._write_large(chunk)
+        except MemoryError:  # libcurl takes no exception; the transfer fails
+            return ABORT
 
     def _write_large(self, chunk: bytes) -> int | None:
         verdict = self._verdict

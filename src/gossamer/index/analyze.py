@@ -23,6 +23,7 @@ from gossamer.basics.words import UNSPACED as _UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from py3langid.langid import LanguageIdentifier
 
@@ -79,16 +80,17 @@ _NOT_IN_TERMS = re.compile(rf"[^\w{_MARKS}]|_")
 _ACCENTS = re.compile("(?<=[a-z\u03b1-\u03c9])[\u0300-\u036f]+")  # not on Cyrillic, where й and и are different letters
 _UNDECOMPOSED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe",
                                "þ": "th", "\u0131": "i"})  # fmt: skip
-_SAMPLE_LENGTH = 400  # characters that the detector reads; takes 0.1 ms
+SAMPLE_LENGTH = 400  # characters that the detector reads; takes 0.1 ms
 _LEAST_SAMPLE_LENGTH = 40  # characters; the detector guesses on shorter samples
 _ENGLISH_WORDS = (
     "the and that this with which from are been its your their they these those when where what how not but if "
     "have has were should would could into than then there "
 )
-_ONLY_ENGLISH = frozenset(_ENGLISH_WORDS.encode().split())
+ONLY_ENGLISH = _ENGLISH_WORDS.encode()
+_ONLY_ENGLISH_PIECES = frozenset(ONLY_ENGLISH.split())
 _ENGLISH_SHARE = 0.08  # least share of these words in a text that is plainly English; prose has 0.2
 _LEAST_ENGLISH_WORDS = 5  # different words
-_PIECES_SAMPLED = 500
+SAMPLE_PIECES = 500
 _LEAST_PROBABILITY = 0.8  # below it, no language is a better choice than the likeliest
 
 
@@ -107,6 +109,19 @@ class PieceWord(NamedTuple):
     term: str
     stop: bool
     form: str  # as written, in lower case
+
+
+class _WordFilter:
+    """One of Tantivy's filters."""
+
+    def __init__(self, filter_: tantivy.Filter) -> None:
+        one_word, words = tantivy.Tokenizer.raw(), tantivy.Tokenizer.whitespace()
+        self.of_word = tantivy.TextAnalyzerBuilder(one_word).filter(filter_).build().analyze
+        self._words = tantivy.TextAnalyzerBuilder(words).filter(filter_).build()
+
+    def of_words(self, words: Sequence[str]) -> list[str]:
+        """Return the words that the filter makes of words without blanks, in one call."""
+        return self._words.analyze(" ".join(words))
 
 
 class _TermCache(dict[bytes, str]):
@@ -131,8 +146,8 @@ class Analyzer:
     def __init__(self, language: str) -> None:
         self.language = language
         self._cache = _TermCache(self)
-        self._stemmer = _build_filter(tantivy.Filter.stemmer(language)) if language in STEMMERS else None
-        self._stop_filter = _build_filter(tantivy.Filter.stopword(language)) if language in STOP_LISTS else None
+        self._stemmer = _WordFilter(tantivy.Filter.stemmer(language)) if language in STEMMERS else None
+        self._stop_filter = _WordFilter(tantivy.Filter.stopword(language)) if language in STOP_LISTS else None
 
     def terms(self, text: str) -> str:
         """Return the terms of a text in order, joined by spaces."""
@@ -142,8 +157,15 @@ class Analyzer:
         """Return the terms of a text that `split_pieces` or `split_runs` cut."""
         return " ".join(map(self._cache.__getitem__, pieces)).strip()
 
+    def plain_term(self, word: str) -> str:
+        """Return the term of an ASCII word, mostly from the cache."""
+        return self._cache[word.lower().encode()]
+
     def tokens(self, text: str) -> list[Token]:
         """Return the words of a text with their positions; the same terms as `terms`, but slower."""
+        if text.isascii() and text.isalnum():  # one plain word
+            low = text.lower()
+            return [Token(0, len(text), *self._plain_term(low, low))]
         return [
             Token(match.start() + start, match.start() + end, term, stop)
             for match in WORD.finditer(text)
@@ -160,6 +182,24 @@ class Analyzer:
             for word in WORD.findall(piece.decode())
             for start, end, term, stop in self._word_tokens(word)
         ]
+
+    def words_of_pieces(self, pieces: Sequence[bytes]) -> list[list[PieceWord]]:
+        """Return the words of each piece. The stemmer takes all plain words in one call, because calls cost time."""
+        plain = [piece.decode() for piece in pieces if piece.isalnum()]
+        plain_words = iter(self._plain_words(plain))
+        return [[next(plain_words)] if piece.isalnum() else self.piece_words(piece) for piece in pieces]
+
+    def _plain_words(self, words: list[str]) -> Iterator[PieceWord]:
+        """Return words in lower case as `_plain_term` does, one for each."""
+        if self.language == "english":
+            stops: AbstractSet[str] = ENGLISH_STOPS
+        else:
+            stops = set() if self._stop_filter is None else set(words).difference(self._stop_filter.of_words(words))
+        stems = words if self._stemmer is None else self._stemmer.of_words(words)
+        return (
+            PieceWord((word if word in stops else stem)[:LONGEST_TERM], word in stops, word)
+            for word, stem in zip(words, stems, strict=True)
+        )
 
     def cache_piece(self, piece: bytes, words: list[PieceWord]) -> str:
         """Cache the terms of a piece; return them, joined by spaces."""
@@ -201,14 +241,14 @@ class Analyzer:
     def _plain_term(self, low: str, bare: str) -> tuple[str, bool]:
         """Return the term of a lower-case word, given with and without accents, and whether it is a stop word."""
         stop = self.is_stop(low) or (bare != low and self.is_stop(bare))
-        stemmed = self._stemmer.analyze(bare) if self._stemmer is not None and not stop else None
+        stemmed = self._stemmer.of_word(bare) if self._stemmer is not None and not stop else None
         return (stemmed[0] if stemmed else bare)[:LONGEST_TERM], stop
 
     def is_stop(self, word: str) -> bool:
         """Return whether a lower-case word is a stop word."""
         if self.language == "english":
             return word in ENGLISH_STOPS
-        return self._stop_filter is not None and not self._stop_filter.analyze(word)
+        return self._stop_filter is not None and not self._stop_filter.of_word(word)
 
 
 def split_pieces(text: str) -> list[bytes]:
@@ -264,10 +304,6 @@ def _bigrams(run: str, offset: int) -> Iterator[tuple[int, int, str, bool]]:
         yield start, end, first + second, False
 
 
-def _build_filter(filter_: tantivy.Filter) -> tantivy.TextAnalyzer:
-    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw()).filter(filter_).build()
-
-
 @cache
 def get_analyzer(language: str) -> Analyzer:
     """Return the analyzer of a language: one of the values of `LANGUAGES`, or "" for none."""
@@ -282,19 +318,46 @@ def detect_language(declared: str, texts: Sequence[str], pieces: Sequence[bytes]
 
     `pieces` is the page cut by `split_runs`, if the caller has it.
     """
+    language = declared_language(declared)
+    return guess_language(sample_texts(texts, pieces)) if language is None else language
+
+
+def declared_language(declared: str) -> str | None:
+    """Return the language that a page declares; None: it declares none."""
     subtag = re.split("[-_,; ]", declared.strip().lower(), maxsplit=1)[0]
-    if 2 <= len(subtag) <= 3 and subtag.isalpha():
-        return LANGUAGES.get(subtag, NO_LANGUAGE)
-    sample = max(texts, key=len, default="")[:_SAMPLE_LENGTH]
-    if _is_plainly_english(pieces[:_PIECES_SAMPLED]) or _is_plainly_english(split_pieces(sample)):
+    return LANGUAGES.get(subtag, NO_LANGUAGE) if 2 <= len(subtag) <= 3 and subtag.isalpha() else None
+
+
+class LanguageSample(NamedTuple):
+    """A sample of a page, to guess its language."""
+
+    text: str  # the start of the longest text
+    pieces: int  # first pieces of the page
+    english: int  # those of them that occur only in English
+    different: int  # different ones of these
+
+
+def sample_texts(texts: Sequence[str], pieces: Sequence[bytes]) -> LanguageSample:
+    """Return a sample of a page, given its texts and pieces."""
+    return LanguageSample(max(texts, key=len, default="")[:SAMPLE_LENGTH], *_count_english(pieces[:SAMPLE_PIECES]))
+
+
+def guess_language(sample: LanguageSample) -> str:
+    """Return the language of a page by a sample."""
+    if _is_plainly_english(*sample[1:]) or _is_plainly_english(*_count_english(split_pieces(sample.text))):
         return "english"
-    return _classify(sample) if len(sample) >= _LEAST_SAMPLE_LENGTH else NO_LANGUAGE
+    return _classify(sample.text) if len(sample.text) >= _LEAST_SAMPLE_LENGTH else NO_LANGUAGE
 
 
-def _is_plainly_english(pieces: Sequence[bytes]) -> bool:
+def _count_english(pieces: Sequence[bytes]) -> tuple[int, int, int]:
+    """Return the number of pieces, of those that occur only in English, and of different ones of these."""
+    english = [piece for piece in pieces if piece in _ONLY_ENGLISH_PIECES]
+    return len(pieces), len(english), len(set(english))
+
+
+def _is_plainly_english(pieces: int, english: int, different: int) -> bool:
     """Return whether many words occur only in English; this recognizes most pages in a tenth of the time."""
-    english = [piece for piece in pieces if piece in _ONLY_ENGLISH]
-    return len(english) >= len(pieces) * _ENGLISH_SHARE and len(set(english)) >= _LEAST_ENGLISH_WORDS
+    return english >= pieces * _ENGLISH_SHARE and different >= _LEAST_ENGLISH_WORDS
 
 
 def _classify(sample: str) -> str:

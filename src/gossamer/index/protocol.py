@@ -213,8 +213,18 @@ class WordSequence(msgspec.Struct, frozen=True):
     """The words of a document in order, title first, and its runs."""
 
     language: str  # of the analysis
-    words: NDArray[np.uint32]  # WordIDs; for a stop word its `stop_code`, at least FIRST_STOP_CODE
-    runs: NDArray[np.uint32]  # as in `Document.runs`
+    packed_words: bytes  # little-endian uint32: WordIDs; for a stop word its `stop_code`, at least FIRST_STOP_CODE
+    packed_runs: bytes  # as in `Document.runs`
+
+    @property
+    def words(self) -> NDArray[np.uint32]:
+        """The words as numbers."""
+        return _numbers(self.packed_words)
+
+    @property
+    def runs(self) -> NDArray[np.uint32]:
+        """The runs as numbers."""
+        return _numbers(self.packed_runs)
 
     @property
     def fields(self) -> NDArray[np.uint32]:
@@ -225,6 +235,12 @@ class WordSequence(msgspec.Struct, frozen=True):
     def counts(self) -> NDArray[np.uint32]:
         """The number of words of each run."""
         return self.runs >> self.runs.dtype.type(4)
+
+
+def _numbers(packed: bytes) -> NDArray[np.uint32]:
+    import numpy as np  # noqa: PLC0415 - crawlers import this module, but only searches need numpy
+
+    return np.frombuffer(packed, "<u4")
 
 
 class IndexProgress(Value, frozen=True, kw_only=True):

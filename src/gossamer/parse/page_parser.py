@@ -27,8 +27,8 @@ from gossamer.parse.content_encoding import decode_body
 from gossamer.parse.readers.document import MAX_LANGUAGE, ChangeHints, ParsedDocument
 from gossamer.parse.readers.html import read_html, read_xhtml
 from gossamer.parse.readers.links import MAX_ANCHOR, LinkCollector, parse_link_header, refresh_target, rel_kind
-from gossamer.parse.readers.text import clean, collapse_blanks, pack_page_text, page_runs, topic_nearness
-from gossamer.urls.canonical import canonicalize, url_digest
+from gossamer.parse.readers.text import clean, collapse_blanks, pack_page_text, page_runs, topic_nearness, unpack_runs
+from gossamer.urls.canonical import DEFAULT_RULES, canonicalize, url_digest
 from gossamer.urls.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from gossamer.urls.robots import decode_robots, parse_directives
 
@@ -121,9 +121,13 @@ class PageParser:
     def _build_page(self, job: ParseJob, media_type: str, body: bytes, document: ParsedDocument) -> Page:
         options = self._options
         directives = parse_directives(job.robots, document.robots, options.product)
-        runs = page_runs(document.title, document.description, document.runs)
         cut = document.cut
-        text = pack_page_text(runs, cut)
+        if document.packed_runs:
+            text = document.packed_runs
+            runs = unpack_runs(text) if options.topic else []
+        else:
+            runs = page_runs(document.title, document.description, document.runs)
+            text = pack_page_text(runs, cut)
         if document.bonds.dropped:
             cut.append("links")
         return Page(
@@ -144,7 +148,12 @@ class PageParser:
             size=len(body),
             text=self._compress(text),
             source=self._compress(body) if options.keep_source else b"",
-            links=document.bonds.links(self._digest, nofollow=directives.nofollow, keep_all=options.keep_links),
+            links=document.bonds.links(
+                self._digest,
+                nofollow=directives.nofollow,
+                keep_all=options.keep_links,
+                has_rules=options.rules != DEFAULT_RULES,
+            ),
             hints=self._hints(document),
             cut=", ".join(cut),
         )

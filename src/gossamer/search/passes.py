@@ -16,14 +16,13 @@ import numpy as np
 from gossamer.index.protocol import AnyOf, Matches, Query, SiteFilter, TwinFilter
 from gossamer.search.rank import (
     EMPTY_SEQUENCE,
+    NO_WORDS,
     CandidateScores,
-    CandidateWords,
     PageSignals,
     first_twin_positions,
-    order_candidates,
     query_slots,
-    score_candidates,
 )
+from gossamer.search.second_pass import order_candidates, run_second_pass
 from gossamer.search.weights import FIRST_PASS_WEIGHTS
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from gossamer.index.protocol import IndexReader, WordSequence
     from gossamer.search.rank import Floats, Integers, QuerySlot
+    from gossamer.search.second_pass import WindowLookup
     from gossamer.search.weights import RankWeights
 
     PagerankLookup = Callable[[Integers], Floats]
@@ -51,10 +51,10 @@ class RankedMatches(msgspec.Struct, frozen=True):
     scores: Floats
     candidate_scores: CandidateScores  # of the second pass
     slots: list[QuerySlot]  # the words of the query
-    words: CandidateWords  # occurrences of these words in the candidates
+    windows: WindowLookup  # of the candidates
     sequences: dict[int, WordSequence]  # first words of the candidates, by DocID
     twins: dict[int, int]  # number of candidates with the same text, by `Document.twin`
-    candidate_index: Integers  # index of each match in `candidate_scores` and `words`; -1 for non-candidates
+    candidate_index: Integers  # index of each match in `candidate_scores` and `windows`; -1 for non-candidates
 
 
 class TwoPassSearch:
@@ -100,9 +100,16 @@ class TwoPassSearch:
         first = self._index.match(query, FIRST_PASS_WEIGHTS, limit=SECOND_PASS_SIZE)
         matches = concatenate_matches(first, self._anchor_matches(query, first))
         slots = query_slots(query, self._index.count(), self._index.document_frequency, self._word_ids)
-        sequences, words = self._candidate_words(slots, matches)
-        signals = self._page_signals(matches)
-        candidate_scores = score_candidates(words, slots, signals, self._rank_weights, now)
+        ids = matches.ids.tolist()
+        # The first words of each match; whole pages take twice as long and improve nothing.
+        sequences = self._index.word_sequences(ids, whole=False)
+        candidate_scores, windows = run_second_pass(
+            [sequences.get(id_, EMPTY_SEQUENCE) for id_ in ids],
+            slots,
+            self._page_signals(matches),
+            self._rank_weights,
+            now,
+        )
         order, factors = order_candidates(
             matches, candidate_scores.scores, spread=1.0 if _has_site_filter(query) else self._rank_weights.spread
         )
@@ -112,7 +119,7 @@ class TwoPassSearch:
             scores=candidate_scores.scores[order] * factors,
             candidate_scores=candidate_scores,
             slots=slots,
-            words=words,
+            windows=windows,
             sequences=sequences,
             twins=count_values(matches.twins),
             candidate_index=order,
@@ -132,21 +139,13 @@ class TwoPassSearch:
         further = sorted(set(self._index.best_by_anchor(query, ANCHOR_CANDIDATES)) - set(first.ids.tolist()))
         return self._index.score(query, FIRST_PASS_WEIGHTS, further) if further else None
 
-    def _candidate_words(
-        self, slots: Sequence[QuerySlot], matches: Matches
-    ) -> tuple[dict[int, WordSequence], CandidateWords]:
-        """Read the first words of each match; whole pages take twice as long and improve nothing."""
-        ids = matches.ids.tolist()
-        sequences = self._index.word_sequences(ids, whole=False)
-        return sequences, CandidateWords([sequences.get(id_, EMPTY_SEQUENCE) for id_ in ids], slots)
-
     def _page_signals(self, matches: Matches) -> PageSignals:
         ids = matches.ids.tolist()
         anchor_terms = self._index.anchor_terms(ids) if self._rank_weights.anchors else {}
         return PageSignals(
             first_pass=matches.scores,
             average_length=self._index.average_length(),
-            anchor_terms=[anchor_terms.get(id_, EMPTY_SEQUENCE.words) for id_ in ids],
+            anchor_terms=[anchor_terms.get(id_, NO_WORDS) for id_ in ids],
             pagerank=self._pagerank(matches.ids),
             steps=matches.steps,
             changed=matches.changed,
@@ -195,6 +194,8 @@ def append_tail(head: RankedMatches, tail: Matches) -> RankedMatches:
 
 def fold_duplicates(ranked: RankedMatches) -> RankedMatches:
     """Keep the best of each group of exact duplicates."""
+    if len(set(ranked.matches.twins.tolist())) == len(ranked.matches.twins):
+        return ranked
     kept = first_twin_positions(ranked.matches.twins)
     return msgspec.structs.replace(
         ranked,

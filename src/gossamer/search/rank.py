@@ -11,6 +11,7 @@ numpy computes all parts over the concatenated words of the candidates, in 0.3 t
 from __future__ import annotations
 
 from copy import copy
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,8 +48,9 @@ LEAST_SPREAD = 0.5  # lowest factor of a score, however many hits of its host co
 DAY = 86_400.0
 YEAR = 365.25  # days
 
-EMPTY_SEQUENCE = WordSequence("", np.empty(0, np.uint32), np.empty(0, np.uint32))
-EMPTY_RUN = np.array([Field.TEXT], np.uint32)  # a run of 0 words
+EMPTY_SEQUENCE = WordSequence("", b"", b"")
+NO_WORDS: NDArray[np.uint32] = np.empty(0, "<u4")
+EMPTY_RUN = np.array([Field.TEXT], "<u4").tobytes()  # a run of 0 words
 
 PARTS = ("text", "proximity", "title", "anchors", "pagerank", "url", "freshness")
 
@@ -131,17 +133,19 @@ class CandidateWords:
     def __init__(self, sequences: Sequence[WordSequence], slots: Sequence[QuerySlot]) -> None:
         self.document_count = len(sequences)
         self.slot_count = len(slots)
-        self.lengths = np.fromiter((len(sequence.words) for sequence in sequences), np.int64, self.document_count)
+        self.lengths = np.fromiter(
+            (len(sequence.packed_words) // 4 for sequence in sequences), np.int64, self.document_count
+        )
         self.starts = np.cumsum(self.lengths) - self.lengths
-        self._flat = np.concatenate((*(sequence.words for sequence in sequences), EMPTY_SEQUENCE.words))
+        self._flat = np.frombuffer(b"".join(sequence.packed_words for sequence in sequences), "<u4")
         self.position, self.slot = self._find_occurrences(slots)
         self.document = np.searchsorted(self.starts, self.position, side="right") - 1
         self._read_runs(sequences)
 
     def _read_runs(self, sequences: Sequence[WordSequence]) -> None:
         """Find the field and run of each occurrence, and the number of content words of each title."""
-        sizes = np.fromiter((len(sequence.runs) for sequence in sequences), np.int64, self.document_count)
-        runs = WordSequence("", EMPTY_SEQUENCE.words, np.concatenate((*(s.runs for s in sequences), EMPTY_RUN)))
+        sizes = np.fromiter((len(sequence.packed_runs) // 4 for sequence in sequences), np.int64, self.document_count)
+        runs = WordSequence("", b"", b"".join((*(sequence.packed_runs for sequence in sequences), EMPTY_RUN)))
         fields, counts = runs.fields, runs.counts.astype(np.int64)
         ends = np.cumsum(counts)
         first = np.cumsum(sizes) - sizes
@@ -201,6 +205,18 @@ def _sum_by_cell(cells: Integers, weights: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(cells, weights=weights, minlength=count), np.float64)
 
 
+def _share_of_query(values: Floats, idf: Floats) -> Floats:
+    """Sum values by slot, weighted by the slots' inverse document frequency, relative to the highest possible sum.
+
+    The sums run slot by slot, so that they have the same digits on every machine and in the kernel.
+    """
+    total, highest = np.zeros(len(values)), 0.0
+    for slot, weight in enumerate(idf.tolist()):
+        total += values[:, slot] * weight
+        highest += weight
+    return total / highest
+
+
 def text_score(words: CandidateWords, idf: Floats, average_length: float, rank_weights: RankWeights) -> Floats:
     """Return BM25F over title, headings and text, relative to the highest possible score."""
     long = 1 - rank_weights.length + rank_weights.length * words.lengths / max(1.0, average_length)
@@ -208,7 +224,7 @@ def text_score(words: CandidateWords, idf: Floats, average_length: float, rank_w
     in_text = np.where(words.field <= Field.H6, rank_weights.heading, 1.0) / long[words.document]
     weight = np.where(in_title, rank_weights.title, in_text)
     frequency = words.sum_by_slot(weight)
-    return np.asarray(frequency / (rank_weights.saturation + frequency) @ idf / idf.sum())
+    return _share_of_query(frequency / (rank_weights.saturation + frequency), idf)
 
 
 def proximity_score(words: CandidateWords, idf: Floats, rank_weights: RankWeights) -> Floats:
@@ -221,7 +237,7 @@ def proximity_score(words: CandidateWords, idf: Floats, rank_weights: RankWeight
     right = words.document[there][near] * words.slot_count + words.slot[there][near]
     pulled = _sum_by_cell(left, pull, cells) + _sum_by_cell(right, pull, cells)
     pulled = pulled.reshape(words.document_count, words.slot_count)
-    return np.asarray(pulled / (rank_weights.nearness + pulled) @ idf / idf.sum())
+    return _share_of_query(pulled / (rank_weights.nearness + pulled), idf)
 
 
 def title_score(words: CandidateWords, idf: Floats) -> Floats:
@@ -231,7 +247,7 @@ def title_score(words: CandidateWords, idf: Floats) -> Floats:
     """
     in_title = words.field == Field.TITLE
     counts = words.sum_by_slot(np.ones(int(in_title.sum())), in_title)
-    question_share = np.minimum(counts, 1) @ idf / idf.sum()
+    question_share = _share_of_query(np.minimum(counts, 1), idf)
     title_share = counts.sum(axis=1) / np.maximum(1, words.title_lengths)
     return np.asarray(np.square(question_share * np.minimum(1, title_share)))
 
@@ -242,7 +258,7 @@ def anchor_score(
     """Return BM25 over the anchor texts of a page, relative to the highest possible score."""
     lengths = np.fromiter(map(len, anchor_terms), np.int64, len(anchor_terms))
     flat, document = (
-        np.concatenate((*anchor_terms, EMPTY_SEQUENCE.words)),
+        np.concatenate((*anchor_terms, NO_WORDS)),
         np.repeat(np.arange(len(anchor_terms)), lengths),
     )
     counts = np.zeros((len(slots), len(anchor_terms)))
@@ -252,7 +268,7 @@ def anchor_score(
     frequency = (
         counts.T / (1 - rank_weights.length + rank_weights.length * lengths / rank_weights.anchor_length)[:, None]
     )
-    return np.asarray(frequency / (rank_weights.anchor_saturation + frequency) @ idf / idf.sum())
+    return _share_of_query(frequency / (rank_weights.anchor_saturation + frequency), idf)
 
 
 # -- the whole score ---------------------------------------------------------------------------------------------------
@@ -323,9 +339,15 @@ def order_candidates(matches: Matches, scores: Floats, *, spread: float) -> tupl
     scores = np.round(scores, SAME_SCORE)
     best = np.lexsort((matches.ids, matches.twins, -scores, lacking))
     factors = np.empty(len(best))
-    factors[best] = np.maximum(LEAST_SPREAD, spread ** _count_earlier(matches.hosts[best]))
+    factors[best] = np.array(spread_factors(spread, len(best)))[_count_earlier(matches.hosts[best])]
     order = np.lexsort((matches.ids, matches.twins, -scores * factors, lacking))
     return order, factors[order]
+
+
+@lru_cache(maxsize=128)
+def spread_factors(spread: float, count: int) -> list[float]:
+    """Return the factors of the hits of one host, in their order."""
+    return [max(LEAST_SPREAD, spread**earlier) for earlier in range(count)]
 
 
 def _count_earlier(values: Integers) -> Integers:

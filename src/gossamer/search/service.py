@@ -12,19 +12,19 @@ import numpy as np
 
 from gossamer.basics.display import pluralize
 from gossamer.errors import StoreCorrupt
-from gossamer.index.documents import LazyRuns
 from gossamer.index.protocol import Query
 from gossamer.model import Value
+from gossamer.search.page_snippets import SnippetRenderer, SnippetSource
 from gossamer.search.passes import TwoPassSearch
 from gossamer.search.query import parse_query
-from gossamer.search.rank import EMPTY_SEQUENCE, CandidateWords, part_weights
-from gossamer.search.snippet import MatchFinder, render_snippet, without_hidden_characters
+from gossamer.search.rank import EMPTY_SEQUENCE, part_weights
+from gossamer.search.second_pass import locate_windows
+from gossamer.search.snippet import MatchFinder, without_hidden_characters
 from gossamer.search.suggest import completions, suggestion
 from gossamer.search.weights import SECOND_PASS_WEIGHTS
-from gossamer.search.window import find_windows
 
 if TYPE_CHECKING:
-    from gossamer.index.protocol import IndexReader, WordSequence
+    from gossamer.index.protocol import IndexReader
     from gossamer.search.passes import PagerankLookup, RankedMatches
     from gossamer.search.query import ParsedQuery
     from gossamer.search.rank import Floats, Integers
@@ -86,6 +86,7 @@ class Searcher:
         self._index = index
         self._rank_weights = rank_weights
         self._languages = index.languages()
+        self._snippet_renderer = SnippetRenderer()
         self._two_pass_search = TwoPassSearch(index, store.known_word_ids, pagerank or _no_ranks, rank_weights)
 
     def close(self) -> None:
@@ -124,21 +125,30 @@ class Searcher:
         self._check_complete([id_ for id_ in ids if id_ not in rows])
         duplicate_counts = self._two_pass_search.count_duplicates(parsed.query, ranked, twins) if ids else {}
         finder = MatchFinder([slot.terms for slot in ranked.slots])
+        shown_hits = [
+            (i, row, twin, located)
+            for i, id_, twin, located in zip(positions, ids, twins, self._locate_hits(ranked, shown), strict=False)
+            if (row := rows.get(id_))  # the index may still hold a page that the store has just deleted
+        ]
+        snippets = self._snippet_renderer.render(
+            [
+                SnippetSource(row.text, window, language, row.description)
+                for _, row, _, (language, window) in shown_hits
+            ],
+            finder,
+        )
         return tuple(
             Hit(
                 url=row.url,
                 title=without_hidden_characters(row.title),
-                snippet=render_snippet(LazyRuns(row.text), window, finder, language, row.description),
+                snippet=snippet,
                 score=round(float(ranked.scores[i]), 4),
                 host=row.host,
                 visited_at=row.visited_at,
                 duplicates=duplicate_counts.get(twin, 1) - 1,
                 explanation=self._explanation(ranked, i) if explain else None,
             )
-            for i, id_, twin, (language, window) in zip(
-                positions, ids, twins, self._locate_hits(ranked, shown), strict=False
-            )
-            if (row := rows.get(id_))  # the index may still hold a page that the store has just deleted
+            for (i, row, twin, _), snippet in zip(shown_hits, snippets, strict=True)
         )
 
     def _check_complete(self, absent: list[int]) -> None:
@@ -153,20 +163,18 @@ class Searcher:
     def _locate_hits(self, ranked: RankedMatches, shown: Integers) -> list[tuple[str, TextWindow | None]]:
         """Return the language of each hit, and the window where the words are closest together."""
         ids, candidate_index = ranked.matches.ids[shown].tolist(), ranked.candidate_index[shown]
-        located_windows: list[tuple[str, TextWindow | None]] = [("", None)] * len(ids)
+        windows: list[TextWindow | None] = [None] * len(ids)
         if (candidate_index >= 0).all():
-            located_windows = _locate_windows(
-                ranked.words.select(candidate_index), [ranked.sequences.get(id_, EMPTY_SEQUENCE) for id_ in ids]
-            )
+            windows = ranked.windows(candidate_index.tolist())
+        languages = [ranked.sequences.get(id_, EMPTY_SEQUENCE).language for id_ in ids]
         # Matches after the second pass, and pages whose first words lack the query's words.
-        missing = [i for i, (_, window) in enumerate(located_windows) if window is None]
+        missing = [i for i, window in enumerate(windows) if window is None]
         if missing:
             full_sequences = self._index.word_sequences([ids[i] for i in missing])
             sequences = [full_sequences.get(ids[i], EMPTY_SEQUENCE) for i in missing]
-            located = _locate_windows(CandidateWords(sequences, ranked.slots), sequences)
-            for i, each in zip(missing, located, strict=True):
-                located_windows[i] = each
-        return located_windows
+            for i, sequence, window in zip(missing, sequences, locate_windows(sequences, ranked.slots), strict=True):
+                languages[i], windows[i] = sequence.language, window
+        return list(zip(languages, windows, strict=True))
 
     def _explanation(self, ranked: RankedMatches, i: int) -> Explanation:
         candidate = int(ranked.candidate_index[i])
@@ -188,11 +196,6 @@ class Searcher:
     def _suggestion(self, parsed: ParsedQuery) -> str | None:
         documents = [sum(map(self._index.document_frequency, word.terms)) for word in parsed.words]
         return suggestion(parsed, documents, self._index)
-
-
-def _locate_windows(words: CandidateWords, sequences: list[WordSequence]) -> list[tuple[str, TextWindow | None]]:
-    windows = find_windows(words)
-    return [(sequence.language, window) for sequence, window in zip(sequences, windows, strict=True)]
 
 
 def _no_ranks(ids: Integers) -> Floats:

@@ -25,6 +25,7 @@ from gossamer.model import Field
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gossamer.index.analyze import Analyzer
     from gossamer.search.window import TextWindow
 
 SNIPPET_LENGTH = 240  # characters of a snippet: two to three lines
@@ -56,10 +57,11 @@ class MatchFinder:
         """`slots` has the alternative terms of each query word."""
         self.slots = slots
         self._slot_by_term = {term: i for i, terms in reversed(list(enumerate(slots))) for term in terms}
-        self._bigrams = [term for term in self._slot_by_term if has_unspaced_script(term)]
-        spaced = self._slot_by_term.keys() - set(self._bigrams)
+        # Terms of scripts without spaces, and their slots.
+        self.bigrams = [(term, slot) for term, slot in self._slot_by_term.items() if has_unspaced_script(term)]
+        spaced = self._slot_by_term.keys() - {term for term, _ in self.bigrams}
         prefixes = {IGNORED_IN_WORDS.sub("", _comparable_text(term[: max(2, len(term) - 1)])) for term in spaced}
-        self._prefixes = sorted(prefixes - {""})
+        self.prefixes = sorted(prefixes - {""})
         # Cache: language -> word -> its matches, with positions relative to the word.
         self._matches_by_word: defaultdict[str, dict[str, list[TextMatch]]] = defaultdict(dict)
 
@@ -67,8 +69,8 @@ class MatchFinder:
         """Return the matches in order and without overlaps."""
         low = _comparable_text(text)
         letters = _Letters.from_text(low)
-        matches = [match for prefix in self._prefixes for match in self._form_matches(text, letters, prefix, language)]
-        matches += [match for term in self._bigrams for match in self._exact_matches(low, term)]
+        matches = [match for prefix in self.prefixes for match in self._form_matches(text, letters, prefix, language)]
+        matches += [match for term, slot in self.bigrams for match in _exact_matches(low, term, slot)]
         if len(self._slot_by_term) == 1:  # a single search gives sorted matches
             return _without_overlaps(matches)
         return _without_overlaps(sorted({match.start: match for match in matches}.values()))
@@ -85,28 +87,40 @@ class MatchFinder:
             if strips_prefixes or starts_word:
                 word = _word_at(text, offset, searched_to)
                 searched_to = word.end() if word else offset + 1
-                matches += self._word_matches(word, language) if word else ()
+                matches += self._shifted_matches(word, language) if word else ()
                 next_index = letters.letters_before(searched_to)
             letter_index = letters.low.find(prefix, max(next_index, letter_index + 1))
         return matches
 
-    def _word_matches(self, word: re.Match[str], language: str) -> Iterator[TextMatch]:
-        """Yield the matches in a word; a word with characters of a script without spaces can have several."""
-        matches_by_word, start = self._matches_by_word[language], word.start()
-        if word[0] not in matches_by_word:
-            tokens = get_analyzer(language).tokens(word[0])
-            matches_by_word[word[0]] = [
-                TextMatch(it.start, it.end, self._slot_by_term[it.term])
-                for it in tokens
-                if it.term in self._slot_by_term
-            ]
-        return (TextMatch(start + first, start + end, slot) for first, end, slot in matches_by_word[word[0]])
+    def _shifted_matches(self, word: re.Match[str], language: str) -> Iterator[TextMatch]:
+        start = word.start()
+        return (
+            TextMatch(start + first, start + end, slot) for first, end, slot in self.word_matches(word[0], language)
+        )
 
-    def _exact_matches(self, low: str, term: str) -> Iterator[TextMatch]:
-        offset = low.find(term)
-        while offset >= 0:
-            yield TextMatch(offset, offset + len(term), self._slot_by_term[term])
-            offset = low.find(term, offset + 1)
+    def word_matches(self, word: str, language: str) -> list[TextMatch]:
+        """Return the matches in a word; one with characters of a script without spaces can have several."""
+        matches_by_word = self._matches_by_word[language]
+        if word not in matches_by_word:
+            matches_by_word[word] = self._analyse_word(word, get_analyzer(language))
+        return matches_by_word[word]
+
+    def _analyse_word(self, word: str, analyzer: Analyzer) -> list[TextMatch]:
+        if word.isascii() and word.isalnum():  # a single term, mostly in the analyzer's cache
+            slot = self._slot_by_term.get(analyzer.plain_term(word))
+            return [] if slot is None else [TextMatch(0, len(word), slot)]
+        return [
+            TextMatch(it.start, it.end, self._slot_by_term[it.term])
+            for it in analyzer.tokens(word)
+            if it.term in self._slot_by_term
+        ]
+
+
+def _exact_matches(low: str, term: str, slot: int) -> Iterator[TextMatch]:
+    offset = low.find(term)
+    while offset >= 0:
+        yield TextMatch(offset, offset + len(term), slot)
+        offset = low.find(term, offset + 1)
 
 
 class _Letters(NamedTuple):

@@ -5,9 +5,8 @@ So a snippet reads only the few runs of text that it shows, however long the pag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
 
 from gossamer.model import Field
@@ -20,7 +19,7 @@ NOWHERE = np.iinfo(np.int64).max
 PROSE_BONUS = 60  # words that a window may be longer in a paragraph than in a menu or a table
 
 
-class TextWindow(msgspec.Struct, frozen=True):
+class TextWindow(NamedTuple):
     """A part of a page, given by its runs."""
 
     first_run: int

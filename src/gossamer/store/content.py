@@ -40,6 +40,7 @@ class _Zstd(threading.local):
 
 
 _ZSTD = _Zstd()
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)  # msgspec raises the latter for bytes that are no UTF-8
 _TEXT = msgspec.msgpack.Decoder(list[tuple[Field, str]])
 _RUNS = msgspec.msgpack.Decoder(list[tuple[int, str]])
 _PACKED_RUNS = msgspec.msgpack.Decoder(list[tuple[int, msgspec.Raw]])
@@ -50,15 +51,20 @@ def decode_text(packed: bytes) -> list[tuple[Field, str]]:
     """Return the text by field, in reading order (packed in `Page.text`)."""
     try:
         return _TEXT.decode(decode_source(packed))
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise _corrupt_text(error) from error
 
 
 def decode_runs(packed: bytes) -> list[tuple[int, str]]:
     """Return the text with fields as plain numbers; faster, and the garbage collector need not scan it."""
+    return read_runs(decode_source(packed))
+
+
+def read_runs(unpacked: bytes) -> list[tuple[int, str]]:
+    """Return the text that `decode_source` decompressed, with fields as plain numbers."""
     try:
-        return _RUNS.decode(decode_source(packed))
-    except msgspec.DecodeError as error:
+        return _RUNS.decode(unpacked)
+    except UNREADABLE as error:
         raise _corrupt_text(error) from error
 
 
@@ -66,7 +72,7 @@ def decode_fields(packed: bytes) -> list[tuple[int, msgspec.Raw]]:
     """Return the text with each run still packed, for `decode_run`, to read only some runs of it."""
     try:
         return _PACKED_RUNS.decode(decode_source(packed))
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise _corrupt_text(error) from error
 
 
@@ -74,11 +80,11 @@ def decode_run(packed: msgspec.Raw) -> str:
     """Return one run of a text."""
     try:
         return _RUN.decode(packed)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise _corrupt_text(error) from error
 
 
-def _corrupt_text(error: msgspec.DecodeError) -> StoreCorrupt:
+def _corrupt_text(error: Exception) -> StoreCorrupt:
     return StoreCorrupt(f"A stored text cannot be read ({error}).")
 
 

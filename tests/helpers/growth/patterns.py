@@ -185,6 +185,34 @@ DEEP_MARKUP = (
     Pattern("<form><div>"),
 )
 
+# The kernel for HTML reads these to their end, or as far as it is sure.
+KERNEL_MARKUP = (
+    Pattern("</x>", "<span>" * 150),
+    Pattern("</x></y>", "<x-y>" * 150),
+    Pattern("</p>", "<div>" * 150),
+    Pattern("<li>", "<ul>" * 150),
+    Pattern("</b>", "<b>" * 150),
+    Pattern("<i></i>", "<b><span>" * 70),
+    Pattern("<p><table><tr><td>a</table>", "<!doctype html>"),
+    Pattern("<a href=x#y>a</a>", "<base href='/long/path/to/a/folder/'>"),
+    Pattern("<a href=x", end=">"),
+    Pattern("<a href='http://example.org/&amp;&lt;&copy'>b</a>"),
+    Pattern("../", "<a href='", "'>"),
+    Pattern(" role=n", "<nav", ">"),
+    Pattern("<nav role=navigation></nav>"),
+    Pattern("<svg><g><path d=x /></g></svg>"),
+    Pattern("<g>", "<svg>"),
+    Pattern("text &amp; text <br>", "<a href=x>"),
+    Pattern("a 1x, ", "<img srcset='", "'>"),
+    Pattern("</scrip", "<script>"),
+    Pattern("</title", "<title>"),
+    Pattern("<!-- > -- > --"),
+    Pattern("&amp;amp;"),
+    Pattern("&CounterClockwiseContourIntegra"),
+    Pattern("ä "),
+    Pattern("\u00a0"),
+)
+
 ENTRY = "<item><title>a</title><link>http://a.test/</link><pubDate>Mon, 01 Jan 2024 00:00:00 GMT</pubDate></item>"
 XML = (
     Pattern("<a>", "<rss><channel>"),

@@ -27,6 +27,7 @@ from gossamer.files.tables import safe_cell
 from gossamer.graph.reports.languages import hreflang_fault
 from gossamer.index.analyze import detect_language, get_analyzer
 from gossamer.index.documents import url_words
+from gossamer.kernels import native
 from gossamer.model import Field, Role
 from gossamer.parse.charset import charset_from_document, charset_from_header, convert_to_utf8
 from gossamer.parse.content_encoding import decode_body
@@ -42,7 +43,7 @@ from gossamer.urls.canonical import UrlRules, canonicalize, url_key, urls_from_i
 from gossamer.urls.robots import RobotsRules, decode_robots, parse_directives
 from gossamer.urls.scope import Scope, has_repeated_segments, registrable_domain
 from gossamer.urls.sitemap import parse_sitemap
-from helpers.growth.patterns import MARKUP, ROBOTS, SITEMAPS, TOKENS, XML, Pattern
+from helpers.growth.patterns import DEEP_MARKUP, KERNEL_MARKUP, MARKUP, ROBOTS, SITEMAPS, TOKENS, XML, Pattern
 from helpers.parse.jobs import job
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -97,6 +98,16 @@ class Reader(NamedTuple):
 
 def _page(content_type: str, role: Role = Role.PAGE) -> Callable[[str], object]:
     return lambda text: PARSER.parse(job(text.encode(), content_type, role=role))
+
+
+def _kernel(text: str) -> object:
+    """Read a page with the kernel alone, whether it is sure or not; nothing to do where it is not built."""
+    if native is None:
+        return None
+    html = text.encode()
+    native.find_cut(html)
+    reading = native.read_page(html, ANY_URL, 50_000, True, 64 * len(html))
+    return reading if isinstance(reading, str) else reading.columns(False, True, False)
 
 
 def _typed(text: str) -> object:
@@ -221,6 +232,7 @@ TYPES = (
 
 READERS = (
     Reader("HTML", _page("text/html"), MARKUP),
+    Reader("HTML kernel", _kernel, (*MARKUP, *DEEP_MARKUP, *KERNEL_MARKUP)),
     Reader("XHTML", _page("application/xhtml+xml"), MARKUP),
     Reader("HTML tokens", _page("text/html"), TOKENS, MIB),
     Reader(

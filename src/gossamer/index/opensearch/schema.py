@@ -149,7 +149,7 @@ def _compress(data: bytes) -> bytes:
 def word_sequence(fields: Mapping[str, Sequence[Any]]) -> WordSequence:
     """Return the words of a document in order, from the stored fields of a hit."""
     words, more, runs = (stored_numbers(fields, name) for name in ("words", "more", "runs"))
-    return WordSequence(fields.get("language", ("",))[0], np.concatenate((words, more)), runs)
+    return WordSequence(fields.get("language", ("",))[0], words.tobytes() + more.tobytes(), runs.tobytes())
 
 
 def stored_numbers(fields: Mapping[str, Sequence[Any]], name: str) -> NDArray[np.uint32]:

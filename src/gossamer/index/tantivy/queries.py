@@ -39,7 +39,7 @@ class FirstPassQueries(NamedTuple):
     """The queries of one first pass."""
 
     matching: Tree
-    counting: Tree  # `matching` without the fields that only add to the score
+    counting: Tree  # `matching` without scores, and without the fields that only add to them
     with_all: Tree | None  # documents with everything wanted; None when every match has it
 
     @property
@@ -84,7 +84,7 @@ class Translator:
         all_wanted = [(Occur.Must, any_of(leaves)) for leaves in wanted]
         return FirstPassQueries(
             any_wanted,
-            _boolean_query([*conditions, (Occur.Must, any_matching)]),
+            without_score(_boolean_query([*conditions, (Occur.Must, any_matching)])),
             _boolean_query([*conditions, *all_wanted]),
         )
 
@@ -130,7 +130,8 @@ class Translator:
         return Tree.term_query(self._schema, field, value, index_option="freq" if isinstance(value, str) else "basic")
 
     def _weighted_term(self, field: str, term: str, weight: float) -> Tree:
-        return Tree.boost_query(self._term_query(field, term), weight)
+        query = self._term_query(field, term)
+        return query if weight == 1.0 else Tree.boost_query(query, weight)
 
     def _phrase_query(self, alternatives: Iterable[Sequence[str]], *, title_only: bool) -> Tree:
         fields = [("title", self._title)] if title_only else [("body", self._body), ("title", self._title)]

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import FieldWeights, Query, WordSequence
     from gossamer.index.tantivy.location import TantivyLocation
 
+    FirstPassHit = tuple[float, tantivy.DocAddress]  # with its score
+
 IDS_AT_ONCE = 50_000
 MOST_CACHED_FREQUENCIES = 100_000  # terms whose document frequency is cached
 POSTINGS_CACHE_BYTES = 16 << 20  # postings by frequency of the terms used last
@@ -107,7 +109,11 @@ class TantivyReader:
 
     def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
         """Run the first pass over these documents only."""
-        return self._search(Translator(self._schema, weights).first_pass(query, ids), max(len(ids), 1), 0)
+        queries, limit = Translator(self._schema, weights).first_pass(query, ids), max(len(ids), 1)
+        with_all = self._searcher.search(queries.with_all or queries.matching, limit=limit).hits
+        if queries.with_all is None or len(with_all) == limit:
+            return self._matches(with_all, len(with_all), len(with_all))
+        return self._complete(with_all, self._searcher.search(queries.matching, limit=limit))
 
     def _search(self, queries: FirstPassQueries, limit: int, offset: int) -> Matches:
         """Return the documents with everything wanted, followed by the others."""
@@ -117,10 +123,22 @@ class TantivyReader:
             return self._matches(have_all, len(have_all), _total(with_all))
         if not left:
             return self._matches(have_all, limit, _total(self._searcher.search(queries.counting, limit=1)))
+        if not offset:
+            return self._complete(have_all, self._searcher.search(queries.matching, limit=limit))
         lacking = self._searcher.search(queries.lacking, limit=left, offset=max(0, offset - _total(with_all)))
         return self._matches([*have_all, *lacking.hits], len(have_all), _total(with_all) + _total(lacking))
 
-    def _matches(self, hits: list[tuple[float, tantivy.DocAddress]], has_all_count: int, total: int) -> Matches:
+    def _complete(self, have_all: list[FirstPassHit], matching: tantivy.SearchResult) -> Matches:
+        """Append the best of the other documents to all those with everything wanted.
+
+        The search found both kinds, which takes two thirds of the time of a search for the others only.
+        """
+        known = {(address.segment_ord, address.doc) for _, address in have_all}
+        others = [hit for hit in matching.hits if (hit[1].segment_ord, hit[1].doc) not in known]
+        hits = [*have_all, *others[: len(matching.hits) - len(have_all)]]
+        return self._matches(hits, len(have_all), _total(matching))
+
+    def _matches(self, hits: list[FirstPassHit], has_all_count: int, total: int) -> Matches:
         """Return hits as columns; the first `has_all_count` have everything wanted."""
         addresses = [address for _, address in hits]
         scores = np.fromiter((score for score, _ in hits), np.float64, len(hits))

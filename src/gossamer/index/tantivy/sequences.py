@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,9 @@ SCHEMA = """
     ) STRICT;
 """
 _ID_LIST = "(SELECT value FROM json_each(?))"
+_FIRST_WORDS = f"""
+    SELECT s.doc, s.language, s.words, s.runs, c.words
+    FROM sequences AS s LEFT JOIN callings AS c ON c.doc = s.doc WHERE s.doc IN {_ID_LIST}"""  # noqa: S608
 
 
 class WordsDatabase:
@@ -108,6 +112,8 @@ class WordsDatabase:
     def close(self) -> None:
         """Close the file; uncommitted changes are lost."""
         self._db.close()
+        if "_unmapped_db" in vars(self):
+            self._unmapped_db.close()
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -152,7 +158,7 @@ class WordsDatabase:
             INSERT INTO forms (form, term, documents) VALUES (?, ?, ?)
             ON CONFLICT DO UPDATE SET documents = documents + excluded.documents"""
         with self._translate_errors():
-            self._db.executemany(sql, ((form, term, number) for (form, term), number in sorted(forms.items())))
+            self._db.executemany(sql, ((*form, forms[form]) for form in sorted(forms)))
 
     def mark_committed(self, signatures: Mapping[int, bytes], gone: Sequence[int]) -> None:
         """Record what Tantivy's commit added, and delete what it removed."""
@@ -174,6 +180,11 @@ class WordsDatabase:
         with self._lock, self._translate_errors():
             return self._db.execute(sql, parameters).fetchall()
 
+    @cached_property
+    def _unmapped_db(self) -> sqlite3.Connection:
+        """A connection that maps nothing: an export reads all documents, and the mapped file would fill memory."""
+        return open_sqlite_reader(self._path, BUSY_SECONDS)
+
     def present_ids(self, ids: Sequence[int]) -> set[int]:
         """Return those documents that Tantivy may hold."""
         rows = self._rows(f"SELECT doc FROM sequences WHERE doc IN {_ID_LIST}", json.dumps(list(ids)))  # noqa: S608
@@ -185,36 +196,42 @@ class WordsDatabase:
         return dict(self._rows(sql, json.dumps(list(ids))))
 
     def word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
-        """Return all words of each document in order."""
+        """Return all words of each committed document in order."""
         sql = f"SELECT doc, language, words, runs, more FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
-        rows = self._rows(sql, json.dumps(list(ids)))
-        return {doc: _sequence(language, words + more, runs) for doc, language, words, runs, more in rows}
+        with self._lock, self._translate_errors():
+            rows = self._unmapped_db.execute(sql, (json.dumps(list(ids)),)).fetchall()
+        return {doc: WordSequence(language, words + more, runs) for doc, language, words, runs, more in rows}
 
     def first_word_sequences(self, ids: Sequence[int]) -> dict[int, WordSequence]:
-        """Return the first words of each document in order, from the cache where possible."""
+        """Return the first words of each document in order, from the cache where possible.
+
+        The same read gets the anchor texts, because a ranking asks for them next.
+        """
         cache = self._sequence_cache
-        sequences = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        sequences = cache.find(ids)
         if len(sequences) < len(ids):
             missing = json.dumps([doc for doc in ids if doc not in sequences])
-            sql = f"SELECT doc, language, words, runs FROM sequences WHERE doc IN {_ID_LIST}"  # noqa: S608
-            for doc, language, words, runs in self._rows(sql, missing):
-                sequences[doc] = sequence = _sequence(language, words, runs)
+            for doc, language, words, runs, anchor_words in self._rows(_FIRST_WORDS, missing):
+                sequences[doc] = sequence = WordSequence(language, words, runs)
                 cache.put(doc, sequence, len(words) + len(runs))
+                self._cache_anchor_terms(doc, anchor_words or b"")
         return sequences
 
     def anchor_terms(self, ids: Sequence[int]) -> dict[int, NDArray[np.uint32]]:
         """Return the words of the anchor texts of each document that has any."""
-        cache = self._anchor_cache
-        terms = {doc: known for doc in ids if (known := cache.get(doc)) is not None}
+        terms = self._anchor_cache.find(ids)
         missing = [doc for doc in ids if doc not in terms]
         if missing:
             sql = f"SELECT doc, words FROM callings WHERE doc IN {_ID_LIST}"  # noqa: S608
             stored = dict(self._rows(sql, json.dumps(missing)))
             for doc in missing:  # cache the absence of anchor texts too
-                words = stored.get(doc, b"")
-                terms[doc] = np.frombuffer(words, "<u4")
-                cache.put(doc, terms[doc], len(words) + ARRAY_OVERHEAD)
+                terms[doc] = self._cache_anchor_terms(doc, stored.get(doc, b""))
         return {doc: words for doc, words in terms.items() if len(words)}
+
+    def _cache_anchor_terms(self, doc: int, words: bytes) -> NDArray[np.uint32]:
+        terms = np.frombuffer(words, "<u4")
+        self._anchor_cache.put(doc, terms, len(words) + ARRAY_OVERHEAD)
+        return terms
 
     def languages(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the language of each document."""
@@ -237,7 +254,3 @@ class WordsDatabase:
     def set_aside_documents(self) -> dict[int, str]:
         """Return the documents that the index could not take, and why."""
         return dict(self._rows("SELECT doc, reason FROM set_aside ORDER BY doc"))
-
-
-def _sequence(language: str, words: bytes, runs: bytes) -> WordSequence:
-    return WordSequence(language, np.frombuffer(words, "<u4"), np.frombuffer(runs, "<u4"))

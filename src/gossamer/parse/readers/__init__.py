@@ -5,7 +5,8 @@ metadata. Readers do no I/O, and they limit everything, because the documents ar
 
     document  ParsedDocument: the result of a reader
     links     LinkCollector: links counted, resolved and capped
-    html      read_html, the innermost loop of a crawl
+    fast_html read_ordinary_html: pages that a compiled kernel reads
+    html      read_html, and the walk over a tree: all other pages
     elements  what each element means to read_html
     feeds     read_xml: RSS, Atom, any other XML
     pdf       read_pdf

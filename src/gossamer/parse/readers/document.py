@@ -35,6 +35,7 @@ class ParsedDocument:
     robots: list[tuple[str, str]] = field(default_factory=list)  # <meta> robots: name, content
     noindex: bool = False  # the document only lists other pages
     runs: list[TextRun] = field(default_factory=list)  # the body's text, in reading order
+    packed_runs: bytes = b""  # instead, if a kernel read it: title, description and body, in the form of the store
     reason: str = ""  # what could not be read, shown to people
     cut: list[str] = field(default_factory=list)  # parts of it that are over the page budget (`Page.cut`)
     change_hints: list[ChangeHints] = field(default_factory=list)  # of a sitemap or feed

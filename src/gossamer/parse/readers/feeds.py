@@ -15,8 +15,9 @@ from xml.parsers import expat
 from gossamer.basics.page_budget import MAX_FEED_ENTRIES, MAX_NODES
 from gossamer.model import Field, Kind
 from gossamer.parse.readers.document import MAX_DESCRIPTION, MAX_TITLE, ChangeHints, ParsedDocument
-from gossamer.parse.readers.html import read_html
+from gossamer.parse.readers.html import read_any_html
 from gossamer.parse.readers.links import MAX_ANCHOR, LinkCollector
+from gossamer.parse.readers.tag_limits import find_cut
 from gossamer.parse.readers.text import clean, collapse_blanks
 from gossamer.urls.canonical import canonicalize
 
@@ -226,6 +227,6 @@ class _FeedReader:
         """Return the text of a field that may hold markup, escaped or not."""
         if "<" not in html and "&" not in html:
             return html
-        return "\n".join(
-            text for _, text in read_html(html.encode(), self._document.bonds.base, 0, keep_anchors=False).runs
-        )
+        markup = html.encode()
+        document = read_any_html(markup, self._document.bonds.base, 0, keep_anchors=False, cut=find_cut(markup))
+        return "\n".join(text for _, text in document.runs)

@@ -30,6 +30,7 @@ from gossamer.parse.readers.elements import (
     OpenDrawing,
     OpenLandmark,
 )
+from gossamer.parse.readers.fast_html import read_ordinary_html
 from gossamer.parse.readers.links import LinkCollector
 from gossamer.parse.readers.tag_limits import find_cut
 
@@ -58,6 +59,14 @@ _VOID_ELEMENTS = frozenset(b"area base br col embed hr img input link meta sourc
 def read_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool = True) -> ParsedDocument:
     """Read a page in UTF-8. Without `keep_anchors`, links have no anchor text: enough to follow them."""
     cut = find_cut(html)
+    document = read_ordinary_html(html, url, max_links, keep_anchors=keep_anchors) if cut is None else None
+    return document or read_any_html(html, url, max_links, keep_anchors=keep_anchors, cut=cut)
+
+
+def read_any_html(
+    html: bytes, url: str, max_links: int, *, keep_anchors: bool = True, cut: int | None
+) -> ParsedDocument:
+    """Read any markup, up to `cut` of `find_cut`: the sure way."""
     tree = LexborHTMLParser(html if cut is None else html[:cut])  # scripting is off: the content of <noscript> counts
     roles = _positions_by_role(tree, html) if keep_anchors else {}
     walker = HtmlWalker(ParsedDocument(LinkCollector(url, max_links)), roles, keep_anchors=keep_anchors)

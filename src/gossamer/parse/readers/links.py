@@ -164,10 +164,18 @@ class LinkCollector:
         ends = [slash.end() for slash in _SLASH.finditer(path, path.index("/", 8))]
         return [path[:end] for end in reversed(ends)]
 
-    def links(self, digest: Callable[[str], bytes], *, nofollow: bool = False, keep_all: bool = True) -> Links:
+    def links(
+        self,
+        digest: Callable[[str], bytes],
+        *,
+        nofollow: bool = False,
+        keep_all: bool = True,
+        has_rules: bool = True,  # noqa: ARG002  for collectors that know digests themselves
+    ) -> Links:
         """Return the bonds as columns.
 
         `nofollow`: the page asks it for all its links. Without `keep_all`: one row per target, enough to follow it.
+        `has_rules`: digests depend on more than the spelling of URLs.
         """
         rows = self._rows
         if nofollow:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from gossamer.basics.page_budget import MAX_ATTRIBUTES, MAX_NODES, MAX_TREE_STEPS
+from gossamer.kernels import native
 
 # In the worst case, a page within these limits takes a second (Lexbor of selectolax 0.4, a core of 2024).
 _FEW_BYTES = 8 << 10
@@ -58,6 +59,11 @@ _TOKEN = re.compile(
 
 def find_cut(html: bytes) -> int | None:
     """Return where the markup becomes too expensive for Lexbor; None: it is affordable as a whole."""
+    return native.find_cut(html) if native else find_cut_in_python(html)
+
+
+def find_cut_in_python(html: bytes) -> int | None:
+    """Do the same without a kernel."""
     if len(html) <= _FEW_BYTES:
         return None
     tags = html.count(b"<")

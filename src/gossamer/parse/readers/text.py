@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TextRun = tuple[int, str]  # Field, text
 
 _pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(list[tuple[int, str]]).decode
 _SEPARATOR = "\2"  # a control character that hardly any page contains
 _SPACED_SEPARATOR = f" {_SEPARATOR} "
 _UNCLEAN = ("\n", "  ", f" {_SEPARATOR}", f"{_SEPARATOR} ", "\t", "\r", "\f", "\v", "\0")  # the likeliest first
@@ -53,6 +54,11 @@ def clean(text: str, max_length: int) -> str:
 def pack_runs(runs: Iterable[TextRun]) -> bytes:
     """Return the runs in the form of the store: msgpack [[field, text], ...]."""
     return _pack(list(runs))
+
+
+def unpack_runs(packed: bytes) -> list[TextRun]:
+    """Return the runs of their form in the store."""
+    return _unpack(packed)
 
 
 def pack_page_text(runs: list[TextRun], cut: list[str]) -> bytes:

@@ -91,6 +91,7 @@ class Database:
         self._fresh_digests = FreshDigests()
         self._busy_timeout: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
         self.directory = directory
+        self.is_closed = False
         self.name_locks: dict[int, NameLock] = {}  # by crawler that joined through this connection
         self.watches: dict[int, HeartbeatWatch] = {}  # by the same crawlers
 
@@ -164,6 +165,7 @@ class Database:
 
     def close(self) -> None:
         """Close the file, then free the names of crawlers. The last process to close it folds the log into it."""
+        self.is_closed = True
         try:
             with translate_errors(self.directory):
                 self._db.close()

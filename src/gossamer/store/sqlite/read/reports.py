@@ -71,8 +71,9 @@ def _read_spool(database: Database, sql: str, values: Mapping[str, object]) -> I
             yield from (row[1:] for row in chunk)
             last = chunk[-1][0]
     finally:
-        with database.connection() as db:
-            db.execute(f"DROP TABLE {table}")
+        if not database.is_closed:  # closing it drops the table
+            with database.connection() as db:
+                db.execute(f"DROP TABLE {table}")
 
 
 def _read_slices(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
