@@ -8,6 +8,7 @@ import socket
 import subprocess
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from gossamer.processes.exit_report import describe_exit, last_line, last_log_line, last_stderr_line, wait_or_kill
@@ -37,9 +38,15 @@ def test_frames_are_taken_from_a_buffer_when_they_are_complete() -> None:
     assert buffer == encode_frame(b"two")[:-1]
 
 
+def test_frames_are_encoded_at_the_end_of_a_buffer() -> None:
+    buffer = bytearray(encode_frame(b"one"))
+    append_frame(buffer, "two", msgspec.msgpack.Encoder().encode_into)
+    assert buffer == encode_frame(b"one") + encode_frame(msgspec.msgpack.encode("two"))
+
+
 def test_a_reader_that_stops_early_can_change_the_buffer() -> None:
     buffer = bytearray()
-    append_frame(buffer, b"one")
+    append_frame(buffer, "one", msgspec.msgpack.Encoder().encode_into)
     for _ in take_frames(buffer, 10):
         break
     buffer.clear()

@@ -30,7 +30,7 @@ from gossamer.errors import ParserFault
 from gossamer.model import Kind, Outcome, Page, ParseJob, Position
 from gossamer.parse.fair_queue import FairQueue, HostJob
 from gossamer.processes.exit_report import describe_exit, last_stderr_line, wait_or_kill
-from gossamer.processes.framing import FrameTooLong, append_frame, take_frames
+from gossamer.processes.framing import FrameTooLong, append_frame, encode_frame, take_frames
 from gossamer.processes.heap import ALLOCATOR_VARIABLES
 from gossamer.processes.start import environment_without_secrets, start_python
 
@@ -90,9 +90,8 @@ class _Parser:
         self.busy_since: float | None = None  # first `tick` that saw it at its current job, or starting
         self.exiting_for: int | None = None  # given: it has announced that it will exit, because of a page of this host
         self.held_host: int | None = None  # given: it finishes a slow page of this host, which gets no other parser
-        self.outgoing = bytearray()
+        self.outgoing = bytearray(encode_frame(options))
         self.incoming = bytearray()
-        append_frame(self.outgoing, options)
 
     def terminate(self, timeout: float | None) -> tuple[int, str]:
         """Close the connection, wait for the exit, and return exit code and last line of stderr.
@@ -118,11 +117,12 @@ class ParserPool:
         self._first_message = msgspec.msgpack.encode(options)
         self._selector = selector
         self._queue = FairQueue()
+        self._unfinished = 0  # jobs in the queue and in parsers
         self._finished_pages: list[Page] = []
         self._slow_pages: dict[int, float] = {}  # id -> parser time, of finished pages above SLOW_SECONDS
         self._failed_starts = 0
         self._max_reply = (64 << 20) + 2 * options.max_bytes
-        self._encode = msgspec.msgpack.Encoder().encode
+        self._encode_into = msgspec.msgpack.Encoder().encode_into
         self._decode = msgspec.msgpack.Decoder(Page).decode
         self._buffer = memoryview(bytearray(_READ_BYTES))  # reused: a new one for each read costs page faults
         self._parsers: list[_Parser] = []
@@ -143,7 +143,7 @@ class ParserPool:
     @property
     def backlog(self) -> int:
         """The number of jobs accepted and not finished."""
-        return len(self._queue) + sum(len(parser.jobs) for parser in self._all_parsers())
+        return self._unfinished
 
     def _all_parsers(self) -> list[_Parser]:
         return self._parsers + self._slow_parsers
@@ -163,12 +163,14 @@ class ParserPool:
         self._options, self._first_message = options, msgspec.msgpack.encode(options)
         for job in unfinished:
             self._queue.put(job)
+        self._unfinished = len(unfinished)
         self._adjust_parsers()
         self._dispatch_jobs()
 
     def submit(self, job: ParseJob, host: int = 0) -> None:
         """Accept a job of a host. `take_results` returns a page for it sooner or later, whatever the job holds."""
         self._queue.put(HostJob(job, host))
+        self._unfinished += 1
         self._dispatch_jobs()
 
     def take_results(self) -> list[Page]:
@@ -204,6 +206,7 @@ class ParserPool:
         self._slow_parsers.clear()
         self._resting_hosts.clear()
         self._queue.clear()
+        self._unfinished = 0
 
     def _move_aside(self, parser: _Parser) -> None:
         """Let a slow page finish beside the others, if other hosts wait; at most as many as there are parsers."""
@@ -255,7 +258,7 @@ class ParserPool:
             if not parser.jobs:
                 parser.job_started = time.perf_counter()
             parser.jobs.append(job)
-            append_frame(parser.outgoing, self._encode(job.job))
+            append_frame(parser.outgoing, job.job, self._encode_into)
             self._write(parser)
 
     def _on_event(self, parser: _Parser, mask: int) -> None:
@@ -330,6 +333,7 @@ class ParserPool:
         seconds, parser.job_started = now - parser.job_started, now
         parser.busy_since = None
         self._queue.charge(parser.jobs.popleft().host, seconds)
+        self._unfinished -= 1
         if seconds > SLOW_SECONDS:
             self._slow_pages[page.id] = seconds
         self._finished_pages.append(page)

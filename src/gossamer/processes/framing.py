@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import IO
 
 HEADER_BYTES = 4
@@ -22,10 +22,12 @@ def encode_frame(message: bytes) -> bytes:
     return len(message).to_bytes(HEADER_BYTES, "big") + message
 
 
-def append_frame(buffer: bytearray, message: bytes) -> None:
-    """Append a message and its length to a buffer of bytes to send."""
-    buffer += len(message).to_bytes(HEADER_BYTES, "big")
-    buffer += message
+def append_frame(buffer: bytearray, message: object, encode_into: Callable[[object, bytearray, int], None]) -> None:
+    """Encode a message at the end of a buffer of bytes to send, after its length; this saves a copy of the message."""
+    start = len(buffer)
+    buffer += EMPTY_FRAME
+    encode_into(message, buffer, -1)
+    buffer[start : start + HEADER_BYTES] = (len(buffer) - start - HEADER_BYTES).to_bytes(HEADER_BYTES, "big")
 
 
 def send_frame(connection: socket.socket, frame: bytearray) -> None:

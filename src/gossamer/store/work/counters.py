@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from gossamer.model import PAGE_OUTCOMES, Role, State
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Iterable, MutableMapping
+
+    CountedAs = tuple[int, str, str, str]  # host, state, role, outcome
 
 HOST_COLUMNS = ("known", "queued_pages", "queued_others", "pages", "failed")
 
@@ -48,6 +50,12 @@ class CounterDeltas:
     def subtract(self, host: int, state: str, role: str, outcome: str, times: int = 1) -> None:
         """Count resources that left this state, role and outcome."""
         self.add(host, state, role, outcome, -times)
+
+    def move(self, moves: Iterable[tuple[CountedAs, CountedAs]]) -> None:
+        """Count many resources that change: host, state, role and outcome before and after."""
+        for (before, after), times in Counter(moves).items():
+            self.subtract(*before, times)
+            self.add(*after, times)
 
     def changed_hosts(self) -> set[int]:
         """Return the hosts whose counters changed."""

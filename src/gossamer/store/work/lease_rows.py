@@ -131,9 +131,10 @@ def is_counted_sitemap(visited_at: float | None, tries: int, round_started_at: f
 
 def count_new_leases(deltas: CounterDeltas, leases: Iterable[Lease]) -> None:
     """Count leases that were queued until now."""
-    for one in leases:
-        deltas.subtract(one.host, State.QUEUED, one.role, one.before)
-        deltas.add(one.host, State.LEASED, one.role, one.before)
+    deltas.move(
+        ((one.host, State.QUEUED, one.role, one.before), (one.host, State.LEASED, one.role, one.before))
+        for one in leases
+    )
 
 
 def count_set_aside(deltas: CounterDeltas, host: int, state: str, outcome: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import compress, count, repeat
+from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gossamer.model import Visit, VisitBatch
+    from gossamer.store.work.counters import CounterDeltas
     from gossamer.store.work.url_cache import KnownResource
 
 MAX_REDIRECT_CHAIN = 64  # redirects followed to find a loop; crawlers give up earlier
@@ -226,6 +227,17 @@ def visit_row(item: FinishedVisit, round_: int, crawler: int) -> tuple[int, int,
     )  # fmt: skip
 
 
+def count_finished(deltas: CounterDeltas, finished: Iterable[FinishedVisit]) -> None:
+    """Count resources that were leased until their visit."""
+    deltas.move(
+        (
+            (item.row.host, State.LEASED, item.row.role, item.row.outcome),
+            (item.row.host, item.state, item.row.role, item.visit.outcome),
+        )
+        for item in finished
+    )
+
+
 def page_visits(finished: Sequence[FinishedVisit]) -> list[FinishedVisit]:
     """Return the visits that count as pages for the limits of a round."""
     return [f for f in finished if f.visit.lease.role is Role.PAGE and f.visit.outcome in PAGE_OUTCOMES]
@@ -242,12 +254,12 @@ def stores_links(item: FinishedVisit, batch: VisitBatch) -> bool:
     return batch.keep_links or item.visit.redirect is not None
 
 
-def link_rows(item: FinishedVisit, targets: list[int]) -> Iterable[tuple[object, ...]]:
-    """Return the rows of `links`, in order of first occurrence."""
+def link_columns(item: FinishedVisit, targets: list[int]) -> tuple[Sequence[object], ...]:
+    """Return the columns of `links`, in order of first occurrence."""
     links, number = item.links, len(targets)
-    return zip(
-        repeat(item.row.id, number), range(number), targets, links.kinds, map(int, links.follows), links.weights,
-        links.positions, links.rels, links.anchors, strict=True,
+    return (
+        [item.row.id] * number, range(number), targets, links.kinds, bytes(links.follows), links.weights,
+        links.positions, links.rels, links.anchors,
     )  # fmt: skip
 
 

@@ -274,10 +274,7 @@ class Submission:
         revisits.write_relinked_targets(self._tx, compared.changes, version)
         if compared.changes and self._old_sources:
             revisits.drop_old_sources(self._tx, self._old_sources)
-        for item in finished:
-            row = item.row
-            self._tx.counter_deltas.subtract(row.host, State.LEASED, row.role, row.outcome)
-            self._tx.counter_deltas.add(row.host, item.state, row.role, item.visit.outcome)
+        visit_rows.count_finished(self._tx.counter_deltas, finished)
 
     def _with_current_roles(self, finished: Sequence[visit_rows.FinishedVisit]) -> list[visit_rows.FinishedVisit]:
         """Read the roles again: another page may have linked to an embed, which makes it a page."""

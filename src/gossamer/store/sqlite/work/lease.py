@@ -60,6 +60,7 @@ HELD_BY_OTHERS = "SELECT name FROM hosts WHERE holder <> ? AND name IN (SELECT v
 SELECT_URL_ROWS = """
     SELECT id, host, state, role, outcome, url, depth, hops, tries FROM resources
     WHERE id IN (SELECT value FROM json_each(?))"""
+LEASE_RESOURCES = "UPDATE resources SET state = 'leased' WHERE id IN (SELECT value FROM json_each(?))"
 LEASE_URLS = "UPDATE resources SET state = 'leased', role = 'page' WHERE id IN (SELECT value FROM json_each(?))"
 _WAITING = """
     SELECT h.name, h.queued_pages + h.queued_others AS queued, h.ready_at, coalesce(c.name, '') AS holder, h.reason
@@ -106,8 +107,7 @@ def lease(tx: Transaction, crawler: int, *, hosts: int, urls: int, held: Sequenc
     new_hosts = list(islice(_lease_hosts(tx, free_hosts, urls, budget), hosts))
     tx.db.executemany("UPDATE hosts SET holder = ? WHERE id = ?", ((crawler, host.id) for host, _ in new_hosts))
     host_leases += new_hosts
-    leased_ids = [(one.resource,) for _, leases in host_leases for one in leases]
-    tx.db.executemany("UPDATE resources SET state = 'leased' WHERE id = ?", leased_ids)
+    tx.db.execute(LEASE_RESOURCES, (json_array(one.resource for _, leases in host_leases for one in leases),))
     robots = tx.db.execute(ROBOTS, (json_array(host.id for host, _ in host_leases),))
     return lease_rows.host_leases(host_leases, robots)
 

@@ -8,7 +8,6 @@ run once for the whole batch (`executemany`), never once per link.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from gossamer.model import Kind, State
@@ -172,8 +171,8 @@ class Submission:
         self._db.executemany("INSERT OR REPLACE INTO sources (resource, body) VALUES (?, ?)", sources)
 
     def _insert_links(self, stored_links: Sequence[tuple[visit_rows.FinishedVisit, list[int]]]) -> None:
-        INSERT_LINKS.insert(
-            self._db, chain.from_iterable(visit_rows.link_rows(item, targets) for item, targets in stored_links)
+        INSERT_LINKS.insert_columns(
+            self._db, (visit_rows.link_columns(item, targets) for item, targets in stored_links)
         )
         self._tx.meta["links"] += sum(len(targets) for _, targets in stored_links)
 
@@ -214,10 +213,7 @@ class Submission:
         INSERT_VISITS.insert(
             self._db, (visit_rows.visit_row(item, self._limits.round, self._crawler) for item in finished)
         )
-        for item in finished:
-            held = item.row
-            self._tx.counter_deltas.subtract(held.host, State.LEASED, held.role, held.outcome)
-            self._tx.counter_deltas.add(held.host, item.state, held.role, item.visit.outcome)
+        visit_rows.count_finished(self._tx.counter_deltas, finished)
 
     def _count_pages(self, finished: Sequence[visit_rows.FinishedVisit]) -> None:
         """Count pages and sitemaps for the limits of the round."""
