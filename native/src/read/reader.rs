@@ -127,10 +127,7 @@ impl<'a> Reader<'a> {
             .get(2..9)
             .is_some_and(|word| word.eq_ignore_ascii_case(b"doctype"))
         {
-            let name = declaration[9..].trim_ascii();
-            let is_html = name.eq_ignore_ascii_case(b"html");
-            self.tree
-                .set_doctype(if is_html { Doctype::Html } else { Doctype::Other });
+            self.tree.set_doctype(Doctype::read(&declaration[9..]));
         }
         Ok(())
     }

@@ -65,7 +65,8 @@ pub struct Walker<'a> {
     position: u8,
     in_drawing: bool,
     anchor: Option<OpenAnchor>,
-    characters: usize, // of all URLs, at most
+    free_text: Collapsed, // memory for the text of the next anchor
+    characters: usize,    // of all URLs, at most
     base_length: usize,
     pub max_links: usize,
     pub runs: Runs,
@@ -83,6 +84,7 @@ impl<'a> Walker<'a> {
             position: CONTENT,
             in_drawing: false,
             anchor: None,
+            free_text: Collapsed::default(),
             characters: 0,
             base_length: url.len(),
             max_links,
@@ -259,7 +261,7 @@ impl<'a> Walker<'a> {
         let link = self.found.links.len() - 1;
         self.anchor = Some(OpenAnchor {
             link,
-            text: Collapsed::default(),
+            text: std::mem::take(&mut self.free_text),
             parts: 0,
             alts: Vec::new(),
         });
@@ -267,7 +269,7 @@ impl<'a> Walker<'a> {
     }
 
     fn close_anchor(&mut self) {
-        let Some(anchor) = self.anchor.take() else { return };
+        let Some(mut anchor) = self.anchor.take() else { return };
         let alts;
         let mut text = anchor.text.text.as_str();
         if text.trim().is_empty() && !anchor.alts.is_empty() {
@@ -276,6 +278,8 @@ impl<'a> Walker<'a> {
         }
         let piece = self.found.keep(&text[..start_length(text, MAX_ANCHOR)]);
         self.found.links[anchor.link].anchor = piece;
+        anchor.text.clear();
+        self.free_text = anchor.text;
     }
 
     /// Add a link from an attribute. An empty one names no resource.

@@ -36,6 +36,15 @@ ATTRIBUTES = (
     "http-equiv=content-language", "a=b", "/", "=", '"', "a='", "href=y", "xlink:href=z", "href=javascript:x",
     "href=?q", "href=//h/p", "href='http://A.b:80/'",
 )  # fmt: skip
+STARTS = (
+    "",
+    "<!doctype html>",
+    "<!DOCTYPE html><html><head><title>t</title></head><body>",
+    '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN" "x"><p>',
+    "<!DOCTYPE HTML PUBLIC '-//W3C//DTD HTML 4.01 Transitional//EN'><p>",
+    '<!doctype html public "-//W3C//DTD HTML 4.01 Transitional//EN" "x"><p>',
+    '<!doctype html public "-//W3C//DTD HTML 4.01//EN"><p>',
+)
 PIECES = (
     "text", " ", "\n", "&amp;", "&nbsp;", "&lt;b", "&copy", "&copy;", "&#39;", "&#x41;", "&#128;", "&bogus;", "& ",
     "<!-- c -->", "<!-->", "<!--->", "<!--", "-->", "<!doctype html>", "<![CDATA[x]]>", "<?php ?>", "</>", "< ",
@@ -85,7 +94,7 @@ def random_tag(rng: Random) -> str:
 
 def random_page(rng: Random, length: int) -> bytes:
     """Return a page of tags and pieces."""
-    start = rng.choice(("", "", "<!doctype html>", "<!DOCTYPE html><html><head><title>t</title></head><body>"))
+    start = rng.choice(STARTS)
     pieces = (random_tag(rng) if rng.random() < 0.6 else rng.choice(PIECES) for _ in range(rng.randint(1, length)))
     return (start + "".join(pieces)).encode()
 

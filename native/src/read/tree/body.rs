@@ -107,8 +107,8 @@ impl<'a> Tree<'a> {
 
     pub(super) fn start_table(&mut self) -> Result<(), Stop> {
         match self.doctype {
-            Doctype::Html => self.close_paragraph()?,
-            Doctype::Other if self.find_paragraph().is_some() => return Err(NotSure("a table in a paragraph")),
+            Doctype::Standard => self.close_paragraph()?,
+            Doctype::Unknown if self.find_paragraph().is_some() => return Err(NotSure("a table in a paragraph")),
             _ => (),
         }
         self.mode = Mode::InTable;

@@ -4,6 +4,7 @@
 //! anchors that others interleave with, text and elements in odd places of tables, frames, templates.
 
 mod body;
+mod doctype;
 mod formatting;
 mod stack;
 mod tables;
@@ -13,6 +14,7 @@ use super::tags::Tag;
 use super::tokens::{Attributes, is_all_blank};
 use super::walker::{Closing, Walker};
 use crate::border::WorkLimit;
+pub use doctype::Doctype;
 use formatting::ActiveFormatting;
 
 const TABLE: Stop = NotSure("an odd place in a table");
@@ -32,14 +34,6 @@ enum Mode {
     InRow,
     InCell,
     InCaption,
-}
-
-/// How the document type of a page treats a table in a paragraph.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Doctype {
-    Missing,
-    Html,
-    Other,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,7 +78,7 @@ impl<'a> Tree<'a> {
             stack: Vec::with_capacity(32),
             counts: [0; Tag::Other as usize + 1],
             mode: Mode::Initial,
-            doctype: Doctype::Missing,
+            doctype: Doctype::Quirks,
             form: FormPointer::None,
             active: ActiveFormatting::default(),
             limit,
