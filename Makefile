@@ -26,11 +26,14 @@ KERNELS = $(if $(CARGO),.venv/.native-$(PROFILE))
 MATURIN = .venv/bin/maturin build --quiet --locked --manifest-path native/Cargo.toml --interpreter .venv/bin/python
 INSTALL_RUST := Install Rust $(RUST) or newer (https://rustup.rs) and a C compiler, then run `make native`
 NOT_BUILT := The compiled kernels do not build here; Python does their work. `make native` tries again.
-# Tests need no Python in their program. Their own directory keeps the builds of maturin, which sets other options.
+# Their own directory, because maturin sets other options and would build everything again.
 CRATE_CHECKS := --locked --profile quick --target-dir target/check
+# The test program of the crate links Python's library, which some systems keep in a package of its own.
+FIND_LIBRARY := import os.path, sysconfig; folder, name = sysconfig.get_config_vars("LIBDIR", "LDLIBRARY"); \
+	print(folder if os.path.exists(os.path.join(folder, name)) else "")
 IF_CARGO = $(if $(CARGO),$(1))
 
-.PHONY: help go native frontend wheel test test-fast test-full test-packages check format bench profile soak fuzz lock clean
+.PHONY: help go native frontend wheel test test-crate test-fast test-full test-packages check format bench profile soak fuzz lock clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list.
@@ -57,9 +60,14 @@ wheel: .venv/.ready frontend ## Build the packages into dist/: Gossamer with the
 # background job downloads OpenSearch.
 test: .venv/.ready-dev $(KERNELS) test-packages $(call IF_NODE,$(BUILT)) ## Run the tests except the long ones, up to 13 minutes on two cores.
 	@.venv/bin/python tests/opensearch/jars.py &
-	$(call IF_CARGO,cd native && PYO3_BUILD_EXTENSION_MODULE=1 cargo test --quiet $(CRATE_CHECKS))
+	$(call IF_CARGO,$(MAKE) --no-print-directory test-crate)
 	$(call IF_NODE,cd frontend && npm run --silent test)
 	.venv/bin/pytest -m 'not full' -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-crate: .venv/.ready-dev
+	@folder=$$(.venv/bin/python -c '$(FIND_LIBRARY)') && if test -n "$$folder"; then cd native && \
+		LD_LIBRARY_PATH="$$folder" PYO3_PYTHON=$(CURDIR)/.venv/bin/python cargo test --quiet $(CRATE_CHECKS); \
+	else echo 'The tests of native/ were left out: they need the library of Python (Debian: libpython3-dev).' >&2; fi
 
 test-fast: .venv/.ready-dev ## Run the tests that need no server and no browser, up to 90 seconds on two cores.
 	.venv/bin/pytest -m 'fast and not full' -n 2 --dist worksteal $(addprefix tests/,unit contract corpus) $(ARGS)
@@ -81,7 +89,7 @@ check: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Lint; check format, types,
 	.venv/bin/python requirements/licences.py --check
 	.venv/bin/python requirements/audit.py
 	$(call IF_CARGO,cd native && cargo fmt --check)
-	$(call IF_CARGO,cd native && cargo clippy --quiet $(CRATE_CHECKS) --all-targets -- -D warnings)
+	$(call IF_CARGO,cd native && PYO3_PYTHON=$(CURDIR)/.venv/bin/python cargo clippy --quiet $(CRATE_CHECKS) --all-targets -- -D warnings)
 	$(call IF_NODE,cd frontend && npm run --silent check)
 
 format: .venv/.ready-dev $(call IF_NODE,$(MODULES)) ## Format the code and apply the fixes of the linter.

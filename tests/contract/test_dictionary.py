@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from conftest import skip_or_fail
+from conftest import skip_without_native
 from gossamer.index import dictionary
 from gossamer.index.analyze import get_analyzer
 from gossamer.index.dictionary import DictionaryRow, dictionary_rows
@@ -77,7 +77,7 @@ def test_the_dictionary_holds_every_word_with_all_positions(
     index: NewIndex, way: str, occurrences: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if native is None and way == "kernel":
-        skip_or_fail("the native package is not built: run `make native`")
+        skip_without_native()
     monkeypatch.setattr(dictionary, "native", native if way == "kernel" else None)
     monkeypatch.setattr(dictionary, "OCCURRENCES_AT_ONCE", occurrences)
     for name in ("DOCUMENTS_AT_ONCE", "ROWS_AT_ONCE", "MOST_CACHED_URLS"):

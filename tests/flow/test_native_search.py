@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import skip_or_fail
+from conftest import skip_without_native
 from gossamer.index.documents import indexed_runs
-from gossamer.kernels import native, why_not
+from gossamer.kernels import native
 from gossamer.wiring import open_index, open_store
 from helpers.cli.commands import FAST, crawl
 from helpers.search.answers import answers_both_ways
@@ -42,7 +42,7 @@ PAGE_QUESTIONS = (
 @pytest.fixture(scope="module", autouse=True)
 def _kernels() -> None:
     if native is None:
-        skip_or_fail(f"no compiled kernels: {why_not}")
+        skip_without_native()
 
 
 @pytest.fixture(scope="module")

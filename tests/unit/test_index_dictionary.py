@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import skip_or_fail
+from conftest import skip_without_native
 from gossamer.index.dictionary import PythonDictionaryPass
 from gossamer.kernels import native
 
@@ -40,7 +40,7 @@ def test_the_rows_of_a_pass_are_the_same_both_ways(
     words: dict[int, int], documents: list[list[tuple[int, list[int]]]], limit: int
 ) -> None:
     if native is None:
-        skip_or_fail("the native package is not built: run `make native`")
+        skip_without_native()
     codes = sorted(words)
     columns = pack(codes), pack([words[code] for code in codes]), NAMES
     found = collect(native.DictionaryPass(*columns), documents, limit)

@@ -13,7 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import package, skip_or_fail
+from conftest import package, skip_without_native
 from gossamer.index import documents, pieces
 from gossamer.index.analyze import LANGUAGES, LONGEST_CACHED_PIECE, STEMMERS, get_analyzer, split_pieces
 from gossamer.index.documents import DocumentMaker
@@ -51,7 +51,7 @@ PAGES = st.lists(
 def make_both_ways(batches: Sequence[Sequence[IndexableResource]]) -> None:
     """Make the documents of some batches with the kernel and with Python, and compare everything."""
     if native is None:
-        skip_or_fail("the native package is not built: run `make native`")
+        skip_without_native()
     results = []
     for kernels in (native, None):
         with pytest.MonkeyPatch.context() as patch:
@@ -132,7 +132,7 @@ def test_odd_bytes_in_a_text_have_the_same_result(packed: bytes) -> None:
 @given(st.lists(st.tuples(st.sampled_from(Field), TEXTS), max_size=8), st.integers(1, 30))
 def test_samples_of_a_text_are_the_same_both_ways(runs: Runs, size: int) -> None:
     if native is None:
-        skip_or_fail("the native package is not built: run `make native`")
+        skip_without_native()
     text = msgspec.msgpack.encode(runs)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SAMPLE_LENGTH", "SAMPLE_PIECES"):
@@ -160,7 +160,7 @@ def test_all_plain_words_of_a_page_are_stemmed_in_one_call(language: str) -> Non
 @pytest.mark.parametrize("table", ["kernel", "Python"])
 def test_a_long_piece_is_dropped_after_its_batch(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if native is None and table == "kernel":
-        skip_or_fail("the native package is not built: run `make native`")
+        skip_without_native()
     monkeypatch.setattr(pieces, "native", native if table == "kernel" else None)
     english = LanguagePieces(get_analyzer("english"))
     for _ in range(2):

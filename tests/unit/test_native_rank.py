@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import skip_or_fail
+from conftest import skip_without_native
 from gossamer.index.protocol import FIRST_STOP_CODE, Matches, WordSequence, term_code
-from gossamer.kernels import native, why_not
+from gossamer.kernels import native
 from gossamer.model import Field
 from gossamer.search import rank
 from gossamer.search.rank import CandidateWords, PageSignals, QuerySlot
@@ -37,7 +37,7 @@ amounts = st.floats(0.0, 3.0, allow_subnormal=False)
 def kernels() -> NativeKernels:
     """Return the compiled kernels; skip all tests without them."""
     if native is None:
-        skip_or_fail(f"no compiled kernels: {why_not}")
+        skip_without_native()
     return native
 
 

@@ -11,12 +11,12 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import skip_or_fail
+from conftest import skip_without_native
 from gossamer.errors import StoreCorrupt
 from gossamer.index.analyze import get_analyzer
 from gossamer.index.documents import LazyRuns
 from gossamer.index.protocol import WordSequence
-from gossamer.kernels import native, why_not
+from gossamer.kernels import native
 from gossamer.model import Field
 from gossamer.search.page_snippets import SnippetRenderer, SnippetSource, render_page
 from gossamer.search.rank import QuerySlot
@@ -74,7 +74,7 @@ run_lists = st.tuples(
 def kernels() -> NativeKernels:
     """Return the compiled kernels; skip all tests without them."""
     if native is None:
-        skip_or_fail(f"no compiled kernels: {why_not}")
+        skip_without_native()
     return native
 
 

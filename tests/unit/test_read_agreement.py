@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import package, skip_or_fail
-from gossamer.kernels import native, why_not
+from conftest import package, skip_without_native
+from gossamer.kernels import native
 from gossamer.model import Role
 from gossamer.parse.options import ParseOptions
 from gossamer.parse.page_parser import parse_page
@@ -59,7 +59,7 @@ ODD = [
 @pytest.fixture(autouse=True)
 def _built() -> None:
     if native is None:
-        skip_or_fail(why_not)
+        skip_without_native()
 
 
 def parse_both_ways(parsed: ParseJob, options: ParseOptions, monkeypatch: pytest.MonkeyPatch) -> tuple[Page, Page]:
