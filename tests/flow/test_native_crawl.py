@@ -1,4 +1,4 @@
-"""A crawl with compiled kernels stores and indexes the same as one without: resources, links, texts, words, positions."""
+"""A crawl with kernels stores and indexes the same as one without: resources, links, texts, words and positions."""
 
 from __future__ import annotations
 
