@@ -17,6 +17,7 @@ import tantivy
 
 from gossamer.graph.arrays import load_manifest
 from gossamer.index.tantivy import TantivyLocation
+from gossamer.kernels import native
 from gossamer.wiring import open_searcher, open_store
 from helpers.cli.commands import FAST, command, crawl, environment, gossamer, query
 from helpers.patience import PATIENT_CRAWL
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 START = "/index.html"
+LARGEST_SHARE = 1 / 4 if native is None else 1 / 3  # of a second pass; kernels make the reading of pages cheap
 SHARE = 0.01  # of the pages that change
 QUERIES = (
     "spiderling", "ballooning spider", "gossamer thread 3", '"gossamer thread 7"', "intitle:added", "gossamer",
@@ -229,11 +231,11 @@ def test_a_second_pass_downloads_only_changed_pages(webs: Webs, revisited: Revis
     assert statuses[304] > 90 * webs.changed.bodies
 
 
-def test_a_second_pass_takes_a_quarter_of_the_first_ones_cpu_time(webs: Webs, revisited: Revisited) -> None:
+def test_a_second_pass_takes_a_part_of_the_first_ones_cpu_time(webs: Webs, revisited: Revisited) -> None:
     """Start and end of the processes take as long for a small site as for a big one, so they do not count."""
     print(f"first pass {webs.first}, second {revisited.took}, start and end {revisited.idle_cpu_seconds}")
     first, second = revisited.idle_cpu_seconds
-    assert revisited.took.cpu_seconds - second <= (webs.first.cpu_seconds - first) / 4
+    assert revisited.took.cpu_seconds - second <= (webs.first.cpu_seconds - first) * LARGEST_SHARE
 
 
 @pytest.mark.full  # measures wall time, so it must run alone on the machine

@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.basics.locations import local_directory
 from gossamer.config import load
+from gossamer.kernels import native
 from gossamer.revisit.pace import schedule_from_settings
 from gossamer.store.values import (
     Counts,
@@ -60,6 +61,7 @@ class Status(Counts, frozen=True, kw_only=True):
     rate: float  # pages per second of all crawlers together
     round: RoundStatus | None
     version: int
+    native: bool  # compiled kernels are in use
     freshness: Freshness
 
 
@@ -78,6 +80,7 @@ def status(session: ReadSession) -> Status:
         rate=sum(crawler.pages_per_second for crawler in at_work),
         round=_round_status(store),
         version=store.version(),
+        native=native is not None,
         freshness=_freshness(session),
     )
 
