@@ -63,6 +63,14 @@ def file_identity(directory: Path) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
 
+def _first_round(db: sqlite3.Connection) -> str:
+    """Return when the first round began; "" in a new web, and in a damaged one, which the next read reports."""
+    try:
+        return str(db.execute("SELECT min(started_at) FROM rounds").fetchone()[0])
+    except sqlite3.Error:
+        return ""
+
+
 class Transaction:
     """One writing transaction: the connection, the counters it changes, and caches kept between batches."""
 
@@ -86,7 +94,8 @@ class Database:
     def __init__(self, db: sqlite3.Connection, directory: Path, identity: str = "") -> None:
         """`identity` is that of the file before it was opened, so that a replacement meanwhile shows."""
         self._db = db
-        self.opened_identity = identity or file_identity(directory)
+        self._first_round = _first_round(db)
+        self.opened_identity = f"{identity or file_identity(directory)} {self._first_round}"
         self._url_cache = UrlCache()
         self._fresh_digests = FreshDigests()
         self._busy_timeout: int = db.execute("PRAGMA busy_timeout").fetchone()[0]  # milliseconds
@@ -96,8 +105,11 @@ class Database:
         self.watches: dict[int, HeartbeatWatch] = {}  # by the same crawlers
 
     def identity(self) -> str:
-        """Return which web is at the location now. The open file keeps its number, so no other file can get it."""
-        return file_identity(self.directory)
+        """Return which web is at the location now. No other file can have its number while this one is open.
+
+        A later file can. So the start of the first round is a part of the identity, which caches keep for longer.
+        """
+        return f"{file_identity(self.directory)} {self._first_round}"
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a read. Each of its statements sees the last commit."""
