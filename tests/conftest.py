@@ -24,6 +24,8 @@ settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
 FAST_DIRECTORIES = {"unit", "contract", "corpus"}  # their tests run in this process
+# They measure time, simulate months, or start commands: half a minute in all.
+SLOW_FILES = {"test_growth.py", "test_store_freshness_simulated.py", "test_kernels.py"}
 SERVERS = {"postgres", "nginx_binary", "browser"}  # fixtures, and back-ends as parameters of tests
 
 
@@ -34,7 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         assert isinstance(item, pytest.Function)
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         needs = {*item.fixturenames, *(value for value in parameters if isinstance(value, str))}
-        if item.path.parent.name in FAST_DIRECTORIES and not needs & SERVERS:
+        is_quick = item.path.parent.name in FAST_DIRECTORIES and item.path.name not in SLOW_FILES
+        if is_quick and not needs & SERVERS:
             item.add_marker(pytest.mark.fast)
     items.sort(key=lambda item: item.path.parent.name in FAST_DIRECTORIES)  # no worker begins a slow file at the end
 
