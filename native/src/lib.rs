@@ -7,6 +7,7 @@ mod analyse;
 mod border;
 mod columns;
 mod dictionary;
+mod msgpack;
 mod rank;
 mod read;
 mod snippet;

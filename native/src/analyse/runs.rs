@@ -1,5 +1,7 @@
 //! The runs of a stored text, which is a list of pairs of field and text in msgpack.
 
+use crate::msgpack::Reader;
+
 /// Fields of `gossamer.model.Field` that this kernel treats in their own way.
 pub const TITLE: u8 = 0;
 pub const DESCRIPTION: u8 = 9;
@@ -30,7 +32,7 @@ pub fn indexed_runs(packed: &[u8]) -> Option<Vec<Run<'_>>> {
 }
 
 fn read_runs(packed: &[u8]) -> Option<Vec<Run<'_>>> {
-    let mut reader = Reader { rest: packed };
+    let mut reader = Reader::new(packed);
     let count = reader.array_size()?;
     let mut runs = Vec::with_capacity(count.min(packed.len()));
     for _ in 0..count {
@@ -43,49 +45,7 @@ fn read_runs(packed: &[u8]) -> Option<Vec<Run<'_>>> {
             text: reader.text()?,
         });
     }
-    reader.rest.is_empty().then_some(runs)
-}
-
-struct Reader<'t> {
-    rest: &'t [u8],
-}
-
-impl<'t> Reader<'t> {
-    fn take(&mut self, size: usize) -> Option<&'t [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(size)?;
-        self.rest = rest;
-        Some(taken)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        self.take(1).map(|one| one[0])
-    }
-
-    /// Read a big-endian size of so many bytes.
-    fn size(&mut self, bytes: usize) -> Option<usize> {
-        let digits = self.take(bytes)?;
-        Some(digits.iter().fold(0, |size, &byte| size << 8 | usize::from(byte)))
-    }
-
-    fn array_size(&mut self) -> Option<usize> {
-        match self.byte()? {
-            head @ 0x90..=0x9f => Some(usize::from(head - 0x90)),
-            0xdc => self.size(2),
-            0xdd => self.size(4),
-            _ => None,
-        }
-    }
-
-    fn text(&mut self) -> Option<&'t str> {
-        let size = match self.byte()? {
-            head @ 0xa0..=0xbf => usize::from(head - 0xa0),
-            0xd9 => self.size(1)?,
-            0xda => self.size(2)?,
-            0xdb => self.size(4)?,
-            _ => return None,
-        };
-        std::str::from_utf8(self.take(size)?).ok()
-    }
+    reader.is_at_end().then_some(runs)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The runs of a stored text: a msgpack array of pairs, each a field and a text.
 
 use super::NotSure;
+use crate::msgpack::Reader;
 
 const TITLE: u8 = 0;
 const PARAGRAPH: u8 = 7;
@@ -19,38 +20,40 @@ pub struct RunTable(Vec<Run>);
 impl RunTable {
     /// Find the runs of an unpacked text. Damaged texts are "not sure", because Python describes the damage.
     pub fn read(text: &[u8]) -> Result<Self, NotSure> {
-        let mut reader = Reader { rest: text };
+        Self::find(text).ok_or(NotSure)
+    }
+
+    fn find(text: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(text);
         let count = reader.array_size()?;
         let mut runs: Vec<Run> = Vec::with_capacity(count.min(text.len() / 3));
         let mut is_ordered = true;
         for _ in 0..count {
             if reader.array_size()? != 2 {
-                return Err(NotSure);
+                return None;
             }
             let field = reader.byte()?;
-            let size = reader.text_size()?;
-            let start = text.len() - reader.rest.len();
-            reader.take(size)?;
+            let size = reader.text_bytes()?.len();
+            let end = text.len() - reader.bytes_left();
             match field {
                 TITLE => is_ordered &= runs.last().is_none_or(|before| before.field == TITLE),
                 DESCRIPTION => continue,
-                field if field > DESCRIPTION => return Err(NotSure),
+                field if field > DESCRIPTION => return None,
                 _ => (),
             }
-            let end = u32::try_from(start + size).map_err(|_| NotSure)?;
             runs.push(Run {
                 field,
-                start: start as u32,
-                end,
+                start: u32::try_from(end - size).ok()?,
+                end: u32::try_from(end).ok()?,
             });
         }
-        if !reader.rest.is_empty() {
-            return Err(NotSure);
+        if !reader.is_at_end() {
+            return None;
         }
         if !is_ordered {
             runs.sort_by_key(|run| run.field != TITLE); // stable: the body stays in reading order
         }
-        Ok(Self(runs))
+        Some(Self(runs))
     }
 }
 
@@ -80,48 +83,6 @@ impl<'a> Runs<'a> {
         match first(&|field| field == PARAGRAPH).or_else(|| first(&|field| field != TITLE)) {
             Some(number) => self.text(number),
             None => Ok(""),
-        }
-    }
-}
-
-struct Reader<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, size: usize) -> Result<&'a [u8], NotSure> {
-        let (taken, rest) = self.rest.split_at_checked(size).ok_or(NotSure)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn byte(&mut self) -> Result<u8, NotSure> {
-        Ok(self.take(1)?[0])
-    }
-
-    fn number(&mut self, bytes: usize) -> Result<usize, NotSure> {
-        Ok(self
-            .take(bytes)?
-            .iter()
-            .fold(0, |number, &byte| number << 8 | usize::from(byte)))
-    }
-
-    fn array_size(&mut self) -> Result<usize, NotSure> {
-        match self.byte()? {
-            head @ 0x90..=0x9f => Ok(usize::from(head & 0x0f)),
-            0xdc => self.number(2),
-            0xdd => self.number(4),
-            _ => Err(NotSure),
-        }
-    }
-
-    fn text_size(&mut self) -> Result<usize, NotSure> {
-        match self.byte()? {
-            head @ 0xa0..=0xbf => Ok(usize::from(head & 0x1f)),
-            0xd9 => self.number(1),
-            0xda => self.number(2),
-            0xdb => self.number(4),
-            _ => Err(NotSure),
         }
     }
 }
