@@ -97,6 +97,8 @@ def crawl_cut_off(folder: Path, port: int, server: HostileServer) -> dict[str, A
         link = f'<a href="/chain/{number + 1}">next</a>' if number + 1 < CHAIN else ""
         link += f'<a href="http://{SECOND}:{port}/new">new</a>' if number == CUT_AFTER else ""
         server.pages[f"/chain/{number}"] = f"<title>{number}</title>{link}".encode()
+    # An open connection would wait for its timeout, while the new host fails three times.
+    server.closes_after_pages = True
     url, store, timeout = f"http://{PUBLIC}:{port}/chain/0", folder / "cut", slowness()
     process = subprocess.Popen(
         command("crawl", url, "--store", store, "--scope", "any", "--no-index", "--timeout", timeout, "--delay", "0.2"),

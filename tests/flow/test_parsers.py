@@ -476,29 +476,34 @@ def test_parsers_exit_when_their_coordinator_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "coordinator.py"
     script.write_text(
         textwrap.dedent("""
-        import selectors, sys, time
+        import select, selectors, sys
         from gossamer.parse.options import ParseOptions
         from gossamer.parse.pool import ParserPool
         from gossamer.model import ParseJob, Role
         pool = ParserPool(ParseOptions(seconds=float(sys.argv[1])), 2, selectors.DefaultSelector())
-        body = b"<!--fault:spin-->"
+        body = b"<!--fault:announced-spin-->"
         pool.submit(ParseJob(1, Role.PAGE, "http://example.org/", body, "text/html", "", "", "", "", ""))
         print(*(parser.process.pid for parser in pool._parsers), flush=True)
-        while True:
-            for key, mask in pool._selector.select(1):
+        announcements = [parser.process.stderr for parser in pool._parsers]
+        while not select.select(announcements, [], [], 0)[0]:
+            for key, mask in pool._selector.select(0.1):
                 key.data(mask)
+        print("spinning", flush=True)
+        sys.stdin.read()
         """)
     )
     seconds = 4 * slowness()  # so that its timer ends a parser that is still at the slow page
     with subprocess.Popen(
-        [sys.executable, script, str(seconds)], env={**os.environ, "PYTHONPATH": str(HOOK)}, stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, script, str(seconds)], env={**os.environ, "PYTHONPATH": str(HOOK)}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
     ) as coordinator:  # fmt: skip
-        assert coordinator.stdout is not None
-        parsers = [psutil.Process(int(pid)) for pid in coordinator.stdout.readline().split()]
-        assert len(parsers) == 2
-        until(lambda: max(parser.cpu_times().user for parser in parsers) > 0.8, "the parser of the slow page")
-        coordinator.kill()
+        try:
+            assert coordinator.stdout is not None
+            parsers = [psutil.Process(int(pid)) for pid in coordinator.stdout.readline().split()]
+            assert len(parsers) == 2
+            assert coordinator.stdout.readline() == "spinning\n"
+        finally:
+            coordinator.kill()
     gone, alive = psutil.wait_procs(parsers, timeout=PATIENCE)
     assert (len(gone), alive) == (2, [])
 

@@ -87,6 +87,7 @@ class HostileServer:
         self.connections = 0
         self.robots = robots  # behaviour that answers /robots.txt, with its parameters
         self.pages: dict[str, bytes] = {}  # pages by path, checked before behaviours
+        self.closes_after_pages = False  # whether each of `pages` ends its connection
         self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="hostile", daemon=True)
@@ -169,7 +170,8 @@ class HostileServer:
         )
         name = parts.path.lstrip("/").partition("/")[0].partition(";")[0] or "page"
         if target in self.pages:
-            await exchange.answer(self.pages[target])
+            exchange.keep = not self.closes_after_pages
+            await exchange.answer(self.pages[target], more="" if exchange.keep else "Connection: close\r\n")
         else:
             await BEHAVIOURS.get(name, BEHAVIOURS["missing"])(exchange)
         return exchange.keep

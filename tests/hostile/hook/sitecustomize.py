@@ -33,6 +33,12 @@ def _spin() -> None:
         pass
 
 
+def _announce_and_spin() -> None:
+    """Write a line to standard error, then spin."""
+    os.write(sys.stderr.fileno(), b"spinning\n")
+    _spin()
+
+
 def _raise() -> None:
     raise RuntimeError("a bug \x1b[31m in a reader")
 
@@ -43,6 +49,7 @@ FAULTS: dict[bytes, Callable[[], object]] = {
     b"exit": lambda: os._exit(3),
     b"raise": _raise,
     b"spin": _spin,
+    b"announced-spin": _announce_and_spin,
     b"hang": lambda: time.sleep(3600),
     b"hang-deaf": _hang_ignoring_signals,
     b"hoard": lambda: bytearray(1 << 40),
