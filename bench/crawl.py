@@ -60,7 +60,14 @@ class Indexed:
 
 def contestants(pages: int) -> list[Contestant]:
     """Return the command of each contestant."""
-    gossamer = [str(Path(sys.executable).with_name("gossamer")), "crawl", "--json", "--max-pages", str(pages)]
+    gossamer = [
+        str(Path(sys.executable).with_name("gossamer")),
+        "crawl",
+        "--json",
+        "--no-rank",
+        "--max-pages",
+        str(pages),
+    ]
     gossamer += ["--delay", "0", "--connections", "32"]
     scrapy = [str(ROOT / ".venv-bench/bin/python"), str(ROOT / "bench/races/peers/scrapy_links.py")]
 

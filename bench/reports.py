@@ -2,6 +2,7 @@
 
     python bench/reports.py                     # a generated web of 20,000 pages and a million links; two minutes
     python bench/reports.py --web web           # a web of your own
+    python bench/reports.py --overview --pages 16000   # the overview of `gossamer report`: cold, cached, compared
     python bench/reports.py --libraries         # needs: pip install datasketch simhash html5lib justhtml
 
 The libraries find near duplicates and HTML errors. Pages are synthetic: 250 words of Zipf's frequencies, one page in
@@ -26,9 +27,25 @@ from typing import TYPE_CHECKING
 import msgspec
 import zstandard
 
+from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, count_reports
+from gossamer.graph.reports.audit import make_audit
+from gossamer.graph.reports.audit_file import read_counts, web_state
 from gossamer.graph.reports.base import ReportOptions
 from gossamer.graph.reports.registry import REPORTS
-from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit, VisitBatch
+from gossamer.model import (
+    Admission,
+    Candidate,
+    Field,
+    Kind,
+    Links,
+    Outcome,
+    Page,
+    PageLink,
+    Position,
+    State,
+    Visit,
+    VisitBatch,
+)
 from gossamer.store.content import decode_source, decode_text
 from gossamer.store.read.questions import Question
 from gossamer.wiring import open_store
@@ -103,10 +120,10 @@ class ReportPages:
         ]
         urls = [url_of(target) for target in targets]
         positions = [int(Position.NAV)] * NAVIGATION + [int(Position.CONTENT)] * (LINKS - NAVIGATION)
-        return Links(
-            list(map(digest_of, urls)), urls, [int(Kind.HYPERLINK)] * LINKS, [True] * LINKS, anchors, [1] * LINKS,
-            [""] * LINKS, positions,
-        )  # fmt: skip
+        return Links.pack(
+            PageLink(digest_of(url), url, int(Kind.HYPERLINK), anchor=anchor, position=position)
+            for url, anchor, position in zip(urls, anchors, positions, strict=True)
+        )
 
 
 def generate(directory: str, pages: int) -> None:
@@ -134,6 +151,32 @@ def measure(store: Store) -> None:
         seconds = time.perf_counter() - started
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000
         print(f"{report.code} {report.name:<24}{seconds:>9.2f}{rows:>10,}{memory:>7,}", flush=True)
+
+
+def overview(store: Store, location: str) -> None:
+    """Print the time of the overview, first counted and then kept; compare it with the rows of each report."""
+    with tempfile.TemporaryDirectory() as directory:
+        kept = Path(directory)
+        started, cpu = time.perf_counter(), time.process_time()
+        stored = count_reports(location, store, QUICK_REPORTS, kept)
+        cold, cold_cpu = time.perf_counter() - started, time.process_time() - cpu
+        started = time.perf_counter()
+        audit = make_audit(read_counts(kept), web_state(store), {})
+        cached = time.perf_counter() - started
+        started = time.perf_counter()
+        count_reports(location, store, SLOW_REPORTS, kept)
+        slow = time.perf_counter() - started
+    counts = store.counts()
+    print(f"{counts.documents:,} pages, {counts.links:,} links, score {audit.score}")
+    print(f"{len(QUICK_REPORTS)} reports by the database: {cold:.2f} s, {cold_cpu:.2f} s of processor time here")
+    print(f"kept counts read again: {1_000 * cached:.2f} ms")
+    print(f"{len(SLOW_REPORTS)} reports that inspect pages: {slow:.2f} s in the background")
+    since = audit_round.started_at if (audit_round := store.current_round()) else 0.0
+    for report in QUICK_REPORTS:
+        options = ReportOptions(since=since if "since" in report.takes else 0.0)
+        rows = sum(1 for _ in report.rows(store, options))
+        if rows != stored.counts[report.code].findings:
+            print(f"{report.name}: counted {stored.counts[report.code].findings:,}, but it has {rows:,} rows")
 
 
 def libraries(store: Store, pages: int = 300) -> None:
@@ -185,13 +228,17 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=20_000, help="pages of the generated web")
     parser.add_argument("--web", help="a web to use instead")
     parser.add_argument("--libraries", action="store_true", help="compare libraries instead")
+    parser.add_argument("--overview", action="store_true", help="measure the overview of all reports instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         location = options.web or str(Path(directory) / "web")
         if not options.web:
             generate(location, options.pages)
         store = open_store(location, read_only=True)
-        (libraries if options.libraries else measure)(store)
+        if options.overview:
+            overview(store, location)
+        else:
+            (libraries if options.libraries else measure)(store)
         store.close()
 
 

@@ -1,4 +1,4 @@
-"""Gossamer beside other programs, in one run: crawling, cores, politeness, search, the link graph.
+"""Gossamer beside other programs, in one run: crawling, cores, politeness, search, the link graph, rendering.
 
     python bench/run.py                    # quick: a part of the site, few runs, within ten minutes
     python bench/run.py --full             # the whole site, more runs, Spider too: some forty minutes
@@ -29,6 +29,7 @@ from bench.harness.contest import exit_cleanly_on_sigterm, print_progress  # noq
 from bench.races import crawl as crawl_race  # noqa: E402
 from bench.races import graph as graph_race  # noqa: E402
 from bench.races import limits  # noqa: E402
+from bench.races import render as render_race  # noqa: E402
 from bench.races import search as search_race  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.markdown import Markdown  # noqa: E402
@@ -80,6 +81,7 @@ PARTS = {
     "politeness": Part(lambda scale: limits.politeness(scale.hosts, scale.pages_a_host, DELAY), 25, 40),
     "search": Part(lambda scale: search_race.race(scale.pages, scale.passes), 40, 150),
     "graph": Part(lambda scale: graph_race.race(scale.graph, min(scale.runs, 2)), 60, 240),
+    "render": Part(lambda scale: render_race.race(scale.runs if scale.full else 1), 110, 330),
 }
 
 

@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.model import Admission, Candidate, Kind, Lease, Links, Outcome, Page, Position, State, Visit, VisitBatch
+from gossamer.model import Admission, Candidate, Kind, Lease, Links, Outcome, Page, PageLink, State, Visit, VisitBatch
 from gossamer.store.sqlite import open_sqlite_store
 
 if TYPE_CHECKING:
@@ -75,15 +75,13 @@ class Pages:
         near = (abs(int(random_.gauss(here, 400))) % self.known for _ in range(NEAR - min(len(fresh), NEAR)))
         targets = [*range(NAVIGATION), *near, *fresh]
         targets += random_.choices(targets, k=max(0, BONDS - len(targets)))
-        bonds = len(targets)
         return Page(
             0, Outcome.FETCHED, "", media_type="text/html", charset="utf-8", title=f"Page {here} of the documentation",
             description="What this page is about, in a sentence or two.", language="en", content_digest=os.urandom(16),
             text_digest=os.urandom(16), size=24_000, text=random_.randbytes(2_000), source=random_.randbytes(6_000),
-            links=Links(
-                [digest_of(n) for n in targets], [url_of(n) for n in targets], [int(Kind.HYPERLINK)] * bonds,
-                [True] * bonds, random_.choices(self._anchors, k=bonds), [1] * bonds, [""] * bonds,
-                [int(Position.CONTENT)] * bonds,
+            links=Links.pack(
+                PageLink(digest_of(n), url_of(n), int(Kind.HYPERLINK), anchor=anchor)
+                for n, anchor in zip(targets, random_.choices(self._anchors, k=len(targets)), strict=True)
             ),
         )  # fmt: skip
 

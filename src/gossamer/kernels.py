@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    # Digests, URLs, kinds, follows, anchors, weights, rels, positions.
-    LinkColumns = tuple[
-        list[bytes | None], list[str], list[int], list[bool], list[str], list[int], list[str], list[int]
-    ]
+    # The fields of `model.Links`, and the rows whose digest is missing.
+    LinkColumns = tuple[bytes, bytes, str, str, str, list[int]]
 
-INTERFACE = 1  # of the native package that this version can use
+INTERFACE = 3  # of the native package that this version can use
 SWITCH = "GOSSAMER_NATIVE"
 BUILD_HINT = "`make native` builds it"
 
@@ -93,7 +91,7 @@ class PageReading(Protocol):
         """Take the URLs of the unresolved hrefs."""
 
     def columns(self, nofollow: bool, keep_all: bool, has_rules: bool) -> LinkColumns:
-        """Return the columns of `Links`; with `has_rules`, digests of URLs with parameters are None."""
+        """Return the columns of `Links`; with `has_rules`, digests of URLs with parameters are missing (zeros)."""
 
 
 class StoredText(Protocol):
@@ -141,8 +139,8 @@ class NativeKernels(Protocol):
         average_length: float,
         now: float,
         /,
-    ) -> tuple[bytes, bytes] | None:
-        """Return scores with their parts (float64) and windows (4 * int32) of candidates; None: not sure.
+    ) -> bytes | None:
+        """Return the score of each candidate, then each part for all (float64); None: not sure.
 
         Sequences are words and runs. A slot has WordIDs, codes of its terms in anchor texts, and its inverse document
         frequency. `signals` has the words of anchor texts, and as columns (float64) the score of the first pass,

@@ -7,13 +7,15 @@ out) → `Request` → `FetchResult` (bytes) → `ParseJob` → `Page` (structur
 
 from __future__ import annotations
 
+import struct
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING
+from itertools import chain, count
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,7 @@ class Role(StrEnum):
     SITEMAP = "sitemap"  # fetched and parsed as a sitemap (XML, gzip, text)
     CHECK = "check"  # requested for its status only (HEAD, then GET)
     ROBOTS = "robots"  # a host's robots.txt; never a resource
+    SUBRESOURCE = "subresource"  # asked for by a rendered page; never a resource of its own
 
 
 class Outcome(StrEnum):
@@ -70,6 +73,9 @@ class Outcome(StrEnum):
     PARSER_CRASHED = "parser crashed"
     PARSER_TIMEOUT = "parser timeout"
     PARSER_MEMORY = "parser out of memory"
+    RENDERER_CRASHED = "renderer crashed"
+    RENDERER_TIMEOUT = "renderer timeout"
+    RENDERER_MEMORY = "renderer out of memory"
 
 
 PAGE_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})  # the content of the page is known
@@ -89,14 +95,17 @@ class Kind(IntEnum):
     FEED = 8  # an entry of a feed
     SITEMAP = 9  # an entry of a sitemap
     SITEMAP_FILE = 10  # a sitemap: named in robots.txt, or an entry of a sitemap index
+    ROUTE = 11  # a page that scripts lead to: history.pushState, popups
+    SCRIPT_URL = 12  # a URL in JSON-LD, `data-href` or the inline state of a script; off by default
     IMAGE = 20
     SCRIPT = 21
     STYLE = 22
     MEDIA = 23  # audio, video, track, source, object, embed
     OTHER = 24  # icons, manifests, preloads, background= and the like
+    DATA = 25  # requests of scripts: fetch, XMLHttpRequest
 
 
-EMBEDS = frozenset({Kind.IMAGE, Kind.SCRIPT, Kind.STYLE, Kind.MEDIA, Kind.OTHER})
+EMBEDS = frozenset({Kind.IMAGE, Kind.SCRIPT, Kind.STYLE, Kind.MEDIA, Kind.OTHER, Kind.DATA})
 
 
 class Position(IntEnum):
@@ -199,6 +208,9 @@ class Request(Value, frozen=True, kw_only=True):
     etag: str = ""
     last_modified: str = ""
     head: bool = False  # use HEAD
+    method: str = ""  # of a subresource, where the user allows others than GET and HEAD
+    headers: Mapping[str, str] = {}  # of a subresource: those that scripts of the page set
+    body: bytes = b""  # of a subresource
 
 
 class FetchResult(Value, frozen=True, kw_only=True):
@@ -230,17 +242,121 @@ class ParseJob(msgspec.Struct, array_like=True, frozen=True):
     language: str  # Content-Language: header
 
 
-class Links(msgspec.Struct, array_like=True, frozen=True):
-    """The bonds of a page as parallel columns: one row per (target, kind, follow, anchor), by first occurrence."""
+class PageLink(NamedTuple):
+    """One bond of a page."""
 
-    digests: list[bytes] = []
-    urls: list[str] = []
-    kinds: list[int] = []
-    follows: list[bool] = []
-    anchors: list[str] = []
-    weights: list[int] = []  # occurrences of each bond
-    rels: list[str] = []
-    positions: list[int] = []
+    digest: bytes
+    url: str
+    kind: int
+    follow: bool = True
+    anchor: str = ""
+    weight: int = 1  # occurrences
+    rel: str = ""
+    position: int = 0
+
+
+DIGEST_BYTES = 16
+_MARKS = struct.Struct("<BBBxI")
+_WEIGHT = struct.Struct("<4xI")
+_KINDS, _FOLLOWS, _POSITIONS = frozenset(map(int, Kind)), frozenset((0, 1)), frozenset(map(int, Position))
+
+
+class Links(msgspec.Struct, array_like=True, frozen=True):
+    """The bonds of a page as packed columns: one row per (target, kind, follow, anchor), by first occurrence.
+
+    Processes and threads hand on five values, however many bonds a page has. Each property unpacks its column, so
+    callers read it once.
+    """
+
+    packed_digests: bytes = b""  # `DIGEST_BYTES` of each target
+    marks: bytes = b""  # of each bond: kind, follow, position, a zero byte, weight (uint32, little-endian)
+    packed_urls: str = ""  # each text after a separator, a character that no text contains
+    packed_rels: str = ""
+    packed_anchors: str = ""
+
+    @classmethod
+    def pack(cls, rows: Iterable[PageLink]) -> Links:
+        """Return the columns of rows."""
+        columns = list(zip(*rows, strict=True))
+        if not columns:
+            return cls()
+        digests, urls, kinds, follows, anchors, weights, rels, positions = columns
+        marks = b"".join(map(_MARKS.pack, kinds, follows, positions, weights))
+        return cls(b"".join(digests), marks, _join(urls), _join(rels), _join(anchors))
+
+    def __len__(self) -> int:
+        return len(self.packed_digests) // DIGEST_BYTES
+
+    @property
+    def digests(self) -> list[bytes]:
+        """The digests of the targets."""
+        packed = self.packed_digests
+        return [packed[at : at + DIGEST_BYTES] for at in range(0, len(packed), DIGEST_BYTES)]
+
+    @property
+    def urls(self) -> list[str]:
+        """The targets."""
+        return self._split(self.packed_urls)
+
+    @property
+    def kinds(self) -> bytes:
+        """The kinds, a byte each."""
+        return self.marks[:: _MARKS.size]
+
+    @property
+    def follows(self) -> bytes:
+        """Whether to follow each bond: 1 or 0."""
+        return self.marks[1 :: _MARKS.size]
+
+    @property
+    def positions(self) -> bytes:
+        """The positions, a byte each."""
+        return self.marks[2 :: _MARKS.size]
+
+    @property
+    def weights(self) -> list[int]:
+        """How often each bond occurs."""
+        return [weight for (weight,) in _WEIGHT.iter_unpack(self.marks)]
+
+    @property
+    def rels(self) -> list[str]:
+        """The `rel` of each bond."""
+        return self._split(self.packed_rels)
+
+    @property
+    def anchors(self) -> list[str]:
+        """The anchor texts."""
+        return self._split(self.packed_anchors)
+
+    @staticmethod
+    def _split(packed: str) -> list[str]:
+        return packed.split(packed[0])[1:] if packed else []
+
+    def without_follow(self) -> Links:
+        """Return the same bonds, of which none is to be followed."""
+        marks = bytearray(self.marks)
+        marks[1 :: _MARKS.size] = bytes(len(self))
+        return msgspec.structs.replace(self, marks=bytes(marks))
+
+    def is_well_formed(self) -> bool:
+        """Return whether all columns have the same length and numbers have a meaning."""
+        number = len(self)
+        texts = (self.packed_urls, self.packed_rels, self.packed_anchors)
+        return (
+            len(self.packed_digests) == DIGEST_BYTES * number
+            and len(self.marks) == _MARKS.size * number
+            and all((text.count(text[0]) if text else 0) == number for text in texts)
+            and _KINDS.issuperset(self.kinds)
+            and _FOLLOWS.issuperset(self.follows)
+            and _POSITIONS.issuperset(self.positions)
+        )
+
+
+def _join(texts: Sequence[str]) -> str:
+    separators = chain("\n", map(chr, count(1)))
+    together = "".join(texts)
+    separator = next(each for each in separators if each not in together)
+    return separator + separator.join(texts)
 
 
 class Hints(msgspec.Struct, array_like=True, frozen=True):
@@ -249,6 +365,19 @@ class Hints(msgspec.Struct, array_like=True, frozen=True):
     digests: list[bytes] = []
     modified: list[float] = []  # Unix time of the last change; 0: not given
     periods: list[float] = []  # seconds between two changes; 0: not given
+
+
+class Rendering(msgspec.Struct, array_like=True, frozen=True):
+    """What a browser made of a page, beside its text and links."""
+
+    dom: bytes = b""  # zstd of the rendered DOM as HTML, empty with --no-rendered
+    words: int = 0  # of the rendered reading
+    links: int = 0
+    plain_words: int = 0  # of the reading of the source alone
+    plain_links: int = 0
+    milliseconds: int = 0
+    cut: str = ""  # budgets that cut the rendering: "requests, time"
+    screenshot: bytes = b""  # PNG or WebP, empty without --screenshots
 
 
 class Page(msgspec.Struct, array_like=True, frozen=True):
@@ -274,6 +403,66 @@ class Page(msgspec.Struct, array_like=True, frozen=True):
     links: Links = Links()
     hints: Hints = Hints()
     cut: str = ""  # parts over the page budget, of which only the beginning was kept: "text, words"
+    script_sign: str = ""  # why it seems to be made by scripts: "app shell"; "": nothing in the source says so
+    rendered: str = ""  # why a browser rendered it; "": these are the words and links of its source
+    rendering: Rendering | None = None  # of a rendered page
+
+
+class ShapeEvidence(Value, frozen=True, kw_only=True):
+    """What browsers found about the pages of one path shape of a host."""
+
+    host: int
+    shape: str
+    signed: bool  # whether it is about the pages with a `script_sign`, or those without
+    outcomes: str = ""  # of the last pages rendered, newest last: "1" scripts added words or links, "0" they did not
+    looked_at: float = 0.0  # Unix time of the last one
+
+
+class RenderJob(msgspec.Struct, array_like=True, frozen=True):
+    """A response for a renderer process."""
+
+    id: int  # of the request
+    url: str
+    status: int
+    headers: dict[str, str]  # content-type, content-security-policy and the like; not content-encoding
+    body: bytes  # decoded from Content-Encoding
+    screenshot: bool = False
+
+
+class PageRequest(msgspec.Struct, array_like=True, frozen=True):
+    """A request that a rendered page makes; the crawl's fetcher answers it."""
+
+    job: int
+    id: int  # unique in a pool
+    url: str  # absolute, http or https
+    method: str  # GET or HEAD, unless the user allows others for the host
+    kind: Kind  # SCRIPT, STYLE, FRAME, DATA or OTHER
+    headers: dict[str, str]  # lower-case names; those that scripts set: accept, content-type, x-...
+    body: bytes = b""
+
+
+class PageResponse(msgspec.Struct, array_like=True, frozen=True):
+    """The answer to a `PageRequest`."""
+
+    id: int
+    status: int  # 0: refused or failed; `reason` says why
+    headers: dict[str, str]
+    body: bytes  # decoded
+    reason: str = ""
+
+
+class RenderedPage(msgspec.Struct, array_like=True, frozen=True):
+    """A page after its scripts ran."""
+
+    id: int  # of the RenderJob
+    outcome: Outcome  # FETCHED, or why there is no snapshot
+    reason: str
+    html: bytes = b""  # the DOM as HTML in UTF-8, with shadow roots and frames in the place where they show
+    routes: list[str] = []  # absolute URLs of history.pushState, refused navigations and popups
+    requests: list[tuple[str, Kind]] = []  # every request of the page, also those answered empty or refused
+    cut: str = ""  # budgets that cut it: "requests, nodes"
+    screenshot: bytes = b""  # a thumbnail, WebP
+    milliseconds: int = 0
 
 
 class Visit(Value, frozen=True, kw_only=True):
@@ -312,7 +501,8 @@ class VisitBatch(Value, frozen=True, kw_only=True):
     hosts: Sequence[HostUpdate] = ()
     robots: Sequence[Robots] = ()
     released: Sequence[Lease] = ()  # leases that were not used
+    shapes: Sequence[ShapeEvidence] = ()  # of held hosts; each replaces what was known of its shape
     keep_links: bool = True  # False: follow and count links without storing them; redirects are stored
 
     def __bool__(self) -> bool:
-        return bool(self.visits or self.hosts or self.robots or self.released)
+        return bool(self.visits or self.hosts or self.robots or self.released or self.shapes)

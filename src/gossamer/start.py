@@ -30,6 +30,7 @@ from gossamer.crawl.visits import seed_candidate
 from gossamer.errors import StoreMissing, UsageError
 from gossamer.model import State, Value
 from gossamer.parse.pool import ParserPool
+from gossamer.render.options import RenderOptions
 from gossamer.revisit.pace import Schedule, VisitBudget, limits_from_settings, schedule_from_settings
 from gossamer.urls.canonical import UrlRules, url_digest, urls_from_input
 from gossamer.urls.scope import Scope
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from gossamer.config import CrawlSettings, LoadedSettings, Settings
     from gossamer.crawl.loop import CrawlLoop
+    from gossamer.render.choice import RendererSource
     from gossamer.store.protocol import Store
     from gossamer.store.values import Round
 
@@ -68,6 +70,7 @@ class AlreadyComplete(Value, frozen=True, kw_only=True):
     pages: int  # pages in the web
     known: int  # resources in the web
     next_at: float | None = None  # Unix time at which the next visit is due
+    rank: bool = True  # setting `crawl.rank`
     index: config.IndexSettings | None = None  # settings of the index to bring up to date; None: `crawl.index` is off
 
 
@@ -166,12 +169,14 @@ def _prepare_in_store(
         logs = local_directory(request.store) / "logs"
         log = CrawlLog(request.log_file or logs / f"{identity.name.lower()}.jsonl", identity.name)
         log.write("start", seeds=current.seeds, settings=msgspec.to_builtins(settings.crawl))
+        source, no_browser = _renderer_source(settings, selector)
         plan = CrawlPlan(
             settings=settings,
             round=current,
             product=settings.fetch.product,
             typed_seeds=seeds.typed,
             http_fallbacks=seeds.fallbacks,
+            no_browser=no_browser,
             watch=_watch_options(settings) if request.watch else None,
         )
         free_space = partial(_free_space, local_directory(request.store))
@@ -180,6 +185,7 @@ def _prepare_in_store(
             identity=identity,
             fetcher=fetcher,
             pool=pool,
+            renderers=source,
             selector=selector,
             free_space=free_space,
             log=log,
@@ -187,6 +193,33 @@ def _prepare_in_store(
         loop = CrawlLoop(plan, parts)
         cleanup.pop_all()  # the loop closes pool and fetcher
         return loop
+
+
+def _renderer_source(settings: Settings, selector: selectors.BaseSelector) -> tuple[RendererSource | None, str]:
+    """Return the renderers, or why no page can be rendered."""
+    if settings.crawl.render == "never":
+        return None, "crawl.render is never"
+    from gossamer.fetch.transfer import user_agent  # noqa: PLC0415 - as above
+    from gossamer.render import choice  # noqa: PLC0415 - crawls without rendering do not need it
+
+    own = settings.render
+    found = choice.look_for_browser(settings.crawl.render, named=own.browser)
+    if found.mode == "always":  # a missing layer is an error, and its time is before the first page
+        found = choice.try_layers(found, unsafe=own.unsafe_browser)
+    if found.mode == "never":
+        return None, found.reason
+    options = RenderOptions(
+        browser=found.browser,
+        unsafe=own.unsafe_browser,
+        user_agent=user_agent(settings.fetch),
+        write_hosts=frozenset(
+            name.rpartition("://")[2] for name, host in settings.hosts.items() if host.render_methods
+        ),
+        scroll=settings.crawl.render_scroll,
+        seconds=own.seconds,
+        memory=own.memory,
+    )
+    return choice.RendererSource(found, options, own.renderers or choice.default_renderers(), selector), ""
 
 
 def _fit_to_handles(settings: Settings) -> tuple[Settings, int]:
@@ -274,7 +307,11 @@ def _summarize_complete(store: Store, settings: Settings) -> AlreadyComplete:
     next_at = store.freshness(schedule_from_settings(settings.freshness, store.pace_counts()), time.time()).next_at
     store.close()
     return AlreadyComplete(
-        pages=pages, known=known, next_at=next_at, index=settings.index if settings.crawl.index else None
+        pages=pages,
+        known=known,
+        next_at=next_at,
+        rank=settings.crawl.rank,
+        index=settings.index if settings.crawl.index else None,
     )
 
 

@@ -18,7 +18,7 @@ from gossamer.errors import UsageError
 from gossamer.store.sqlite import open_sqlite_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from gossamer.store.copy import CopyResult, CopySource, CopyTarget
     from gossamer.store.postgres.location import PostgresLocation
     from gossamer.store.protocol import Store
+    from gossamer.store.read.statements import StatementAnswer, StatementLimits, TableColumns
+
+# Holds a password, so it is a variable and no setting.
+STATEMENT_VARIABLE = "GOSSAMER_SQL_URL"
 
 
 def open_store(
@@ -187,3 +191,48 @@ def _copy_target(location: str) -> CopyTarget:
     from gossamer.store.sqlite.copy import SqliteTarget  # noqa: PLC0415
 
     return SqliteTarget(Path(location))
+
+
+# -- SQL statements of people ------------------------------------------------------------------------------------------
+
+
+def statement_location(location: str, environ: Mapping[str, str]) -> str:
+    """Return where the SQL statements of people run. Raises `UsageError` if they are off.
+
+    A directory is opened for reading. A database needs the URL of a role that can only read, in `GOSSAMER_SQL_URL`.
+    """
+    if not is_shared(location):
+        return location
+    role = environ.get(STATEMENT_VARIABLE, "")
+    if not role:
+        raise UsageError(
+            f"SQL is off: this web is in a database. Set {STATEMENT_VARIABLE} to its URL with a role that can only"
+            " read, and start the server again."
+        )
+    if (of_role := _postgres_location(role)).schema != _postgres_location(location).schema:
+        raise UsageError(f"{STATEMENT_VARIABLE} ({of_role.display_name}) names another schema than the web.")
+    return role
+
+
+def run_statement(location: str, statement: str, limits: StatementLimits) -> StatementAnswer:
+    """Run one statement that reads, at a `statement_location`."""
+    if is_shared(location):
+        role = _postgres_location(location)
+        from gossamer.store.postgres.read import statements as on_postgres  # noqa: PLC0415
+
+        return on_postgres.run_statement(role, statement, limits)
+    from gossamer.store.sqlite.read import statements as on_sqlite  # noqa: PLC0415
+
+    return on_sqlite.run_statement(Path(location), statement, limits)
+
+
+def list_tables(location: str) -> list[TableColumns]:
+    """Return the tables that statements can read, at a `statement_location`."""
+    if is_shared(location):
+        role = _postgres_location(location)
+        from gossamer.store.postgres.read import statements as on_postgres  # noqa: PLC0415
+
+        return on_postgres.list_tables(role)
+    from gossamer.store.sqlite.read import statements as on_sqlite  # noqa: PLC0415
+
+    return on_sqlite.list_tables(Path(location))

@@ -48,6 +48,14 @@ def test_counts_group_resources_by_state(store: Store) -> None:
     assert (counts.hosts, counts.links, counts.documents) == (2, 3, 2)
 
 
+def test_visited_totals_count_pages_and_both_kinds_of_hosts(store: Store) -> None:
+    assert (store.visited_totals().describe(), store.visited_totals().linked_hosts) == ("0 pages on 0 hosts", 0)
+    visit_all(store, start(store, A), {A: [B, C, "http://x.test/"], B: []}, admit=Policy(host="a.test"))
+    totals = store.visited_totals()
+    assert (totals.pages, totals.hosts, totals.linked_hosts) == (2, 1, 1)
+    assert totals.describe() == "2 pages on 1 host, 1 host linked to"
+
+
 def test_hosts_are_sorted_by_pages(store: Store) -> None:
     site = {A: ["http://x.test/", "http://x.test/1"], "http://x.test/": [], "http://x.test/1": []}
     visit_all(store, start(store, A), site)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
+from gossamer.auditing import QUICK_REPORTS
+from gossamer.graph.reports.audit import COUNTED_REPORTS
+from gossamer.graph.reports.audit_file import web_state
 from gossamer.graph.reports.base import ReportOptions, column_type, find_missing_data
 from gossamer.graph.reports.registry import REPORTS, select_reports
 from gossamer.model import Kind, Outcome, State, VisitBatch
@@ -31,6 +34,8 @@ from helpers.store.crawl_steps import (
 )
 
 if TYPE_CHECKING:
+    from gossamer.graph.reports.base import Report
+    from gossamer.model import Visit
     from gossamer.store.protocol import Store
 
 A, B, C, D, E = (f"http://a.test/{path}" for path in ("", "b", "c", "d", "e"))
@@ -59,6 +64,24 @@ def small_web(store: Store) -> Store:
         B: [Bond(A, anchor="back")],
     }  # fmt: skip
     visit_all(store, start(store, A, admit=Policy(host="a.test")), site, admit=Policy(host="a.test"))
+    return store
+
+
+@pytest.fixture
+def faulty_web(store: Store) -> Store:
+    """Crawl pages with faults of many kinds: titles, link texts, redirects, equal pages, missing pages."""
+    crawler = start(store, A, admit=Policy(host="a.test"))
+    texts = [Bond(f"{A}p{n}", anchor=f"text {n % 3}") for n in range(12)]
+    names = [Bond(B, anchor=f"name {n}") for n in range(12)]
+    others = [Bond(C, anchor=""), Bond(D, anchor="here"), Bond(E, follow=False), Bond(X, anchor="out")]
+    site: Site = {A: [*texts, *names, *others], B: [A, C, C], **{f"{A}p{n}": [B] for n in range(10)}}
+    visit_all(store, crawler, site, admit=Policy(host="a.test"))
+    store.begin_round("{}", [A], None, None, "all")
+    leased = leases(lease_all(store, crawler))
+    visits: list[Visit] = [redirected_visit(leased.pop(B), f"{A}p1")]
+    long = "A title that is much too long for the list of results of any search engine"
+    visits += [fetched_visit(lease, *site.get(url, []), title=long) for url, lease in leased.items() if url != C]
+    store.submit(crawler, VisitBatch(visits=visits), admit_all, 2.0)
     return store
 
 
@@ -95,6 +118,31 @@ def test_two_answers_can_be_read_at_once(small_web: Store) -> None:
     one, other = small_web.ask(Question.STATUSES), small_web.ask(Question.DEPTHS)
     pairs = zip(one, other, strict=False)
     assert len(list(pairs)) == 2
+
+
+@pytest.mark.parametrize("report", COUNTED_REPORTS, ids=lambda report: report.code)
+def test_the_database_counts_as_many_rows_as_it_returns(report: Report, faulty_web: Store) -> None:
+    rows = list(report.rows(faulty_web, ReportOptions()))
+    assert report.count(faulty_web, ReportOptions()) == len(rows)
+
+
+def test_the_counted_web_has_rows_in_many_reports(faulty_web: Store) -> None:
+    filled = [report for report in QUICK_REPORTS if report.count(faulty_web, ReportOptions())]
+    assert len(filled) >= 15
+
+
+def test_the_state_of_a_web_changes_with_its_pages_and_rounds(store: Store) -> None:
+    crawler = start(store, A)
+    seen = [web_state(store)]
+    visit_all(store, crawler, {A: [B], B: []})
+    seen.append(web_state(store))
+    assert seen[-1] == web_state(store)
+    requeue(store)
+    seen.append(web_state(store))
+    store.forget(digest(B))
+    seen.append(web_state(store))
+    assert len({state.digest for state in seen}) == len(seen)
+    assert len({state.identity for state in seen}) == 1
 
 
 # -- overviews ---------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from gossamer.config.describe import all_settings, sections
 from gossamer.errors import GossamerError
 from gossamer.model import Kind, Outcome, Position, State
 from gossamer.store.sqlite.opening import current_schema
+from helpers.docs.notebook import code_cells
 from helpers.docs.walkthrough import Reader, blocks, code_words, looks_like, prose
 from hostile.cases import with_table
 from webs.served import SiteResponse, SiteServer
@@ -98,6 +99,7 @@ def database(request: pytest.FixtureRequest) -> str:
     return new_location(request.getfixturevalue("postgres")).partition("://")[2].replace(":@", "@")
 
 
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
 RUN = [
     page for page in WRITTEN_BY_HAND if any(block.language in {"console", "python", "sql"} for block in blocks(page))
 ]
@@ -117,6 +119,15 @@ def test_the_commands_of_a_page_show_its_output(page: Path, tmp_path: Path, requ
         if site := sites.get("intranet.example"):
             assert site.paths()
             assert all(request.headers.items() >= PASSWORD.items() for request in site.requests)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=page_name)
+def test_a_notebook_runs_and_shows_its_outputs(notebook: Path, tmp_path: Path) -> None:
+    with sites_for(notebook) as sites:
+        reader = Reader(tmp_path, {name: site.authority for name, site in sites.items()})
+        outputs = reader.run_notebook(notebook)
+    assert outputs == [cell["outputs"] for cell in code_cells(notebook)]
+    assert str(tmp_path) not in notebook.read_text()
 
 
 def test_wrong_output_on_a_page_is_noticed() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import package, skip_or_fail
+from gossamer.render.isolation import check_isolation
 from helpers.cli.commands import FAST, gossamer
 from helpers.fetch.fetch_loop import FetchLoop
 from helpers.web.browser import AXE, MANIFEST, AppServer, chromium
@@ -14,6 +15,7 @@ from hostile import HostileServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser
 
@@ -27,8 +29,18 @@ def browser() -> Iterator[Browser]:
         skip_or_fail(
             "The explorer and the live charts are not built: `make frontend` builds them, with Node 20 or newer"
         )
-    with chromium(package("chromium")) as running:
+    with chromium(package("chromium-headless-shell")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def browser_program() -> Path:
+    """Return the browser that renders pages; skip where a layer is missing that keeps it off the network."""
+    program = package("chromium-headless-shell")
+    layers = check_isolation()
+    if not layers.is_complete:
+        skip_or_fail(f"Pages cannot be rendered here: {layers.reason}")
+    return program
 
 
 @pytest.fixture(scope="session")

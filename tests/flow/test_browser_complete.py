@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 from playwright.sync_api import expect
 
-from helpers.web.browser import AppServer, accessibility_faults, open_page
+from helpers.web.browser import AppServer, accessibility_faults, check_appearances, open_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 
 def shown_completions(page: Page) -> list[str]:
@@ -21,8 +23,9 @@ def test_a_completion_is_chosen_with_the_keyboard(browser: Browser, documentatio
     with open_page(browser, documentation.url) as page:
         page.fill("#q", "asyn")
         completions = shown_completions(page)
-        assert completions
-        assert all(completion.startswith("asyn") for completion in completions)
+        words = page.locator("#completions li:not(:has(.page-title))").all_inner_texts()
+        assert words
+        assert all(word.startswith("asyn") for word in words)
         assert page.get_attribute("#q", "aria-expanded") == "true"
         page.press("#q", "ArrowDown")
         assert page.get_attribute("#q", "aria-activedescendant") == "completions-0"
@@ -31,6 +34,65 @@ def test_a_completion_is_chosen_with_the_keyboard(browser: Browser, documentatio
         page.press("#q", "Enter")
         page.wait_for_url("**/search?*")
         assert page.input_value("#q") == completions[0]
+
+
+def documented_host(documentation: AppServer) -> str:
+    """Return the URL of the host that was crawled."""
+    with urlopen(f"{documentation.url}api/hosts") as answer:
+        return f"http://{json.load(answer)['hosts'][0]['name']}/"
+
+
+def test_a_page_is_found_and_opened_while_typing(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, documentation.url, others=(documented_host(documentation),)) as page:
+        page.route("**/library/asyncio-queue.html", lambda route: route.fulfill(body="<title>Queues</title>"))
+        expect(page.locator("#q")).to_be_focused()  # by itself, when the browser first draws the page
+        page.keyboard.type("asyncio que")
+        option = page.locator("#completions li:has(.page-title)").first
+        expect(option).to_contain_text("Queues")
+        check_appearances(page)
+        for _ in range(page.locator("#completions li:not(:has(.page-title))").count() + 1):
+            page.keyboard.press("ArrowDown")
+        expect(option).to_have_attribute("aria-selected", "true")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/library/asyncio-queue.html")
+
+
+def test_a_typing_error_still_finds_words_and_pages(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, documentation.url) as page:
+        page.fill("#q", "asnyci")
+        expect(page.locator("#completions li").first).to_have_text("asyncio")
+        expect(page.locator("#completions .page-title").first).to_contain_text("asyncio")
+
+
+def test_each_pause_in_typing_sends_one_request_and_no_answer_is_late(
+    browser: Browser, documentation: AppServer
+) -> None:
+    with open_page(browser, documentation.url) as page:
+        questions: list[str] = []
+        page.on("request", lambda request: questions.append(request.url) if "/api/complete" in request.url else None)
+        expect(page.locator("#q")).to_be_focused()  # by itself, when the browser first draws the page
+        page.keyboard.type("asyn")  # without a pause between the keys
+        page.wait_for_selector("#completions li b:text-is('c')")
+        page.wait_for_timeout(300)
+        assert len(questions) == 1
+        held_routes: list[Route] = []
+        page.route("**/api/complete?q=asynch&*", lambda route: held_routes.append(route))  # noqa: PLW0108 - playwright marks its handlers
+        with page.expect_request("**/api/complete?q=asynch&*"):
+            page.keyboard.type("ch")
+        page.keyboard.type("r")  # drops the request before
+        page.wait_for_selector("#completions li b:text-is('onous')")
+        for late in held_routes:
+            late.abort()
+        expect(page.locator("#completions li").first).to_have_text("asynchronous")
+
+
+def test_an_ignored_filter_and_a_better_word_are_named_above_the_hits(
+    browser: Browser, documentation: AppServer
+) -> None:
+    with open_page(browser, f"{documentation.url}search?q=asnycio+queue+after:banana") as page:
+        expect(page.locator(".note")).to_contain_text("after:banana is not a date")
+        expect(page.locator("#suggestion a")).to_have_text("asyncio queue after:banana")
+        assert page.locator(".hit").count() == 10
 
 
 def test_a_completion_is_chosen_by_a_click(browser: Browser, documentation: AppServer) -> None:
@@ -63,16 +125,13 @@ def test_a_slash_focuses_the_search_box_except_while_typing(browser: Browser, do
         assert page.input_value("#q") == "a/b"
 
 
-def test_a_click_on_a_table_header_sorts_without_a_request(browser: Browser, documentation: AppServer) -> None:
+def test_a_click_on_a_table_header_sorts_the_rows(browser: Browser, documentation: AppServer) -> None:
     with open_page(browser, f"{documentation.url}reports/depth") as page:
-        numbers = page.locator("#rows tbody td[data-v]:first-child")
+        numbers = page.locator("#rows tbody td:first-child")
         head = page.locator("#rows thead th >> nth=0")
-        request_types: list[str] = []
-        page.on("request", lambda request: request_types.append(request.resource_type))
         for order, backwards in (("ascending", False), ("descending", True)):
             head.locator("a").click()
             expect(head).to_have_attribute("aria-sort", order)
-            values = [float(cell.get_attribute("data-v") or 0) for cell in numbers.all()]
+            values = [int(text) for text in numbers.all_inner_texts()]
             assert values == sorted(values, reverse=backwards)
             assert len(set(values)) > 1
-        assert set(request_types) <= {"other", "image"}  # Chromium requests the page's icon again

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
+from urllib.request import urlopen
 
 import networkx as nx
 import pytest
@@ -193,6 +195,103 @@ def test_the_legend_colours_classes_and_hides_them(browser: Browser, documentati
             page.wait_for_selector(f"#graph[data-hidden='{counts[0]}']")
             page.click("#legend .graph-all")
             page.wait_for_selector("#graph[data-hidden='0']")
+
+
+def background(page: Page, selector: str) -> str:
+    return str(page.eval_on_selector(selector, "element => getComputedStyle(element).backgroundColor"))
+
+
+def test_a_community_has_one_name_number_and_colour_everywhere(browser: Browser, documentation: AppServer) -> None:
+    with urlopen(f"{documentation.url}api/graph?level=pages&nodes=100") as answer:
+        view = json.load(answer)
+    names = {each["community"]: each["name"] for each in view["communities"]}
+    assert set(names) == set(view["nodes"]["community"])
+    with open_page(browser, f"{documentation.url}graph?level=pages&nodes=100&colour=community") as page:
+        ready(page)
+        for number in list(names)[:3]:
+            label = f"{number} \u00b7 {names[number]}"
+            assert page.inner_text(f"#legend [data-class='{number}'] .graph-class") == label
+            row = page.locator("#graph-table tbody tr").filter(has_text=label).first
+            swatch = row.locator(".graph-swatch")
+            in_table = swatch.evaluate("element => getComputedStyle(element).backgroundColor")
+            assert background(page, f"#legend [data-class='{number}'] .graph-swatch") == in_table
+            key = row.get_attribute("data-key")
+            assert view["nodes"]["community"][view["nodes"]["key"].index(key)] == number
+            row.locator("button").click()
+            expect(page.locator("#node-panel .graph-facts")).to_contain_text(label)
+    with open_page(browser, f"{documentation.url}graph?nodes=20&colour=community", color_scheme="dark") as page:
+        ready(page)  # fewer nodes, and the same names
+        for each in page.locator("#legend .graph-class").all_inner_texts():
+            number, _, name = each.partition(" \u00b7 ")
+            assert names[int(number)] == name
+
+
+def test_a_host_filters_the_pages(browser: Browser, neighbours: AppServer) -> None:
+    with open_page(browser, f"{neighbours.url}graph") as page:
+        ready(page)
+        expect(page.locator("#host")).to_be_hidden()  # of hosts there is nothing to filter
+        page.select_option("#level", "pages")
+        page.wait_for_selector("#graph[data-level=pages][data-state=ready]")
+        everything = count(page)
+        host = page.locator("#graph-table tbody tr td:nth-of-type(4)").first.inner_text()
+        page.fill("#host", host)
+        page.wait_for_selector("#host-options li")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        until(lambda: count(page) == 2)
+        assert query(page)["host"] == [host]
+        page.fill("#host", "")
+        page.press("#host", "Enter")
+        until(lambda: count(page) == everything)
+        page.fill("#host", "nowhere.example")
+        page.press("#host", "Enter")
+        expect(page.locator("#graph-status")).to_contain_text("nowhere.example")
+
+
+def test_suggestions_close_by_escape_choice_and_elsewhere(browser: Browser, documentation: AppServer) -> None:
+    with open_page(browser, f"{documentation.url}graph?nodes=40") as page:
+        ready(page)
+        options = page.locator("#focus-options")
+
+        def suggest() -> None:
+            page.fill("#focus", "")
+            page.fill("#focus", "Glossary")
+            expect(options.locator("li").first).to_be_visible()
+
+        suggest()
+        page.keyboard.press("Escape")
+        expect(options).to_be_hidden()
+        suggest()
+        page.mouse.click(*middle_of(page, ".graph-canvas"))
+        expect(options).to_be_hidden()
+        suggest()
+        page.keyboard.press("Tab")
+        expect(options).to_be_hidden()
+        suggest()
+        page.press("#focus", "Enter")
+        expect(page.locator("#node-panel h2")).to_have_text("Glossary")
+        expect(options).to_be_hidden()
+
+
+def middle_of(page: Page, selector: str) -> tuple[float, float]:
+    box = page.locator(selector).bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_the_graph_first(browser: Browser, documentation: AppServer, scheme: str) -> None:
+    url = f"{documentation.url}graph?nodes=40&colour=community"
+    with open_page(browser, url, viewport={"width": 390, "height": 800}, color_scheme=scheme) as page:
+        ready(page)
+        tops = [middle_of(page, part)[1] for part in ("#graph", "#legend", "#graph-form")]
+        assert tops == sorted(tops)
+        assert tops[0] < 400
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        choose(page, 1)
+        opaque = "element => !/rgba|\\//.test(getComputedStyle(element).backgroundColor)"
+        assert page.eval_on_selector("#node-panel", opaque)
+        assert accessibility_faults(page) == []
 
 
 def test_the_view_is_saved_as_files(browser: Browser, documentation: AppServer, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx
 import psutil
 
-from helpers.cli.commands import command, environment
+from helpers.cli.commands import RANKING, command, environment
 from helpers.patience import PATIENCE, until
 from webs.served import SiteResponse, SiteServer
 
@@ -31,7 +31,7 @@ def run_go(url: str, store: Path) -> Iterator[tuple[subprocess.Popen[str], str]]
     """Run the command; yield its process and the URL of its web app."""
     process = subprocess.Popen(
         command("go", url, "--store", store, "--port", 0, "--quiet"), stderr=subprocess.PIPE, text=True,
-        env=environment({"GOSSAMER_TOKEN": "t"}), stdin=subprocess.DEVNULL,
+        env=environment({"GOSSAMER_TOKEN": "t", **RANKING}), stdin=subprocess.DEVNULL,
     )  # fmt: skip
     try:
         assert process.stderr is not None

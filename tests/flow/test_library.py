@@ -121,7 +121,7 @@ def test_an_unreachable_seed_raises_an_error(tmp_path: Path) -> None:
 
 
 def test_a_slow_loop_loses_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.library.MAX_WAITING_PAGES", 3)
+    monkeypatch.setattr("gossamer.library.crawler.MAX_WAITING_PAGES", 3)
     with SiteServer(many_pages(60)) as site:
         seen = []
         for page in Crawler(site.url, store=tmp_path / "web", batch_visits=4):

@@ -26,7 +26,7 @@ VARYING = {
     *("discovered_at", "discovered_by", "visited_at", "visited_by"),
 }
 LINKS = """
-    SELECT s.url, t.url, links.kind, follow, anchor, weight, rel, position FROM links
+    SELECT s.url, t.url, links.kind, links.follow, anchor, weight, rel, position FROM links
     JOIN resources s ON s.id = source JOIN resources t ON t.id = target"""
 TEXTS = "SELECT url, hex(text_digest), hex(content_digest), title, description, language, canonical FROM resources"
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from conftest import skip_or_fail
-from contract import test_index
+from contract import test_index, test_index_typeahead
 from contract.test_index_properties import History, changes, check_agreement
 from gossamer import wiring
 from gossamer.errors import (
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from gossamer.index.protocol import IndexProgress
 
 # The contract tests of every index: pytest collects them here, with the `index` fixture of this file.
-globals().update({name: test for name, test in vars(test_index).items() if name.startswith("test_")})
+for contract in (test_index, test_index_typeahead):
+    globals().update({name: test for name, test in vars(contract).items() if name.startswith(("test_", "typed_"))})
 
 NUMBERS = count(1)
 SHORT = 0.5  # seconds of patience for a fault that does not pass

@@ -380,7 +380,7 @@ def stand_in(folder: Path, code: str) -> str:
         + textwrap.dedent("""
         import socket, sys, time
         import msgspec
-        from gossamer.model import Links, Outcome, Page
+        from gossamer.model import PageLink, Links, Outcome, Page
         connection = socket.socket(fileno=int(sys.argv[-1]))
         def frame(message): return len(message).to_bytes(4, "big") + message
         def page(id=7, **fields): return frame(msgspec.msgpack.encode(Page(id, Outcome.FETCHED, "", **fields)))
@@ -402,9 +402,10 @@ def stand_in(folder: Path, code: str) -> str:
         "b'\\xff\\xff\\xff\\xff'",
         "frame(b'')",
         "page(id=8)",
-        "page(links=Links(urls=['http://example.org/']))",
-        "page(links=Links([b'short'], ['http://example.org/'], [1], [True], [''], [1], [''], [0]))",
-        "page(links=Links([bytes(16)], ['http://example.org/'], [99], [True], [''], [1], [''], [0]))",
+        "page(links=Links(packed_urls='http://example.org/'))",
+        "page(links=Links.pack([PageLink(b'short', 'http://example.org/', 1)]))",
+        "page(links=Links.pack([PageLink(bytes(16), 'http://example.org/', 99)]))",
+        "page(links=Links(bytes(16), bytes([1, 1, 0, 0, 1, 0, 0, 0]), '\\nhttp://example.org/', '\\n', ''))",
     ],
 )
 def test_an_invalid_reply_of_a_parser_counts_as_a_crash(

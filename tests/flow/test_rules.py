@@ -590,7 +590,7 @@ def test_the_demo_prints_how_to_continue_and_lists_next_commands_in_columns(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = gossamer("go", "--no-serve", "--max-pages", 1)
-    assert "or with a number: gossamer go --store web --max-pages none\n" in done.stderr
+    assert "or with a number: gossamer go --max-pages none\n" in done.stderr
     commands = [line for line in done.stderr.splitlines() if line.startswith("  gossamer ")]
     columns = {line.index(what) for line, what in zip(commands, NEXT, strict=True)}
     assert len(columns) == 1, done.stderr

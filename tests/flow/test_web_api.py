@@ -246,7 +246,7 @@ def test_every_response_forbids_foreign_scripts_frames_and_sniffing(app: App) ->
         assert "script-src 'self'" in headers["content-security-policy"], path
         assert "'unsafe" not in headers["content-security-policy"], path
         assert headers["x-content-type-options"] == "nosniff", path
-        assert headers["referrer-policy"] == "no-referrer", path
+        assert headers["referrer-policy"] == "same-origin", path
 
 
 def test_a_foreign_host_header_is_refused(app: App) -> None:
@@ -318,6 +318,7 @@ def test_a_crawler_is_started_with_a_new_seed_paused_resumed_and_stopped(
         assert app.post("/api/seeds", {"url": "not a url"}).status_code == 400
         done = app.post("/api/seeds", {"url": other.url})
         assert done.json() == {"done": "A crawler was started on this machine."}, done.text
+        until(lambda: bool(_crawlers(app)), "the crawler to join")
         name = _crawlers(app)[0]["name"]
         for verb, state in (("pause", {"paused"}), ("resume", {"running", "waiting"})):
             assert app.post(f"/api/crawlers/{name}/{verb}").status_code == 200

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
+from conftest import package
 from gossamer.web.http.security import SOURCE_POLICY
 from helpers.cli.commands import gossamer
 from helpers.patience import until
@@ -197,9 +199,11 @@ def test_a_stored_page_opens_no_connection(tmp_path: Path, browser: Browser) -> 
         stored = {"/": connecting_page(canary.authority)}
         headers = {"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": SOURCE_POLICY}
         original = SiteResponse(connecting_page(control_canary.authority), headers=headers)
-        with served_app(tmp_path, stored) as app, SiteServer({"/": original}) as control:
+        # The headless shell opens no connection for a hint, so the control needs the whole browser.
+        whole = browser.browser_type.launch(executable_path=package("chromium"), chromium_sandbox=os.geteuid() != 0)
+        with served_app(tmp_path, stored) as app, SiteServer({"/": original}) as control, closing(whole):
             before = canary.connections  # the crawler may visit the host
-            seen = browser.new_page()
+            seen = whole.new_page()
             seen.goto(f"{app.url}source?url={quote(app.web, safe='')}")
             seen.frame_locator("iframe").get_by_text("venom").wait_for()
             seen.goto(f"{app.url}source/raw?url={quote(app.web, safe='')}")

@@ -64,6 +64,7 @@ REQUESTS = {
     "/api/ranks": "/api/ranks",
     "/api/reports": "/api/reports",
     "/api/reports/{name}": "/api/reports/broken",
+    "/api/sql": "/api/sql",
     "/healthz": "/healthz",
     "a problem": "/api/page?url=http%3A%2F%2Fnowhere.example%2F",
 }
@@ -217,7 +218,8 @@ def crawlers_at_work(scratch: Path) -> dict[str, Any]:
     keys: dict[str, list[str]] = {}
     with Proxy(later_pages()) as proxy:
         flags = ("--store", web, "--json", "--quiet", *proxy.flags)
-        with _running("crawl", MUSEUM, "--delay", 2, *flags) as lines:
+        # The crawl outlasts everything that looks at it on a busy machine; `stop` ends it.
+        with _running("crawl", MUSEUM, "--delay", 15, *flags) as lines:
             _wait_for_crawler(web)
             with serving(web) as (client, line):
                 keys["serve"] = key_paths(line)

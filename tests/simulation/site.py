@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import zstandard
 
-from gossamer.model import FetchResult, Field, Kind, Links, Outcome, Page, Position, Role
+from gossamer.model import FetchResult, Field, Kind, Links, Outcome, Page, PageLink, Role
 from gossamer.urls.canonical import authority, url_digest
 
 if TYPE_CHECKING:
@@ -76,11 +76,7 @@ class Web:
 
     def _page(self, url: str) -> Page:
         links = list(dict.fromkeys(self.links[url]))
-        size = len(links)
-        bonds = Links(
-            [url_digest(link) for link in links], links, [int(Kind.HYPERLINK)] * size, [True] * size, [""] * size,
-            [1] * size, [""] * size, [int(Position.CONTENT)] * size,
-        )  # fmt: skip
+        bonds = Links.pack(PageLink(url_digest(link), link, int(Kind.HYPERLINK)) for link in links)
         digest = hashlib.blake2b(url.encode(), digest_size=16).digest()
         return Page(
             0, Outcome.FETCHED, "", "text/html", "utf-8", "A page", content_digest=digest, text_digest=digest,

@@ -81,6 +81,8 @@ def test_an_incomplete_crawl_is_marked_in_the_report() -> None:
 def test_an_aim_is_missed_below_its_minimum() -> None:
     assert report.Aim(name="", measured=Spread.of([1.7]), least=1.7).is_reached
     assert not report.Aim(name="", measured=Spread.of([1.69]), least=1.7).is_reached
+    limit = report.Aim(name="", measured=Spread.of([151.0]), most=150.0)
+    assert (limit.is_reached, limit.wanted) == (False, "≤ 150")
 
 
 def test_a_report_replaces_the_text_between_its_marks(tmp_path: Path) -> None:

@@ -141,3 +141,25 @@ def test_stop_all_fails_without_an_active_crawler(web: SqlStore, capsys: pytest.
 def test_names_together_with_all_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("stop", "Naiad", "--all") == 2
     assert "--all" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "word"), [("pause", "pause"), ("stop", "stop"), ("resume", "run")])
+def test_the_only_crawler_needs_no_name(command: str, word: str, web: SqlStore) -> None:
+    web.leave(2)
+    web.set_wanted_state("Naiad", "pause")
+    assert call(command) == 0
+    assert wanted_states(web)[0] == word
+
+
+def test_several_crawlers_need_names(web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("pause") == 2
+    assert "Several crawlers are at work: Naiad, Thalassa. Name some of them, or give --all." in capsys.readouterr().err
+    assert wanted_states(web) == ["run", "run"]
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "stop"])
+def test_without_a_crawler_control_says_so(command: str, web: SqlStore, capsys: pytest.CaptureFixture[str]) -> None:
+    web.leave(1)
+    web.leave(2)
+    assert call(command) == 2
+    assert "No crawler is at work. Start one: gossamer crawl" in capsys.readouterr().err

@@ -48,7 +48,7 @@ def gossamer_command(*arguments: str) -> Sequence[str]:
         (["status", "--store", "nowhere"], ["nowhere"]),
         (["hosts", "--limit", "many"], ["many"]),
         (["errors", "--outcome", "not fund"], ["not fund", "not found"]),
-        (["pause"], ["--all"]),
+        (["pause", "Naiad", "--all"], ["--all"]),
         (["config", "show", "--config", "nowhere.toml"], ["nowhere.toml"]),
         (["config", "init", "--out", "no/such/place.toml"], ["no/such/place.toml", "No such file"]),
         (["import", "nowhere"], ["nowhere"]),

@@ -56,7 +56,7 @@ def test_rank_json_holds_pages_hosts_and_ranking(capsys: pytest.CaptureFixture[s
     assert answer["hosts"] == [{"name": "example.org", "ranks": answer["hosts"][0]["ranks"]}]
     ranking = answer["ranking"]
     assert (ranking["pages"], ranking["links"], ranking["harmonic"]) == (2, 2, "exact")
-    assert (ranking["visited"], ranking["known"], ranking["visited_share"]) == (2, 6, 0.3333)
+    assert (ranking["visited"], ranking["known"], ranking["visited_share"]) == (2, 4, 0.5)
 
 
 @pytest.mark.usefixtures("web")
@@ -65,7 +65,7 @@ def test_rank_reports_estimates_for_a_partly_visited_web(capsys: pytest.CaptureF
     assert out.splitlines()[0].split("\t")[:3] == ["score", "pagerank", "in"]
     assert SEED in out
     assert "\x1b" not in out
-    assert "Of 6 known URLs, 33 % were visited: ranks are estimates." in err
+    assert "Of 4 pages in scope, 50 % were visited: ranks are estimates." in err
 
 
 @pytest.mark.usefixtures("web")

@@ -64,7 +64,7 @@ def test_status_json_holds_the_counts_and_the_round(capsys: pytest.CaptureFixtur
 @pytest.mark.usefixtures("web")
 def test_status_prints_the_counts_and_the_seeds(capsys: pytest.CaptureFixture[str]) -> None:
     answer = command_output(capsys, "status")
-    assert answer.startswith("6 resources on 2 hosts, 6 links, 2 documents\n  2 visited\n")
+    assert answer.startswith("2 pages on 1 host, 1 host linked to\n6 links, 2 documents\n6 URLs known:\n  2 visited\n")
     assert f"Seeds: {SEED}" in answer
     assert "No crawler is at work." in answer
 
@@ -154,6 +154,16 @@ def test_missing_text_or_source_is_reported(flag: str, words: str, capsys: pytes
 def test_hosts_json_lists_hosts_with_pages(capsys: pytest.CaptureFixture[str]) -> None:
     answer = command_json(capsys, "hosts")
     assert [(host["name"], host["pages"]) for host in answer["hosts"]] == [("example.org", 2), ("other.example", 0)]
+
+
+@pytest.mark.usefixtures("web")
+def test_unvisited_hosts_are_hidden_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = gossamer_on_terminal("hosts").output
+    assert "example.org" in shown
+    assert "other.example" not in shown
+    assert "1 more host linked to, not visited: --all shows it too." in shown
+    assert "other.example" in gossamer_on_terminal("hosts", "--all").output
+    assert "other.example" in command_output(capsys, "hosts")
 
 
 @pytest.mark.usefixtures("web")

@@ -79,6 +79,8 @@ def test_show_names_the_source_of_each_value(
 def test_show_changed_leaves_out_the_defaults(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("GOSSAMER_CRAWL_RANK", "GOSSAMER_CRAWL_RENDER"):  # conftest.py sets them
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GOSSAMER_PARSE_PROCESSES", "3")
     assert shown_settings(capsys, "--changed") == {"parse.processes": (3, "GOSSAMER_PARSE_PROCESSES")}
 

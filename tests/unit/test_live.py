@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from gossamer.cli.live import LiveDisplay, PlainDisplay, frame, plain_line
+from gossamer.cli.live import LiveDisplay, PlainDisplay, frame, plain_lines
 from gossamer.cli.output import cell_width
 from gossamer.crawl.statistics import CrawlProgress
 
 PROGRESS = CrawlProgress(
-    name="Naiad", state="running", note="", seconds=83.0, pages=12_345, failed=12, refused=3, bytes=251_000_000,
+    name="Naiad", state="running", note="", seconds=83.0, pages=12_345, failed=12, gone=4, refused=3, bytes=251_000_000,
     known=45_678, queued=33_321, transfers=12, hosts=5, pages_per_second=82.3, bytes_per_second=1_200_000,
     mean_pages_per_second=79.1, limit="politeness", eta_seconds=405.0,
     waiting=(("example.org", 23.0, "Retry-After"),),
@@ -25,11 +25,11 @@ def progress_at(seconds: float, **changes: object) -> CrawlProgress:
     return msgspec.structs.replace(PROGRESS, seconds=seconds, **changes)
 
 
-def test_a_plain_line_shows_the_whole_state() -> None:
-    assert plain_line(PROGRESS) == (
-        "Naiad: 1 min 23 s: 12,345 pages (82.3/s), 251 MB (1.2 MB/s), 33,321 queued of 45,678 known, "
-        "12 failed, 3 refused, limit: politeness, about 6 min 45 s left"
-    )
+def test_plain_lines_show_this_run_and_the_web_apart() -> None:
+    assert plain_lines(PROGRESS) == [
+        "Naiad: 1 min 23 s: 12,345 pages (82.3/s), 251 MB (1.2 MB/s), 8 failed, 4 gone, 3 refused, limit: politeness",
+        "  the web: 33,321 queued of 45,678 known, about 6 min 45 s left",
+    ]
 
 
 def test_plain_lines_come_at_once_and_then_every_five_seconds() -> None:
@@ -37,15 +37,16 @@ def test_plain_lines_come_at_once_and_then_every_five_seconds() -> None:
     display = PlainDisplay(out)
     for tenth in range(121):
         display.update(progress_at(tenth / 10))
-    assert [line.split(": ")[1] for line in out.getvalue().splitlines()] == ["0 ms", "5.0 s", "10 s"]
+    lines = [line for line in out.getvalue().splitlines() if not line.startswith("  the web: ")]
+    assert [line.split(": ")[1] for line in lines] == ["0 ms", "5.0 s", "10 s"]
 
 
-def test_a_long_crawl_prints_one_line_per_minute() -> None:
+def test_a_long_crawl_prints_its_state_once_per_minute() -> None:
     out = io.StringIO()
     display = PlainDisplay(out)
     for second in range(86_400, 90_000):
         display.update(progress_at(second))
-    assert len(out.getvalue().splitlines()) == 60
+    assert len(out.getvalue().splitlines()) == 2 * 60
 
 
 def test_the_reason_for_a_pause_is_printed_once_and_at_once() -> None:
@@ -77,8 +78,8 @@ def test_a_frame_shows_state_rates_queue_failures_and_limits() -> None:
         "Naiad is running",
         "82.3/s",
         "1.2 MB/s",
-        "33,321 of 45,678",
-        "12 failed",
+        "33,321 queued of 45,678",
+        "8 failed, 4 gone",
         "politeness",
         "Retry-After",
     ):

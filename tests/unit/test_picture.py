@@ -14,18 +14,17 @@ import pytest
 
 from gossamer.errors import UsageError
 from gossamer.graph.pictures import draw, plots
-from gossamer.graph.pictures.layout import even_out, force_layout, separate_discs
-from gossamer.graph.pictures.selection import (
+from gossamer.graph.pictures.communities import first_names
+from gossamer.graph.pictures.labels import (
     MAX_LABEL_LENGTH,
-    Picture,
-    click_depth_counts,
-    default_level,
     distinctive_titles,
     last_url_part,
     printable_line,
-    select_picture,
     shorten_label,
 )
+from gossamer.graph.pictures.layout import even_out, force_layout, separate_discs
+from gossamer.graph.pictures.palette import COLOURS, OTHER_COLOUR, community_hex
+from gossamer.graph.pictures.selection import Picture, click_depth_counts, default_level, select_picture
 from gossamer.graph.ranking.rank_web import RankOptions, rank_web
 from gossamer.graph.snapshot import open_graph
 from gossamer.store.sqlite import open_sqlite_store
@@ -66,7 +65,8 @@ def ring_picture(names: list[str], scores: list[float] | None = None) -> Picture
     source = np.arange(count, dtype=np.int32)
     return Picture(
         labels=[(name, f"fallback {number}") for number, name in enumerate(names)],
-        scores=np.array(scores or range(count), float), groups=(source % 3).astype(np.int32), source=source,
+        scores=np.array(scores or range(count), float), groups=(source % 3).astype(np.int32),
+        communities=(source % 3).astype(np.int32), names={}, source=source,
         target=np.roll(source, 1), strength=np.ones(count), is_drawn=np.ones(count, bool), level="pages",
         total_nodes=count,
     )  # fmt: skip
@@ -205,6 +205,18 @@ def test_clicks_are_counted_from_the_seeds(web: Store, tmp_path: Path) -> None:
     assert clicks.sum() == 60
 
 
+def test_a_community_has_the_name_of_its_best_node() -> None:
+    assert first_names(["home", "guide", "news"], [1, 0, 1]) == {1: "home", 0: "guide"}
+    assert first_names(["home"], [None]) == {}
+
+
+def test_the_first_communities_have_different_colours() -> None:
+    colours = [community_hex(number) for number in range(24)]
+    assert colours[:12] == list(COLOURS)
+    assert len(set(colours)) == 24
+    assert {community_hex(None), community_hex(24), community_hex(-1)} == {OTHER_COLOUR}
+
+
 # -- drawing -----------------------------------------------------------------------------------------------------------
 
 
@@ -219,7 +231,7 @@ def test_png_output_is_a_png_file() -> None:
 
 def test_labels_legend_and_caption_describe_the_picture() -> None:
     texts = svg_texts(render(ring_picture(["first", "second", "third", "fourth"]), "My web"))
-    assert {"My web", "Communities", "first", "fourth", "2 pages"} <= set(texts)
+    assert {"My web", "Communities", "first", "fourth", "community 0, 2 pages"} <= set(texts)
     assert "4 pages and 4 links between them. Size: PageRank. Colour: community." in texts
 
 

@@ -53,8 +53,9 @@ def test_every_locked_package_has_hashes(lock: Path) -> None:
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_the_frontend_lock_names_no_registry_and_has_checksums() -> None:
-    packages = json.loads((ROOT / "frontend/package-lock.json").read_text())["packages"]
+@pytest.mark.parametrize("folder", ["frontend", "tests/webs/spa"])
+def test_locks_of_npm_name_no_registry_and_have_checksums(folder: str) -> None:
+    packages = json.loads((ROOT / folder / "package-lock.json").read_text())["packages"]
     installed = {name: package for name, package in packages.items() if name}
     assert installed
     assert [name for name, package in installed.items() if "resolved" in package] == []

@@ -217,3 +217,19 @@ def test_very_many_words_are_cut_with_a_note() -> None:
 
 def test_a_word_typed_twice_is_searched_once() -> None:
     assert len(query("egg egg egg").wanted) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("after:banana moths", ["after:banana"]),
+        ("before:2024-13 lang:klingon silk", ["before:2024-13", "lang:klingon"]),
+        ("type:ignore", ["type:ignore"]),
+        ('-after:"next week" silk', ['after:"next week"']),
+        ("after:2024-05 lang:en type:pdf site:example.org titel:silk std::vector", []),
+    ],
+)
+def test_a_filter_with_an_invalid_value_is_named(typed: str, named: list[str]) -> None:
+    parsed = parse_query(typed, {"english": 10})
+    assert [one.filter for one in parsed.ignored] == named
+    assert [one.reason for one in parsed.ignored] == [note for note in parsed.notes if "counts as words" in note]

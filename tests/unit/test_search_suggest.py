@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from gossamer.search.frequent_words import FrequentWords
 from gossamer.search.query import parse_query
 from gossamer.search.suggest import completions, nearest_word, suggestion
 
-WORDS = {"crawler": 900, "crawlers": 300, "crawled": 100, "search": 700, "searching": 30, "spider": 60, "café": 3}
+WORDS = {
+    "crawler": 900, "crawlers": 300, "crawled": 100, "search": 700, "searching": 30, "spider": 60, "café": 3,
+    "saerch": 1, "seahorse": 1, "seal": 8,
+}  # fmt: skip
+RECOUNTED = {"seal": 1}  # its page changed many times, and each time counted again
+TITLE_WORDS = {"seahorse", "spidez"}
 
 
 class Words:
@@ -24,9 +30,24 @@ class Words:
         return sorted(fitting, key=lambda pair: -pair[1])[:limit]
 
 
+class Use:
+    """Where the words are used."""
+
+    def document_count(self, word: str) -> int:
+        return RECOUNTED.get(word, WORDS.get(word, 0))
+
+    def is_in_title(self, word: str) -> bool:
+        return word in TITLE_WORDS
+
+
 def suggest(text: str, **documents: int) -> str | None:
     parsed = parse_query(text, {"english": 1000})
-    return suggestion(parsed, [documents.get(word.text, 0) for word in parsed.words], Words())
+    counts = [documents.get(word.text, 0) for word in parsed.words]
+    return suggestion(parsed, counts, FrequentWords(Words()), Use(), thorough=True)
+
+
+def complete(text: str, limit: int = 5) -> list[str]:
+    return completions(text, FrequentWords(Words()), Use(), limit)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +79,41 @@ def test_among_equally_near_words_the_most_common_wins() -> None:
     assert nearest_word("crawlerz", [("crawler", 1), ("crawlers", 5)], 1) == "crawlers"
 
 
+def test_a_rare_word_of_a_title_is_no_misspelling() -> None:
+    assert suggest("spidez", spidez=1) is None
+    assert suggest("spidey", spidey=1) == "spider"
+
+
+def test_a_mistyped_first_letter_is_corrected_only_thoroughly() -> None:
+    parsed = parse_query("drawler", {"english": 1000})
+    words = FrequentWords(Words())
+    assert suggestion(parsed, [0], words, Use(), thorough=False) is None
+    assert suggestion(parsed, [0], words, Use(), thorough=True) == "crawler"
+
+
 def test_completion_extends_the_last_word() -> None:
-    assert completions("fast craw", Words(), 2) == ["fast crawler", "fast crawlers"]
-    assert completions("intitle:sear", Words(), 5) == ["intitle:search", "intitle:searching"]
+    assert complete("fast craw", 2) == ["fast crawler", "fast crawlers"]
+    assert complete("intitle:sear") == ["intitle:search", "intitle:searching"]
 
 
-@pytest.mark.parametrize("text", ["", "crawl ", '"', "zzz"])
+def test_a_misspelling_on_one_page_is_never_a_completion() -> None:
+    assert complete("sae") == []
+    assert complete("saerch") == ["search", "searching"]
+
+
+def test_a_word_of_one_page_completes_if_it_is_in_a_title() -> None:
+    assert complete("seah") == ["seahorse"]
+
+
+def test_a_word_counted_often_for_one_page_is_no_completion() -> None:
+    assert "seal" not in complete("seal")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("crwale", "crawler"), ("serach", "search"), ("spyd", "spider")])
+def test_an_unfinished_word_with_a_typing_error_completes(typed: str, meant: str) -> None:
+    assert complete(typed)[0] == meant
+
+
+@pytest.mark.parametrize("text", ["", "crawl ", '"', "zzz", "zzzzzz", "12345"])
 def test_completion_is_empty_when_no_word_can_be_extended(text: str) -> None:
-    assert completions(text, Words(), 5) == []
+    assert complete(text) == []

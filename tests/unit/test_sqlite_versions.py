@@ -38,6 +38,7 @@ SHAPES = {
     1: "ab20299df9d78349",
     2: "2470c7d40f91fd85",
     3: "5d7648f8776eb872",
+    4: "17e9f9eae4b2911a",
 }
 
 A, B, C = "http://a.test/", "http://a.test/b", "http://a.test/c"

@@ -28,7 +28,7 @@ def test_fields_are_read_in_the_order_of_their_columns() -> None:
     page = Page(1, Outcome.FETCHED, "", title="T", charset="utf-8", content_digest=b"d")
     values = dict(zip(columns.CONTENT[2:], columns.content_of_page(page), strict=True))
     assert (values["title"], values["charset"], values["topic"]) == ("T", "utf-8", 0.0)
-    assert columns.response_of_page(page) == (b"d",)
+    assert columns.response_of_page(page) == (b"d", "", "")
 
 
 def test_every_field_of_a_resource_row_can_be_read() -> None:

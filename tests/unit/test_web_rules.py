@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.crawl.answers import rate_history
+from gossamer.store.values import Round
+from gossamer.web.crawl.answers import crawl_history, rate_history
 from gossamer.web.http.compression import best_encoding, has_matching_tag
 from gossamer.web.http.security import BURST_SECONDS, AccessRules, RateLimiter, access_rules, is_own_name
 from gossamer.web.http.templates import FrontendAssets, breadcrumb, href, link, snippet_html
@@ -126,6 +127,38 @@ class StoreOfTwoSeconds:
 
     def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
         return [row for row in ((103, 7, 700), (105, 2, 50)) if row[0] >= since]
+
+
+class RoundOfVisits:
+    """A store with one round and one visit a second."""
+
+    def __init__(self, seconds: int, *, finished: bool) -> None:
+        self.end = 1_000 + seconds
+        self.finished = finished
+
+    def current_round(self) -> Round:
+        return Round(
+            id=1, started_at=1_000.0, finished_at=float(self.end) if self.finished else None, settings="{}", seeds=(),
+            joined=(), max_pages=None, max_pages_per_host=None, pages=0,
+        )  # fmt: skip
+
+    def visits_by_second(self, since: float) -> list[tuple[int, int, int]]:
+        return [(second, 1, 10) for second in range(int(since), self.end)]
+
+
+@pytest.mark.parametrize(("seconds", "step"), [(60, 1), (599, 1), (1_100, 2), (86_400, 145)])
+def test_the_history_of_a_crawl_covers_all_of_it_in_few_steps(seconds: int, step: int) -> None:
+    store: Any = RoundOfVisits(seconds, finished=True)
+    history = crawl_history(store, 1_000_000.0)
+    assert (history.step, history.seconds[0]) == (step, 1_000)
+    assert len(history.seconds) <= 600
+    assert sum(history.pages) * step == pytest.approx(seconds)
+    assert sum(history.bytes) * step == pytest.approx(seconds * 10)
+
+
+def test_the_history_of_a_running_crawl_ends_now() -> None:
+    store: Any = RoundOfVisits(50, finished=False)
+    assert crawl_history(store, 1_030.5).seconds[-1] == 1_030
 
 
 def test_the_rate_history_has_every_second_even_without_visits() -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from helpers.patience import PATIENCE
+from webs import museum
 from webs.generated import GeneratedWeb, Pages, Shape
 from webs.nginx import Nginx, Site
 from webs.walk import Page, resolve, walk
@@ -81,6 +82,20 @@ def test_walk_follows_links_frames_and_redirects_and_nothing_else(nginx_binary: 
         "/frame.html",
     }
     assert statuses == {**dict.fromkeys(followed, 200), "/sub": 301, "/gone.html": 404}
+
+
+def test_the_plain_twin_of_the_museum_links_every_route() -> None:
+    with museum.MuseumServer(museum.server_rendered()) as site:
+        walked = {urlsplit(url).path: entry.status for url, entry in walk(site.url).items()}
+    assert walked == dict.fromkeys((*museum.routes(), museum.FRAME), 200)
+    assert len(walked) > 200
+
+
+def test_the_client_rendered_museum_has_no_words_or_links_without_its_scripts(museum_scripts: Path) -> None:
+    files = museum.client_rendered(museum_scripts)
+    assert all(files[path].body == museum.SHELL for path in museum.routes())
+    page = Page(BASE, museum.SHELL.encode(), "")
+    assert not page.hyperlinks()
 
 
 def test_walk_counts_links_by_target_and_anchor() -> None:

@@ -6,6 +6,7 @@ heritrix   the Heritrix self-test sites of ../shared/suites
 served     serve pages that a test defines
 changing   a documentation tree that changes
 delayed    many small sites with a Crawl-delay
+museum     a site drawn by scripts in the browser, and its twin in plain HTML
 generated  a web of any size, generated from page numbers
 walk       what is reachable, with another parser and another client than Gossamer's
 """

@@ -31,10 +31,11 @@ MORE = {"cppreference-doc-en-html": "usr/share/cppreference/doc/html/en"}
 PROGRAMS = {
     "nginx": "usr/sbin/nginx",
     "chromium": "usr/bin/chromium",
+    "chromium-headless-shell": "usr/bin/chromium-headless-shell",  # renders pages at two thirds of the time of chromium
     "maven": "usr/bin/mvn",  # gets OpenSearch: see tests/opensearch/jars.py
     "openjdk-17-jdk-headless": "usr/bin/javac",
 }
-INSTALLED = frozenset({"chromium", "maven", "openjdk-17-jdk-headless"})
+INSTALLED = frozenset({"chromium", "chromium-headless-shell", "maven", "openjdk-17-jdk-headless"})
 PACKAGES = DOCUMENTATION | PROGRAMS
 
 

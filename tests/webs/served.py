@@ -30,6 +30,7 @@ class Request(NamedTuple):
     method: str
     path: str
     headers: dict[str, str]  # lower-case names
+    body: bytes = b""
 
 
 class SiteServer:
@@ -97,21 +98,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.site.requests.append(Request(time.monotonic(), self.command, self.path, headers))
+        received = self.rfile.read(int(headers.get("content-length", 0)))
+        self.site.requests.append(Request(time.monotonic(), self.command, self.path, headers, received))
         response = self.site.response(self.path)
         time.sleep(response.seconds)
         if response.gate is not None:
             response.gate.wait()
         body = response.body.encode() if isinstance(response.body, str) else response.body
-        self.send_response(response.status)
+        is_known = headers.get("if-none-match", "") == response.headers.get("ETag")
+        self.send_response(304 if is_known else response.status)
         for name, value in response.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        if not is_known:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        if self.command != "HEAD" and not is_known:
+            with suppress(ConnectionError):  # tests kill crawlers
+                self.wfile.write(body)
 
-    do_HEAD = do_GET  # noqa: N815 - the naming of http.server
+    do_HEAD = do_POST = do_GET  # noqa: N815 - the naming of http.server
 
     def log_message(self, *_: object) -> None:
         """Log nothing."""

@@ -1,10 +1,10 @@
-/** A chart of the last minutes with one value per second, drawn by uPlot in the colours of the page. */
+/** A chart of a whole crawl, one value for each step of seconds, drawn by uPlot in the colours of the page. */
 
 import uPlot from "uplot";
 import { formatClock } from "../display.ts";
 import { createElement, cssVariable, onThemeChange } from "../dom.ts";
 
-const WINDOW = 300; // seconds
+const MAX_POINTS = 1200; // values kept; beyond, two steps become one of twice the length
 const MIN_SPAN = 30; // seconds shown when a crawl has just started
 const LEAD = 5; // seconds shown before the first visit
 const HEIGHT = 170; // pixels
@@ -18,6 +18,8 @@ export interface Measure {
 export class Chart {
   private seconds: number[] = [];
   private values: number[] = [];
+  private step = 1; // seconds that a value covers
+  private latest = 0; // the last second counted
   private plot: uPlot | null = null;
   private readonly valueText = createElement("span", { class: "chart-value" });
   private readonly target = createElement("div", { class: "chart-box" });
@@ -33,32 +35,46 @@ export class Chart {
     new ResizeObserver(() => this.plot?.setSize({ width: this.width, height: HEIGHT })).observe(box);
   }
 
-  /** Sets the history. */
-  start(seconds: number[], values: number[]): void {
-    this.seconds = seconds.slice(-WINDOW);
-    this.values = values.slice(-WINDOW);
+  /** Sets the history: the start of each step, its mean value a second, and the seconds of a step. */
+  start(seconds: number[], values: number[], step: number): void {
+    this.seconds = [...seconds];
+    this.values = [...values];
+    this.step = step;
+    this.latest = (seconds.at(-1) ?? 0) + step - 1;
+    this.halve();
     this.update();
   }
 
   /** Adds a second; skipped seconds get 0. A second that exists keeps the larger value. */
   add(second: number, value: number): void {
     const last = this.seconds.at(-1);
-    if (last !== undefined && second <= last) {
-      const index = this.seconds.lastIndexOf(second);
-      if (index >= 0) this.values[index] = Math.max(value, this.values[index] ?? 0);
-    } else {
-      for (let idle = Math.max((last ?? second) + 1, second - WINDOW); idle < second; idle++) this.push(idle, 0);
-      this.push(second, value);
-    }
+    const index = this.values.length - 1;
+    if (last === undefined || second >= last + this.step) this.append(second, value);
+    else if (second > this.latest) this.values[index] = (this.values[index] ?? 0) + value / this.step;
+    else if (this.step === 1 && second === last) this.values[index] = Math.max(value, this.values[index] ?? 0);
+    this.latest = Math.max(this.latest, second);
+    this.halve();
     this.update();
   }
 
-  private push(second: number, value: number): void {
-    this.seconds.push(second);
-    this.values.push(value);
-    if (this.seconds.length > WINDOW) {
-      this.seconds.shift();
-      this.values.shift();
+  private append(second: number, value: number): void {
+    let start = (this.seconds.at(-1) ?? second - this.step) + this.step;
+    start = Math.max(start, second - (second % this.step) - MAX_POINTS * this.step);
+    for (; start + this.step <= second; start += this.step) {
+      this.seconds.push(start);
+      this.values.push(0);
+    }
+    this.seconds.push(start);
+    this.values.push(value / this.step);
+  }
+
+  /** Joins pairs of steps while there are too many. */
+  private halve(): void {
+    while (this.seconds.length > MAX_POINTS) {
+      const values = this.values;
+      this.values = values.filter((_, i) => i % 2 === 0).map((value, i) => (value + (values[2 * i + 1] ?? 0)) / 2);
+      this.seconds = this.seconds.filter((_, i) => i % 2 === 0);
+      this.step *= 2;
     }
   }
 
@@ -83,11 +99,11 @@ export class Chart {
     return Math.max(200, Math.floor(this.target.clientWidth));
   }
 
-  /** Returns the time range: from shortly before the first value above 0, within the window. */
+  /** Returns the time range: from shortly before the first value above 0. */
   private span(): [number, number] {
-    const last = this.seconds.at(-1) ?? WINDOW;
+    const last = this.seconds.at(-1) ?? MIN_SPAN;
     const first = this.seconds[this.values.findIndex((value) => value > 0)] ?? last;
-    return [Math.max(last - WINDOW, Math.min(first - LEAD, last - MIN_SPAN)), last];
+    return [Math.min(first - LEAD, last - MIN_SPAN), last];
   }
 
   private draw(): void {

@@ -24,9 +24,9 @@ export class Dashboard {
 
   async start(): Promise<void> {
     const { live = "/api/live", pace = "/api/pace" } = this.charts.dataset;
-    const history = await getJson<RateHistory>(pace, { seconds: 300 });
-    this.pages.start(history.seconds, history.pages);
-    this.bytes.start(history.seconds, history.bytes);
+    const history = await getJson<RateHistory>(pace, { whole: "true" });
+    this.pages.start(history.seconds, history.pages, history.step);
+    this.bytes.start(history.seconds, history.bytes, history.step);
     subscribe(live, {
       live: (now) => this.show(now),
       open: () => this.markState("live"),
@@ -38,7 +38,9 @@ export class Dashboard {
 
   private show(live: LiveStatus): void {
     this.lastEvent = { live, at: performance.now() };
-    this.tick(live.tick.second, live.tick.pages, live.tick.bytes);
+    if (live.tick.pages > 0 || live.crawlers.some((crawler) => crawler.at_work)) {
+      this.tick(live.tick.second, live.tick.pages, live.tick.bytes);
+    }
     this.showCounts(live);
     this.crawlers.show(live.crawlers, live.now);
     this.waiting.show(live.waiting, live.now);
@@ -55,7 +57,7 @@ export class Dashboard {
     if (silence < 2) return;
     const { live } = this.lastEvent;
     const now = live.now + silence;
-    this.tick(Math.floor(now) - 1, 0, 0);
+    if (live.crawlers.some((crawler) => crawler.at_work)) this.tick(Math.floor(now) - 1, 0, 0);
     this.crawlers.show(live.crawlers, now);
     this.waiting.show(live.waiting, now);
   }

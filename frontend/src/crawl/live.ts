@@ -51,8 +51,9 @@ export interface LiveStatus {
   tick: { second: number; pages: number; bytes: number };
 }
 
-/** `/api/pace`: visits and bytes of the last minutes. */
+/** `/api/pace?whole=true`: visits and bytes a second of the whole round, one value for each `step` seconds. */
 export interface RateHistory {
+  step: number;
   seconds: number[];
   pages: number[];
   bytes: number[];

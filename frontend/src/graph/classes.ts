@@ -2,7 +2,7 @@
 
 import { mixColours } from "./colours.ts";
 import type { Colouring } from "./state.ts";
-import type { GraphNode, View } from "./view.ts";
+import { communityLabel, type GraphNode, type View } from "./view.ts";
 
 export interface NodeClass {
   id: string; // in the URL of the page while the class is hidden
@@ -17,7 +17,7 @@ const ON_LIGHT = [
   "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377",
   "#332288", "#999933", "#cc6677", "#44aa99", "#882255", "#117733",
 ];
-// The same with lighter dark tones, for dark pages.
+// The same with lighter dark tones, for dark pages; also as there.
 // biome-ignore format: twelve in two rows
 const ON_DARK = [
   "#6ea3dc", "#ff7f8f", "#4fbf63", "#e0d05a", "#7adcf5", "#dd6ab0",
@@ -35,6 +35,7 @@ const STATUS: Record<string, [string, string, string]> = {
   "4xx": ["Missing (4xx)", "#ee6677", "#ff7f8f"],
   "5xx": ["Server fault (5xx)", "#aa3377", "#dd6ab0"],
 };
+const LIGHTER = 0.45; // share of white in the colours of the second twelve communities
 const DEEPEST = 8; // "8 and more"
 const OTHER = "other";
 const NONE = "none";
@@ -48,7 +49,9 @@ export class Classes {
     const ids = new Map(view.mapNodes((key, node) => [key, classId(node, colouring)]));
     const counts = new Map<string, number>();
     for (const id of ids.values()) counts.set(id, (counts.get(id) ?? 0) + 1);
-    this.list = withColours(sortIds(counts, colouring), counts, colouring, dark);
+    this.list = withColours(sortIds(counts, colouring), counts, colouring, dark).map((one) =>
+      colouring === "community" && isNumber(one.id) ? { ...one, name: communityLabel(view, Number(one.id)) } : one,
+    );
     const byId = new Map(this.list.map((one) => [one.id, one]));
     const other = byId.get(OTHER);
     for (const [key, id] of ids) {
@@ -78,17 +81,14 @@ function sortIds(counts: Map<string, number>, colouring: Colouring): string[] {
 }
 
 function withColours(ids: string[], counts: Map<string, number>, colouring: Colouring, dark: boolean): NodeClass[] {
-  const colours = dark ? ON_DARK : ON_LIGHT;
   const grey = dark ? OTHERS.dark : OTHERS.light;
-  const limited = colouring === "host" || colouring === "community";
-  const own = limited ? ids.slice(0, colours.length) : ids;
+  const own = ids.filter((id, turn) => hasColour(id, turn, colouring));
   const list = own.map((id, turn) => {
-    const colour = limited
-      ? (colours[turn] ?? grey)
-      : (scaleColour(id, turn / Math.max(3, own.length - 1), dark) ?? grey);
+    const colour = classColour(id, turn, own.length, colouring, dark) ?? grey;
     return { id, name: nameOf(id, colouring), colour, count: counts.get(id) ?? 0 };
   });
-  const rest = ids.slice(own.length).reduce((sum, id) => sum + (counts.get(id) ?? 0), 0);
+  const shown = new Set(own);
+  const rest = ids.reduce((sum, id) => sum + (shown.has(id) ? 0 : (counts.get(id) ?? 0)), 0);
   if (rest) list.push({ id: OTHER, name: "Others", colour: grey, count: rest });
   const none = counts.get(NONE);
   if (none)
@@ -99,6 +99,30 @@ function withColours(ids: string[], counts: Map<string, number>, colouring: Colo
       count: none,
     });
   return list;
+}
+
+/** Whether a class has a colour of its own: a big host of the view, a big community of the web. */
+function hasColour(id: string, turn: number, colouring: Colouring): boolean {
+  if (colouring === "host") return turn < ON_LIGHT.length;
+  return colouring !== "community" || Number(id) < 2 * ON_LIGHT.length;
+}
+
+function classColour(id: string, turn: number, count: number, colouring: Colouring, dark: boolean): string | undefined {
+  if (colouring === "host") return (dark ? ON_DARK : ON_LIGHT)[turn];
+  if (colouring === "community") return communityColour(Number(id), dark);
+  return scaleColour(id, turn / Math.max(3, count - 1), dark);
+}
+
+/** Returns the colour of a community, as `graph/pictures/palette.py` does; undefined for a small one. */
+export function communityColour(community: number, dark: boolean): string | undefined {
+  const colours = dark ? ON_DARK : ON_LIGHT;
+  const colour = colours[community % colours.length];
+  if (colour === undefined || community < colours.length) return colour;
+  return community < 2 * colours.length ? mixColours(colour, "#ffffff", LIGHTER) : undefined;
+}
+
+function isNumber(id: string): boolean {
+  return /^\d+$/.test(id);
 }
 
 /** Returns the colour of a status, or of a depth at a share (0 to 1) of the scale. */
@@ -112,7 +136,6 @@ function scaleColour(id: string, share: number, dark: boolean): string | undefin
 }
 
 function nameOf(id: string, colouring: Colouring): string {
-  if (colouring === "community") return `Community ${Number(id) + 1}`;
   if (colouring === "status") return STATUS[id]?.[0] ?? id;
   if (colouring === "depth") return depthName(Number(id));
   return id;

@@ -24,6 +24,7 @@ export class Controls {
   private readonly form = byId("graph-form", HTMLFormElement);
   private readonly level = byId("level", HTMLSelectElement);
   private readonly focus = byId("focus", HTMLInputElement);
+  private readonly host = byId("host", HTMLInputElement);
   private readonly colour = byId("colour", HTMLSelectElement);
   private readonly size = byId("size", HTMLSelectElement);
   private readonly hops = byId("hops", HTMLSelectElement);
@@ -39,32 +40,52 @@ export class Controls {
       this.submit().catch((error: Error) => handlers.report(error.message));
     });
     this.form.addEventListener("change", (event) => this.onChange(event.target));
+    this.suggest(this.focus, "Nodes", handlers.level, (key) => handlers.find(key));
+    this.suggest(
+      this.host,
+      "Hosts",
+      () => "hosts",
+      (key) => this.filterHost(key),
+    );
+  }
+
+  /** Suggests nodes of a level in a text field. */
+  private suggest(input: HTMLInputElement, name: string, level: () => Level, choose: (key: string) => void): void {
     const list = createElement("ul", {
-      id: "focus-options",
+      id: `${input.id}-options`,
       class: "completions",
       hidden: true,
-      "aria-label": "Nodes",
+      "aria-label": name,
     });
-    this.focus.after(list);
+    input.after(list);
     combobox<NodeMatch>({
-      input: this.focus,
+      input,
       list,
-      find: (text, signal) => this.lookUp(text, signal),
+      find: (text, signal) => this.lookUp(text, level(), signal),
       show: ({ key, label }) => [
         createElement("bdi", {}, escapeHidden(label)),
         createElement("small", {}, label === key ? "" : escapeHidden(key)),
       ],
       choose: ({ key }) => {
-        this.focus.value = key;
-        handlers.find(key);
+        input.value = key;
+        choose(key);
       },
     });
+  }
+
+  /** Shows the pages of one host; of all hosts for an empty name. */
+  private filterHost(host: string): void {
+    const state = this.handlers.state();
+    if ((state.host ?? "") !== host)
+      this.handlers.navigate(withNewBase(state, { level: "pages", host: host || null, focus: null }));
   }
 
   /** Shows a state. */
   show(state: State, level: Level, colour: string): void {
     this.level.value = level;
     this.focus.value = state.focus ?? "";
+    this.host.value = state.host ?? "";
+    if (this.host.parentElement) this.host.parentElement.hidden = level === "hosts";
     this.colour.value = colour;
     this.size.value = state.size;
     this.hops.value = String(state.hops);
@@ -73,22 +94,33 @@ export class Controls {
     this.hops.disabled = this.direction.disabled = state.focus === null;
   }
 
-  private async lookUp(text: string, signal?: AbortSignal): Promise<NodeMatch[]> {
-    const query = { q: text, level: this.handlers.level(), limit: 10 };
+  private async lookUp(text: string, level: Level, signal?: AbortSignal): Promise<NodeMatch[]> {
+    const query = { q: text, level, limit: 10 };
     return (await getJson<{ nodes: NodeMatch[] }>(this.path, query, signal)).nodes;
   }
 
-  /** Goes to the best match for the typed text; empty text removes the focus. */
+  /** Goes to the best match for the typed text, or filters by the typed host; empty text removes the focus. */
   private async submit(): Promise<void> {
     const text = this.focus.value.trim();
     const state = this.handlers.state();
+    if (this.host.value.trim() !== (state.host ?? "")) {
+      await this.submitHost(this.host.value.trim());
+      return;
+    }
     if (text && text !== state.focus) {
-      const [best] = await this.lookUp(text);
+      const [best] = await this.lookUp(text, this.handlers.level());
       if (best) this.handlers.find(best.key);
       else this.handlers.report(`No node matches “${escapeHidden(text)}”.`);
     } else if (!text && state.focus) {
       this.handlers.navigate(withNewBase(state, { focus: null }));
     }
+  }
+
+  /** Shows the pages of the host that fits the typed text best. */
+  private async submitHost(text: string): Promise<void> {
+    const [best] = text ? await this.lookUp(text, "hosts") : [];
+    if (text && !best) this.handlers.report(`No host matches “${escapeHidden(text)}”.`);
+    else this.filterHost(best?.key ?? "");
   }
 
   private onChange(target: EventTarget | null): void {

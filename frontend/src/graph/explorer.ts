@@ -84,6 +84,7 @@ export class Explorer {
     onThemeChange(() => {
       this.renderer.refreshStyle();
       this.fillLegend();
+      this.fillTable();
     });
     this.show(this.state, true);
   }
@@ -282,11 +283,16 @@ export class Explorer {
     this.controls.show(state, this.level, this.colouring);
     this.fillLegend();
     this.fillPanel(selected);
-    if (this.listed !== this.loaded) fillTable(parts.rows, this.view, this.level, (key) => this.showNode(key));
+    if (this.listed !== this.loaded) this.fillTable();
     this.listed = this.loaded;
     markTableRow(parts.rows, selected);
     this.setStatus(this.summary(selected));
     this.showNotice(this.view.order ? "" : this.summary(null));
+  }
+
+  private fillTable(): void {
+    fillTable(this.parts.rows, this.view, this.level, (key) => this.showNode(key));
+    markTableRow(this.parts.rows, this.state.selected);
   }
 
   private fillLegend(): void {
@@ -318,7 +324,10 @@ export class Explorer {
       return `No links between ${this.level} are known here${this.level === "hosts" ? "; look at pages." : "."}`;
     const known = this.base ? ` of ${formatCount(this.base.known.nodes)}` : "";
     const what = `${this.title()}: ${formatCount(this.view.order)}${known} shown, with ${formatCount(this.view.size)} links.`;
-    const unranked = this.base?.unranked ? " Not ranked yet: run gossamer rank for communities and better ranks." : "";
+    const stale = this.base?.rank_note ? ` Ranks ${this.base.rank_note}.` : "";
+    const unranked = this.base?.unranked
+      ? " Not ranked yet: run gossamer rank for communities and better ranks."
+      : stale;
     return selected ? `${what} Selected: ${this.view.getNodeAttribute(selected, "label")}.` : `${what}${unranked}`;
   }
 

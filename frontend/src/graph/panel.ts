@@ -3,7 +3,7 @@
 import { escapeHidden, formatCount, formatDecimal } from "../display.ts";
 import { createButton, createElement } from "../dom.ts";
 import type { Level, Neighbour, View } from "./view.ts";
-import { neighbours } from "./view.ts";
+import { communityLabel, neighbours } from "./view.ts";
 
 const MAX_LISTED = 8; // neighbours in each neighbourList
 
@@ -29,7 +29,7 @@ export function fillPanel(box: HTMLElement, view: View, selection: Selection, ac
     ["Pages", node.pages === null ? null : formatCount(node.pages)],
     ["Clicks away", node.depth === null ? null : String(node.depth)],
     ["Status", node.status ? String(node.status) : null],
-    ["Community", node.community === null ? null : String(node.community + 1)],
+    ["Community", node.community === null ? null : communityLabel(view, node.community)],
   ];
   box.replaceChildren(
     createElement("h2", { class: "graph-name" }, node.label),

@@ -30,21 +30,30 @@ export interface EdgeColumns {
   weight: number[];
 }
 
+/** A community, with the title or the name of its best node. */
+export interface NamedCommunity {
+  community: number;
+  name: string;
+}
+
 /** `/api/graph`: edges name nodes by their index. */
 export interface GraphAnswer {
   level: Level;
   known: { nodes: number; edges: number };
   unranked: boolean;
+  rank_note?: string; // how much of the web the ranks come from, unless they are current
   title: string;
   focus: number | null;
   nodes: NodeColumns;
   edges: EdgeColumns;
+  communities: NamedCommunity[];
 }
 
 /** `/api/graph/neighbours`: edges name nodes by their id, because some of them are in the view already. */
 export interface NeighboursAnswer {
   nodes: NodeColumns;
   edges: EdgeColumns;
+  communities: NamedCommunity[];
   omitted: number;
 }
 
@@ -67,13 +76,17 @@ export interface GraphEdge {
   weight: number;
 }
 
-export type View = DirectedGraph<GraphNode, GraphEdge>;
+export interface ViewAttributes {
+  communityNames: Map<number, string>;
+}
+
+export type View = DirectedGraph<GraphNode, GraphEdge, ViewAttributes>;
 
 /** Limit of nodes in a view: more are hard to distinguish and slow to draw. */
 export const MAX_NODES = 2000;
 
 export function emptyView(): View {
-  return new DirectedGraph<GraphNode, GraphEdge>();
+  return new DirectedGraph<GraphNode, GraphEdge, ViewAttributes>();
 }
 
 /** Fills a view with the base answer and its expanded neighbourhoods, in order. */
@@ -86,6 +99,14 @@ export function fillView(view: View, base: GraphAnswer, expansions: [string, Nei
   removeOverlaps(view, nodeRadii(view, "score"));
   addEdges(view, base.edges, (index) => keys[index]);
   for (const [key, answer] of expansions) expandNode(view, key, answer);
+  const named = [...expansions.map(([, answer]) => answer), base].flatMap(({ communities }) => communities);
+  view.setAttribute("communityNames", new Map(named.map(({ community, name }) => [community, escapeHidden(name)])));
+}
+
+/** Returns the number and the name of a community, the same as in pictures and on pages. */
+export function communityLabel(view: View, community: number): string {
+  const name = view.getAttribute("communityNames")?.get(community);
+  return name ? `${community} · ${name}` : `Community ${community}`;
 }
 
 /** Adds the neighbours of a node, with positions around it. */

@@ -22,10 +22,7 @@ use window::find_window;
 type Sequence = (PyBackedBytes, PyBackedBytes); // words and runs
 type SlotColumns = (Vec<u32>, Vec<u32>, f64); // WordIDs, codes in anchor texts, inverse document frequency
 
-/// What the second pass returns: for each candidate its score, then each part for all; and its window.
-type Ranked<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
-
-/// Return scores with their parts (float64) and windows (4 * int32) of candidates; None if Python must rank them.
+/// Return the score of each candidate, then each part for all (float64); None if Python must rank them.
 ///
 /// `signals` has the words of anchor texts, the score of the first pass, PageRank, depth of the URL and time of change.
 #[pyfunction]
@@ -37,7 +34,7 @@ fn rank_candidates<'py>(
     weights: [f64; 13],
     average_length: f64,
     now: f64,
-) -> PyResult<Option<Ranked<'py>>> {
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let slots = slots_of(slots);
     let ranked = border::run(py, || {
         let scale = Scale::new(&slots, weights_of(weights), average_length, now);
@@ -51,7 +48,7 @@ fn rank_candidates<'py>(
             return Err(BadSequence);
         }
         let best = first_pass.iter().copied().fold(0.0, f64::max).max(1e-9);
-        let (mut scores, mut windows) = (vec![0.0; (1 + PARTS) * sequences.len()], Vec::new());
+        let mut scores = vec![0.0; (1 + PARTS) * sequences.len()];
         for (number, (words, runs)) in sequences.iter().enumerate() {
             let page = PageWords::read(words, runs, &wanted)?;
             let signals = Signals {
@@ -65,13 +62,12 @@ fn rank_candidates<'py>(
             for (row, part) in parts.into_iter().enumerate() {
                 scores[(1 + row) * sequences.len() + number] = part;
             }
-            windows.push(find_window(&page, slots.len()));
         }
-        Ok((scores, windows))
+        Ok(scores)
     })?;
-    Ok(ranked.ok().map(|(scores, windows)| {
+    Ok(ranked.ok().map(|scores| {
         let scores: Vec<u8> = scores.into_iter().flat_map(f64::to_le_bytes).collect();
-        (PyBytes::new(py, &scores), PyBytes::new(py, &packed(&windows)))
+        PyBytes::new(py, &scores)
     }))
 }
 

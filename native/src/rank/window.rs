@@ -45,6 +45,9 @@ fn extend(body: &[Occurrence], first: usize, length: usize, seen: &mut [usize]) 
         if seen[one.slot] != first {
             seen[one.slot] = first;
             (last, held) = (number, held + 1);
+            if held == seen.len() {
+                break;
+            }
         }
     }
     (last, held)

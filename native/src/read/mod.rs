@@ -4,19 +4,21 @@
 //! `NotSure` for all that needs one, and Python reads that page. Every byte is read once, nesting is limited.
 //!
 //! ```text
-//! tokens     where tags, comments and raw text begin and end
-//! references &amp; and the like
-//! tags       the elements of HTML
-//! tree       open elements and insertion modes
-//! cut        where markup becomes too expensive for a tree
-//! walker     links, metadata and blocks of text
-//! links      links merged into rows
-//! urls       hrefs resolved, digests
+//! tokens       where tags, comments and raw text begin and end
+//! references   &amp; and the like
+//! tags         the elements of HTML
+//! tree         open elements and insertion modes
+//! cut          where markup becomes too expensive for a tree
+//! walker       links, metadata and blocks of text
+//! links        links merged into rows
+//! packed_links their columns
+//! urls         hrefs resolved, digests
 //! ```
 
 mod blanks;
 mod cut;
 mod links;
+mod packed_links;
 mod page;
 mod reader;
 mod reference_names;

@@ -1,11 +1,12 @@
 //! The functions and classes that Python calls.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyString};
 
-use super::links::{Merging, ResolvedLinks, Row, merge};
+use super::links::{Merging, ResolvedLinks, merge};
+use super::packed_links::PackedLinks;
 use super::reader::read;
-use super::urls::{Base, Digest, Target, digests};
+use super::urls::{Base, Target};
 use super::walker::{Metadata, Walker};
 use super::{Stop, cut};
 use crate::border;
@@ -19,15 +20,14 @@ pub struct PageReading {
     links: ResolvedLinks,
 }
 
+/// The fields of `model.Links`, and the rows whose digest Python computes.
 type Columns<'py> = (
-    Bound<'py, PyList>, // digests; None: Python computes it
-    Bound<'py, PyList>, // URLs
-    Bound<'py, PyList>, // kinds
-    Bound<'py, PyList>, // follows
-    Bound<'py, PyList>, // anchors
-    Bound<'py, PyList>, // weights
-    Bound<'py, PyList>, // rels
-    Bound<'py, PyList>, // positions
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyString>,
+    Bound<'py, PyString>,
+    Bound<'py, PyString>,
+    Vec<usize>,
 );
 
 #[pymethods]
@@ -89,44 +89,17 @@ impl PageReading {
 
     /// Return the columns of the links.
     fn columns<'py>(&self, py: Python<'py>, nofollow: bool, keep_all: bool, has_rules: bool) -> PyResult<Columns<'py>> {
-        let (rows, digests) = border::run(py, || {
+        let packed = border::run(py, || {
             let rows = merge(&self.links, Merging { nofollow, keep_all });
-            let digests = digests(&self.links.urls, has_rules);
-            (rows, digests)
+            PackedLinks::pack(&rows, &self.links.urls, has_rules)
         })?;
-        self.make_columns(py, &rows, &digests)
-    }
-}
-
-impl PageReading {
-    fn make_columns<'py>(
-        &self,
-        py: Python<'py>,
-        rows: &[Row<'_>],
-        digests: &[Option<Digest>],
-    ) -> PyResult<Columns<'py>> {
-        let digests: Vec<_> = digests
-            .iter()
-            .map(|digest| digest.map(|bytes| PyBytes::new(py, &bytes)))
-            .collect();
-        let urls: Vec<_> = self.links.urls.iter().map(|url| PyString::new(py, url)).collect();
-        let empty = PyString::new(py, "");
-        let text = |text: &str| {
-            if text.is_empty() {
-                empty.clone()
-            } else {
-                PyString::new(py, text)
-            }
-        };
         Ok((
-            PyList::new(py, rows.iter().map(|row| &digests[row.url as usize]))?,
-            PyList::new(py, rows.iter().map(|row| &urls[row.url as usize]))?,
-            PyList::new(py, rows.iter().map(|row| row.kind))?,
-            PyList::new(py, rows.iter().map(|row| row.follow))?,
-            PyList::new(py, rows.iter().map(|row| text(row.anchor)))?,
-            PyList::new(py, rows.iter().map(|row| row.weight))?,
-            PyList::new(py, rows.iter().map(|row| text(row.rel)))?,
-            PyList::new(py, rows.iter().map(|row| row.position))?,
+            PyBytes::new(py, &packed.digests),
+            PyBytes::new(py, &packed.marks),
+            PyString::new(py, &packed.urls),
+            PyString::new(py, &packed.rels),
+            PyString::new(py, &packed.anchors),
+            packed.missing,
         ))
     }
 }

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from gossamer.basics.times import accepted_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Invisible characters that change visible text: controls (C0, DEL, C1), line and paragraph separators, format
 # characters (Unicode category Cf: direction marks, zero-width ones, tags), surrogates, blank letters, selectors. Arabic
@@ -49,6 +54,18 @@ def _escape(match: re.Match[str]) -> str:
         return match[0]
     code = ord(character)
     return SHORT_ESCAPES.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"«U+{code:04X}»")
+
+
+def site_of(url: object) -> str:
+    """Return scheme and authority of an http or https URL, "" for other values."""
+    text = str(url)
+    return "/".join(text.split("/", 3)[:3]) if text.startswith(("http://", "https://")) else ""
+
+
+def common_site(urls: Iterable[object]) -> str:
+    """Return the site of most of the URLs, "" if there are none: their paths are shown without it."""
+    sites = Counter(site for url in urls if (site := site_of(url)))
+    return sites.most_common(1)[0][0] if sites else ""
 
 
 # -- amounts and times -------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from itertools import islice
 
 # Marks that belong to the letter before them (category M), which Python's \w leaves out. Later scripts have none.
@@ -11,11 +12,14 @@ MARKS = "".join(chr(code) for code in range(0x300, 0x1E00) if unicodedata.catego
 # Scripts without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul. Each character counts as a word.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
 UNSPACED += "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{MARKS}\xad])*+")
-
-
 _LETTERS_ALONE = bytes(byte if chr(byte).isalnum() and byte < 0x80 else ord(" ") for byte in range(256))
 _NO_FIRST_BYTES = bytes(range(0xC0))  # bytes that begin no character beyond ASCII
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word. Compiling it takes 4 ms, which few processes need."""
+    return re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}](?:[^\W_{UNSPACED}]|[{MARKS}\xad])*+")
 
 
 def most_words(text: bytes) -> int:
@@ -29,9 +33,9 @@ def cut_after_words(runs: list[tuple[int, str]], max_words: int) -> list[tuple[i
         return runs
     left = max_words
     for number, (field, text) in enumerate(runs):
-        words = _WORD.finditer(text)
+        words = _word().finditer(text)
         if len(text) > left and (first_over := next(islice(words, left, None), None)) is not None:
             kept = text[: first_over.start()].rstrip()
             return [*runs[:number], *([(field, kept)] if kept else [])]
-        left -= sum(1 for _ in _WORD.finditer(text))
+        left -= sum(1 for _ in _word().finditer(text))
     return runs

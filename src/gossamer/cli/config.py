@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import TerminalColumn, json_text, print_line, print_message, write_table
 from gossamer.errors import SettingsError, StoreMissing, UsageError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.config import HostSettings, LoadedSettings
+    from gossamer.render.choice import BrowserChoice
 
 FILE_NAME = "gossamer.toml"
 
@@ -29,9 +31,10 @@ def config(ctx: click.Context) -> None:
         print_line(ctx.get_help())
 
 
-@config.command()
+@config.command(cls=HelpCommand)
 @click.option(
     "--out",
+    "-o",
     metavar="FILE",
     help="File to write; - is stdout. Default: gossamer.toml in the web's directory, else here.",
 )
@@ -62,7 +65,7 @@ def init(out: str | None, force: bool, store: str, as_json: bool) -> None:
     print_message(f"Wrote {path}.")
 
 
-@config.command(name="show")
+@config.command(cls=HelpCommand, name="show")
 @click.option("--changed", is_flag=True, help="Show only settings that differ from their default.")
 @store_option
 @config_option
@@ -71,20 +74,45 @@ def show_(changed: bool, store: str, config: Path | None, as_json: bool) -> None
     """Show the value of each setting and where it comes from; of secrets, only whether they are set.
 
     \b
-    JSON: {"file", "native", "settings": [{"key", "value", "from", "text"}]};
-    native: whether compiled kernels are in use
+    JSON: {"file", "native", "rendering": {"mode", "browser", "reason", "layers"},
+           "settings": [{"key", "value", "from", "text"}]};
+    native: whether compiled kernels are in use; rendering: what crawl.render means on this machine
     """
     loaded = load_settings(store, config, {}, _stored_settings(store))
     rows = [row for row in _setting_rows(loaded) if row[2] != "default" or not changed]
     if as_json:
         fields = [{"key": key, "value": value, "from": origin, "text": text} for key, value, origin, text in rows]
         file = str(loaded.file) if loaded.file else None
-        print_line(json_text({"file": file, "native": native is not None, "settings": fields}, indent=2))
+        head = {"file": file, "native": native is not None, "rendering": _rendering(loaded)}
+        print_line(json_text(head | {"settings": fields}, indent=2))
         return
     columns = [TerminalColumn("setting"), TerminalColumn("value", cut="end"), TerminalColumn("from", cut="middle")]
     write_table(columns, [(key, _value_text(value), origin) for key, value, origin, _ in rows])
     if not changed:
         print_message(f"Kernels: Python; {why_not}." if why_not else "Kernels: native.")
+        print_message(_rendering_text(_rendering(loaded)))
+
+
+def _rendering(loaded: LoadedSettings) -> BrowserChoice:
+    """Return what rendering means on this machine, with these settings."""
+    from gossamer.render.choice import BrowserChoice, choose_browser
+
+    settings = loaded.settings
+    try:
+        return choose_browser(
+            settings.crawl.render, named=settings.render.browser, unsafe=settings.render.unsafe_browser
+        )
+    except UsageError as fault:
+        return BrowserChoice(mode="never", reason=str(fault).rstrip("."))
+
+
+def _rendering_text(choice: BrowserChoice) -> str:
+    if choice.mode == "never":
+        browser = f" (browser: {choice.browser})" if choice.browser else ""
+        return f"Rendering: never; {choice.reason}{browser}."
+    layers = choice.layers
+    missing = f"; WITHOUT A LAYER: {layers.reason}" if layers is not None and layers.reason else ", without a network"
+    return f"Rendering: {choice.mode}, by {choice.browser}{missing}."
 
 
 def _stored_settings(store: str) -> dict[str, object] | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.basics.display import format_duration, pluralize
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import check_location, json_option
 from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # `check_location` keeps the passwords in the URLs: FROM and TO may have different ones.
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("from_", metavar="FROM", callback=check_location)
 @click.argument("to", metavar="TO", callback=check_location)
 @json_option

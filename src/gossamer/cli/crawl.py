@@ -18,20 +18,23 @@ import click
 
 from gossamer.basics.display import escape_hidden, format_bytes, format_duration, pluralize
 from gossamer.basics.locations import display_location
+from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import hint, store_flag
 from gossamer.cli.index import indexing_alongside
 from gossamer.cli.options import config_option, json_option, settings_flags, store_option
 from gossamer.cli.output import print_kernel_mismatch
+from gossamer.cli.ranking import hourly_ranking, rank_web_after_crawl
 from gossamer.errors import CrawlerLost, SeedUnreachable, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gossamer.crawl.loop import CrawlLoop
+    from gossamer.model import Visit
     from gossamer.start import AlreadyComplete, CrawlRequest
     from gossamer.store.values import WaitingHost
 
 HARD_STOP = 2  # signals; the second Ctrl-C stops at once
-STOPPED = "stopped"  # `CrawlLoop.end_reason` after Ctrl-C
 DISPLAY_SECONDS = 0.1  # between two updates of the display
 GC_THRESHOLD = 10_000  # objects between collections; a page makes a hundred objects, none of them in a cycle
 SEEDS_SHOWN = 3  # seeds named in the first message
@@ -62,6 +65,18 @@ def read_seeds(path: str | None) -> tuple[str, ...]:
     return tuple(urls)
 
 
+def refuse_local_path(text: str) -> None:
+    """Refuse a directory or file of this machine as a seed; its pages can be imported."""
+    looks_like_path = text.startswith((".", "/", "~")) or ("." not in text.partition("/")[0] and "://" not in text)
+    path = Path(text).expanduser()
+    if looks_like_path and path.exists():
+        kind = "directory" if path.is_dir() else "file"
+        base = " --base https://example.org/" if path.is_dir() else ""
+        raise UsageError(
+            f"{text} is a {kind} on this machine. Import its pages: gossamer import {quote(text)}{base}{store_flag()}"
+        )
+
+
 START_OPTIONS = (
     click.argument("urls", nargs=-1, metavar="[URL]..."),
     click.option("--seeds", metavar="FILE",
@@ -76,7 +91,8 @@ RUN_OPTIONS = (
     json_option,
     click.option("--log-file", envvar="GOSSAMER_LOG_FILE", type=click.Path(path_type=Path), metavar="FILE",
                  help="File for the JSON log; default: logs/NAME.jsonl in the web's directory."),
-    click.option("--quiet", is_flag=True, help="Print messages only, no progress."),
+    click.option("--quiet", "-q", is_flag=True, help="Print messages only, no progress."),
+    click.option("--verbose", "-v", is_flag=True, help="Also print each visit, with its outcome."),
     settings_flags,
 )  # fmt: skip
 
@@ -94,7 +110,7 @@ def with_options(
     return decorate
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @with_options(*START_OPTIONS, *RUN_OPTIONS)
 def crawl(urls: tuple[str, ...], seeds: str | None, **options: Any) -> None:
     """Crawl from URLs, or continue the last crawl.
@@ -105,7 +121,7 @@ def crawl(urls: tuple[str, ...], seeds: str | None, **options: Any) -> None:
     run_crawl((*urls, *read_seeds(seeds)), **options)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @with_options(*RUN_OPTIONS)
 def watch(**options: Any) -> None:
     """Keep the web fresh: visit due pages until stopped.
@@ -123,8 +139,8 @@ def _first_few(urls: tuple[str, ...]) -> list[str]:
 
 def run_crawl(
     urls: tuple[str, ...], *, store: str, config: Path | None, as_json: bool, words: str | None, revisit: bool,
-    everything: bool, log_file: Path | None, quiet: bool, flags: Mapping[str, object], resume_command: str = "crawl",
-    watch: bool = False, on_ready: Callable[[], None] = lambda: None,
+    everything: bool, log_file: Path | None, quiet: bool, verbose: bool, flags: Mapping[str, object],
+    resume_command: str = "crawl", watch: bool = False, on_ready: Callable[[], None] = lambda: None,
 ) -> bool:  # fmt: skip
     """Crawl and print a summary; return whether a signal stopped the crawl.
 
@@ -135,10 +151,13 @@ def run_crawl(
     activity = "Visiting every page again" if everything else "Visiting due pages again" if revisit else (
         "Keeping pages fresh" if watch else "Continuing the last crawl"
     )  # fmt: skip
+    for text in urls:
+        refuse_local_path(text)
     print_kernel_mismatch()
     starts = [*_first_few(urls), *([f"the results for {words}"] if words else [])]
     location = display_location(store)
     _print_message(f"Crawling {', '.join(starts)} into {location} ..." if starts else f"{activity} in {location} ...")
+    from gossamer.crawl import policy
     from gossamer.start import AlreadyComplete, CrawlRequest, prepare_crawl
 
     request = CrawlRequest(
@@ -150,26 +169,35 @@ def run_crawl(
     if isinstance(loop, AlreadyComplete):
         with indexing_alongside(store, loop.index):
             _print_complete(loop, request, as_json=as_json)
+        if loop.rank:
+            rank_web_after_crawl(store)
         return False
     started = time.monotonic()
     with indexing_alongside(store, loop.index_settings, finish_by=lambda: loop.finish_by):
-        _run(loop, quiet=quiet)
-        seconds = time.monotonic() - started
-        if loop.failure_message and not loop.progress().pages:
-            _print_leftovers(loop.leftover_hosts)
-            raise SeedUnreachable(loop.failure_message)
-        _print_summary(loop, seconds, f"gossamer {resume_command} --store {quote(store)}", as_json=as_json)
-        if loop.progress().failed or loop.progress().refused:
-            _print_message(f"See what failed and why: gossamer errors --store {quote(store)}")
-        if loop.failure_message:
-            raise SeedUnreachable(loop.failure_message)
-        _print_unvisited_seeds(loop.unvisited_seeds)
-        if loop.lost_message:
-            raise CrawlerLost(loop.lost_message)
-    return loop.end_reason == STOPPED
+        with hourly_ranking(store, enabled=watch and loop.wants_ranking) as rank_if_due:
+            _run(loop, quiet=quiet, verbose=verbose, on_turn=rank_if_due)
+        _print_end(loop, time.monotonic() - started, hint(resume_command), as_json=as_json)
+    if loop.wants_ranking:
+        rank_web_after_crawl(store)
+    return loop.end_reason == policy.STOPPED
 
 
-def _run(loop: CrawlLoop, *, quiet: bool) -> None:
+def _print_end(loop: CrawlLoop, seconds: float, resume_command: str, *, as_json: bool) -> None:
+    """Print the summary and what was left out; raise an error if the crawl failed."""
+    if loop.failure_message and not loop.progress().pages:
+        _print_leftovers(loop.leftover_hosts)
+        raise SeedUnreachable(loop.failure_message)
+    _print_summary(loop, seconds, resume_command, as_json=as_json)
+    if loop.progress().failed or loop.progress().refused:
+        _print_message(f"See what failed and why: {hint('errors')}")
+    if loop.failure_message:
+        raise SeedUnreachable(loop.failure_message)
+    _print_unvisited_seeds(loop.unvisited_seeds)
+    if loop.lost_message:
+        raise CrawlerLost(loop.lost_message)
+
+
+def _run(loop: CrawlLoop, *, quiet: bool, verbose: bool = False, on_turn: Callable[[], None] = lambda: None) -> None:
     from gossamer.cli.live import display
 
     screen = display(quiet=quiet)
@@ -182,16 +210,23 @@ def _run(loop: CrawlLoop, *, quiet: bool) -> None:
     def refresh() -> None:
         print_pending()
         screen.update(loop.progress())
+        on_turn()
 
     gc.freeze()  # modules and settings live until the end; collections need not visit them
     gc.set_threshold(GC_THRESHOLD)
     with _stop_on_signals(loop, messages.append):
         try:
-            for _ in loop.run(on_wait=_limit_rate(refresh)):
-                pass
+            for visit in loop.run(on_wait=_limit_rate(refresh)):
+                if verbose:
+                    screen.message(_visit_line(visit))
         finally:
             print_pending()  # the crawl may end before the next refresh
             screen.close()
+
+
+def _visit_line(visit: Visit) -> str:
+    reason = f": {visit.reason}" if visit.reason else ""
+    return f"{visit.status or '-'} {visit.outcome} {visit.lease.url}{reason}"
 
 
 def _limit_rate(callback: Callable[[], None]) -> Callable[[], None]:
@@ -237,8 +272,8 @@ def _print_summary(loop: CrawlLoop, seconds: float, resume_command: str, *, as_j
     progress = loop.progress()
     if as_json:
         _print_json(
-            pages=progress.pages, bytes=progress.bytes, failed=progress.failed, refused=progress.refused,
-            known=progress.known, queued=progress.queued, seconds=round(seconds, 3),
+            pages=progress.pages, bytes=progress.bytes, failed=progress.failed, gone=progress.gone,
+            refused=progress.refused, known=progress.known, queued=progress.queued, seconds=round(seconds, 3),
             pages_per_second=round(progress.pages / seconds, 1),
         )  # fmt: skip
     rate = progress.pages / seconds if seconds else 0.0
@@ -246,10 +281,12 @@ def _print_summary(loop: CrawlLoop, seconds: float, resume_command: str, *, as_j
         f"{progress.name}: {loop.end_reason}. {pluralize(progress.pages, 'page')}, {format_bytes(progress.bytes)} in "
         f"{format_duration(seconds)} ({rate:,.1f} pages/s)."
     )
-    _print_message(
-        f"{pluralize(progress.known, 'URL')} known, {progress.failed:,} failed, {progress.refused:,} refused, "
-        f"{progress.queued:,} queued."
-    )
+    if progress.failed or progress.refused:
+        _print_message(f"In this run: {progress.describe_errors()}.")
+    if loop.visited_totals is not None:
+        _print_message(f"In the web: {loop.visited_totals.describe()}; {pluralize(progress.queued, 'URL')} queued.")
+    for line in loop.rendering_summary():
+        _print_message(line)
     if progress.queued:
         if loop.end_reason == PAGE_LIMIT:
             _print_message(f"Continue without a limit, or with a number: {resume_command} --max-pages none")
@@ -275,16 +312,23 @@ def _print_unvisited_seeds(seeds: Mapping[str, str]) -> None:
 def _print_complete(complete: AlreadyComplete, request: CrawlRequest, *, as_json: bool) -> None:
     if as_json:
         _print_json(
-            pages=0, bytes=0, failed=0, refused=0, known=complete.known, queued=0, seconds=0.0, pages_per_second=0.0
+            pages=0,
+            bytes=0,
+            failed=0,
+            gone=0,
+            refused=0,
+            known=complete.known,
+            queued=0,
+            seconds=0.0,
+            pages_per_second=0.0,
         )
-    store = quote(request.store)
     if request.revisit:
         _print_message(f"Nothing is due{_next_visit_text(complete.next_at)}.")
-        _print_message(f"Visit every page: gossamer crawl --revisit --all --store {store}")
+        _print_message(f"Visit every page: {hint('crawl --revisit --all')}")
         return
     _print_message(f"This web is complete: {pluralize(complete.pages, 'page')} visited, nothing queued.")
-    _print_message(f"Visit it again: gossamer crawl --revisit --all --store {store}")
-    _print_message(f"Extend it: gossamer crawl URL --store {store}")
+    _print_message(f"Visit it again: {hint('crawl --revisit --all')}")
+    _print_message(f"Extend it: {hint('crawl URL')}")
 
 
 def _next_visit_text(next_at: float | None) -> str:

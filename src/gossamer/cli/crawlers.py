@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.basics.display import format_age, format_bytes
+from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import hint
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import TerminalColumn, print_line, print_message, write_json_rows, write_table
 from gossamer.errors import UsageError
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from gossamer.store.values import CrawlerRow
 
 names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
-all_option = click.option("--all", "everybody", is_flag=True, help="Ask all crawlers at work.")
+all_option = click.option(
+    "--all", "everybody", is_flag=True, help="Ask all crawlers at work; a single one needs neither --all nor a name."
+)
 REPLIES = {"pause": "will pause", "run": "will go on", "stop": "will stop"}
 
 
@@ -29,7 +33,7 @@ def is_at_work(crawler: CrawlerRow) -> bool:
     return crawler.state not in {"stopped", "lost"}
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @store_option
 @json_option
 def crawlers(store: str, as_json: bool) -> None:
@@ -47,7 +51,7 @@ def crawlers(store: str, as_json: bool) -> None:
     elif known_crawlers:
         _print_crawlers(known_crawlers)
     else:
-        print_line("No crawler has worked on this web yet. Start one: gossamer crawl URL")
+        print_line(f"No crawler has worked on this web yet. Start one: {hint('crawl URL')}")
 
 
 def _print_crawlers(known_crawlers: list[CrawlerRow]) -> None:
@@ -83,7 +87,7 @@ def _parsers(one: CrawlerRow) -> str:
     return f"{one.parsers}, shall be {one.wanted_parsers}" if changing else f"{one.parsers}"
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @names_argument
 @all_option
 @store_option
@@ -97,7 +101,7 @@ def pause(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) ->
     _request_state(store, names, everybody=everybody, wanted="pause", as_json=as_json)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @names_argument
 @all_option
 @store_option
@@ -111,7 +115,7 @@ def resume(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -
     _request_state(store, names, everybody=everybody, wanted="run", as_json=as_json)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @names_argument
 @all_option
 @store_option
@@ -125,7 +129,7 @@ def stop(names: tuple[str, ...], everybody: bool, store: str, as_json: bool) -> 
     _request_state(store, names, everybody=everybody, wanted="stop", as_json=as_json)
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("number", type=click.IntRange(min=1))
 @names_argument
 @all_option
@@ -141,7 +145,7 @@ def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str, as
     """
     _check_names(names, everybody=everybody)
     with open_web(store, write=True) as web:
-        targets = _choose_crawlers(web, names)
+        targets = _choose_crawlers(web, names, everybody=everybody)
         for one in targets:
             if not one.most_parsers:
                 raise UsageError(f"{one.name} cannot change its number of parsers; leave it out.")
@@ -156,7 +160,8 @@ def parsers(number: int, names: tuple[str, ...], everybody: bool, store: str, as
 def _request_state(store: str, names: tuple[str, ...], *, everybody: bool, wanted: str, as_json: bool) -> None:
     _check_names(names, everybody=everybody)
     with open_web(store, write=True) as web:
-        results = {one.name: web.set_wanted_state(one.name, wanted) for one in _choose_crawlers(web, names)}
+        chosen = _choose_crawlers(web, names, everybody=everybody)
+        results = {one.name: web.set_wanted_state(one.name, wanted) for one in chosen}
     _report_requests(results, REPLIES[wanted], {"wanted": wanted}, as_json=as_json)
 
 
@@ -171,15 +176,18 @@ def _report_requests(results: dict[str, bool], promise: str, wanted: dict[str, o
 
 
 def _check_names(names: tuple[str, ...], *, everybody: bool) -> None:
-    if bool(names) == everybody:
-        raise UsageError("Name the crawlers, or give --all for all of them; `gossamer crawlers` lists them.")
+    if names and everybody:
+        raise UsageError("Name the crawlers, or give --all for all of them, but not both.")
 
 
-def _choose_crawlers(web: CrawlerControl, names: tuple[str, ...]) -> list[CrawlerRow]:
-    """Return the named crawlers, or all of them; refuse names that are not at work."""
+def _choose_crawlers(web: CrawlerControl, names: tuple[str, ...], *, everybody: bool) -> list[CrawlerRow]:
+    """Return the named crawlers, the only one, or all of them (`everybody`); refuse names that are not at work."""
     at_work = {one.name.casefold(): one for one in web.crawlers() if is_at_work(one)}
     if not at_work:
-        raise UsageError("No crawler is at work.")
+        raise UsageError(f"No crawler is at work. Start one: {hint('crawl')}")
+    if not names and not everybody and len(at_work) > 1:
+        known = ", ".join(one.name for one in at_work.values())
+        raise UsageError(f"Several crawlers are at work: {known}. Name some of them, or give --all.")
     unknown = [name for name in names if name.casefold() not in at_work]
     if unknown:
         known = ", ".join(one.name for one in at_work.values())

@@ -12,6 +12,7 @@ import click
 from gossamer.basics.display import format_bytes, format_duration, pluralize
 from gossamer.cli.export_graph import graph, picture
 from gossamer.cli.export_output import STDOUT, ExportSummary, choose_format, open_output, out_option
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
 from gossamer.files.tables import WRITERS
@@ -107,7 +108,7 @@ def _table_command(name: str, text: str, make: TableMaker) -> click.Command:
         summary.report(pluralize(rows, name.removesuffix("s")), format=form, rows=rows)
 
     shape = '\n\n\b\nJSON: {"out", "format", "rows", "bytes", "seconds"}'
-    return click.command(name=name, help=text.rstrip() + shape)(command)
+    return click.command(cls=HelpCommand, name=name, help=text.rstrip() + shape)(command)
 
 
 def _with_progress(table: Table, name: str) -> Table:
@@ -134,9 +135,14 @@ export.add_command(picture)
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-@export.command()
+@export.command(cls=HelpCommand)
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="New or empty directory to write to."
+    "--out",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="New or empty directory to write to.",
 )
 @store_option
 @json_option
@@ -170,9 +176,14 @@ def files(out: Path, store: str, as_json: bool) -> None:
         print_message(f"{count:,} visited resources were left out: {reason}.")
 
 
-@export.command()
+@export.command(cls=HelpCommand)
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write, such as web.warc.gz."
+    "--out",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write, such as web.warc.gz.",
 )
 @store_option
 @json_option

@@ -9,16 +9,19 @@ import click
 
 from gossamer.basics.display import pluralize
 from gossamer.cli.export_output import STDOUT, ExportSummary, choose_format, open_output, out_option
+from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import hint
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import ProgressLine, print_message
 from gossamer.errors import UsageError
 from gossamer.files.tables import WRITERS, Column, Table
+from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
     from gossamer.graph.export.xml_formats import ExportGraph
     from gossamer.graph.snapshot import Graph
-    from gossamer.store.follow.graph import Ranking
     from gossamer.store.protocol import Store
+    from gossamer.store.read.rank_state import RankState
 
 GRAPH_FORMATS = ("gexf", "graphml", "commoncrawl", "csv", "jsonl", "parquet")
 level_option = click.option(
@@ -29,7 +32,7 @@ unvisited_option = click.option(
 )
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.option(
     "--format", "form", type=click.Choice(GRAPH_FORMATS), help="Format; default: by the suffix of FILE, else gexf."
 )
@@ -57,8 +60,8 @@ def graph(form: str | None, level: str, include_unvisited: bool, out: Path, stor
     summary, progress_line = ExportSummary(out, as_json=as_json), ProgressLine()
     with open_web(store) as web, graph_directory(store) as directory:
         link_graph = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=progress_line.update)
-        ranking = web.ranking()
-        ranked = ranking is not None
+        rank_state = read_rank_state(web)
+        ranked = rank_state is not None
         if form == "commoncrawl":
             ranked = _write_common_crawl(web, link_graph, out, hosts=level == "hosts")
         else:
@@ -71,14 +74,14 @@ def graph(form: str | None, level: str, include_unvisited: bool, out: Path, stor
     sentence = f"{pluralize(links.nodes, level.removesuffix('s'))} and {pluralize(links.edges, 'edge')}"
     summary.report(sentence, format=form, level=level, nodes=links.nodes, edges=links.edges, ranked=ranked)
     if form in {"gexf", "graphml", "commoncrawl"}:
-        _print_rank_hints(ranking, ranked=ranked, version=link_graph.version)
+        _print_rank_hints(rank_state, ranked=ranked)
 
 
-def _print_rank_hints(ranking: Ranking | None, *, ranked: bool, version: int) -> None:
+def _print_rank_hints(state: RankState | None, *, ranked: bool) -> None:
     if not ranked:
-        print_message("The export has no ranks; `gossamer rank` computes them.")
-    elif ranking is not None and ranking.version != version:
-        print_message("The web changed after the last ranking; `gossamer rank` updates the ranks.")
+        print_message(f"The export has no ranks. Compute them: {hint('rank')}")
+    elif state is not None and state.note:
+        print_message(f"Ranks {state.note}. Update them: {hint('rank')}")
 
 
 def _write_graph(level: ExportGraph, form: str, stream: IO[bytes]) -> None:
@@ -110,7 +113,7 @@ def _write_common_crawl(web: Store, link_graph: Graph, out: Path, *, hosts: bool
 PICTURE_FORMATS = ("svg", "png")
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.option("--show", "what", type=click.Choice(("graph", "degrees", "depths")), default="graph", show_default=True,
               help="Draw the graph, the distribution of links, or the clicks from the seeds.")  # fmt: skip
 @click.option(
@@ -127,7 +130,12 @@ PICTURE_FORMATS = ("svg", "png")
 @unvisited_option
 @click.option("--title", metavar="TEXT", help="Title of the picture; default: the hosts, or their number.")
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write, .svg or .png."
+    "--out",
+    "-o",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write, .svg or .png.",
 )
 @store_option
 @json_option

@@ -26,6 +26,7 @@ STDOUT = Path("-")
 
 out_option = click.option(
     "--out",
+    "-o",
     type=click.Path(path_type=Path),
     default="-",
     metavar="FILE",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.crawlers import is_at_work
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import json_text, print_line, print_message
 from gossamer.errors import IndexBusy, UsageError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.store.values import HostRow
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("what", metavar="URL-OR-HOST")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @store_option

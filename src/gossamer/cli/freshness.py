@@ -49,9 +49,11 @@ def print_freshness(fresh: Freshness) -> None:
     if not fresh.pages:
         return
     ages = ", ".join(
-        f"{percent} % within {format_duration(max(age, MINUTE_SECONDS))}" for percent, age in fresh.ages.items()
+        f"{percent} % in {format_duration(max(age, MINUTE_SECONDS)).removesuffix(' 00 s')}"
+        for percent, age in fresh.ages.items()
     )
-    print_line(f"\n{pluralize(fresh.pages, 'page')}, visited lately: {ages}.")
+    print_line(f"\nLast visits of {pluralize(fresh.pages, 'page')}:")
+    print_line(f"  {ages}")
     due = f"{fresh.due:,} due" if fresh.due else "none due"
     soon = f", the next in {format_duration(max(0.0, fresh.next_at - time.time()))}" if fresh.next_at else ""
     print_line(f"Expected to be out of date: {100 * fresh.out_of_date:.1f} %; {due}{soon}.")

@@ -12,14 +12,13 @@ import secrets
 import signal
 import subprocess
 from importlib.util import find_spec
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from gossamer.basics.display import pluralize
 from gossamer.cli.crawl import RUN_OPTIONS, START_OPTIONS, read_seeds, run_crawl, with_options
+from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import hint
 from gossamer.cli.output import print_message
 from gossamer.cli.serve import DEFAULT_PORT, MISSING_EXTRA, server_url
 from gossamer.processes.exit_report import wait_or_kill
@@ -34,7 +33,7 @@ END_SECONDS = 10.0  # for the web app to end by itself before it is killed
 _LINE_WIDTH = 80  # columns of a terminal that the next steps fit into
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @with_options(
     *START_OPTIONS,
     click.option(
@@ -70,11 +69,10 @@ def go(urls: tuple[str, ...], seeds: str | None, serving: bool, port: int | None
         stopped = run_crawl(start_urls, resume_command="crawl" if urls else "go", on_ready=start_app, **options)
         if stopped:
             return
-        _rank(store)
         if not app_processes:
-            _print_next_steps(store)
+            _print_next_steps()
             return
-        _wait_for_end(app_processes[0], _serve_command(store))
+        _wait_for_end(app_processes[0], hint("serve"))
 
 
 @contextlib.contextmanager
@@ -87,15 +85,6 @@ def _start_urls(urls: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
     with DemoWeb() as demo:
         yield (demo.url,)
-
-
-def _rank(store: str) -> None:
-    from gossamer.library import open_web
-
-    with open_web(store) as web:
-        if web.counts().links:
-            ranking = web.rank()
-            print_message(f"Ranked {pluralize(ranking.pages, 'page')} by {pluralize(ranking.links, 'link')}.")
 
 
 # -- the web app -------------------------------------------------------------------------------------------------------
@@ -146,12 +135,6 @@ def _web_app_process(arguments: list[str], listener: socket.socket, token: str) 
         wait_or_kill(process, END_SECONDS)
 
 
-def _serve_command(store: str) -> str:
-    """Return the command that serves this web; it names the store if the user named it."""
-    is_default = click.get_current_context().get_parameter_source("store") is ParameterSource.DEFAULT
-    return "gossamer serve" if is_default else f"gossamer serve --store {quote(store)}"
-
-
 def _wait_for_end(app: subprocess.Popen[bytes], serve_command: str) -> None:
     """Wait until Ctrl-C or SIGTERM, then end the web app."""
 
@@ -169,7 +152,7 @@ def _wait_for_end(app: subprocess.Popen[bytes], serve_command: str) -> None:
             signal.signal(number, handler)
 
 
-def _print_next_steps(store: str) -> None:
+def _print_next_steps() -> None:
     commands = (
         ("search WORDS", "find pages by their words"),
         ("serve", "search and browse the web in a browser"),
@@ -178,7 +161,7 @@ def _print_next_steps(store: str) -> None:
         ("page URL", "show a page: text, links in and out"),
         ("report --list", "list the reports on a site"),
     )
-    lines = [(f"  gossamer {command} --store {quote(store)}", text) for command, text in commands]
+    lines = [(f"  {hint(command)}", text) for command, text in commands]
     width = max(len(command) for command, _ in lines)
     is_narrow = width + max(len(text) for _, text in lines) + 2 > _LINE_WIDTH
     for command, text in lines:

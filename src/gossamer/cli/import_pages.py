@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.basics.display import format_bytes, format_duration, pluralize
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.index import indexing_alongside
 from gossamer.cli.options import config_option, json_option, load_settings, store_option
 from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
@@ -31,7 +32,7 @@ REASONS_COUNTED = 100  # different reasons; a hostile archive may have another m
 UNPARSED = frozenset({"parser crashed", "parser timeout", "parser out of memory", "bad encoding", "too big"})
 
 
-@click.command(name="import")
+@click.command(cls=HelpCommand, name="import")
 @click.argument("paths", type=click.Path(path_type=Path), metavar="FILE...", nargs=-1, required=True)
 @click.option("--base", metavar="URL", help="URL of a folder: DIR/a/b.html becomes URL/a/b.html.")
 @store_option

@@ -6,12 +6,13 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.basics.display import format_duration, pluralize
+from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import hint
 from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import ProgressLine, json_text, print_kernel_mismatch, print_line, print_message
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 MAX_REFUSED_SHOWN = 10  # documents that could not be indexed, listed one by one
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.option(
     "--rebuild", is_flag=True, help="Rebuild the index from the store; searches use the old one until it is done."
 )
@@ -113,7 +114,7 @@ def indexing_alongside(
     from gossamer.indexing import OUT_OF_TIME, index_alongside
 
     progress_line = ProgressLine()
-    behind_message = f"The index is behind; catch up with: gossamer index --store {quote(store)}"
+    behind_message = f"The index is behind; catch up with: {hint('index')}"
     with index_alongside(
         store,
         settings,

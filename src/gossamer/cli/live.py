@@ -77,7 +77,8 @@ class PlainDisplay:
                 self.message(f"{progress.name}: {progress.state}: {progress.note}")
         if self._lines and progress.seconds >= self._next_at:
             self._next_at = progress.seconds + min(max(progress.seconds / 12, 5.0), 60.0)
-            self.message(plain_line(progress))
+            for line in plain_lines(progress):
+                self.message(line)
 
     def message(self, text: str) -> None:
         """Write a message as a line."""
@@ -88,20 +89,20 @@ class PlainDisplay:
         """Do nothing: lines need no clean-up."""
 
 
-def plain_line(progress: CrawlProgress) -> str:
-    """Return the state of a crawl in one line."""
-    parts = [
+def plain_lines(progress: CrawlProgress) -> list[str]:
+    """Return the state of a crawl as two lines: what it does, and what the web holds."""
+    run = [
         f"{pluralize(progress.pages, 'page')} ({progress.pages_per_second:,.1f}/s)",
         f"{format_bytes(progress.bytes)} ({format_bytes(progress.bytes_per_second)}/s)",
-        f"{progress.queued:,} queued of {progress.known:,} known",
     ]
     if progress.failed or progress.refused:
-        parts.append(f"{progress.failed:,} failed, {progress.refused:,} refused")
+        run.append(progress.describe_errors())
     if progress.limit:
-        parts.append(f"limit: {progress.limit}")
+        run.append(f"limit: {progress.limit}")
+    web = f"{progress.queued:,} queued of {progress.known:,} known"
     if progress.eta_seconds is not None:
-        parts.append(f"about {format_duration(progress.eta_seconds)} left")
-    return f"{progress.name}: {format_duration(progress.seconds)}: {', '.join(parts)}"
+        web += f", about {format_duration(progress.eta_seconds)} left"
+    return [f"{progress.name}: {format_duration(progress.seconds)}: {', '.join(run)}", f"  the web: {web}"]
 
 
 class LiveDisplay:
@@ -185,11 +186,10 @@ def _note_lines(progress: CrawlProgress, width: int) -> list[Text]:
 def _number_rows(progress: CrawlProgress) -> list[Text]:
     pages = f"{progress.pages:,}  {progress.pages_per_second:,.1f}/s  (mean {progress.mean_pages_per_second:,.1f}/s)"
     sizes = f"{format_bytes(progress.bytes)}  {format_bytes(progress.bytes_per_second)}/s"
-    queue = f"{progress.queued:,} of {progress.known:,} known"
-    errors = f"{progress.failed:,} failed, {progress.refused:,} refused"
+    queue = f"{progress.queued:,} queued of {progress.known:,} known"
     active = f"{pluralize(progress.transfers, 'transfer')}, {pluralize(progress.hosts, 'host')} held"
-    rows = [_row("pages", pages), _row("bytes", sizes), _row("queue", queue)]
-    rows.append(_row("errors", errors, "red" if progress.failed else ""))
+    rows = [_row("pages", pages), _row("bytes", sizes), _row("the web", queue)]
+    rows.append(_row("errors", progress.describe_errors(), "red" if progress.failed else ""))
     rows.append(_row("active", active))
     if progress.limit:
         rows.append(_row("limit", LIMIT_TEXTS.get(progress.limit, escape_hidden(progress.limit))))

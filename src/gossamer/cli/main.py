@@ -6,15 +6,18 @@ a command's module when the command is called. The command imports the store, ri
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from gossamer.cli.help import write_examples
+from gossamer.cli.hints import complete_commands
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ COMMANDS = {
         ("errors", "gossamer.cli.status", "List failed and refused URLs, each with its reason."),
         ("report", "gossamer.cli.report", "Report problems and facts of a site; --list lists the reports."),
         ("rank", "gossamer.cli.rank", "Compute the importance of pages and hosts from their links."),
-        ("shape", "gossamer.cli.rank", "Show components, depth and communities, or one site and its neighbours."),
+        ("shape", "gossamer.cli.rank", "Show components, depth and communities, or one site."),
         ("related", "gossamer.cli.rank", "List pages that are linked from the same pages as another."),
         ("serve", "gossamer.cli.serve", "Serve the web app and API: search, pages, graph, crawl, reports."),
         ("export", "gossamer.cli.export", "Export tables, the link graph, pictures, files or archives."),
@@ -75,6 +78,7 @@ COMMANDS = {
     ),
 }
 
+NEAR = 0.6  # similarity of a mistyped command and the one suggested, of 1
 EXIT_FAULT = 2  # wrong usage or an error; 1 means that `report --fail-on` or `errors --fail` found something
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as shells report a process that Ctrl-C ended
 EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE  # the reader closed the pipe, as in `gossamer errors | head`
@@ -102,6 +106,21 @@ class CommandGroup(click.Group):
         for title, commands in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, text) for name, _, text in commands], col_max=12)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the examples."""
+        write_examples("", formatter)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name; suggest the nearest one for a mistyped name."""
+        name = args[0]
+        names = self.list_commands(ctx)
+        if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
+            near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=NEAR)
+            ctx.fail(f"There is no command {name}." + (f" Did you mean: gossamer {near[0]}?" if near else ""))
+        return super().resolve_command(ctx, args)
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -135,8 +154,10 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 def _run(arguments: list[str]) -> int:
     if "_GOSSAMER_COMPLETE" in os.environ:  # the shell asks for completions
         app.main(arguments, prog_name="gossamer")
+    meta: dict[str, Any] = {}
     try:
         with app.make_context("gossamer", arguments) as context:
+            meta = context.meta
             app.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as end:
@@ -144,7 +165,7 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as fault:
         return _print_fault(_usage_sentence(fault))
     except GossamerError as fault:
-        return _print_fault(str(fault))
+        return _print_fault(complete_commands(str(fault), meta))
     except BrokenPipeError:
         # Python flushes stdout at exit, and the closed pipe would raise again: point stdout at /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

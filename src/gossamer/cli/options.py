@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gossamer.basics.locations import UNREADABLE_URL, is_shared, local_directory, parse_location
+from gossamer.cli.hints import remember_store
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +44,14 @@ def check_location(_context: click.Context, _option: click.Parameter, location: 
     return location
 
 
-def _without_password(_context: click.Context, _option: click.Parameter, location: str) -> str:
+def _named_store(context: click.Context, _option: click.Parameter, location: str) -> str:
+    """Return a location without its password, and remember it for the commands that messages name."""
+    location = _without_password(location)
+    remember_store(context, location)
+    return location
+
+
+def _without_password(location: str) -> str:
     """Return a location without its password, and put the password into PGPASSWORD.
 
     PostgreSQL's client library reads it there, and no message or log shows it. A password given as an argument stays
@@ -64,7 +72,7 @@ store_option = click.option(
     default="web",
     show_default=True,
     metavar="WEB",
-    callback=_without_password,
+    callback=_named_store,
     help="The web: a directory, or postgresql://USER@HOST/DATABASE?schema=NAME. Also GOSSAMER_STORE.",
 )
 config_option = click.option(
@@ -90,7 +98,12 @@ index_option = click.option(
     help="OpenSearch cluster and name of the index there. Also GOSSAMER_INDEX_URL, index.url.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-limit_option = click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Show at most N rows; 0: all.")
+limit_option = click.option(
+    "--limit", "-n", type=click.IntRange(min=0), metavar="N", help="Show at most N rows; 0: all."
+)
+
+
+SHORT_FLAGS = {"crawl.max_pages": "-n"}
 
 
 def settings_flags(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,7 +129,8 @@ def settings_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 def _option(name: str, setting: Setting) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     if isinstance(setting.default, bool):
         return click.option(setting.flags, name, default=None, help=setting.text)
-    return click.option(setting.flag, name, metavar=setting.metavar, multiple=setting.is_list, help=_help_text(setting))
+    flags = (setting.flag, SHORT_FLAGS[setting.key]) if setting.key in SHORT_FLAGS else (setting.flag,)
+    return click.option(*flags, name, metavar=setting.metavar, multiple=setting.is_list, help=_help_text(setting))
 
 
 def _help_text(setting: Setting) -> str:

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 import time
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -80,6 +81,15 @@ def print_kernel_mismatch() -> None:
         print_message(f"The native kernels are not used: {why_not}.")
 
 
+def print_note(text: str) -> None:
+    """Print a line about a table: dim below it on a terminal, so that a pager shows it too; else on stderr."""
+    if is_terminal(sys.stdout):
+        for line in textwrap.wrap(escape_hidden(text), shutil.get_terminal_size().columns):
+            print_line(with_style(line, DIM, sys.stdout))
+    else:
+        print_message(text)
+
+
 def print_line(text: str = "") -> None:
     """Print a line of the answer on stdout; the caller has escaped it."""
     sys.stdout.write(text + "\n")
@@ -121,6 +131,15 @@ class TerminalColumn(msgspec.Struct, frozen=True):
     title: str
     align: Literal["left", "right"] = "left"
     cut: Literal["never", "end", "middle"] = "never"
+    room: int = 20  # cells that it needs, where it is cut; columns with `drop` make room for it
+    drop: int = 0  # on a narrow terminal the columns with the highest numbers are left out first; 0: never
+
+
+class TableNotes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a table on a terminal does not show."""
+
+    left_out: list[str] = []  # titles of columns without room
+    has_cut: bool = False  # whether a value lost characters
 
 
 def row_limit(limit: int | None, terminal_limit: int) -> int | None:
@@ -130,20 +149,53 @@ def row_limit(limit: int | None, terminal_limit: int) -> int | None:
     return limit or None
 
 
-def write_table(columns: Sequence[TerminalColumn], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table to stdout: aligned on a terminal, elsewhere whole values separated by tabs."""
+def write_table(
+    columns: Sequence[TerminalColumn],
+    rows: Iterable[Sequence[object]],
+    *,
+    wide: bool = False,
+    row_styles: Sequence[str] = (),
+) -> TableNotes:
+    """Write a table to stdout: aligned on a terminal, elsewhere whole values separated by tabs.
+
+    `wide` shows every column and value whole, in lines as long as they need. A row style is that of `with_style`.
+    """
     cells = ([escape_hidden(str(value)) for value in row] for row in rows)
     titles = [column.title for column in columns]
     if not is_terminal(sys.stdout):
         sys.stdout.writelines("\t".join(row) + "\n" for row in (titles, *cells))
-        return
+        return TableNotes()
     body_rows = list(cells)
     # Leave out columns without a value.
-    shown_columns = [i for i in range(len(columns)) if not body_rows or any(row[i] for row in body_rows)]
-    table = [[row[i] for i in shown_columns] for row in (titles, *body_rows)]
-    head, *body = align_rows([columns[i] for i in shown_columns], table, shutil.get_terminal_size().columns)
+    filled = [i for i in range(len(columns)) if not body_rows or any(row[i] for row in body_rows)]
+    widths = [max(cell_width(row[i]) for row in (titles, *body_rows)) for i in range(len(columns))]
+    width = sum(widths) + len(COLUMN_GAP) * len(columns) if wide else shutil.get_terminal_size().columns
+    shown = fitting_columns(columns, widths, filled, width)
+    table = [[row[i] for i in shown] for row in (titles, *body_rows)]
+    head, *body = align_rows([columns[i] for i in shown], table, width)
     print_line(with_style(head, BOLD, sys.stdout))
-    sys.stdout.writelines(line + "\n" for line in body)
+    styles = row_styles or [""] * len(body)
+    sys.stdout.writelines(
+        (with_style(line, style, sys.stdout) if style else line) + "\n"
+        for line, style in zip(body, styles, strict=True)
+    )
+    needed = sum(widths[i] for i in shown) + len(COLUMN_GAP) * (len(shown) - 1)
+    return TableNotes(left_out=[columns[i].title for i in filled if i not in shown], has_cut=needed > width)
+
+
+def fitting_columns(
+    columns: Sequence[TerminalColumn], widths: Sequence[int], filled: Sequence[int], width: int
+) -> list[int]:
+    """Return the columns that fit into `width` cells; `TerminalColumn.drop` says which ones go first."""
+    shown = list(filled)
+
+    def needed_width() -> int:
+        sizes = (widths[i] if columns[i].cut == "never" else min(widths[i], columns[i].room) for i in shown)
+        return sum(sizes) + len(COLUMN_GAP) * (len(shown) - 1)
+
+    while needed_width() > width and (droppable := [i for i in shown if columns[i].drop]):
+        shown.remove(max(droppable, key=lambda i: (columns[i].drop, i)))
+    return shown
 
 
 def align_rows(columns: Sequence[TerminalColumn], rows: Sequence[Sequence[str]], width: int) -> list[str]:

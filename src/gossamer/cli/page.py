@@ -10,6 +10,7 @@ import msgspec
 
 from gossamer.basics.display import escape_hidden, escape_hidden_lines, format_bytes, format_time, pluralize
 from gossamer.cli.freshness import next_visit, next_visit_text, print_history
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import json_option, limit_option, open_web, store_option
 from gossamer.cli.output import (
     DIM,
@@ -24,21 +25,24 @@ from gossamer.cli.output import (
 )
 from gossamer.errors import UsageError
 from gossamer.lookup import find_resource
+from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.store.follow.graph import Ranks
+    from gossamer.model import Rendering
     from gossamer.store.protocol import StoreReader
     from gossamer.store.values import LinkRow, ResourceRow
 
 TERMINAL_LINKS = 20  # links in and links out, each, without --limit
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("url")
 @click.option("--text", "what", flag_value="text", help="Print its text, each run after the name of its field.")
 @click.option("--source", "what", flag_value="source", help="Write its source to stdout, byte for byte.")
+@click.option("--rendered", "what", flag_value="rendered", help="Write to stdout what a browser made of it, as HTML.")
+@click.option("--screenshot", "what", flag_value="screenshot", help="Write its picture to stdout.")
 @click.option(
     "--old-source",
     type=int,
@@ -55,7 +59,7 @@ def page(url: str, what: str | None, old_source: int | None, limit: int | None, 
 
     \b
     JSON: the resource's columns and {"inlinks": [{"url", "anchor", "weight", ...}],
-          "outlinks": [...], "ranks", "visits": [...], "history": [...], "next_visit_at"}
+          "outlinks": [...], "ranks", "rendering", "visits": [...], "history": [...], "next_visit_at"}
     JSON with --text: {"url", "text": [{"field", "text"}]}
     """
     if old_source is not None and (what or as_json):
@@ -66,6 +70,8 @@ def page(url: str, what: str | None, old_source: int | None, limit: int | None, 
             _print_text(web, row, as_json=as_json)
         elif what == "source":
             _print_source(row, web.source(row.id), f"The source of {row.url} is not stored.")
+        elif what in {"rendered", "screenshot"}:
+            _print_rendering(row, web.rendering(row.id), what)
         elif old_source is not None:
             _print_old_source(web, row, old_source)
         elif as_json:
@@ -95,6 +101,22 @@ def _print_old_source(web: StoreReader, row: ResourceRow, change: int) -> None:
     _print_source(row, web.old_source(change), missing)
 
 
+def _print_rendering(row: ResourceRow, rendering: Rendering | None, part: str) -> None:
+    from gossamer.store.content import decode_source
+
+    if rendering is None:
+        raise UsageError(f"No browser rendered {row.url}: crawl it with --render auto or --render always.")
+    if part == "rendered":
+        dom = decode_source(rendering.dom) if rendering.dom else None
+        _print_source(row, dom, f"What a browser made of {row.url} is not stored (--no-rendered).")
+    elif not rendering.screenshot:
+        raise UsageError(f"There is no picture of {row.url}: crawl it with --screenshots.")
+    elif is_terminal(sys.stdout):
+        raise UsageError("A picture does not fit on a terminal: write it to a file with > FILE.")
+    else:
+        sys.stdout.buffer.write(rendering.screenshot)
+
+
 def _print_source(row: ResourceRow, source: bytes | None, missing: str) -> None:
     from gossamer.parse.charset import UTF8, charset_by_label
 
@@ -112,6 +134,7 @@ def _print_json(web: StoreReader, row: ResourceRow, limit: int | None, next_at: 
         "inlinks": web.inlinks(row.id, limit),
         "outlinks": web.outlinks(row.id, limit),
         "ranks": web.ranks(row.id),
+        "rendering": _rendering_fields(web.rendering(row.id)),
         "visits": web.visits(row.id),
         "history": web.history(row.id),
         "next_visit_at": next_at,
@@ -119,10 +142,19 @@ def _print_json(web: StoreReader, row: ResourceRow, limit: int | None, next_at: 
     print_line(json_text(fields, indent=2))
 
 
+def _rendering_fields(rendering: Rendering | None) -> dict[str, object] | None:
+    """Return what a browser made of a page, without the DOM and the screenshot."""
+    if rendering is None:
+        return None
+    fields: dict[str, object] = msgspec.structs.asdict(rendering)
+    return {name: value for name, value in fields.items() if not isinstance(value, bytes)}
+
+
 def _print_page(web: StoreReader, row: ResourceRow, limit: int | None, next_at: float | None) -> None:
     print_heading(escape_hidden(row.url))
     soon = ("next visit", next_visit_text(next_at))
-    facts = [(name, value) for name, value in (*_facts(row), soon, *_rank_facts(web.ranks(row.id))) if value]
+    known = (*_facts(row), *_reading_facts(web.rendering(row.id)), soon, *_rank_facts(web, row.id))
+    facts = [(name, value) for name, value in known if value]
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
         print_line(f"  {with_style(f'{name:<{width}}', DIM, sys.stdout)}  {escape_hidden(value)}")
@@ -139,6 +171,8 @@ def _facts(row: ResourceRow) -> list[tuple[str, str]]:
     return [
         ("title", row.title),
         ("state", row.state + (f": {row.reason}" if row.reason else "")),
+        ("rendered", row.rendered),
+        ("scripts", f"it seems to need a browser: {row.script_sign}" if row.script_sign and not row.rendered else ""),
         ("cut", f"{row.cut}: only the beginning was kept" if row.cut else ""),
         ("answer", status),
         ("type", "; ".join(filter(None, [row.media_type, row.charset]))),
@@ -160,12 +194,24 @@ def _facts(row: ResourceRow) -> list[tuple[str, str]]:
     ]
 
 
-def _rank_facts(ranks: Ranks | None) -> list[tuple[str, str]]:
-    if ranks is None:
+def _reading_facts(rendering: Rendering | None) -> list[tuple[str, str]]:
+    """Return what a browser added to a page."""
+    if rendering is None:
         return []
+    plain = f"{pluralize(rendering.plain_words, 'word')}, {pluralize(rendering.plain_links, 'link')}"
+    rendered = f"{pluralize(rendering.words, 'word')}, {pluralize(rendering.links, 'link')}"
+    cut = f", cut by its budget: {rendering.cut}" if rendering.cut else ""
+    return [("source alone", plain), ("in a browser", f"{rendered} in {rendering.milliseconds} ms{cut}")]
+
+
+def _rank_facts(web: StoreReader, resource: int) -> list[tuple[str, str]]:
+    ranks, state = web.ranks(resource), read_rank_state(web)
+    if ranks is None or state is None:
+        return []
+    note = f" ({state.note})" if state.note else ""
     linked = f"from {pluralize(ranks.indegree, 'page')}, to {pluralize(ranks.outdegree, 'page')}"
     clicks = "" if ranks.depth is None else f"{ranks.depth} from the seeds"
-    return [("rank", f"{ranks.score:.1f} of 100"), ("linked", linked), ("clicks", clicks)]
+    return [("rank", f"{ranks.score:.1f} of 100{note}"), ("linked", linked), ("clicks", clicks)]
 
 
 def _print_visits(web: StoreReader, row: ResourceRow) -> None:

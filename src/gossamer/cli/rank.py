@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.basics.display import escape_hidden, pluralize
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import json_option, limit_option, open_web, store_option
 from gossamer.cli.output import (
     DIM,
@@ -52,7 +53,7 @@ def _show_progress() -> Iterator[Callable[[str], None]]:
 # -- rank --------------------------------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.option("--only", multiple=True, type=click.Choice([*MEASURES, "pagerank"]), metavar="MEASURE",
               help=f"Beside PageRank and degrees, compute only this: {', '.join(MEASURES)}.")  # fmt: skip
 @click.option("--by", type=click.Choice(ORDERS), default="pagerank", show_default=True, metavar="MEASURE",
@@ -194,13 +195,15 @@ def _print_ranking(ranking: Ranking) -> None:
         print_message(f"Harmonic centrality is {ranking.harmonic}.")
     if ranking.visited < ranking.known:
         share = 100 * ranking.visited_share
-        print_message(f"Of {pluralize(ranking.known, 'known URL')}, {share:.0f} % were visited: ranks are estimates.")
+        print_message(
+            f"Of {pluralize(ranking.known, 'page')} in scope, {share:.0f} % were visited: ranks are estimates."
+        )
 
 
 # -- shape -------------------------------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("host", required=False)
 @limit_option
 @store_option
@@ -293,7 +296,7 @@ def _print_site(site: Site, limit: int | None) -> None:
 # -- related -----------------------------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("url")
 @limit_option
 @store_option

@@ -88,8 +88,16 @@ REPORTS_HEAD = """\
 
 <!-- Written by `python -m gossamer.cli.reference docs/reference`; do not edit. -->
 
-`gossamer report NAME` takes the name of a report, its code (codes never change), a group (the headings of this page) or
-`all`. [How to use reports](../how-to/audit-a-site.md).
+`gossamer report` shows every report with its number of findings, and the health score. `gossamer report NAME` takes the
+name of a report, its code (codes never change), a group (the headings of this page) or `all`.
+[How to use reports](../how-to/audit-a-site.md).
+
+## Health score
+
+{score}
+
+
+## Words
 
 - *Severity*: readers or search engines meet an `error`; a `warning` costs visitors or rank; a `notice` is worth a look.
   An `info` is an overview, not a finding: `--fail-on` never fails on it.
@@ -104,9 +112,10 @@ REPORTS_HEAD = """\
 
 def reports_text() -> str:
     """Return the page of all reports, in Markdown."""
+    from gossamer.graph.reports.audit import SCORE_TEXT
     from gossamer.graph.reports.registry import THEMES
 
-    parts = [REPORTS_HEAD]
+    parts = [REPORTS_HEAD.format(score=SCORE_TEXT)]
     for theme, reports in THEMES.items():
         parts.append(f"\n## {theme}\n")
         parts += [

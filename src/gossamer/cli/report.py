@@ -1,4 +1,4 @@
-"""The command `report`: the list of reports, and the findings of some with what to do about them."""
+"""The command `report`: an overview of all reports, or the findings of some with what to do about them."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 from msgspec.structs import replace
 
-from gossamer.basics.display import format_time
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import limit_option, open_web, store_option
 from gossamer.cli.output import (
     ProgressLine,
-    TerminalColumn,
     is_terminal,
     json_text,
-    print_heading,
     print_line,
     print_message,
+    print_note,
     row_limit,
-    write_table,
 )
+from gossamer.cli.pager import page_output, pager_option, wide_option
+from gossamer.cli.report_list import print_explanations, print_list
+from gossamer.cli.report_overview import FINDINGS, ReportOverview
+from gossamer.cli.report_table import number_found, print_wrapped_heading, write_report_table
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from gossamer.cli.report_list import Form
     from gossamer.graph.reports.base import MissingData, Report, ReportOptions, ReportRow
     from gossamer.store.protocol import Store
 
 TERMINAL_ROWS = 50  # of each report on a terminal without --limit; a pipe gets all rows
-FINDINGS = ("error", "warning", "notice")  # severities for --fail-on; an info is an overview, no finding
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-MIDDLE_CUT_COLUMNS = frozenset({"url", "source", "target", "final", "canonical", "next", "sitemap", "same_as", "other"})
 
 
 def _complete_name(_: click.Context, __: click.Parameter, prefix: str) -> list[str]:
@@ -45,10 +47,13 @@ def _complete_name(_: click.Context, __: click.Parameter, prefix: str) -> list[s
     return [name for name in (*(each.name for each in REPORTS), *THEMES, "all") if name.startswith(prefix)]
 
 
-@click.command()
-@click.argument("names", metavar="NAME...", nargs=-1, shell_complete=_complete_name)
+@click.command(cls=HelpCommand)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete_name)
 @click.option("--list", "listing", is_flag=True, help="List all reports.")
-@click.option("--explain", metavar="CODE", multiple=True, help="Explain why a finding matters and how to fix it.")
+@click.option(
+    "--explain", metavar="CODE", multiple=True, help="Explain why a finding matters and how to fix it; also: score."
+)
+@click.option("--recount", is_flag=True, help="Count all findings again now, also those that take minutes.")
 @click.option("--url", metavar="URL", help="URL for the reports inlinks and outlinks.")
 @click.option(
     "--since", metavar="WHEN", help="Report changes since then: 7d, 12h, 2026-11-01 ...  [default: the last round]"
@@ -59,6 +64,8 @@ def _complete_name(_: click.Context, __: click.Parameter, prefix: str) -> list[s
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV (of one report).")
 @click.option("--table", "form", flag_value="table", default=True, help="Print a table.  [default]")
+@wide_option
+@pager_option
 @limit_option
 @store_option
 @click.pass_context
@@ -67,48 +74,79 @@ def report(
     names: tuple[str, ...],
     listing: bool,
     explain: tuple[str, ...],
+    recount: bool,
     url: str | None,
     since: str | None,
     fail_on: str | None,
-    form: str,
+    form: Form,
+    wide: bool,
+    pager: bool,
     limit: int | None,
     store: str,
 ) -> None:
-    """Report problems and facts of a site; --list lists the reports.
+    """Report problems and facts of a site.
 
-    NAME is a report (`broken`), its code (`LNK001`), a group of reports (`links`) or `all`; you can give several.
-    A terminal shows the first 50 rows of each report; --limit changes that.
+    Without a NAME it shows every report with its number of findings, worst first, and the health score. NAME is a
+    report (`broken`), its code (`LNK001`), a group of reports (`links`) or `all`; you can give several. A terminal
+    shows the first 50 rows of each report; --limit changes that.
 
     \b
     JSON: {"report", "code", "severity", "rows": [{...}]}
     of several: {"reports": [{"report", ...}], "unavailable": {code: why}}
+    without a name: {"score", "score_change", "pages", "counted_before",
+           "reports": [{"report", "code", "severity", "findings", "change", "counted_at", ...}]}
     """
+    if explain:
+        print_explanations(explain, form)
+        return
+    if listing:
+        print_list(form)
+        return
+    if not names:
+        overview = ReportOverview(store, recount=recount, fail_on=fail_on)
+        with page_output(wanted=pager and form == "table"):
+            has_findings = overview.show(form)
+        ctx.exit(1 if has_findings else 0)
+    printing = Printing(location=store, form=form, limit=limit, wide=wide, pager=pager)
+    relevant, with_findings, lacking = _print_findings(names, url, since, printing)
+    if fail_on:
+        relevant = [each for each in relevant if each.severity.rank <= FINDINGS.index(fail_on)]
+        _exit_by_findings(ctx, relevant, with_findings, lacking)
+
+
+class Printing(msgspec.Struct, frozen=True, kw_only=True):
+    """Which web to read, and how to print rows."""
+
+    location: str
+    form: Form
+    limit: int | None
+    wide: bool
+    pager: bool
+
+
+def _print_findings(
+    names: Sequence[str], url: str | None, since: str | None, printing: Printing
+) -> tuple[list[Report], list[Report], dict[str, MissingData]]:
+    """Print the rows of reports; return the reports, those with rows, and those that miss data."""
     from gossamer.graph.reports.base import find_missing_data
     from gossamer.graph.reports.registry import select_reports
 
-    if explain:
-        _print_explanations(select_reports(explain), form)
-        return
-    if listing or not names:
-        _print_list(form)
-        return
     reports = select_reports(names)
-    if form == "csv" and len(reports) > 1:
+    if printing.form == "csv" and len(reports) > 1:
         raise UsageError("CSV holds one report: give one name, or use --json.")
-    with open_web(store) as web:
+    with open_web(printing.location) as web:
         lacking = find_missing_data(web, reports)
         if len(reports) == 1 and (lack := lacking.get(reports[0].code)) and lack.is_total:
             raise UsageError(f"The report {reports[0].name} cannot be made: {lack.reason}.")
         progress_line = ProgressLine()
         options = _options(web, reports, url, since)
-        if form == "table" or not is_terminal(sys.stdout):  # else the progress line would mix with the rows
+        if printing.form == "table" or not is_terminal(sys.stdout):  # else the progress line would mix with the rows
             options = replace(options, on_progress=progress_line.update)
-        with_findings = _ReportPrinter(web, options, form, limit, progress_line).print_reports(reports, lacking)
-        progress_line.close()
-    if fail_on:
-        _exit_by_findings(
-            ctx, [each for each in reports if each.severity.rank <= FINDINGS.index(fail_on)], with_findings, lacking
-        )
+        printer = _ReportPrinter(web, options, printing, progress_line)
+        with page_output(wanted=printing.pager and printing.form == "table"):
+            with_findings = printer.print_reports(reports, lacking)
+            progress_line.close()
+    return reports, with_findings, lacking
 
 
 def _exit_by_findings(
@@ -145,59 +183,19 @@ def _parse_moment(text: str, now: float) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-# -- the list of reports -----------------------------------------------------------------------------------------------
-
-
-def _print_list(form: str) -> None:
-    from gossamer.graph.reports.registry import REPORTS, THEMES
-
-    if form == "json":
-        print_line(json_text({"reports": [_report_fields(each) for each in REPORTS]}, indent=2))
-        return
-    columns = [
-        TerminalColumn("code"),
-        TerminalColumn("name"),
-        TerminalColumn("severity"),
-        TerminalColumn("finds", cut="end"),
-        TerminalColumn("group"),
-    ]
-    groups = {each.code: theme for theme, reports in THEMES.items() for each in reports}
-    write_table(columns, ((r.code, r.name, r.severity, r.finds, groups[r.code]) for r in REPORTS))
-
-
-def _print_explanations(reports: Sequence[Report], form: str) -> None:
-    if form == "json":
-        print_line(json_text({"reports": [_report_fields(each) for each in reports]}, indent=2))
-        return
-    for position, each in enumerate(reports):
-        if position:
-            print_line()
-        print_heading(f"{each.code} {each.name} ({each.severity})")
-        print_line(
-            f"{each.finds}.\n\nWhy it matters: {each.why}\nWhat to do: {each.fix}\nColumns: {', '.join(each.columns)}"
-        )
-
-
-def _report_fields(each: Report) -> dict[str, object]:
-    return {
-        "code": each.code, "report": each.name, "severity": each.severity, "finds": each.finds, "why": each.why,
-        "fix": each.fix, "columns": each.columns, "needs": each.needs,
-    }  # fmt: skip
-
-
 # -- findings ----------------------------------------------------------------------------------------------------------
 
 
 class _ReportPrinter:
     """Prints reports in one form, and collects those with findings."""
 
-    def __init__(
-        self, web: Store, options: ReportOptions, form: str, limit: int | None, progress_line: ProgressLine
-    ) -> None:
+    def __init__(self, web: Store, options: ReportOptions, printing: Printing, progress_line: ProgressLine) -> None:
         self._web = web
         self._options = options
-        self._form = form
-        self._limit = limit
+        self._location = printing.location
+        self._form = printing.form
+        self._limit = printing.limit
+        self._wide = printing.wide
         self._progress_line = progress_line
         self._with_findings: list[Report] = []
 
@@ -253,47 +251,35 @@ class _ReportPrinter:
         for each in reports:
             if len(reports) > 1:
                 print_line(f"# {each.code} {each.name}")
-            _print_table(each, islice(self._rows(each), self._limit or None))
+            write_report_table(each, islice(self._rows(each), self._limit or None))
 
     def _print_terminal(self, reports: Sequence[Report]) -> None:
         row_count = row_limit(self._limit, TERMINAL_ROWS)
         for each in reports:
             rows = self._rows(each)
             first = list(islice(rows, row_count))
-            # The total costs a full run of the report, so with --limit only look whether there is one more row.
-            more = sum(1 for _ in (islice(rows, 1) if self._limit else rows))
+            # The database has the whole answer already. A report that inspects pages stops at the limit.
+            stops = each.inspects and self._limit is not None
+            more = sum(1 for _ in (islice(rows, 1) if stops else rows))
+            known = self._counted_before(each) if stops and more else None
             self._progress_line.close()
-            total = f"more than {len(first):,}" if more and self._limit else f"{len(first) + more:,}"
-            print_heading(f"{each.code} {each.name} ({each.severity}): {each.finds}: {total}")
+            total = known or len(first) + more
+            size = number_found(each, total, len(first), at_least=bool(stops and more) and known is None)
+            print_wrapped_heading(f"{each.code} {each.name} ({each.severity}): {each.finds}: {size}")
             if first:
-                _print_table(each, first)
+                write_report_table(each, first, wide=self._wide)
                 print_line()
             if more:
-                print_message(f"Only the first {len(first):,} shown; --limit 0 shows all.")
+                print_note(f"Only the first {len(first):,} shown; --limit 0 shows all.")
         if len(reports) == 1 and self._with_findings:
-            print_message(f"{reports[0].fix} (gossamer report --explain {reports[0].code})")
+            print_note(f"{reports[0].fix} (gossamer report --explain {reports[0].code})")
 
+    def _counted_before(self, each: Report) -> int | None:
+        """Return the number of findings if it was counted for the present state of the web."""
+        from gossamer.graph.reports.audit_file import counts_directory, read_counts, web_state
 
-def _print_table(each: Report, rows: Iterable[ReportRow]) -> None:
-    from gossamer.graph.reports.base import column_type
-
-    kinds = [column_type(name) for name in each.columns]
-    columns = [
-        TerminalColumn(
-            name.replace("_", " "),
-            align="right" if kind in {"integer", "number"} else "left",
-            cut="middle" if name in MIDDLE_CUT_COLUMNS else "end" if kind == "text" else "never",
-        )
-        for name, kind in zip(each.columns, kinds, strict=True)
-    ]
-    write_table(columns, ([_cell_text(kind, value) for kind, value in zip(kinds, row, strict=True)] for row in rows))
-
-
-def _cell_text(kind: str, value: object) -> str:
-    if value is None:
-        return ""
-    if kind == "time":
-        return format_time(float(str(value)))
-    if kind == "flag":
-        return "yes" if value else "no"
-    return str(value)
+        directory = counts_directory(self._location)
+        stored = read_counts(directory) if directory else None
+        if stored is None or stored.find_outdated(web_state(self._web), [each]):
+            return None
+        return stored.counts[each.code].findings

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.basics.display import escape_hidden, pluralize
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import (
     BOLD,
@@ -42,11 +43,12 @@ UNTITLED = "(without a title)"
 MARK_PATTERN = re.compile(r"<mark>(.*?)</mark>|([^<]+)", re.DOTALL)
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
+@click.command(cls=HelpCommand, context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="WORDS...")
 @click.option("--page", type=click.IntRange(min=1), default=1, metavar="N", help="Page of the answer, from 1 on.")
 @click.option(
     "--limit",
+    "-n",
     type=click.IntRange(1, 1000),
     default=DEFAULT_HITS,
     show_default=True,
@@ -76,7 +78,7 @@ def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: 
     \b
     JSON: {"query", "total", "page", "limit", "took_ms", "suggestion",
            "hits": [{"url", "title", "snippet", "score", "host", "visited_at",
-                     "duplicates", "explanation"}], "notes"}
+                     "duplicates", "explanation"}], "notes", "ignored": [{"filter", "reason"}]}
     """
     text = " ".join(words)
     if not text.strip():

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from gossamer.basics.locations import display_location
-from gossamer.cli.options import index_option, json_option, open_web, store_option
+from gossamer.cli.help import HelpCommand
+from gossamer.cli.options import index_option, json_option, load_settings, open_web, store_option
 from gossamer.cli.output import json_text, print_kernel_mismatch, print_line, print_message
 from gossamer.errors import UsageError
 
@@ -19,7 +20,7 @@ BACKLOG = 4096  # connections that may wait until the server accepts them; the k
 MISSING_EXTRA = "The web app needs the extra `web`: pip install 'gossamer[web]'."
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
 @click.option(
     "--port",
@@ -37,6 +38,10 @@ MISSING_EXTRA = "The web app needs the extra `web`: pip install 'gossamer[web]'.
 @click.option(
     "--trusted-proxy", "proxies", multiple=True, metavar="ADDRESS",
     help="Address or network of a reverse proxy: X-Forwarded-For names its clients. Can be given again.",
+)  # fmt: skip
+@click.option(
+    "--origin", "origins", multiple=True, metavar="ORIGIN",
+    help="Origin whose pages may search, such as https://docs.example. Also serve.origins. Can be given again.",
 )  # fmt: skip
 @click.option(
     "--socket",
@@ -58,6 +63,7 @@ def serve(host: str, port: int, inherited: int | None, store: str, as_json: bool
     \b
     JSON, a line when it is ready: {"url", "control"}; control: whether changes are possible
     """
+    access["origins"] = load_settings(store, None, {"serve.origins": access["origins"] or None}).settings.serve.origins
     if inherited is None:
         print_kernel_mismatch()
         print_message(f"Serving {display_location(store)} ...")

@@ -14,33 +14,43 @@ import msgspec
 from gossamer.basics.display import escape_hidden, format_age, format_duration, pluralize
 from gossamer.cli.crawlers import is_at_work
 from gossamer.cli.freshness import freshness, print_freshness
+from gossamer.cli.help import HelpCommand
+from gossamer.cli.hints import hint
 from gossamer.cli.options import json_option, limit_option, open_web, store_option
 from gossamer.cli.output import (
+    TableNotes,
     TerminalColumn,
     is_terminal,
     json_text,
     print_heading,
     print_line,
-    print_message,
+    print_note,
     row_limit,
     write_json_rows,
     write_table,
 )
+from gossamer.cli.pager import page_output, pager_option, print_table_notes, wide_option
+from gossamer.cli.report_table import with_short_paths
 from gossamer.errors import UsageError
 from gossamer.kernels import native
+from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gossamer.store.values import Counts, CrawlerRow, ErrorRow, Round
+    from gossamer.store.read.rank_state import RankState
+    from gossamer.store.values import Counts, CrawlerRow, ErrorRow, HostRow, Round, VisitedTotals
 
+STATE_WORDS = {"known": "known only: links name them, and the crawl does not visit them"}  # others need no words
+SEEDS_SHOWN = 3
+LINE_WIDTH = 80  # cells that a line should not exceed
 TERMINAL_ROWS = 50  # on a terminal without --limit; a pipe gets all rows
 
 
 # -- status ----------------------------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @store_option
 @json_option
 def status(store: str, as_json: bool) -> None:
@@ -48,21 +58,26 @@ def status(store: str, as_json: bool) -> None:
 
     \b
     JSON: {"resources": {state: count}, "hosts", "links", "documents", "cut",
-           "crawlers": [...], "rate", "round", "version", "native",
+           "rendered", "unrendered", "crawlers": [...], "rate", "round", "version", "native",
+           "visited": {"pages", "hosts", "linked_hosts"},
+           "ranks": {"made_at", "pages", "web_pages", "current"},
            "freshness": {"pages", "ages": {percentile: seconds}, "out_of_date", "due", "next_at"}}
     """
     with open_web(store) as web:
         counts, current, version, fresh = web.counts(), web.current_round(), web.version(), freshness(web, store)
         crawlers = [crawler for crawler in web.crawlers() if is_at_work(crawler)]
+        totals, ranks = web.visited_totals(), read_rank_state(web)
     rate = sum(crawler.pages_per_second for crawler in crawlers)
     if as_json:
         fields = {
             "crawlers": crawlers, "rate": rate, "round": _round_fields(current), "version": version,
-            "native": native is not None, "freshness": fresh,
+            "native": native is not None, "freshness": fresh, "visited": totals, "ranks": ranks,
         }  # fmt: skip
         print_line(json_text(msgspec.to_builtins(counts) | fields, indent=2))
         return
-    _print_counts(counts)
+    _print_counts(counts, totals)
+    if counts.links:
+        _print_rank_state(ranks)
     _print_round(current)
     print_freshness(fresh)
     print_line()
@@ -76,22 +91,38 @@ def _round_fields(current: Round | None) -> dict[str, object] | None:
     return fields | {"settings": msgspec.json.decode(current.settings)}
 
 
-def _print_counts(counts: Counts) -> None:
-    print_heading(
-        f"{pluralize(sum(counts.resources.values()), 'resource')} on {pluralize(counts.hosts, 'host')}, "
-        f"{pluralize(counts.links, 'link')}, {pluralize(counts.documents, 'document')}"
-    )
-    states = [(state, f"{count:,}") for state, count in counts.resources.items() if count]
+def _print_counts(counts: Counts, totals: VisitedTotals) -> None:
+    print_heading(totals.describe())
+    print_line(f"{pluralize(counts.links, 'link')}, {pluralize(counts.documents, 'document')}")
+    print_line(f"{pluralize(sum(counts.resources.values()), 'URL')} known:")
+    states = [(STATE_WORDS.get(state, state), f"{count:,}") for state, count in counts.resources.items() if count]
     width = max((len(count) for _, count in states), default=0)
     for state, count in states:
         print_line(f"  {count:>{width}} {state}")
     if counts.cut:
-        print_line(f"{pluralize(counts.cut, 'page')} cut at the page budget: `gossamer report cut-pages` lists them.")
+        print_line(f"{pluralize(counts.cut, 'page')} cut at the page budget, listed by: {hint('report cut-pages')}")
+    if counts.rendered:
+        print_line(
+            f"{pluralize(counts.rendered, 'page')} rendered by a browser, listed by: {hint('report script-pages')}"
+        )
+    if counts.unrendered:
+        need = f"{pluralize(counts.unrendered, 'page')} would need a browser"
+        print_line(f"{need}, listed by: {hint('report script-pages')}")
+
+
+def _print_rank_state(state: RankState | None) -> None:
+    if state is None:
+        print_line(f"\nNo ranks. Compute them: {hint('rank')}")
+    elif state.note:
+        print_line(f"\nRanks {state.note}, {format_age(state.made_at)}.")
+        print_line(f"Update them: {hint('rank')}")
+    else:
+        print_line(f"\nRanks from all {pluralize(state.pages, 'page')}, {format_age(state.made_at)}.")
 
 
 def _print_round(current: Round | None) -> None:
     if current is None:
-        print_line("\nNo crawl has started yet. Start one: gossamer crawl URL")
+        print_line(f"\nNo crawl has started yet. Start one: {hint('crawl URL')}")
         return
     ended = f"finished {format_age(current.finished_at)}" if current.finished_at else "not finished"
     print_line(
@@ -100,11 +131,13 @@ def _print_round(current: Round | None) -> None:
     )
     starts = current.seeds or current.joined
     if not starts:
-        print_line("Seeds: none, its pages were imported. Crawl from a URL: gossamer crawl URL")
+        print_line(f"Seeds: none, its pages were imported. Crawl from a URL: {hint('crawl URL')}")
         return
-    seeds = ", ".join(escape_hidden(seed) for seed in starts[:3])
-    more = f" and {len(starts) - 3} more" if len(starts) > 3 else ""
-    print_line(f"Seeds: {seeds}{more}")
+    shown = [escape_hidden(seed) for seed in starts[:SEEDS_SHOWN]]
+    if len(starts) > SEEDS_SHOWN:
+        shown.append(f"and {len(starts) - SEEDS_SHOWN} more")
+    line = f"Seeds: {', '.join(shown)}"
+    print_line(line if len(line) <= LINE_WIDTH else line.replace(", ", ",\n       "))
 
 
 def _print_crawlers(crawlers: Sequence[CrawlerRow], rate: float) -> None:
@@ -113,10 +146,9 @@ def _print_crawlers(crawlers: Sequence[CrawlerRow], rate: float) -> None:
         return
     for crawler in crawlers:
         limit = f", limited by {crawler.limit}" if crawler.limit else ""
-        waits = f", waits for {crawler.waiting_for}" if crawler.waiting_for else ""
-        print_line(
-            escape_hidden(f"{crawler.name} is {crawler.state}: {crawler.pages_per_second:.1f} pages/s{limit}{waits}")
-        )
+        print_line(escape_hidden(f"{crawler.name} is {crawler.state}: {crawler.pages_per_second:.1f} pages/s{limit}"))
+        if crawler.waiting_for:
+            print_line(escape_hidden(f"  waits for {crawler.waiting_for}"))
     if len(crawlers) > 1:
         print_line(f"Together {rate:.1f} pages/s.")
 
@@ -124,30 +156,53 @@ def _print_crawlers(crawlers: Sequence[CrawlerRow], rate: float) -> None:
 # -- hosts -----------------------------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command(cls=HelpCommand)
+@click.option("--all", "with_unvisited", is_flag=True, help="Show unvisited hosts on a terminal too.")
+@wide_option
+@pager_option
 @limit_option
 @store_option
 @json_option
-def hosts(limit: int | None, store: str, as_json: bool) -> None:
+def hosts(with_unvisited: bool, wide: bool, pager: bool, limit: int | None, store: str, as_json: bool) -> None:
     """List the hosts, with their progress and what they wait for.
 
-    A terminal shows the first 50; --limit changes that.
+    A terminal shows the first 50 without those that are only linked to; --limit and --all change that. A pipe gets
+    all hosts.
 
     \b
     JSON: {"hosts": [{"name", "known", "queued", "pages", "failed", "delay", ...}]}
     """
     with open_web(store) as web:
         row_count = (limit or None) if as_json else row_limit(limit, TERMINAL_ROWS)
-        host_rows = web.hosts(row_count)
+        hides = is_terminal(sys.stdout) and not with_unvisited and not as_json
+        host_rows = web.hosts(None if hides else row_count)
         total = web.counts().hosts
     if as_json:
         write_json_rows("hosts", host_rows, sys.stdout)
         return
+    shown = [host for host in host_rows if not hides or _is_visited(host)]
+    with page_output(wanted=pager):
+        _print_hosts(shown[:row_count], wide=wide)
+        if row_count is not None and len(shown) > row_count:
+            print_note(f"{len(shown):,} hosts found, {row_count:,} shown; --limit 0 shows all.")
+        elif not hides and len(shown) < total:
+            print_note(f"{len(shown):,} of {total:,} hosts shown; --limit 0 shows all.")
+        if hides and (hidden := len(host_rows) - len(shown)):
+            them = "it" if hidden == 1 else "them"
+            print_note(f"{pluralize(hidden, 'more host')} linked to, not visited: --all shows {them} too.")
+
+
+def _is_visited(host: HostRow) -> bool:
+    """Return whether a host was visited, or is to be."""
+    return bool(host.pages or host.queued or host.failed or host.holder)
+
+
+def _print_hosts(host_rows: Sequence[HostRow], *, wide: bool) -> None:
     columns = [
         TerminalColumn("host", cut="middle"), TerminalColumn("pages", align="right"),
-        TerminalColumn("queued", align="right"), TerminalColumn("known", align="right"),
-        TerminalColumn("failed", align="right"), TerminalColumn("delay", align="right"),
-        TerminalColumn("robots.txt"), TerminalColumn("held by"), TerminalColumn("waits", cut="end"),
+        TerminalColumn("queued", align="right", drop=2), TerminalColumn("known", align="right", drop=3),
+        TerminalColumn("failed", align="right"), TerminalColumn("delay", align="right", drop=4),
+        TerminalColumn("robots.txt", drop=1), TerminalColumn("held by", drop=5), TerminalColumn("waits", cut="end"),
     ]  # fmt: skip
     rows = (
         (
@@ -156,22 +211,31 @@ def hosts(limit: int | None, store: str, as_json: bool) -> None:
         )
         for host in host_rows
     )  # fmt: skip
-    write_table(columns, rows)
-    if len(host_rows) < total:
-        print_message(f"{len(host_rows):,} of {total:,} hosts shown; --limit 0 shows all.")
+    print_table_notes(write_table(columns, rows, wide=wide))
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.option("--outcome", metavar="OUTCOME", help='List only this outcome, such as "not found" or timeout.')
 @click.option("--fail", is_flag=True, help="Exit with code 1 if there are any, for use in scripts.")
+@wide_option
+@pager_option
 @limit_option
 @store_option
 @json_option
 @click.pass_context
-def errors(ctx: click.Context, outcome: str | None, fail: bool, limit: int | None, store: str, as_json: bool) -> None:
+def errors(
+    ctx: click.Context,
+    outcome: str | None,
+    fail: bool,
+    wide: bool,
+    pager: bool,
+    limit: int | None,
+    store: str,
+    as_json: bool,
+) -> None:
     """List failed and refused URLs, each with its reason.
 
     Each row has the URL, the reason, a page that links to it and the anchor of that link. A terminal shows the first 50
@@ -189,7 +253,8 @@ def errors(ctx: click.Context, outcome: str | None, fail: bool, limit: int | Non
         if as_json:
             write_json_rows("errors", islice(rows, limit or None), sys.stdout)
         elif is_terminal(sys.stdout):
-            _print_error_groups(rows, row_limit(limit, TERMINAL_ROWS))
+            with page_output(wanted=pager):
+                _print_error_groups(rows, row_limit(limit, TERMINAL_ROWS), wide=wide)
         else:
             _print_error_table(islice(rows, limit or None), with_outcome=True)
     if fail and first:
@@ -208,7 +273,7 @@ def _parse_outcome(text: str) -> str:
     return name
 
 
-def _print_error_groups(rows: Iterator[ErrorRow], limit: int | None) -> None:
+def _print_error_groups(rows: Iterator[ErrorRow], limit: int | None, *, wide: bool) -> None:
     counts: Counter[str] = Counter()
     shown_rows: list[ErrorRow] = []
     for row in rows:
@@ -222,17 +287,19 @@ def _print_error_groups(rows: Iterator[ErrorRow], limit: int | None) -> None:
         group = [row for row in shown_rows if (row.outcome or row.state) == name]
         print_heading(f"{escape_hidden(name)}: {count:,}")
         if group:
-            _print_error_table(group, with_outcome=False)
+            print_table_notes(_print_error_table(group, with_outcome=False, wide=wide))
             print_line()
     if len(shown_rows) < counts.total():
-        print_message(f"{len(shown_rows):,} of {counts.total():,} shown; --limit 0 shows all, --outcome one kind.")
+        print_note(f"{counts.total():,} found, {len(shown_rows):,} shown; --limit 0 shows all, --outcome one kind.")
 
 
-def _print_error_table(rows: Iterable[ErrorRow], *, with_outcome: bool) -> None:
+def _print_error_table(rows: Iterable[ErrorRow], *, with_outcome: bool, wide: bool = False) -> TableNotes:
     columns = [
-        TerminalColumn("outcome"), TerminalColumn("url", cut="middle"), TerminalColumn("reason", cut="end"),
-        TerminalColumn("linked from", cut="middle"), TerminalColumn("anchor", cut="end"),
+        TerminalColumn("outcome"), TerminalColumn("url", cut="middle"), TerminalColumn("reason", cut="end", drop=1),
+        TerminalColumn("linked from", cut="middle"), TerminalColumn("anchor", cut="end", drop=2),
     ]  # fmt: skip
-    cells = ((row.outcome or row.state, row.url, row.reason, row.source, row.anchor) for row in rows)
+    cells = [[row.outcome or row.state, row.url, row.reason, row.source, row.anchor] for row in rows]
+    if not with_outcome and not wide:
+        with_short_paths(([column.title for column in columns], cells))
     first = 0 if with_outcome else 1
-    write_table(columns[first:], (row[first:] for row in cells))
+    return write_table(columns[first:], (row[first:] for row in cells), wide=wide)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from gossamer.basics.display import escape_hidden, pluralize
+from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import index_option, json_option, open_web, store_option
 from gossamer.cli.output import (
     DIM,
@@ -23,10 +24,11 @@ from gossamer.cli.output import (
 if TYPE_CHECKING:
     from gossamer.index.word_table import WordDocument, WordEntry
 
+STOP_WORD_ID = 0
 POSITIONS_SHOWN = 12  # positions of one document on a terminal
 
 
-@click.command()
+@click.command(cls=HelpCommand)
 @click.argument("word")
 @click.option(
     "--order",
@@ -44,7 +46,13 @@ POSITIONS_SHOWN = 12  # positions of one document on a terminal
     help="Page of the list of documents.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="Documents per page."
+    "--limit",
+    "-n",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Documents per page.",
 )
 @store_option
 @index_option
@@ -80,6 +88,9 @@ def word(
 
 def _print_entry(entry: WordEntry, page: int) -> None:
     print_heading(escape_hidden(entry.word))
+    if not entry.df and entry.word_id != STOP_WORD_ID:
+        print_line("  This word does not occur in the index.")
+        return
     number = {None: "none", 0: "0 (a stop word)"}.get(entry.word_id, f"{entry.word_id:,}" if entry.word_id else "")
     facts = [("number", number), ("documents", f"{entry.df:,}"), ("idf", f"{entry.idf:.3f}"),
             ("forms", ", ".join(entry.forms))]  # fmt: skip

@@ -6,6 +6,7 @@ Each check returns the problem as a sentence without its full stop, or "" if the
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ SECRET_HEADERS = {
 }
 PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 HTTP_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 §5.6.2
+ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")  # as browsers send it
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -104,8 +106,24 @@ def _check_index_url(urls: str) -> str:
     return f'"{wrong}" is not a URL such as https://search.example:9200/name' if wrong is not None else ""
 
 
+def _check_origins(origins: Iterable[str]) -> str:
+    wrong = next((text for text in origins if not ORIGIN.fullmatch(text)), None)
+    return (
+        f'"{wrong}" is not an origin such as https://docs.example or http://localhost:4000' if wrong is not None else ""
+    )
+
+
 def _check_ca_file(path: str) -> str:
     return "" if Path(path).is_file() else f'there is no file "{path}"'
+
+
+def _check_program(path: str) -> str:
+    return "" if shutil.which(path) else f'there is no program "{path}"'
+
+
+def _check_methods(methods: Iterable[str]) -> str:
+    wrong = next((name for name in methods if not re.fullmatch(r"[A-Z]{3,20}", name)), None)
+    return f'"{wrong}" is not an HTTP method such as POST' if wrong is not None else ""
 
 
 def _check_headers(headers: Mapping[str, str]) -> str:
@@ -141,9 +159,12 @@ CHECKS: dict[str, Callable[[Any], str]] = {
     "fetch.ca_file": _check_ca_file,
     "index.ca_file": _check_ca_file,
     "index.url": _check_index_url,
+    "render.browser": _check_program,
     "search_service.url": _check_url_template,
+    "serve.origins": _check_origins,
     "hosts.headers": _check_headers,
     "hosts.headers_env": _check_variables,
     "hosts.cookies_env": _check_variables,
     "hosts.password_env": _check_variable,
+    "hosts.render_methods": _check_methods,
 }

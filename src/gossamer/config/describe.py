@@ -10,7 +10,7 @@ import typing
 import msgspec
 from msgspec import inspect as shapes
 
-from gossamer.config.structs import HostSettings, Section, Settings
+from gossamer.config.structs import BRIEFS, HostSettings, Section, Settings
 
 UNSET = "none"  # the word for "no value", because neither TOML nor a command line has a null
 
@@ -32,6 +32,7 @@ HOST_EXAMPLE = {
     "headers": {"X-Team": "search"},
     "headers_env": {"Authorization": "EXAMPLE_TOKEN"},
     "cookies_env": {"session": "EXAMPLE_SESSION"},
+    "render_methods": ("POST",),
 }
 
 
@@ -60,6 +61,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     def flags(self) -> str:
         """The flag as help shows it; a switch includes its opposite."""
         return f"{self.flag}/--no-{self.flag[2:]}" if self.flag and isinstance(self.default, bool) else self.flag
+
+    @property
+    def brief(self) -> str:
+        """The line that help shows for the flag; "" if the setting has no flag."""
+        return BRIEFS.get(self.flag, "")
 
     @property
     def is_list(self) -> bool:
@@ -207,6 +213,7 @@ word `none` removes a value. An unknown key, a misspelt variable or a wrong valu
 `--store`, `--config` and `--log-file`. `GOSSAMER_INDEX_USER` and `GOSSAMER_INDEX_PASSWORD` are the credentials of an
 index on OpenSearch; they are not settings, and no command shows them. `GOSSAMER_LOCAL` is the directory in which this
 machine keeps data derived from webs in PostgreSQL (index, link graph, logs). Its default is `~/.cache/gossamer`.
+`GOSSAMER_SQL_URL` is the URL of a role that can only read a web in PostgreSQL; SQL in the browser uses it.
 `GOSSAMER_NATIVE=0` switches the native kernels off; Python then does their work, slower and with the same results.
 """
 

@@ -32,7 +32,7 @@ RESERVED_VARIABLES = frozenset(
         *("GOSSAMER_STORE", "GOSSAMER_CONFIG", "GOSSAMER_LOG_FILE"),  # flags of the command line
         "GOSSAMER_NATIVE",  # switches the native kernels off, read by `kernels`
         "GOSSAMER_LOCAL",  # directory for local data of shared webs, read by `basics.locations`
-        *("GOSSAMER_INDEX_USER", "GOSSAMER_INDEX_PASSWORD"),  # secrets, read only through `wiring`
+        *("GOSSAMER_INDEX_USER", "GOSSAMER_INDEX_PASSWORD", "GOSSAMER_SQL_URL"),  # secrets, read only through `wiring`
     }
 )
 BOOLEAN_WORDS = {

@@ -1,7 +1,8 @@
 """The settings as keyword arguments: `Crawler(max_pages=100, index_url="https://search.example:9200/name")`.
 
-A keyword is the bare name of a setting, which is unique. Two sections prefix their names, because "url" alone is not
-clear: `index_url`, `search_service_url`. `NamedSettings` serves type checkers; a test compares it with the structs.
+A keyword is the bare name of a setting, which is unique. Some sections prefix their names, because "url" alone is not
+clear: `index_url`, `render_browser`, `search_service_url`, `serve_origins`. `NamedSettings` serves type checkers; a
+test compares it with the structs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from gossamer.config.describe import Setting
 
-PREFIXED_SECTIONS = frozenset({"index", "search_service"})
+PREFIXED_SECTIONS = frozenset({"index", "render", "search_service", "serve"})
 SPECIAL_KEYWORDS = {"crawl.query": "url_query"}  # like its flag, because `query` gives words to start from
 
 
@@ -44,7 +45,13 @@ class NamedSettings(TypedDict, total=False):
     sitemaps: bool
     links: bool
     index: bool
+    rank: bool
     source: bool
+    render: Literal["auto", "always", "never"]
+    render_scroll: bool
+    rendered: bool
+    screenshots: bool
+    script_links: bool
     delay: float | Literal["none"] | None
     min_delay: float
     connections: int
@@ -72,6 +79,11 @@ class NamedSettings(TypedDict, total=False):
     memory: int
     seconds: float
     max_links: int
+    render_renderers: int
+    render_browser: str
+    render_unsafe_browser: bool
+    render_seconds: float
+    render_memory: int
     batch_visits: int
     batch_seconds: float
     min_free: int
@@ -88,6 +100,7 @@ class NamedSettings(TypedDict, total=False):
     sitemap_wait: float
     confirm_gone: float
     search_service_url: str
+    serve_origins: Sequence[str]
     hosts: Mapping[str, Mapping[str, object]]  # as in the file: {"example.org": {"delay": 1.0}}
 
 

@@ -22,6 +22,54 @@ def doc(text: str, flag: str = "") -> Meta:
     return Meta(description=text, extra={"flag": flag})
 
 
+# What a flag does, for the one line that it has in the help of a command.
+BRIEFS = {
+    "--scope": "host, domain, prefix or any; default: host",
+    "--domain": "another domain in scope, with all its hosts",
+    "--include": "visit only URLs that match",
+    "--exclude": "visit no URL that matches",
+    "--accept": "media type to fetch and parse",
+    "--max-depth": "greatest distance from a seed, in links",
+    "--max-pages": "stop after N pages visited in this round",
+    "--max-pages-per-host": "the same for each host",
+    "--order": "breadth, depth or best; default: breadth",
+    "--topic": "visit URLs near to these words first",
+    "--check": "none, embeds, external or all: ask for status",
+    "--url-query": "keep, sort or strip: which queries are one page",
+    "--drop-parameter": "query parameter that distinguishes no pages",
+    "--robots": "ignore robots.txt, meta robots and nofollow",
+    "--sitemaps": "do not read sitemaps",
+    "--links": "follow links without storing them",
+    "--index": "do not index the pages",
+    "--rank": "do not rank the pages at the end",
+    "--source": "do not store the source of pages",
+    "--render": "auto, always or never: pages in a browser",
+    "--render-scroll": "scroll rendered pages to their end",
+    "--rendered": "do not store the DOM of rendered pages",
+    "--screenshots": "store a small picture of rendered pages",
+    "--script-links": "without a browser, follow URLs in scripts",
+    "--renderers": "pages rendered at a time; default: by cores",
+    "--browser": "program that renders; default: Chromium",
+    "--unsafe-browser": "render without every layer of isolation",
+    "--delay": "between two requests to a host",
+    "--connections": "to one host at a time; default: 1",
+    "--transfers": "at a time, over all hosts; default: 128",
+    "--patience": "end if no host becomes ready; default: 60",
+    "--max-hosts": "that one crawler holds; default: 512",
+    "--product": "user agent, also for robots.txt",
+    "--contact": "URL or mail address in the user agent",
+    "--timeout": "of one transfer; default: 60",
+    "--max-bytes": "largest body; default: 33554432",
+    "--allow-private": "private address range that may be visited",
+    "--proxy": "http, https, socks5 or socks5h",
+    "--trust-proxy": "let the proxy resolve and check addresses",
+    "--parsers": "parser processes; default: one per core",
+    "--index-url": "OpenSearch cluster and name of the index",
+    "--pages-per-hour": "that watch visits; default: 1000",
+    "--host-pages-per-hour": "the same for each host; default: 500",
+}
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of the settings structs: immutable, without unknown keys."""
 
@@ -74,9 +122,14 @@ class CrawlSettings(Section, frozen=True, kw_only=True):
     ] = ()
     accept: Annotated[tuple[str, ...], doc("Media types to fetch and parse.", "--accept TYPE")] = DEFAULT_ACCEPT
     max_depth: Annotated[Count | None, doc("Greatest distance from a seed, in links.", "--max-depth N")] = None
-    max_pages: Annotated[Positive | None, doc("Most pages to visit, over all crawlers together.", "--max-pages N")] = (
-        None
-    )
+    max_pages: Annotated[
+        Positive | None,
+        doc(
+            "Most pages to visit in this round, over all crawlers together. Redirects, sitemaps, failures and pages of "
+            "earlier rounds do not count.",
+            "--max-pages N",
+        ),
+    ] = None
     max_pages_per_host: Annotated[
         Positive | None, doc("Most pages to visit on one host.", "--max-pages-per-host N")
     ] = None
@@ -120,7 +173,31 @@ class CrawlSettings(Section, frozen=True, kw_only=True):
     sitemaps: Annotated[bool, doc("Read the sitemaps named in robots.txt.", "--sitemaps")] = True
     links: Annotated[bool, doc("Store the links; if off, the crawl only follows them.", "--links")] = True
     index: Annotated[bool, doc("Index the pages during the crawl.", "--index")] = True
+    rank: Annotated[bool, doc("Rank the pages when the last crawler of a round ends.", "--rank")] = True
     source: Annotated[bool, doc("Store the source of every page, compressed.", "--source")] = True
+    render: Annotated[
+        Literal["auto", "always", "never"],
+        doc(
+            "Whether a browser renders pages: those that need it (auto), all, or none. auto means never on a machine "
+            "without a browser and the layers that keep it off the network.",
+            "--render",
+        ),
+    ] = "auto"
+    render_scroll: Annotated[
+        bool, doc("Scroll rendered pages to their end, for those that load more then.", "--render-scroll")
+    ] = False
+    rendered: Annotated[bool, doc("Store the DOM of rendered pages beside their source, compressed.", "--rendered")] = (
+        True
+    )
+    screenshots: Annotated[bool, doc("Store a small picture of every rendered page.", "--screenshots")] = False
+    script_links: Annotated[
+        bool,
+        doc(
+            "Without a browser, also visit URLs in JSON-LD, data-href and inline states such as __NEXT_DATA__. Some of "
+            "them lead to no page.",
+            "--script-links",
+        ),
+    ] = False
 
 
 class PolitenessSettings(Section, frozen=True, kw_only=True):
@@ -190,6 +267,30 @@ class ParseSettings(Section, frozen=True, kw_only=True):
     max_links: Annotated[Positive, doc("Most links kept per page; its reason says how many are left out.")] = 50_000
 
 
+class RenderSettings(Section, frozen=True, kw_only=True):
+    """The browsers of this machine that render pages made by scripts."""
+
+    renderers: Annotated[
+        Count, doc("Pages to render at a time; 0: two for each core, up to eight.", "--renderers N")
+    ] = 0
+    browser: Annotated[
+        str,
+        doc(
+            "Program to use; empty: the first of chromium-headless-shell, chromium and google-chrome on the path.",
+            "--browser PATH",
+        ),
+    ] = ""
+    unsafe_browser: Annotated[
+        bool,
+        doc(
+            "With --render always, go on where a layer is missing that keeps the browser off the network.",
+            "--unsafe-browser",
+        ),
+    ] = False
+    seconds: Annotated[Seconds, doc("Most time to render one page (seconds).")] = 15.0
+    memory: Annotated[Positive, doc("Most memory of each process of a browser (MiB).")] = 768
+
+
 class StoreSettings(Section, frozen=True, kw_only=True):
     """How the store writes, and how much disk space it uses."""
 
@@ -250,6 +351,15 @@ class SearchServiceSettings(Section, frozen=True, kw_only=True):
     url: Annotated[str, doc("URL of the service's result page, with {query} in place of the words.")] = ""
 
 
+class ServeSettings(Section, frozen=True, kw_only=True):
+    """What `gossamer serve` allows to pages of other sites."""
+
+    origins: Annotated[
+        tuple[str, ...],
+        doc("Origins whose pages may search from the browser, such as https://docs.example; others may not."),
+    ] = ()
+
+
 class HostSettings(Section, frozen=True, kw_only=True):
     """Settings of one host, named as in its URLs. They name the environment variables that hold its secrets."""
 
@@ -264,6 +374,10 @@ class HostSettings(Section, frozen=True, kw_only=True):
     cookies_env: Annotated[
         dict[str, str], doc("Cookies with values from environment variables (cookie = variable).")
     ] = {}
+    render_methods: Annotated[
+        tuple[str, ...],
+        doc("HTTP methods beside GET and HEAD that rendered pages may use on this host, such as POST."),
+    ] = ()
 
 
 class Settings(Section, frozen=True, kw_only=True):
@@ -273,8 +387,10 @@ class Settings(Section, frozen=True, kw_only=True):
     politeness: PolitenessSettings = PolitenessSettings()
     fetch: FetchSettings = FetchSettings()
     parse: ParseSettings = ParseSettings()
+    render: RenderSettings = RenderSettings()
     store: StoreSettings = StoreSettings()
     index: IndexSettings = IndexSettings()
     freshness: FreshnessSettings = FreshnessSettings()
     search_service: SearchServiceSettings = SearchServiceSettings()
+    serve: ServeSettings = ServeSettings()
     hosts: dict[str, HostSettings] = {}

@@ -7,6 +7,7 @@ In: a `CrawlPlan`, and work leased from the store. Out: visits, written to the s
 - `frontier`: `Frontier`, the hosts this crawler holds and when each may be visited
 - `policy`: pure decisions about URLs, pauses, retries and the end of a crawl
 - `pending_robots`: `PendingRobots`, robots.txt requests in flight and what their responses mean
+- `rendering/`: pages made by scripts, between their two readings
 - `seeds`: `Seeds`, the start URLs and the scope they define; `seed_search` gets seeds from a search service
 - `round_settings`: `RoundSettings`, the `[crawl]` settings of the current round
 - `visits`: functions that build a `Visit` from a response and its page

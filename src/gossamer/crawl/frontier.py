@@ -149,6 +149,7 @@ class Frontier:
         self._product = product
         self._obey_robots = obey_robots
         self._hosts: dict[int, _HeldHost] = {}
+        self._ids_by_name: dict[str, int] = {}  # of held hosts
         self._heap: list[tuple[float, int, _HeldHost]] = []
         self._ticket = count()
         self._transfers_by_address: Counter[str] = Counter()
@@ -171,6 +172,7 @@ class Frontier:
         host = self._hosts.get(leased.host)
         if host is None:
             host = self._hosts[leased.host] = _HeldHost(leased, self._politeness, self._host_settings.get(leased.name))
+            self._ids_by_name[leased.name] = leased.host
             for robots in leased.robots:
                 age = abs(now - robots.fetched_at)  # a time in the future comes from a wrong clock
                 if age < policy.ROBOTS_MAX_AGE_SECONDS and robots.outcome != "unreachable":
@@ -305,6 +307,39 @@ class Frontier:
             host.reason = "" if host.crawl_delay is None else host.reason
         host.ready_at = max(host.ready_at, now + max(host.delay, wait))
         self._schedule(host)
+
+    # -- requests of rendered pages ------------------------------------------------------------------------------
+
+    def held_host(self, name: str) -> int | None:
+        """Return the id of a held host by its name, None if this crawler does not hold it."""
+        return self._ids_by_name.get(name)
+
+    def known_rules(self, host_id: int, scheme: str, now: float) -> ProductRules | None:
+        """Return the robots.txt rules of a held host, None if they are not known or too old."""
+        known = self._hosts[host_id].robots.get(scheme)
+        return None if known is None or known.expires_at <= now else known.rules
+
+    def start_subresource(self, host_id: int) -> bool:
+        """Take a connection of a held host for a request of a rendered page; False if none is free.
+
+        The pause between two requests is for pages: a reader's browser asks for the parts of a page without one.
+        """
+        host = self._hosts[host_id]
+        if host.active >= host.connections or self._address_is_busy(host):
+            return False
+        host.active += 1
+        self._transfers_by_address[host.address] += 1
+        return True
+
+    def finish_subresource(self, host_id: int) -> None:
+        """Give a connection back."""
+        host = self._hosts.get(host_id)
+        if host is not None:
+            host.active -= 1
+            self._leave_address(host.address)
+            self._schedule(host)
+
+    # -- pages in parsers ----------------------------------------------------------------------------------------
 
     def start_page(self, host_id: int, size: int) -> None:
         """Count a page that waits for a parser."""
@@ -455,6 +490,7 @@ class Frontier:
     ) -> tuple[HostUpdate, list[Lease]]:
         """Remove a host; return the update for the store and the leases of URLs not handed out."""
         host = self._hosts.pop(host_id)
+        del self._ids_by_name[host.name]
         self.waiting_urls -= len(host.queue)
         update = HostUpdate(
             host=host.id, ready_at=max(host.ready_at, now + wait), delay=host.delay, failures=host.failures,

@@ -1,8 +1,8 @@
 """The crawl loop: start transfers, wait, handle results, exchange them with the store for more work.
 
 One thread runs the loop. Transfers, parser processes and the writer report through one selector.
-The loop carries out decisions and makes none: `policy`, `frontier` and `visits` decide. `pending_robots`, `seeds` and
-`round_settings` hold the state of robots.txt requests, seeds and settings.
+The loop carries out decisions and makes none: `policy`, `frontier` and `visits` decide. `pending_robots`,
+`rendering`, `seeds` and `round_settings` hold the state of robots.txt requests, rendered pages, seeds and settings.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from gossamer.crawl import policy, visits
 from gossamer.crawl.frontier import FetchRobots, FetchUrl, Frontier, RefuseUrl
 from gossamer.crawl.outbox import Outbox
 from gossamer.crawl.pending_robots import PendingRobots
+from gossamer.crawl.rendering.stage import RenderStage
 from gossamer.crawl.round_settings import RoundSettings
 from gossamer.crawl.seeds import Seeds
 from gossamer.crawl.statistics import CrawlStatistics
 from gossamer.crawl.writer import StoreWriter
-from gossamer.errors import StoreFull
+from gossamer.errors import RendererFault, StoreFull
 from gossamer.model import Outcome, Request, Role, State, VisitBatch
 from gossamer.store.values import CrawlerOrders
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.statistics import CrawlProgress
     from gossamer.crawl.writer import WriteOrder, WriteResult
     from gossamer.model import FetchResult, Lease, Page, Visit
-    from gossamer.store.values import Round, WaitingHost
+    from gossamer.store.values import Round, VisitedTotals, WaitingHost
 
 LOST_MESSAGE = (
     "{name} sent no heartbeat for so long that other crawlers took over its work. They fetch again what it had not"
@@ -83,6 +84,7 @@ class CrawlLoop:
             min_free_bytes=min_free_bytes,
         )
         self._ids = count(1)
+        self._render = RenderStage(plan, parts, self._round_settings, self._frontier, self._outbox, self._ids)
         self._first_current_request = 0  # id of the first request made under the current round settings
         self._leases: dict[int, Lease] = {}  # request id -> lease being fetched or parsed
         self._unparsed: dict[int, FetchResult] = {}  # request id -> response being parsed
@@ -100,6 +102,7 @@ class CrawlLoop:
         self.failure_message = ""  # a sentence, if no seed of this call could be visited
         self.unvisited_seeds: dict[str, str] = {}  # seed of this call that could not be visited -> why
         self.leftover_hosts: list[WaitingHost] = []  # hosts with queued URLs, and why they wait
+        self.visited_totals: VisitedTotals | None = None  # of the web, at the end
         self.statistics = CrawlStatistics(parts.store.counts())
         self._apply_limit(plan.round)
 
@@ -112,6 +115,7 @@ class CrawlLoop:
                 self._wait()
                 self._handle_responses(self._now())
                 self._handle_pages(self._now())
+                self._render.advance(self._now())
                 yield from self._exchange_with_store(self._now())
                 on_wait()
         finally:
@@ -131,6 +135,11 @@ class CrawlLoop:
         return self._settings.index if self._settings.crawl.index else None
 
     @property
+    def wants_ranking(self) -> bool:
+        """Whether to rank the web: not if `crawl.rank` is off, or if the user has stopped this crawl."""
+        return self._round_settings.crawl.rank and self.end_reason != policy.STOPPED
+
+    @property
     def finish_by(self) -> float:
         """Until when the index may catch up after this crawl, by `time.monotonic`; infinity without a stop."""
         return float("-inf") if self._stop_level == 2 else self._stop_requested_at + STOP_SECONDS
@@ -138,6 +147,11 @@ class CrawlLoop:
     def set_backpressure(self, *, on: bool) -> None:
         """Start no transfers while `on`, because the consumer of the visits is behind."""
         self._has_backpressure = on
+
+    def rendering_summary(self) -> list[str]:
+        """Return which pages a browser rendered, and which would have needed one, in sentences for people."""
+        no_browser = self._plan.no_browser or self._render.refusal
+        return self.statistics.rendering_summary(no_browser, self._render.samples)
 
     def progress(self) -> CrawlProgress:
         """Return the current state, counts and rates."""
@@ -162,12 +176,12 @@ class CrawlLoop:
         if self._stop_level:
             self._outbox.drop_refused_order()  # a stop does not wait for disk space
         if self._stop_level and not self._in_flight_count():
-            self.end_reason = self.end_reason or "stopped"
+            self.end_reason = self.end_reason or policy.STOPPED
             return not (self._outbox.visits or self._outbox.is_stuck or self._writer.is_busy)
         return self._has_ended
 
     def _in_flight_count(self) -> int:
-        return len(self._leases) + len(self._pending_robots)
+        return len(self._leases) + len(self._pending_robots) + self._render.sample_count
 
     # -- start transfers -----------------------------------------------------------------------------------------------
 
@@ -225,7 +239,10 @@ class CrawlLoop:
             timeout = min(timeout, curl)
         limiting_factor = self._limiting_factor(room=room)  # read before the wait: its events change the answer
         for key, mask in self._parts.selector.select(timeout):
-            key.data(mask)
+            try:
+                key.data(mask)
+            except RendererFault as fault:
+                self._render.give_up(fault)
         later = self._now()
         self._fetcher.tick(later)
         self._pool.tick(later)
@@ -243,7 +260,7 @@ class CrawlLoop:
         if self._fetcher.active_count:
             return "network"
         if self._unparsed:
-            return "parsing"
+            return "rendering" if self._render.is_busy else "parsing"
         if self._frontier.waiting_urls:
             return "politeness"
         return "store" if self._writer.is_busy else ""
@@ -252,6 +269,8 @@ class CrawlLoop:
 
     def _handle_responses(self, now: float) -> None:
         for fetched in self._fetcher.take_results():
+            if self._render.handle_response(fetched, now):
+                continue
             if fetched.request.role is Role.ROBOTS:
                 self._handle_robots_response(fetched, now)
                 continue
@@ -309,15 +328,27 @@ class CrawlLoop:
 
     def _handle_pages(self, now: float) -> None:
         for page in self._pool.take_results():
-            fetched = self._unparsed.pop(page.id, None)
+            if self._render.handle_page(page, now):
+                continue
+            fetched = self._unparsed.get(page.id)
             if fetched is None:
                 continue  # `_drop_in_flight` dropped it
-            self._unparsed_bytes -= len(fetched.body)
             if page.id in self._pending_robots:
+                self._forget_response(fetched)
                 self._pending_robots.apply_rules(page)
-            else:
-                self._account_for_page(fetched, page, now)
-                self._finish_visit(fetched, page, now)
+            elif (read := self._render.examine(fetched, page, self._leases[page.id], now)) is not None:
+                self._finish_page(fetched, read, now)
+        for fetched, page in self._render.take_pages():
+            self._finish_page(fetched, page, now)
+
+    def _forget_response(self, fetched: FetchResult) -> None:
+        del self._unparsed[fetched.request.id]
+        self._unparsed_bytes -= len(fetched.body)
+
+    def _finish_page(self, fetched: FetchResult, page: Page, now: float) -> None:
+        self._forget_response(fetched)
+        self._account_for_page(fetched, page, now)
+        self._finish_visit(fetched, page, now)
 
     def _account_for_page(self, fetched: FetchResult, page: Page, now: float) -> None:
         """Give the room of a page back to its host, and let the host rest if the page used up a limit."""
@@ -341,7 +372,8 @@ class CrawlLoop:
                 redirect = visits.redirect_candidate(lease, fetched.location, self._round_settings.rules)
         # A revisited page is no copy of itself, so only first visits count.
         if page is not None and not lease.before:
-            copies = self._copy_counter.count_excess(lease.host, page.content_digest)
+            content = page.text_digest if page.rendered else page.content_digest  # scripts fill the same shell
+            copies = self._copy_counter.count_excess(lease.host, content)
             page = visits.without_followed_links(page, copies) if copies else page
         visit = visits.build_visit(
             lease, fetched, page, now=now, retries=self._max_tries(lease), redirect=redirect,
@@ -401,6 +433,7 @@ class CrawlLoop:
             new_hosts=self._wanted_host_count(now) if is_working else 0,
             urls_per_host=self._frontier.urls_per_host,
             keep_links=self._round_settings.crawl.links,
+            with_shapes=self._parts.renderers is not None,
         )
 
     def _handle_write_result(self, result: WriteResult, now: float) -> Iterator[Visit]:
@@ -423,6 +456,7 @@ class CrawlLoop:
         for leased in result.leased:
             if leased.host not in released_hosts:
                 self._frontier.add_host_lease(leased, now)
+        self._render.add_evidence(result.shapes)
         self._apply_heartbeat_reply(result, now)
         if result.round is not None:
             self._apply_limit(result.round)
@@ -488,6 +522,7 @@ class CrawlLoop:
             *failing_hosts,
         } - busy_hosts:
             update, leases = self._frontier.release_host(host, now)
+            self._render.forget_host(host)
             self._outbox.host_updates.append(update)
             self._outbox.released.extend(leases)
 
@@ -503,6 +538,8 @@ class CrawlLoop:
             now=now,
             patience=self._settings.politeness.patience,
         )
+        if decision.end_reason == policy.COMPLETE and self._render.start_samples(now):
+            return
         self.statistics.waiting_for = decision.waiting_for
         self._next_poll = min(self._next_poll, max(decision.poll_at, now + MIN_POLL_SECONDS))
         if decision.end_reason and self._plan.watch is not None:
@@ -521,6 +558,7 @@ class CrawlLoop:
         self._leases.clear()
         self._unparsed.clear()
         self._pending_robots.clear()
+        self._render.cancel()
 
     def _close(self) -> None:
         """Give back all leases and end the processes, also after an exception."""
@@ -535,6 +573,7 @@ class CrawlLoop:
                 self._parts.store.finish_round(self._now())
             self._collect_end_report()
         finally:
+            self._render.close()
             self._pool.close()
             self._fetcher.close()
             self._parts.store.close()
@@ -565,6 +604,7 @@ class CrawlLoop:
         self.leftover_hosts = waiting[:HOSTS_REPORTED]
         counts = store.counts()
         self.statistics.set_totals(counts)
+        self.visited_totals = store.visited_totals()
         if self._stop_level:
             return
         is_empty = not counts.resources.get(State.VISITED)

@@ -12,7 +12,8 @@ from gossamer.model import VisitBatch
 if TYPE_CHECKING:
     from gossamer.config import StoreSettings
     from gossamer.crawl.plan import WatchOptions
-    from gossamer.model import Candidate, HostUpdate, Lease, Robots, Visit
+    from gossamer.crawl.rendering.decisions import ShapeKey
+    from gossamer.model import Candidate, HostUpdate, Lease, Robots, ShapeEvidence, Visit
     from gossamer.store.values import CrawlerReport
 
 
@@ -26,6 +27,8 @@ class Outbox:
         self.robots: list[Robots] = []
         self.released: list[Lease] = []
         self.candidates: list[Candidate] = []  # URLs that no page links to: sitemaps, http forms of seeds
+        self.shapes: dict[ShapeKey, ShapeEvidence] = {}  # what browsers found about path shapes since the last order
+        self.requeued: list[int] = []  # DocIDs of pages to visit again, because a browser must render them
         self.readmit = False  # whether the store must decide again about every URL not visited yet
         self._oldest_visit_at = 0.0  # Unix time at which the first of `visits` was added
         self._refused_order: WriteOrder | None = None  # an order refused because the disk is full
@@ -34,7 +37,7 @@ class Outbox:
         waiting = (
             self.visits or self.host_updates or self.robots or self.released or self.candidates or self._refused_order
         )
-        return bool(waiting) or self.readmit
+        return bool(waiting or self.shapes or self.requeued) or self.readmit
 
     @property
     def is_stuck(self) -> bool:
@@ -82,6 +85,7 @@ class Outbox:
         new_hosts: int,
         urls_per_host: int,
         keep_links: bool,
+        with_shapes: bool = False,
     ) -> WriteOrder:
         """Return a refused order again, or else empty the outbox into a new order."""
         if self._refused_order is not None:
@@ -93,17 +97,22 @@ class Outbox:
                 hosts=tuple(self.host_updates),
                 robots=tuple(self.robots),
                 released=tuple(self.released),
+                shapes=tuple(self.shapes.values()),
                 keep_links=keep_links,
             ),
             candidates=tuple(self.candidates),
+            requeued=tuple(self.requeued),
             readmit=self.readmit,
             watch=watch,
             report=report,
             hosts_needing_urls=tuple(hosts_needing_urls),
             new_hosts=new_hosts,
             urls_per_host=urls_per_host,
+            with_shapes=with_shapes,
         )
-        for gathered in (self.visits, self.host_updates, self.robots, self.released, self.candidates):
+        for gathered in (
+            self.visits, self.host_updates, self.robots, self.released, self.candidates, self.shapes, self.requeued,
+        ):  # fmt: skip
             gathered.clear()
         self.readmit = False
         return order

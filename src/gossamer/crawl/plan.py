@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.log import CrawlLog
     from gossamer.fetch.fetcher import Fetcher
     from gossamer.parse.pool import ParserPool
+    from gossamer.render.choice import RendererSource
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.protocol import Store
     from gossamer.store.values import CrawlerRow, Round
@@ -34,6 +35,7 @@ class CrawlPlan(Value, frozen=True, kw_only=True):
     product: str  # the name that robots.txt rules address
     typed_seeds: tuple[str, ...] = ()  # seeds given with this call, new or already known
     http_fallbacks: Mapping[str, str] = {}  # https form of a seed typed without a scheme -> its http form
+    no_browser: str = ""  # why no page can be rendered, for people; "": pages can
     watch: WatchOptions | None = None  # given: never end, visit resources when they are due
 
 
@@ -44,6 +46,7 @@ class CrawlParts(Value, frozen=True, kw_only=True):
     identity: CrawlerRow
     fetcher: Fetcher
     pool: ParserPool
+    renderers: RendererSource | None = None  # None: no page is rendered, and `CrawlPlan.no_browser` says why
     selector: selectors.BaseSelector
     free_space: Callable[[], int | None]  # bytes free on the store's disk; None: not ours to watch
     log: CrawlLog

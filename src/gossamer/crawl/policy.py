@@ -46,6 +46,7 @@ REFUSALS = frozenset({Outcome.ROBOTS, Outcome.TYPE, Outcome.ADDRESS, Outcome.TOO
 MAX_CACHED_CONTENTS = 50_000  # about 10 MB; contents seen once are forgotten first
 
 COMPLETE = "complete"
+STOPPED = "stopped"  # after Ctrl-C
 PAGE_LIMIT = "page limit reached"
 
 WORD = re.compile(r"\w+")

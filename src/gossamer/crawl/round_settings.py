@@ -38,6 +38,7 @@ def parse_options(settings: Settings) -> ParseOptions:
     crawl = settings.crawl
     return ParseOptions(
         keep_source=crawl.source,
+        script_links=crawl.script_links,
         keep_links=crawl.links,
         rules=url_rules(crawl),
         product=settings.fetch.product,

@@ -6,12 +6,15 @@ import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING
 
+from gossamer.basics.display import pluralize
 from gossamer.model import PAGE_OUTCOMES, Role, State, Value
 from gossamer.store.values import CrawlerReport
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gossamer.crawl.writer import WriteResult
-    from gossamer.model import Visit
+    from gossamer.model import Page, Visit
     from gossamer.store.values import Counts, Round
 
 WINDOW_SECONDS = 5.0  # rates and the limiting factor cover this many seconds: steady to read, yet current
@@ -26,7 +29,8 @@ class CrawlProgress(Value, frozen=True, kw_only=True):
     note: str  # why it is not running, for people; "" if it runs
     seconds: float  # since the start
     pages: int  # pages visited
-    failed: int
+    failed: int  # failed or gone
+    gone: int = 0  # of these gone
     refused: int
     bytes: int  # total size of decoded bodies
     known: int  # resources known
@@ -36,10 +40,14 @@ class CrawlProgress(Value, frozen=True, kw_only=True):
     pages_per_second: float  # over the last WINDOW_SECONDS
     bytes_per_second: float  # over the last WINDOW_SECONDS
     mean_pages_per_second: float  # since the start
-    limit: str  # what it waits for most: politeness, network, parsing, store, disk; "" if unknown
+    limit: str  # what it waits for most: politeness, network, parsing, rendering, store, disk; "" if unknown
     eta_seconds: float | None  # until the queue is empty or the page limit is reached; None if unknown
     waiting: tuple[tuple[str, float, str], ...]  # hosts that cannot be visited yet: name, seconds left, why
     latest: tuple[tuple[str, str], ...]  # the last few visits: URL, outcome
+
+    def describe_errors(self) -> str:
+        """Return what this crawler could not visit: `1 failed, 2 gone, 3 refused`."""
+        return f"{self.failed - self.gone:,} failed, {self.gone:,} gone, {self.refused:,} refused"
 
 
 class CrawlStatistics:
@@ -47,8 +55,10 @@ class CrawlStatistics:
 
     def __init__(self, counts: Counts) -> None:
         self._started = time.monotonic()
-        self.pages = self.failed = self.refused = self.bytes = 0
+        self.pages = self.failed = self.gone = self.refused = self.bytes = 0
         self.known = self.queued = 0
+        self.rendered: Counter[str] = Counter()  # pages that a browser rendered, by reason
+        self.unrendered = 0  # pages that scripts seem to make, and no browser rendered
         self.set_totals(counts)
         self._pages_left: int | None = None  # pages until the round's limit; None: no limit
         self.disk_note = ""  # why the crawl waits for disk space
@@ -92,8 +102,39 @@ class CrawlStatistics:
             self.refused += 1
         elif visit.state in {State.FAILED, State.GONE}:
             self.failed += 1
+            self.gone += visit.state is State.GONE
         elif visit.outcome in PAGE_OUTCOMES and visit.lease.role is Role.PAGE:
             self.pages += 1
+            if visit.page is not None and (visit.page.rendered or visit.page.script_sign):
+                self._count_scripts(visit.page)
+
+    def _count_scripts(self, page: Page) -> None:
+        if page.rendered:
+            self.rendered[page.rendered] += 1
+        else:
+            self.unrendered += 1
+
+    def rendering_summary(self, no_browser: str, samples: Mapping[bool, int]) -> list[str]:
+        """Return which pages a browser rendered, and which would have needed one, in sentences for people.
+
+        `samples` counts further pages that were rendered, by whether scripts added anything to them.
+        """
+        lines = []
+        if self.rendered:
+            reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.rendered.most_common())
+            lines.append(f"{pluralize(self.rendered.total(), 'page')} rendered by a browser ({reasons}).")
+        if number := sum(samples.values()):
+            gains = samples.get(True, 0)
+            what = (
+                f"scripts add to {gains:,} of them, and pages like those were rendered"
+                if gains
+                else "scripts add nothing to them"
+            )
+            lines.append(f"{pluralize(number, 'more page')} rendered as samples: {what}.")
+        if self.unrendered:
+            why = f": {no_browser}" if no_browser else ""
+            lines.append(f"{pluralize(self.unrendered, 'page')} would need a browser, and none rendered them{why}.")
+        return lines
 
     def count_wait(self, limit: str, seconds: float) -> None:
         """Add a wait of the loop to the current second."""
@@ -151,6 +192,7 @@ class CrawlStatistics:
             seconds=now - self._started,
             pages=self.pages,
             failed=self.failed,
+            gone=self.gone,
             refused=self.refused,
             bytes=self.bytes,
             known=self.known,

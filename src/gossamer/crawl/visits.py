@@ -56,6 +56,8 @@ def build_visit(
     if page is not None:
         outcome, reason = page.outcome, page.reason
     verdict = policy.verdict(outcome, fetched.status, lease.tries, retries)
+    # "Not modified" says that a source is the same, and nothing about what scripts make of it.
+    validators = {} if page is not None and (page.rendered or page.script_sign) else fetched.headers
     return Visit(
         lease=lease,
         outcome=outcome,
@@ -65,8 +67,8 @@ def build_visit(
         visited_at=now,
         bytes=page.size if page is not None else len(fetched.body),
         milliseconds=fetched.milliseconds,
-        etag=header_text(fetched.headers.get("etag", ""), MAX_ETAG),
-        last_modified=header_text(fetched.headers.get("last-modified", ""), MAX_DATE),
+        etag=header_text(validators.get("etag", ""), MAX_ETAG),
+        last_modified=header_text(validators.get("last-modified", ""), MAX_DATE),
         media_type=page.media_type if page else _declared_type(fetched.headers.get("content-type", "")),
         page=page if outcome is Outcome.FETCHED else None,
         redirect=redirect,
@@ -79,9 +81,8 @@ def _declared_type(content_type: str) -> str:
 
 def without_followed_links(page: Page, copies: int) -> Page:
     """Return a copy of a page that has too many copies on its host: stored, but its links are not followed."""
-    links = msgspec.structs.replace(page.links, follows=[False] * len(page.links.follows))
     reason = f"the same content as {copies:,} other pages of its host: its links are not followed"
-    return msgspec.structs.replace(page, links=links, reason=reason)
+    return msgspec.structs.replace(page, links=page.links.without_follow(), reason=reason)
 
 
 def skipped_visit(lease: Lease, outcome: Outcome, reason: str, *, now: float, state: State) -> Visit:

@@ -19,10 +19,10 @@ from gossamer.model import Value, VisitBatch
 
 if TYPE_CHECKING:
     import selectors
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gossamer.crawl.plan import WatchOptions
-    from gossamer.model import AdmitCandidates, Candidate, HostLease
+    from gossamer.model import AdmitCandidates, Candidate, HostLease, ShapeEvidence
     from gossamer.store.protocol import WorkStore
     from gossamer.store.values import Counts, CrawlerOrders, CrawlerReport, Round, SubmitResult, WaitingHost
 
@@ -30,17 +30,19 @@ WAKE_BYTE = b"\0"
 
 
 class WriteOrder(Value, frozen=True, kw_only=True):
-    """Work for the writer, done in this order: add, submit, readmit, heartbeat, keep fresh, lease."""
+    """Work for the writer, done in this order: add, submit, queue again, readmit, heartbeat, keep fresh, lease."""
 
     now: float  # Unix time
     batch: VisitBatch = VisitBatch()
     candidates: tuple[Candidate, ...] = ()
+    requeued: tuple[int, ...] = ()  # DocIDs of pages to visit again
     readmit: bool = False
     report: CrawlerReport | None = None  # given: send a heartbeat
     watch: WatchOptions | None = None  # given: queue resources that are due
     hosts_needing_urls: tuple[int, ...] = ()  # held hosts to lease more URLs of
     new_hosts: int = 0  # further hosts to lease
     urls_per_host: int = 0  # URLs to lease for each host
+    with_shapes: bool = False  # read what browsers found about the path shapes of new hosts
 
 
 class WriteResult(Value, frozen=True, kw_only=True):
@@ -51,6 +53,7 @@ class WriteResult(Value, frozen=True, kw_only=True):
     submitted: SubmitResult | None = None
     counts: Counts | None = None  # after a readmit, or if the store had no work: read after `waiting`
     leased: tuple[HostLease, ...] = ()
+    shapes: tuple[ShapeEvidence, ...] = ()  # of new hosts, if asked for
     crawler_orders: CrawlerOrders | None = None  # the reply to a heartbeat
     round: Round | None = None  # the current round, after a heartbeat or a lease of new hosts
     waiting: tuple[WaitingHost, ...] = ()  # if the order wanted work and the store had none
@@ -152,6 +155,8 @@ class StoreWriter:
             store.add(order.candidates, admit, discovered_by=self._crawler)
         if order.batch:
             submitted = store.submit(self._crawler, order.batch, admit, order.now)
+        if order.requeued:
+            store.queue_again(order.requeued)
         if order.readmit:
             store.readmit(admit)  # last, so that it includes the URLs that `submit` just released
         return submitted
@@ -184,9 +189,14 @@ class StoreWriter:
             submitted=submitted,
             counts=store.counts() if order.readmit or is_idle else None,
             leased=tuple(leased),
+            shapes=self._shapes_of_new_hosts(order, leased),
             crawler_orders=crawler_orders,
             # New hosts may come from seeds that another crawl added to the round.
             round=store.current_round() if order.report or (leased and order.new_hosts) else None,
             waiting=waiting,
             seconds=time.perf_counter() - started,
         )
+
+    def _shapes_of_new_hosts(self, order: WriteOrder, leased: Sequence[HostLease]) -> tuple[ShapeEvidence, ...]:
+        new_hosts = [each.host for each in leased if each.host not in order.hosts_needing_urls]
+        return tuple(self._store.shapes(new_hosts)) if order.with_shapes and new_hosts else ()

@@ -156,6 +156,8 @@ class Fetcher:
     def _begin(self, transfer: Transfer, attempt: Request, *, is_vetting: bool) -> None:
         host_origin = origin(attempt.url)
         headers = self._host_headers.get(host_origin, self._headers)
+        if attempt.role is Role.SUBRESOURCE:
+            headers = self._subresource_headers(attempt, host_origin)
         conditions = conditional_headers(attempt)
         transfer.begin(
             attempt,
@@ -166,6 +168,13 @@ class Fetcher:
         )
         self._active[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
+
+    def _subresource_headers(self, attempt: Request, host_origin: str) -> list[bytes]:
+        """Return what scripts set, without a word of theirs about what the user set for the host."""
+        base = {"Accept": "*/*", "Accept-Encoding": ENCODINGS}
+        return _header_lines(
+            _merge_headers(_merge_headers(base, attempt.headers), self._extra_headers.get(host_origin, {}))
+        )
 
     def _needs_vetting(self, url: str) -> bool:
         """Return whether the addresses of a host must be checked before a proxy is asked for the URL."""

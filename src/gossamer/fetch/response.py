@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 REASON_LENGTH = 200  # characters; people read reasons in a table
 # RFC 9309 §2.5: at least 500 KiB of a robots.txt must be parsed. One more byte shows that the file is longer.
 ROBOTS_BYTES = (500 << 10) + 1
+SUBRESOURCE_BYTES = 8 << 20  # of one script, style or answer for a rendered page; bundles have one or two MiB
 
 # Fields that can have only one value (RFC 9110 §5.3): the first counts, because a list would make no sense.
 SINGLE_FIELDS = frozenset(
@@ -144,6 +145,8 @@ def _judge_success(role: Role, head: ResponseHead, limits: ResponseLimits) -> Re
         return ResponseVerdict(Outcome.CHECKED)
     if role is Role.ROBOTS:
         return ResponseVerdict(Outcome.FETCHED, limit=ROBOTS_BYTES)
+    if role is Role.SUBRESOURCE:  # of any type: the page knows what it asked for
+        return ResponseVerdict(Outcome.FETCHED, limit=min(SUBRESOURCE_BYTES, limits.max_bytes))
     kind = parse_media_type(head.headers.get("content-type", ""))
     if kind and not (_is_sitemap_type(kind) if role is Role.SITEMAP else kind in limits.accept):
         return ResponseVerdict(Outcome.TYPE, clean_reason(kind))

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import certifi
 import pycurl
 
 from gossamer.errors import SettingsError
@@ -89,8 +87,17 @@ def certificate_file(settings: FetchSettings) -> str:
         if not Path(settings.ca_file).is_file():
             raise SettingsError(f'ca_file: there is no file "{settings.ca_file}".')
         return settings.ca_file
-    system = ssl.get_default_verify_paths().cafile  # respects SSL_CERT_FILE
-    return next((bundle for bundle in (system, *CA_BUNDLES) if bundle and Path(bundle).is_file()), certifi.where())
+    bundles = (os.environ.get("SSL_CERT_FILE", ""), *CA_BUNDLES)
+    return next((bundle for bundle in bundles if bundle and Path(bundle).is_file()), None) or _other_certificate_file()
+
+
+def _other_certificate_file() -> str:
+    """Return the file that Python trusts, else certifi's."""
+    import ssl  # noqa: PLC0415  with certifi 25 ms of every start, which systems with a known file save
+
+    import certifi  # noqa: PLC0415
+
+    return ssl.get_default_verify_paths().cafile or certifi.where()
 
 
 def handle_options(settings: FetchSettings) -> dict[int, Any]:
@@ -150,7 +157,7 @@ class Transfer:
         self._body_limiter = body_limiter
         self._header_lines: list[bytes] = []
         self._headers: list[bytes] = []  # set on the handle
-        self._is_head = False
+        self._is_head = self._has_method = False
         self.is_vetting = False  # it only checks the addresses and connects to none; see `_open_socket`
         self.handle = pycurl.Curl()
         for option, value in options.items():
@@ -187,12 +194,25 @@ class Transfer:
         if headers is not self._headers:
             setopt(pycurl.HTTPHEADER, headers)
             self._headers = headers
-        if attempt.head is not self._is_head:
+        if attempt.method or self._has_method:
+            self._set_method(attempt)
+        elif attempt.head is not self._is_head:
             setopt(pycurl.NOBODY if attempt.head else pycurl.HTTPGET, 1)
             self._is_head = attempt.head
         if is_vetting is not self.is_vetting:
             setopt(pycurl.PROXY, "" if is_vetting else self._settings.proxy)
             self.is_vetting = is_vetting
+
+    def _set_method(self, attempt: Request) -> None:
+        """Set another method than GET and HEAD with its body, or go back to those."""
+        self._has_method = bool(attempt.method)
+        if attempt.method:
+            self.handle.setopt(pycurl.POSTFIELDS, attempt.body)
+            self.handle.setopt(pycurl.CUSTOMREQUEST, attempt.method)
+        else:
+            self.handle.unsetopt(pycurl.CUSTOMREQUEST)
+            self.handle.setopt(pycurl.NOBODY if attempt.head else pycurl.HTTPGET, 1)
+        self._is_head = attempt.head
 
     def end(self, errno: int, message: str) -> FetchResult:
         """Return how the attempt ended, by libcurl's result and the callbacks."""

@@ -51,11 +51,14 @@ LINK_TYPES = {
     Kind.FEED: "Feed",
     Kind.SITEMAP: "Sitemap",
     Kind.SITEMAP_FILE: "Sitemap Index",
+    Kind.ROUTE: "Route",
+    Kind.SCRIPT_URL: "Script URL",
     Kind.IMAGE: "Image",
     Kind.SCRIPT: "JavaScript",
     Kind.STYLE: "CSS",
     Kind.MEDIA: "Media",
     Kind.OTHER: "Other",
+    Kind.DATA: "Data",
 }
 LINK_POSITIONS = {
     Position.CONTENT: "Content",

@@ -111,13 +111,10 @@ def write_jsonl(table: Table, out: IO[bytes]) -> int:
     return count
 
 
-def write_parquet(table: Table, out: IO[bytes]) -> int:
-    """Write a table as Parquet (zstd, typed columns); return the number of rows."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - a heavy, optional dependency
-        import pyarrow.parquet as pq  # noqa: PLC0415
-    except ImportError as error:
-        raise UsageError("Parquet needs pyarrow: pip install 'gossamer[parquet]'.") from error
+def arrow_batches(table: Table) -> tuple[Any, Iterator[Any]]:
+    """Return the schema of a table in Arrow, and its rows as batches of typed columns."""
+    import pyarrow as pa  # noqa: PLC0415 - a heavy, optional dependency
+
     types = {
         "text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "flag": pa.bool_(),
         "time": pa.timestamp("ms", tz="UTC"),
@@ -129,6 +126,17 @@ def write_parquet(table: Table, out: IO[bytes]) -> int:
         )
         for _, columns in _chunks(table, _PARQUET)
     )
+    return schema, batches
+
+
+def write_parquet(table: Table, out: IO[bytes]) -> int:
+    """Write a table as Parquet (zstd, typed columns); return the number of rows."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - a heavy, optional dependency
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError as error:
+        raise UsageError("Parquet needs pyarrow: pip install 'gossamer[parquet]'.") from error
+    schema, batches = arrow_batches(table)
     count = 0
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
         while group := list(islice(batches, CHUNKS_IN_GROUP)):  # Arrow batches are compact

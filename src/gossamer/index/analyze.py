@@ -367,7 +367,7 @@ def _classify(sample: str) -> str:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """Load the detector on the first page without a declared language, because its model takes half a second."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
+    """Load the detector on the first page whose language is not plain, because few crawls need it."""
+    from gossamer.index.language_model import load_identifier  # noqa: PLC0415
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return load_identifier()

@@ -11,6 +11,7 @@ class ParseOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the coordinator sends to every parser at its start."""
 
     keep_source: bool = True
+    script_links: bool = False  # report URLs in JSON-LD, `data-href` and inline states
     keep_links: bool = True  # False: one row per target, enough to follow it
     rules: UrlRules = UrlRules()
     product: str = "gossamer"  # the crawler's product token in robots directives

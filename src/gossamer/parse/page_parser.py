@@ -27,6 +27,7 @@ from gossamer.parse.content_encoding import decode_body
 from gossamer.parse.readers.document import MAX_LANGUAGE, ChangeHints, ParsedDocument
 from gossamer.parse.readers.html import read_html, read_xhtml
 from gossamer.parse.readers.links import MAX_ANCHOR, LinkCollector, parse_link_header, refresh_target, rel_kind
+from gossamer.parse.readers.script_signs import script_sign
 from gossamer.parse.readers.text import clean, collapse_blanks, pack_page_text, page_runs, topic_nearness, unpack_runs
 from gossamer.urls.canonical import DEFAULT_RULES, canonicalize, url_digest
 from gossamer.urls.robots import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -44,6 +45,7 @@ _XML_TYPES = frozenset({"text/xml", "application/xml"})
 _PLAIN_TEXT_TYPES = frozenset(
     {"application/json", "application/javascript", "application/x-javascript", "application/yaml"}
 )
+_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _GENERIC_TYPES = frozenset({"", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown"})
 _SNIFF_BYTES = 512  # of a body, to detect its type
 _HTML_START = re.compile(
@@ -79,6 +81,8 @@ class PageParser:
             return Page(job.id, outcome, reason)
         media_type = _effective_media_type(job.content_type, body)
         document = self._read_document(job, media_type, body)
+        if self._options.script_links and media_type in _HTML_TYPES:
+            _add_script_links(body, document)
         _add_header_links(job, document)
         document.reason = "; ".join(filter(None, (reason, document.reason, document.bonds.describe_dropped())))
         return self._build_page(job, media_type, body, document)
@@ -156,6 +160,7 @@ class PageParser:
             ),
             hints=self._hints(document),
             cut=", ".join(cut),
+            script_sign=script_sign(body, text) if media_type in _HTML_TYPES and job.role is Role.PAGE else "",
         )
 
     def _hints(self, document: ParsedDocument) -> Hints:
@@ -231,6 +236,13 @@ def _add_header_links(job: ParseJob, document: ParsedDocument) -> None:
     refresh = refresh_target(job.refresh) if job.refresh else None
     if refresh and (url := canonicalize(refresh, job.url)):
         document.bonds.add(url, int(Kind.REFRESH), "", "", int(Position.HEAD))
+
+
+def _add_script_links(body: bytes, document: ParsedDocument) -> None:
+    from gossamer.parse.readers.script_links import script_urls  # noqa: PLC0415  few crawls ask for them
+
+    for href in script_urls(body):
+        document.bonds.add(href, int(Kind.SCRIPT_URL))
 
 
 def _language_tag(declared: str) -> str:

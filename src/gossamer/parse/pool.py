@@ -21,13 +21,13 @@ import subprocess
 import time
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from gossamer.basics.cores import available_cores
 from gossamer.errors import ParserFault
-from gossamer.model import Kind, Outcome, Page, ParseJob, Position
+from gossamer.model import Outcome, Page, ParseJob
 from gossamer.parse.fair_queue import FairQueue, HostJob
 from gossamer.processes.exit_report import describe_exit, last_stderr_line, wait_or_kill
 from gossamer.processes.framing import FrameTooLong, append_frame, encode_frame, take_frames
@@ -51,9 +51,6 @@ _EXIT_SECONDS = 1.0  # that a parser has to exit after its socket is closed
 _READ_BYTES = 256 << 10  # read from a parser at a time
 # Limit when the number of parsers is changed during a crawl: more parsers would only wait for each other.
 _PARSERS_PER_CORE = 2
-_KINDS = frozenset(map(int, Kind))
-_POSITIONS = frozenset(map(int, Position))
-_DIGEST_LENGTHS = frozenset({16})  # bytes
 
 
 def most_parsers() -> int:
@@ -387,14 +384,4 @@ def _exit_cause(code: int, error: str, options: ParseOptions) -> tuple[Outcome, 
 
 def _is_valid_reply(page: Page, job: ParseJob) -> bool:
     """Check that a page answers this job and is well-formed; a hostile page may have taken over the parser."""
-    links = page.links
-    columns: tuple[list[Any], ...] = (
-        links.digests, links.urls, links.kinds, links.follows, links.anchors, links.weights, links.rels, links.positions
-    )  # fmt: skip
-    return (
-        page.id == job.id
-        and len(set(map(len, columns))) == 1
-        and _DIGEST_LENGTHS.issuperset(map(len, links.digests))
-        and _KINDS.issuperset(links.kinds)
-        and _POSITIONS.issuperset(links.positions)
-    )
+    return page.id == job.id and page.links.is_well_formed()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # Processes that read pages of strangers need none of these.
-SECRET_VARIABLES = frozenset({"PGPASSWORD", "GOSSAMER_STORE", "GOSSAMER_INDEX_PASSWORD"})
+SECRET_VARIABLES = frozenset({"PGPASSWORD", "GOSSAMER_STORE", "GOSSAMER_SQL_URL", "GOSSAMER_INDEX_PASSWORD"})
 
 
 def start_python(

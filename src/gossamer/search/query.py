@@ -2,9 +2,9 @@
 
     crawl "link graph" -draft site:example.org intitle:guide lang:en type:pdf after:2024-05 cats OR dogs
 
-No text is an error. The parser reads an unknown operator, or one with an invalid value, as words. It cuts a text that
-is too long, and adds a note. Words joined without a space (`os.path`, `client/server`) match as a phrase in the text,
-or all of them in the URL.
+No text is an error. The parser reads an unknown operator, or one with an invalid value, as words, and names the latter.
+It cuts a text that is too long, and adds a note. Words joined without a space (`os.path`, `client/server`) match as a
+phrase in the text, or all of them in the URL.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from gossamer.index.protocol import (
 from gossamer.model import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 MOST_CHARACTERS = 2_000  # enough for a pasted paragraph
 MOST_WORDS = 64  # each costs a lookup in every field; the longest queries of test collections have 40
@@ -69,6 +69,13 @@ class TypedWord(Value, frozen=True, kw_only=True):
     end: int
 
 
+class IgnoredFilter(Value, frozen=True, kw_only=True):
+    """A filter with an invalid value, which the search reads as words."""
+
+    filter: str  # as typed
+    reason: str  # a sentence for the person who typed it
+
+
 class ParsedQuery(Value, frozen=True, kw_only=True):
     """A typed text and its query. An empty query matches nothing, not everything."""
 
@@ -76,6 +83,7 @@ class ParsedQuery(Value, frozen=True, kw_only=True):
     query: Query
     words: tuple[TypedWord, ...]
     notes: tuple[str, ...]  # sentences for the person who typed it
+    ignored: tuple[IgnoredFilter, ...] = ()
 
 
 def parse_query(text: str, languages: Mapping[str, int]) -> ParsedQuery:
@@ -92,12 +100,14 @@ def parse_query(text: str, languages: Mapping[str, int]) -> ParsedQuery:
         notes.append("The query contains no word.")
     if left_out:
         notes.append(f"The search used only the first {MOST_WORDS} words.")
+    ignored = tuple(_ignored_filters(items))
+    notes += [one.reason for one in ignored]
     words = tuple(
         TypedWord(text=item.token.plain, terms=item.node.terms, start=item.token.start, end=item.token.end)
         for item in items
         if isinstance(item.node, Word) and not item.is_required and not item.token.minus
     )
-    return ParsedQuery(text=typed, query=_query(items), words=words, notes=tuple(notes))
+    return ParsedQuery(text=typed, query=_query(items), words=words, notes=tuple(notes), ignored=ignored)
 
 
 # -- tokens ------------------------------------------------------------------------------------------------------------
@@ -145,6 +155,23 @@ class QueryItem(NamedTuple):
     token: QueryToken
     node: QueryNode | None  # None: the token contains no word
     is_required: bool  # quoted or an operator, not only wanted
+
+
+# Operator -> what its value must be.
+FILTER_VALUES = {
+    "site": "a host",
+    "lang": "a known language (en, english)",
+    "type": "a known type (html, pdf, text, xml, feed)",
+    "before": "a date (2024, 2024-05 or 2024-05-17)",
+    "after": "a date (2024, 2024-05 or 2024-05-17)",
+}
+
+
+def _ignored_filters(items: Iterable[QueryItem]) -> Iterator[IgnoredFilter]:
+    for token, _, is_required in items:
+        if token.name in FILTER_VALUES and not is_required:
+            reason = f"{token.plain} is not {FILTER_VALUES[token.name]}; it counts as words."
+            yield IgnoredFilter(filter=token.plain, reason=reason)
 
 
 class _NodeBuilder:

@@ -6,7 +6,6 @@ is not sure because a page's words and runs disagree.
 
 from __future__ import annotations
 
-from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,10 +67,10 @@ def run_second_pass(
         )
     if ranked is None:
         return rank_with_numpy(sequences, slots, signals, rank_weights, now)
-    packed_scores, packed_windows = ranked
-    scores, *parts = np.frombuffer(packed_scores, "<f8").reshape(1 + len(PARTS), len(sequences))
+    scores, *parts = np.frombuffer(ranked, "<f8").reshape(1 + len(PARTS), len(sequences))
     return SecondPass(
-        CandidateScores(scores, dict(zip(PARTS, parts, strict=True))), partial(_unpack_windows, packed_windows)
+        CandidateScores(scores, dict(zip(PARTS, parts, strict=True))),
+        lambda candidates: locate_windows([sequences[each] for each in candidates], slots),
     )
 
 
@@ -95,7 +94,8 @@ def locate_windows(sequences: Sequence[WordSequence], slots: Sequence[QuerySlot]
     packed = native.find_windows(_packed_sequences(sequences), _packed_slots(slots)) if native is not None else None
     if packed is None:
         return find_windows(CandidateWords(sequences, slots))
-    return _unpack_windows(packed, range(len(sequences)))
+    windows = map(TextWindow._make, PACKED_WINDOW.iter_unpack(packed))
+    return [None if window.first_run == NO_RUN else window for window in windows]
 
 
 def order_candidates(matches: Matches, scores: Floats, *, spread: float) -> tuple[Integers, Floats]:
@@ -123,8 +123,3 @@ def _packed_signals(signals: PageSignals) -> tuple[list[bytes], list[bytes]]:
         [terms.tobytes() for terms in signals.anchor_terms],
         [column.astype("<f8", copy=False).tobytes() for column in columns],
     )
-
-
-def _unpack_windows(packed: bytes, candidates: Sequence[int]) -> list[TextWindow | None]:
-    windows = (TextWindow(*PACKED_WINDOW.unpack_from(packed, PACKED_WINDOW.size * each)) for each in candidates)
-    return [None if window.first_run == NO_RUN else window for window in windows]

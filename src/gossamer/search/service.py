@@ -1,6 +1,8 @@
-"""Answer a typed query with one page of hits, notes, and a suggestion when there are few.
+"""Answer a typed query with one page of hits, notes, and a suggestion for misspelt or rare words.
 
-parse (query) -> match and rank (passes, rank) -> show (window, snippet), with a suggestion when few pages match
+parse (query) -> match and rank (passes, rank) -> show (window, snippet)
+
+While somebody types, the way is the same with other queries (typeahead): titles first, and the last word unfinished.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from gossamer.basics.display import pluralize
 from gossamer.errors import StoreCorrupt
 from gossamer.index.protocol import Query
 from gossamer.model import Value
+from gossamer.search.frequent_words import FrequentWords
 from gossamer.search.page_snippets import SnippetRenderer, SnippetSource
 from gossamer.search.passes import TwoPassSearch
-from gossamer.search.query import parse_query
+from gossamer.search.query import IgnoredFilter, parse_query
 from gossamer.search.rank import EMPTY_SEQUENCE, part_weights
 from gossamer.search.second_pass import locate_windows
 from gossamer.search.snippet import MatchFinder, without_hidden_characters
 from gossamer.search.suggest import completions, suggestion
+from gossamer.search.typeahead import IndexedWords, UnfinishedQuery
 from gossamer.search.weights import SECOND_PASS_WEIGHTS
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import SearchSource
 
 MOST_PER_PAGE = 1_000  # hits
-FEW_MATCHES = 3  # matches up to which an answer has a suggestion
+FEW_MATCHES = 3  # matches up to which a suggestion may take longer, because it is what helps most
 
 
 class Explanation(Value, frozen=True, kw_only=True):
@@ -70,6 +74,7 @@ class Answer(Value, frozen=True, kw_only=True):
     suggestion: str | None
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
+    ignored: tuple[IgnoredFilter, ...] = ()
 
 
 class Searcher:
@@ -87,6 +92,8 @@ class Searcher:
         self._rank_weights = rank_weights
         self._languages = index.languages()
         self._snippet_renderer = SnippetRenderer()
+        self._words = FrequentWords(index)
+        self._word_use = IndexedWords(index)
         self._two_pass_search = TwoPassSearch(index, store.known_word_ids, pagerank or _no_ranks, rank_weights)
 
     def close(self) -> None:
@@ -108,15 +115,29 @@ class Searcher:
             total=total,
             page=page,
             limit=limit,
-            suggestion=self._suggestion(parsed) if total <= FEW_MATCHES else None,
+            suggestion=self._suggestion(parsed, thorough=total <= FEW_MATCHES),
             hits=hits,
             notes=parsed.notes,
+            ignored=parsed.ignored,
             took_ms=round((time.perf_counter() - started) * 1000, 3),
         )
 
     def complete(self, text: str, limit: int = 8) -> list[str]:
         """Return completions of a typed text."""
-        return completions(text, self._index, limit)
+        return completions(text, self._words, self._word_use, limit)
+
+    def find_while_typing(self, text: str, limit: int = 8) -> list[Hit]:
+        """Return pages for an unfinished text, pages with its words in the title first. The scores do not compare."""
+        found: dict[str, Hit] = {}
+        unfinished = UnfinishedQuery(text, self._languages, self._words, self._word_use)
+        for parsed in unfinished.queries():
+            ranked = self._two_pass_search.find(parsed.query, limit, time.time())
+            complete = int(ranked.matches.has_all.sum())  # others lack a word that somebody typed
+            for hit in self._hits(parsed, ranked, range(min(limit, complete)), explain=False):
+                found.setdefault(hit.url, hit)
+            if len(found) >= limit:
+                break
+        return list(found.values())[:limit]
 
     def _hits(self, parsed: ParsedQuery, ranked: RankedMatches, positions: range, *, explain: bool) -> tuple[Hit, ...]:
         shown = np.arange(positions.start, min(positions.stop, len(ranked.scores)))
@@ -193,9 +214,9 @@ class Searcher:
             else 1.0,
         )
 
-    def _suggestion(self, parsed: ParsedQuery) -> str | None:
+    def _suggestion(self, parsed: ParsedQuery, *, thorough: bool) -> str | None:
         documents = [sum(map(self._index.document_frequency, word.terms)) for word in parsed.words]
-        return suggestion(parsed, documents, self._index)
+        return suggestion(parsed, documents, self._words, self._word_use, thorough=thorough)
 
 
 def _no_ranks(ids: Integers) -> Floats:

@@ -104,6 +104,10 @@ COLUMNS = (
     ResourceColumn("quiet", "real", NULL, "revisit"),
     ResourceColumn("pace", "integer", NULL, "revisit", "how soon it deserves a visit (`gossamer.revisit.pace`)"),
     ResourceColumn("cut", "text", "", "content", "parts over the page budget", origin="page", since=3),
+    ResourceColumn(
+        "script_sign", "text", "", "response", "why scripts seem to make it: app shell", origin="page", since=4
+    ),
+    ResourceColumn("rendered", "text", "", "response", "why a browser rendered it", origin="page", since=4),
 )
 TYPES = {column.name: column.type for column in COLUMNS}
 

@@ -52,6 +52,8 @@ TABLES = (
     CopyTable("forgotten", ("resource",)),
     CopyTable("sources", ("resource",), BODIES_AT_ONCE),
     CopyTable("texts", ("resource",), BODIES_AT_ONCE),
+    CopyTable("renderings", ("resource",), BODIES_AT_ONCE),
+    CopyTable("shapes", ("host", "shape", "signed")),
     CopyTable("links", ("source", "seq")),
     CopyTable("history", ("id",), BODIES_AT_ONCE),
     CopyTable("relinked", ("target",)),

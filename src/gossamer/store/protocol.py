@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from gossamer import model
     from gossamer.model import AdmitCandidates, Candidate, Field, HostLease, Lease, State, VisitBatch
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store.follow.changes import AnchorTexts, ChangeCursor, Changes
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         ResourceRow,
         Round,
         SubmitResult,
+        VisitedTotals,
         VisitRow,
         WaitingHost,
     )
@@ -89,6 +91,17 @@ class StateReader(Protocol):
 
     def counts(self) -> Counts:
         """Return how many resources, hosts, links and documents there are; fast at any size."""
+        ...
+
+    def visited_totals(self) -> VisitedTotals:
+        """Return how many pages were visited, on how many hosts, and how many hosts have none.
+
+        It reads every host, so a display that updates every second asks `counts` instead.
+        """
+        ...
+
+    def ranking(self) -> Ranking | None:
+        """Return how the ranks were computed; None when there are none."""
         ...
 
     def current_round(self) -> Round | None:
@@ -152,6 +165,10 @@ class WorkStore(StateReader, Protocol):
         """
         ...
 
+    def queue_again(self, resources: Sequence[int]) -> int:
+        """Queue visited pages again without their validators, so that they come whole; return how many."""
+        ...
+
     def add(
         self, candidates: Sequence[Candidate], admit: AdmitCandidates, discovered_by: int | None = None
     ) -> list[AddResult]:
@@ -187,6 +204,10 @@ class WorkStore(StateReader, Protocol):
         Visits whose lease the crawler has lost are not written; the result counts them. If others took over all work of
         the crawler, nothing of the batch is written, and the result says so.
         """
+        ...
+
+    def shapes(self, hosts: Sequence[int]) -> list[model.ShapeEvidence]:
+        """Return what browsers found about the path shapes of these hosts (`crawl/rendering/`)."""
         ...
 
     def waiting_hosts(self, crawler: int, limit: int = 5) -> list[WaitingHost]:
@@ -272,6 +293,10 @@ class StoreReader(StateReader, PageSource, Protocol):
         """Return the body as stored, for `content.iterate_source`."""
         ...
 
+    def rendering(self, resource: int) -> model.Rendering | None:
+        """Return what a browser made of a page; None when none rendered it."""
+        ...
+
     def ranks(self, resource: int) -> Ranks | None:
         """Return the ranks of a page; None when it has none."""
         ...
@@ -324,10 +349,6 @@ class NodeSource(Protocol):
         """Stream page counts and ranks for these hosts, in the order given."""
         ...
 
-    def ranking(self) -> Ranking | None:
-        """Return how the ranks were computed; None when there are none."""
-        ...
-
 
 class ExportSource(StateReader, PageSource, NodeSource, Protocol):
     """Whole tables, streamed in bounded memory."""
@@ -358,6 +379,10 @@ class ReportSource(StateReader, Protocol):
 
     def ask(self, question: Question, **values: str | float | bytes) -> Iterator[tuple[Any, ...]]:
         """Stream the answer to a report's question, each row in the order of the question's columns."""
+        ...
+
+    def count_answer(self, question: Question, **values: str | float | bytes) -> int:
+        """Return the number of rows that `ask` would stream; the database counts them."""
         ...
 
 

@@ -110,14 +110,25 @@ def stream_structs(read: RowReader, cursor: tuple[Any, ...], type_: type[T], at_
 # -- counts, links and nodes -------------------------------------------------------------------------------------------
 
 
-COUNT_CUT = "SELECT count(*) FROM resources WHERE cut <> ''"
+VISITED_TOTALS = """
+    SELECT CAST(coalesce(sum(pages), 0) AS BIGINT) AS pages, count(CASE WHEN pages > 0 THEN 1 END) AS hosts,
+        count(CASE WHEN pages = 0 THEN 1 END) AS linked_hosts
+    FROM hosts"""
+# Few resources are in the indexes that these counts read.
+COUNT_MARKED = """
+    SELECT (SELECT count(*) FROM resources WHERE cut <> ''), (SELECT count(*) FROM resources WHERE rendered <> ''),
+        (SELECT count(*) FROM resources WHERE script_sign <> '' AND rendered = '')"""
 
 
-def counts(meta: Mapping[str, int], cut: int) -> Counts:
-    """Build `Counts` from the counters and the number of cut pages."""
+def counts(meta: Mapping[str, int], marked: Sequence[int]) -> Counts:
+    """Build `Counts` from the counters and the answer to `COUNT_MARKED`."""
+    cut, rendered, unrendered = marked
     try:
         states = {state.value: meta[f"resources {state}"] for state in State}
-        return Counts(resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"], cut=cut)
+        return Counts(
+            resources=states, hosts=meta["hosts"], links=meta["links"], documents=meta["documents"], cut=cut,
+            rendered=rendered, unrendered=unrendered,
+        )  # fmt: skip
     except KeyError as error:
         raise missing_counter(str(error)) from error
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from gossamer import model
     from gossamer.model import AdmitCandidates, Candidate, Field, HostLease, Lease, State, VisitBatch
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store import values
@@ -87,6 +88,7 @@ class RoundModule(Protocol):
     ) -> values.Round: ...
     def finish_round(self, tx: Any, now: float, /) -> None: ...
     def requeue(self, tx: Any, now: float, /) -> int: ...
+    def queue_again(self, tx: Any, resources: Sequence[int], /) -> int: ...
     def readmit(self, tx: Any, admit: AdmitCandidates, /) -> int: ...
 
 
@@ -118,6 +120,13 @@ class SubmitModule(Protocol):
     ) -> values.SubmitResult: ...
 
 
+class RenderingModule(Protocol):
+    """`work/renderings.py`."""
+
+    def rendering(self, db: Any, resource: int, /) -> model.Rendering | None: ...
+    def shapes(self, db: Any, hosts: Sequence[int], /) -> list[model.ShapeEvidence]: ...
+
+
 class ForgetModule(Protocol):
     """`work/forget.py`."""
 
@@ -133,6 +142,7 @@ class ResourceModule(Protocol):
 
     def version(self, db: Any, /) -> int: ...
     def counts(self, db: Any, /) -> values.Counts: ...
+    def visited_totals(self, db: Any, /) -> values.VisitedTotals: ...
     def hosts(self, db: Any, limit: int | None, /) -> list[values.HostRow]: ...
     def resource(self, db: Any, digest: bytes, /) -> values.ResourceRow | None: ...
     def resources(self, database: Any, state: State | None, /) -> Iterator[values.ResourceRow]: ...
@@ -167,6 +177,8 @@ class ReportModule(Protocol):
     def ask(
         self, database: Any, question: Question, parameters: Mapping[str, str | float | bytes], /
     ) -> Iterator[tuple[Any, ...]]: ...
+
+    def count(self, database: Any, question: Question, parameters: Mapping[str, str | float | bytes], /) -> int: ...
 
 
 class ExportModule(Protocol):
@@ -246,6 +258,7 @@ class SqlModules(NamedTuple):
     schedule: ScheduleModule
     lease: LeaseModule
     submit: SubmitModule
+    renderings: RenderingModule
     forget: ForgetModule
     resources: ResourceModule
     documents: DocumentModule

@@ -15,6 +15,7 @@ from gossamer.store.work.rounds import SeedCache
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from gossamer import model
     from gossamer.model import AdmitCandidates, Candidate, Field, HostLease, Lease, State, VisitBatch
     from gossamer.revisit.pace import Schedule, VisitBudget
     from gossamer.store import values
@@ -88,6 +89,9 @@ class SqlStore(Store):
     def finish_round(self, now: float) -> None:
         self._database.write(lambda tx: self._sql.rounds.finish_round(tx, now), exclusive=True)
 
+    def queue_again(self, resources: Sequence[int]) -> int:
+        return self._database.write(lambda tx: self._sql.rounds.queue_again(tx, resources), exclusive=True)
+
     def readmit(self, admit: AdmitCandidates) -> int:
         return self._database.write(lambda tx: self._sql.rounds.readmit(tx, admit), exclusive=True)
 
@@ -112,6 +116,9 @@ class SqlStore(Store):
             lambda tx: self._sql.submit.submit(tx, crawler, batch, admit, now, self._old_sources)
         )
 
+    def shapes(self, hosts: Sequence[int]) -> list[model.ShapeEvidence]:
+        return self._database.read(lambda db: self._sql.renderings.shapes(db, hosts))
+
     def waiting_hosts(self, crawler: int, limit: int = 5) -> list[values.WaitingHost]:
         return self._database.read(lambda db: self._sql.lease.waiting_hosts(db, crawler, limit))
 
@@ -129,6 +136,9 @@ class SqlStore(Store):
 
     def counts(self) -> values.Counts:
         return self._database.read(self._sql.resources.counts)
+
+    def visited_totals(self) -> values.VisitedTotals:
+        return self._database.read(self._sql.resources.visited_totals)
 
     def hosts(self, limit: int | None = None) -> list[values.HostRow]:
         return self._database.read(lambda db: self._sql.resources.hosts(db, limit))
@@ -169,6 +179,9 @@ class SqlStore(Store):
     def source(self, resource: int) -> bytes | None:
         return self._database.read(lambda db: self._sql.resources.source(db, resource))
 
+    def rendering(self, resource: int) -> model.Rendering | None:
+        return self._database.read(lambda db: self._sql.renderings.rendering(db, resource))
+
     def packed_text(self, resource: int) -> bytes | None:
         return self._database.read(lambda db: self._sql.resources.packed_text(db, resource))
 
@@ -177,6 +190,9 @@ class SqlStore(Store):
 
     def ask(self, question: Question, **parameters: str | float | bytes) -> Iterator[tuple[Any, ...]]:
         return self._sql.reports.ask(self._database, question, parameters)
+
+    def count_answer(self, question: Question, **parameters: str | float | bytes) -> int:
+        return self._sql.reports.count(self._database, question, parameters)
 
     # -- whole tables --------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.basics.display import pluralize
 from gossamer.model import Kind, Position, State, Value
 
 if TYPE_CHECKING:
@@ -106,6 +107,21 @@ class Counts(Value, frozen=True, kw_only=True):
     links: int
     documents: int  # resources with text
     cut: int = 0  # pages over the page budget, of which only the beginning was kept
+    rendered: int = 0  # pages that a browser rendered
+    unrendered: int = 0  # pages that scripts seem to make, and no browser rendered
+
+
+class VisitedTotals(Value, frozen=True, kw_only=True):
+    """How much of a web was visited."""
+
+    pages: int
+    hosts: int  # with at least one page
+    linked_hosts: int  # the others: links or seeds name them
+
+    def describe(self) -> str:
+        """Say it in words: `758 pages on 1 host, 141 hosts linked to`."""
+        linked = f", {pluralize(self.linked_hosts, 'host')} linked to" if self.linked_hosts else ""
+        return f"{pluralize(self.pages, 'page')} on {pluralize(self.hosts, 'host')}{linked}"
 
 
 class HostRow(Value, frozen=True, kw_only=True):
@@ -159,6 +175,8 @@ class ResourceRow(Value, frozen=True, kw_only=True):
     visited_by: str
     version: int
     cut: str  # parts over the page budget, of which only the beginning was kept: "text, words"
+    script_sign: str  # why scripts seem to make it: "app shell"
+    rendered: str  # why a browser rendered it; "": none did
 
 
 class LinkRow(Value, frozen=True, kw_only=True):

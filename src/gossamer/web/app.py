@@ -13,7 +13,7 @@ from gossamer.web.crawl import routes as crawl
 from gossamer.web.crawl.control import Control
 from gossamer.web.graph import routes as graph
 from gossamer.web.graph.graph_cache import GraphCache
-from gossamer.web.http import health, openapi
+from gossamer.web.http import api_page, health, openapi
 from gossamer.web.http.compression import CompressionMiddleware
 from gossamer.web.http.problems import install_error_handlers
 from gossamer.web.http.security import SecurityMiddleware
@@ -23,11 +23,14 @@ from gossamer.web.http.templates import STATIC, Templates
 from gossamer.web.pages import routes as pages
 from gossamer.web.reports import routes as reports
 from gossamer.web.reports.answers import ReportCache
-from gossamer.web.search import feeds
+from gossamer.web.reports.audits import AuditCache
+from gossamer.web.search import feeds, widget
 from gossamer.web.search import routes as search
 from gossamer.web.search.fast_path import SearchFastPath
 from gossamer.web.search.search_cache import SearchQueue
 from gossamer.web.search.search_client import SearchClient
+from gossamer.web.sql import routes as sql
+from gossamer.web.sql.runner import StatementRunner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,6 +43,7 @@ ROUTERS = (
     search.api,
     search.pages,
     feeds.router,
+    widget.router,
     pages.api,
     pages.pages,
     crawl.api,
@@ -49,7 +53,9 @@ ROUTERS = (
     graph.router,
     reports.api,
     reports.pages,
-    openapi.router,
+    sql.api,
+    sql.pages,
+    api_page.router,
     health.router,
 )
 
@@ -65,6 +71,7 @@ def create_app(location: str, rules: AccessRules) -> ASGIApp:
         await app.state.live_feed.close()
         app.state.control.close()
         app.state.graph_cache.close()
+        app.state.audits.close()
         app.state.search_queue.close()
         app.state.sessions.close()
 
@@ -78,10 +85,13 @@ def create_app(location: str, rules: AccessRules) -> ASGIApp:
     app.state.control = Control(location, app.state.search_queue.clear)
     app.state.templates = Templates(rules)
     app.state.report_cache = ReportCache()
+    app.state.audits = AuditCache(location)
+    app.state.statement_runner = StatementRunner(location)
     app.openapi = lambda: openapi.openapi_document(app)  # type: ignore[method-assign]
     install_error_handlers(app, app.state.templates)
     for router in ROUTERS:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.state.request_metrics = health.RequestMetrics(SearchFastPath(app, app.state.search_queue))
-    return SecurityMiddleware(ShareMiddleware(CompressionMiddleware(app.state.request_metrics)), rules)
+    shared = ShareMiddleware(CompressionMiddleware(app.state.request_metrics))
+    return widget.CrossOriginMiddleware(SecurityMiddleware(shared, rules), rules)

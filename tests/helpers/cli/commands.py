@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+NO_RANKING = {"GOSSAMER_CRAWL_RANK": "false"}
+RANKING = {"GOSSAMER_CRAWL_RANK": "true"}
 FAST = ("--delay", "0", "--connections", "16")
 
 
@@ -40,9 +42,13 @@ def command(*arguments: object) -> list[str]:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment without variables that change Gossamer's behaviour."""
+    """Return the environment without variables that change Gossamer's behaviour.
+
+    Browsers render pages in the tests that ask for it, whatever the machine has.
+    Crawls do not rank (`extra` may change that): a ranking takes longer than most crawls of a test.
+    """
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
-    return {**clean, **(extra or {})}
+    return {**clean, **NO_RANKING, "GOSSAMER_CRAWL_RENDER": "never", **(extra or {})}
 
 
 def crawl(url: str, store: Path, *arguments: object, env: Mapping[str, str] | None = None) -> dict[str, Any]:

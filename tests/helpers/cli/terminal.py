@@ -23,11 +23,11 @@ class TerminalSession(NamedTuple):
     code: int
 
 
-def gossamer_on_terminal(*arguments: str, columns: int = 100, typed: str = "") -> TerminalSession:
-    """Run `gossamer` on a terminal; send `typed` when the program asks a question and waits."""
+def gossamer_on_terminal(*arguments: str, columns: int = 100, typed: str = "", pager: str = "") -> TerminalSession:
+    """Run `gossamer` on a terminal of 40 lines; send `typed` when the program asks a question and waits."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "PAGER": pager}
     environment.pop("COLUMNS", None)
     process = subprocess.Popen(
         [sys.executable, "-m", "gossamer", *arguments],

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -29,7 +30,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from helpers.cli.commands import environment
+from helpers.cli.commands import NO_RANKING, environment
+from helpers.docs.notebook import Output, cell_text, code_cells
 from helpers.patience import PATIENCE
 
 if TYPE_CHECKING:
@@ -119,8 +121,10 @@ class Reader:
         self._names = names  # name on the page -> name here: hosts and ports
         self._servers: list[subprocess.Popen[bytes]] = []
         here = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(directory), "TERM": "xterm"}
+        here["PAGER"] = "cat"  # a reader who does not want to press q
         self._environment = environment({**here, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"})
-        self._environment.pop("COLUMNS", None)
+        for name in ("COLUMNS", *NO_RANKING):  # readers set neither
+            self._environment.pop(name, None)
 
     def follow(self, page: Path) -> None:
         """Run every block from top to bottom."""
@@ -140,6 +144,23 @@ class Reader:
                     file = self._directory / name
                     file.parent.mkdir(exist_ok=True)
                     file.write_text(self._here(block.text))
+
+    def run_notebook(self, page: Path) -> list[list[Output]]:
+        """Run the cells of a notebook one after the other; return the outputs of each."""
+        cells = [self._here(cell_text(cell)) for cell in code_cells(page)]
+        code = (
+            "import json, sys\nfrom helpers.docs.notebook import run_cell\nnamespace = {}\n"
+            "cells = json.loads(sys.stdin.read())\n"
+            "print(json.dumps([run_cell(cell, namespace) for cell in cells], ensure_ascii=False))"
+        )
+        helpers = str(Path(__file__).resolve().parents[2])
+        result = subprocess.run(
+            [sys.executable, "-c", code], cwd=self._directory, env={**self._environment, "PYTHONPATH": helpers},
+            input=json.dumps(cells), capture_output=True, text=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        outputs: list[list[Output]] = json.loads(self._there(result.stdout))
+        return outputs
 
     def leave(self) -> None:
         """Stop the servers."""
@@ -179,7 +200,12 @@ class Reader:
     def _on_terminal(self, commands: list[str]) -> list[tuple[int, str]]:
         """Return exit code and terminal output of each command."""
         mark = "__code=$?; printf '\\036%d\\036' $__code; (exit $__code)"
-        script = "".join(f"{command}\n{mark}\n" for command in commands)
+        # The pages show the settings of a reader, without the variable that keeps browsers out of tests.
+        typed = (
+            command.replace("gossamer config show", "env -u GOSSAMER_CRAWL_RENDER gossamer config show")
+            for command in commands
+        )
+        script = "".join(f"{command}\n{mark}\n" for command in typed)
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
         process = subprocess.Popen(

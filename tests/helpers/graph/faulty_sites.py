@@ -132,6 +132,11 @@ SITES: dict[str, Site] = {
         EXTRA.replace("/extra", "/one"),
         {"WEB008": [{"url": "/one", "cut": "links", "media_type": "text/html"}]},
     ),
+    "scripts": Site(
+        {"/one": page("scripts one", '<div id="root"></div><script src="/app.js"></script>', text="")},
+        "",
+        {"WEB009": [{"url": "/one", "sign": "app shell", "rendered": "", "words": 0}]},
+    ),
     "closed": Site(
         {"/staff": SiteResponse("", 403)},
         '<a href="/staff">For staff</a>',

@@ -51,7 +51,7 @@ def page(body: bytes | str, content_type: str = "text/html", **rest: str) -> Pag
 def rows(parsed: Page) -> list[Row]:
     columns = parsed.links
     return [
-        Row(url, anchor, Kind(kind), follow, weight, rel, Position(position))
+        Row(url, anchor, Kind(kind), bool(follow), weight, rel, Position(position))
         for url, anchor, kind, follow, weight, rel, position in zip(
             columns.urls,
             columns.anchors,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gossamer.model import HostUpdate, Robots, VisitBatch
+from gossamer.model import HostUpdate, Rendering, Robots, ShapeEvidence, VisitBatch
 from gossamer.store.copy import TABLES, CopySource, CopyTarget
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 from gossamer.store.postgres import open_postgres_store
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 A, B, LAST = "http://a.test/", "http://a.test/b", "http://z.test/last"
 LONG_AGO = 0.0
+RENDERING = Rendering(
+    dom=b"<p>rendered", words=9, links=3, plain_words=1, plain_links=0, milliseconds=70, screenshot=b"\x89PNG"
+)
 
 
 def open_web(location: str) -> Store:
@@ -94,15 +97,18 @@ def build(location: str, *, pages: int = 30, links: int = 5) -> None:
 
 
 def _visit_again(store: Store, crawler: int) -> None:
-    """Submit a changed page, a page that is gone, and a robots.txt."""
+    """Submit a changed page that a browser rendered, a page that is gone, and a robots.txt."""
     requeue(store)
     leased = leases(lease_all(store, crawler, urls=10_000))
     host = leased[A].host
     changed = replace(fetched_visit(leased[A], Bond(B, anchor="other"), body="other"), visited_at=2e9)
+    assert changed.page is not None
+    changed = replace(changed, page=replace(changed.page, rendered="app shell", rendering=RENDERING))
     store.submit(
         crawler,
         VisitBatch(
             visits=[changed, gone_visit(leased[B])],
+            shapes=[ShapeEvidence(host=host, shape="/*", signed=True, outcomes="10", looked_at=5.0)],
             hosts=[HostUpdate(host=host, ready_at=0.0, delay=0.5, failures=0, reason="")],
             robots=[Robots(host=host, scheme="http", outcome="rules", text="User-agent: *", fetched_at=1.0)],
             released=[lease for url, lease in leased.items() if url not in {A, B}],

@@ -22,7 +22,7 @@ from gossamer.model import (
     Links,
     Outcome,
     Page,
-    Position,
+    PageLink,
     Role,
     State,
     Visit,
@@ -73,15 +73,8 @@ def bonds(*links_: Bond | str) -> list[Bond]:
 
 def links(*given: Bond | str) -> Links:
     rows = bonds(*given)
-    return Links(
-        [digest(bond.url) for bond in rows],
-        [bond.url for bond in rows],
-        [int(bond.kind) for bond in rows],
-        [bond.follow for bond in rows],
-        [bond.anchor for bond in rows],
-        [bond.weight for bond in rows],
-        [""] * len(rows),
-        [int(Position.CONTENT)] * len(rows),
+    return Links.pack(
+        PageLink(digest(bond.url), bond.url, int(bond.kind), bond.follow, bond.anchor, bond.weight) for bond in rows
     )
 
 

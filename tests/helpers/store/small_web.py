@@ -9,7 +9,7 @@ import zstandard
 
 from gossamer.config import CrawlSettings
 from gossamer.crawl.policy import verdict
-from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, Position, State, Visit, VisitBatch
+from gossamer.model import Admission, Candidate, Field, Kind, Links, Outcome, Page, PageLink, State, Visit, VisitBatch
 from gossamer.store.sqlite import open_sqlite_store
 from gossamer.urls.canonical import authority, url_digest
 
@@ -95,9 +95,7 @@ def bonds(url: str) -> Links:
     for href, anchor in LINKS.get(url, []):
         target = href if "://" in href else SEED + href
         weights[target, anchor] = weights.get((target, anchor), 0) + 1
-    count = len(weights)
-    return Links(
-        [url_digest(target) for target, _ in weights], [target for target, _ in weights], [int(Kind.HYPERLINK)] * count,
-        [True] * count, [anchor for _, anchor in weights], list(weights.values()), [""] * count,
-        [int(Position.CONTENT)] * count,
-    )  # fmt: skip
+    return Links.pack(
+        PageLink(url_digest(target), target, int(Kind.HYPERLINK), anchor=anchor, weight=weight)
+        for (target, anchor), weight in weights.items()
+    )

@@ -1,4 +1,4 @@
-"""Open the web app in a real browser: Debian's Chromium, driven by Playwright.
+"""Open the web app in a real browser: Debian's Chromium without windows, driven by Playwright.
 
 Every page is watched while a test uses it. These fail the test: errors on the console (the browser also reports
 violations of the content security policy there), exceptions, dialogs, and requests to other hosts.
@@ -12,11 +12,11 @@ import subprocess
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 
 import psutil
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import ViewportSize, expect, sync_playwright
 
 from helpers.cli.commands import command, environment
 from helpers.patience import PATIENCE, until
@@ -32,8 +32,11 @@ AXE = ROOT / "frontend/node_modules/axe-core/axe.min.js"
 PICTURES = ROOT / "docs/pictures"
 PICTURE_SIZE = {"width": 1200, "height": 760}  # size of pages in the documentation's pictures
 TOKEN = "only-for-tests"
-# Without a graphics card Chromium renders WebGL in software. It needs these flags, and warns that it is slow.
-FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+# Without a graphics card Chromium draws WebGL in software if this flag allows it, and warns that it is slow. Drawing
+# whole pages that way (--use-angle=swiftshader) takes three times the processor time.
+FLAGS = ("--enable-unsafe-swiftshader",)
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+DESK, PHONE = ViewportSize(width=1400, height=900), ViewportSize(width=390, height=800)
 expect.set_options(timeout=PATIENCE * 1000)
 DRIVER = "GL Driver Message"
 
@@ -41,9 +44,9 @@ DRIVER = "GL Driver Message"
 class AppServer:
     """`gossamer serve` for a web, as a context manager."""
 
-    def __init__(self, store: Path, *, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
+    def __init__(self, store: Path, *options: str, host: str = "127.0.0.1", port: int = 0, token: str = TOKEN) -> None:
         self.store = store
-        self._arguments = ("serve", "--store", store, "--host", host, "--port", port)
+        self._arguments = ("serve", "--store", store, "--host", host, "--port", port, *options)
         self._token = token
         self.url = ""  # set by __enter__
 
@@ -134,8 +137,13 @@ class PageWatch:
 
 
 @contextmanager
-def open_page(browser: Browser, url: str, *, expected: tuple[str, ...] = (), **options: Any) -> Iterator[Page]:
-    """Open a watched page. The console may contain `expected` texts; options go to `new_page`."""
+def open_page(
+    browser: Browser, url: str, *, expected: tuple[str, ...] = (), others: tuple[str, ...] = (), **options: Any
+) -> Iterator[Page]:
+    """Open a watched page. The console may contain `expected` texts; options go to `new_page`.
+
+    The page must ask its own host and the hosts of the URLs `others`, and no further ones.
+    """
     page = browser.new_page(**options)
     page.set_default_timeout(PATIENCE * 1000)
     watch = PageWatch(page)
@@ -144,21 +152,33 @@ def open_page(browser: Browser, url: str, *, expected: tuple[str, ...] = (), **o
         yield page
         faults = [fault for fault in watch.faults if not any(part in fault for part in expected)]
         assert not faults, faults
-        assert watch.hosts == {urlsplit(url).netloc}, watch.hosts
+        assert watch.hosts == {urlsplit(one).netloc for one in (url, *others)}, watch.hosts
     finally:
         page.close()
 
 
-def accessibility_faults(page: Page) -> list[str]:
-    """Return the serious accessibility faults that axe-core finds on a page."""
-    page.evaluate(AXE.read_text())  # not as a script of the page, because its policy forbids that
-    result = page.evaluate("axe.run(document, {iframes: false})")  # stored pages in their sandbox are not ours
+def accessibility_faults(page: Page, *, minor: bool = False) -> list[str]:
+    """Return the serious accessibility faults that axe-core finds on a page, or also the minor ones."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())  # not as a script of the page, because its policy forbids that
+    # Stored pages in their sandbox are not ours. axe-core describes the nodes without faults only if asked to.
+    result = page.evaluate("axe.run(document, {iframes: false, resultTypes: ['violations']})")
     return [
         f"{fault['id']}: {fault['help']} {node['target']} {node['html'][:200]}"
         for fault in result["violations"]
-        if fault["impact"] in {"serious", "critical"}
+        if minor or fault["impact"] in {"serious", "critical"}
         for node in fault["nodes"]
     ]
+
+
+def check_appearances(page: Page, *, minor: bool = False) -> None:
+    """Check that a page fits and is accessible on a desk and a phone, in light and dark mode."""
+    for size in (PHONE, DESK):
+        page.set_viewport_size(size)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], (page.url, size)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            assert accessibility_faults(page, minor=minor) == [], (page.url, size, scheme)
 
 
 def save_picture(page: Page, name: str, seconds: float = 0.5) -> None:

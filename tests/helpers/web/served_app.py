@@ -62,15 +62,15 @@ class App:
 
 
 @contextmanager
-def served_app(directory: Path, pages: Mapping[str, str | SiteResponse]) -> Iterator[App]:
-    """Crawl and rank pages, and serve the app; the pages stay available meanwhile."""
+def served_app(directory: Path, pages: Mapping[str, str | SiteResponse], *options: str) -> Iterator[App]:
+    """Crawl and rank pages, and serve the app with options; the pages stay available meanwhile."""
     store = directory / "web"
     with ExitStack() as stack:
         source = stack.enter_context(SiteServer(pages))
         crawl(source.url, store, *FAST)
         result = gossamer("rank", "--store", store)
         assert result.returncode == 0, result.stderr
-        serving = stack.enter_context(AppServer(store))
+        serving = stack.enter_context(AppServer(store, *options))
         app = App(serving, source.url)
         stack.callback(app.client.close)
         yield app

@@ -2,6 +2,7 @@
 
 Central names
     `selection`  `Picture`, `select_picture`: the nodes, links, groups and labels to show
+    `labels`     titles as labels; `communities` names communities by them
     `layout`     node positions
     `draw`       `draw_graph`: the graph with labels and a legend
     `plots`      `draw_degrees`, `draw_depths`: plots of link counts and click depths

@@ -93,7 +93,7 @@ def _draw_links(axes: Any, picture: Picture, positions: Floats) -> None:
     within = picture.groups[source] == picture.groups[target]
     colours = [
         to_rgba(community_hex(int(group)) if same else OTHER_COLOUR, 0.38 if same else 0.22)
-        for group, same in zip(picture.groups[source], within, strict=True)
+        for group, same in zip(picture.communities[source], within, strict=True)
     ]
     widths = 0.4 + 0.9 * np.sqrt(picture.strength[order])
     codes = (Path.MOVETO, Path.CURVE3, Path.CURVE3)
@@ -117,7 +117,7 @@ def _draw_nodes(axes: Any, picture: Picture, positions: Floats, radii: Floats) -
             np.pi * radii[order] ** 2,
             offsets=positions[order],
             transOffset=axes.transData,
-            facecolors=[community_hex(int(group)) for group in picture.groups[order]],
+            facecolors=[community_hex(int(community)) for community in picture.communities[order]],
             edgecolors=WHITE,
             linewidths=0.7,
             zorder=2,
@@ -207,7 +207,7 @@ def _label_spots(size: tuple[float, float], x: float, y: float, radius: float) -
 
 
 def _draw_legend(sheet: Sheet, picture: Picture) -> None:
-    """Draw the legend: each group with the label of its best node."""
+    """Draw the legend: each group with the name and the number of its community."""
     from matplotlib.patches import Circle  # noqa: PLC0415
 
     counts, order = np.bincount(picture.groups), _label_order(picture)
@@ -217,12 +217,12 @@ def _draw_legend(sheet: Sheet, picture: Picture) -> None:
     for group, count in enumerate(counts[:shown_groups].tolist()):
         y -= 21
         best = int(order[picture.groups[order] == group][0])
-        sheet.axes.add_patch(Circle((LEGEND_LEFT + 5, y + 3), 5, color=community_hex(group), zorder=3))
-        sheet.draw_text(
-            LEGEND_LEFT + 16, y + 3.5, _fit_to_legend(sheet, sheet.first_showable(picture.labels[best]), 7.5), 7.5
-        )
+        community = int(picture.communities[best])
+        name = sheet.first_showable((picture.names.get(community, picture.labels[best][0]), *picture.labels[best]))
+        sheet.axes.add_patch(Circle((LEGEND_LEFT + 5, y + 3), 5, color=community_hex(community), zorder=3))
+        sheet.draw_text(LEGEND_LEFT + 16, y + 3.5, _fit_to_legend(sheet, name, 7.5), 7.5)
         unit = picture.level if count != 1 else picture.level.removesuffix("s")
-        sheet.draw_text(LEGEND_LEFT + 16, y - 5, f"{count:,} {unit}", 6, colour=FAINT)
+        sheet.draw_text(LEGEND_LEFT + 16, y - 5, f"community {community}, {count:,} {unit}", 6, colour=FAINT)
     if len(counts) > shown_groups:
         y -= 18
         sheet.draw_text(LEGEND_LEFT, y, f"and {len(counts) - shown_groups:,} smaller ones", 6.5, colour=FAINT)

@@ -6,19 +6,20 @@ them, and its caption gives the total numbers. `layout` computes positions, `dra
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gossamer.errors import UsageError
+from gossamer.graph.pictures.communities import name_communities
+from gossamer.graph.pictures.labels import distinctive_titles, last_url_part, printable_line, shorten_label
 from gossamer.graph.ranking.distances import click_depths
 from gossamer.graph.ranking.pagerank import pagerank, score
 from gossamer.graph.structure import UndirectedGraph, relabel_by_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import numpy.typing as npt
 
@@ -33,11 +34,6 @@ MAX_NODES = 2_000  # the layout compares all pairs
 DEFAULT_NODES = 300  # distinguishable on a screen
 MIN_HOSTS = 12  # a graph of fewer hosts says little
 LINKS_PER_NODE = 4  # links drawn per node and direction, the strongest
-MAX_LABEL_LENGTH = 34  # characters
-
-# Separates the parts that sites add to every title: " — Python 3.11 documentation", "PostgreSQL: ", " (Java SE 17)".
-TITLE_SEPARATOR = re.compile(r"\s+[\u2014\u2013|\u00b7\u00bb\u00ab:-]\s+|:\s+|\s+(?=\()")
-MAX_TITLE_SHARE = 0.25  # a title part that more pages share does not identify a page
 
 
 class Picture(NamedTuple):
@@ -45,7 +41,9 @@ class Picture(NamedTuple):
 
     labels: list[tuple[str, ...]]  # of each node, best first: the font may lack letters of some
     scores: Floats  # 0..100
-    groups: Numbers  # community, by size within the picture
+    groups: Numbers  # community, numbered by size within the picture
+    communities: Numbers  # community, numbered by size within the web
+    names: dict[int, str]  # of communities
     source: Numbers
     target: Numbers
     strength: Floats  # of each link, 0..1
@@ -79,6 +77,8 @@ def select_picture(store: GraphSource, graph: Graph, level: str, nodes: int = DE
         labels=_host_labels(graph, chosen) if level == "hosts" else _page_labels(store, graph, chosen),
         scores=measures.scores[chosen],
         groups=relabel_by_size(measures.communities[chosen]),
+        communities=measures.communities[chosen],
+        names=name_communities(store, graph, level, measures.scores, measures.communities),
         source=source,
         target=target,
         strength=strength,
@@ -177,27 +177,3 @@ def _page_labels(store: GraphSource, graph: Graph, chosen: npt.NDArray[np.int64]
     times = Counter(titles)  # a title that several pages share identifies none of them
     pairs = (each if times[each[0]] == 1 else each[::-1] for each in zip(titles, url_parts, strict=True))
     return [tuple(shorten_label(name) for name in pair if name) for pair in pairs]
-
-
-def distinctive_titles(titles: Sequence[str]) -> list[str]:
-    """Return titles without parts that many share, such as the name of the site."""
-    parts = [TITLE_SEPARATOR.split(title) for title in titles]
-    counts = Counter(part for each in parts for part in set(each))
-    most = max(2, MAX_TITLE_SHARE * len(titles))
-    return [next((part for part in each if counts[part] < most), each[0]) for each in parts]
-
-
-def last_url_part(url: str) -> str:
-    """Return the last non-empty path segment of a URL, else its host."""
-    host, _, path = url.partition("://")[2].partition("/")
-    return next((part for part in reversed(path.split("/")) if part), host)
-
-
-def printable_line(text: str) -> str:
-    """Return a text on one line, without invisible characters."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
-
-
-def shorten_label(text: str) -> str:
-    """Shorten a text to `MAX_LABEL_LENGTH` characters."""
-    return text if len(text) <= MAX_LABEL_LENGTH else f"{text[: MAX_LABEL_LENGTH - 1].rstrip()}…"

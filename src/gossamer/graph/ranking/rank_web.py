@@ -24,7 +24,7 @@ from gossamer.graph.ranking.matrix import row_sums
 from gossamer.graph.ranking.pagerank import ALPHA, load_pagerank, pagerank, save_pagerank, score
 from gossamer.graph.snapshot import open_graph
 from gossamer.graph.structure import BOWTIE, UndirectedGraph, bow_tie, components
-from gossamer.model import Value
+from gossamer.model import State, Value
 from gossamer.store.follow.graph import HostRanks, RankColumns, Ranking, Ranks
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ MEASURES = (
     "communities",
     "cores",
 )  # optional; PageRank and degrees are always computed
+UNVISITED_PAGES = (State.QUEUED, State.LEASED, State.FAILED, State.REFUSED)  # in scope
 VALUES_AT_ONCE = 10_000  # array values converted to Python numbers per step
 
 
@@ -56,6 +57,19 @@ class RankOptions(Value, frozen=True, kw_only=True):
     alpha: float = ALPHA
     weighted: bool = False  # True: a link that a page has three times counts three times
     include_unvisited: bool = False
+
+
+def stored_options(store: GraphSource) -> RankOptions:
+    """Return the options of the last ranking, or the usual ones."""
+    previous = store.ranking()
+    return RankOptions() if previous is None else _options_of(previous)
+
+
+def _options_of(ranking: Ranking) -> RankOptions:
+    return RankOptions(
+        measures=ranking.measures, alpha=ranking.alpha, weighted=ranking.weighted,
+        include_unvisited=ranking.include_unvisited,
+    )  # fmt: skip
 
 
 class Nearness(Value, frozen=True, kw_only=True):
@@ -86,8 +100,9 @@ def rank_web(
             pages["hub"], pages["authority"] = get_hits()
         ranking = Ranking(
             made_at=time.time(), version=graph.version, pages=graph.pages.nodes, links=graph.pages.edges,
-            hosts=graph.hosts.nodes, visited=graph.visited, known=graph.known, measures=options.measures,
-            alpha=options.alpha, weighted=options.weighted, include_unvisited=options.include_unvisited, **facts,
+            hosts=graph.hosts.nodes, visited=graph.visited, known=_pages_in_scope(graph, store),
+            measures=options.measures, alpha=options.alpha, weighted=options.weighted,
+            include_unvisited=options.include_unvisited, **facts,
         )  # fmt: skip
         on_progress("writing ranks")  # before the child process exits: freeing its memory takes time
         store.write_ranks(
@@ -98,6 +113,15 @@ def rank_web(
         waiting = expected_backlinks(open_bonds(store, directory), graph.docs, pages["pagerank"])
         store.reprioritize(waiting.docs.tolist(), waiting.backlinks.tolist())
     return ranking
+
+
+def _pages_in_scope(graph: Graph, store: GraphSource) -> int:
+    """Return how many pages the crawl would visit if it could: the visited ones, and those that wait or failed.
+
+    A URL that is gone is no page, and nobody wants those out of scope.
+    """
+    resources = store.counts().resources
+    return graph.visited + sum(resources.get(state, 0) for state in UNVISITED_PAGES)
 
 
 def _start_hits(
@@ -121,11 +145,7 @@ def _crawl_order(store: GraphSource) -> RankOrder:
 
 
 def _is_current(previous: Ranking, version: int, options: RankOptions) -> bool:
-    previous_options = RankOptions(
-        measures=previous.measures, alpha=previous.alpha, weighted=previous.weighted,
-        include_unvisited=previous.include_unvisited,
-    )  # fmt: skip
-    return previous.version == version and previous_options == options
+    return previous.version == version and _options_of(previous) == options
 
 
 def pages_near(graph: Graph, docs: Sequence[int], options: RankOptions, limit: int) -> list[Nearness]:

@@ -8,6 +8,7 @@ Central names
     `base`        `Report`, `Severity`, `ReportOptions`, `find_missing_data`
     `registry`    `REPORTS`, `THEMES`, `select_reports`
     `run`         `run_report`: rows as dictionaries, for programs
+    `audit`, `audit_file`      counts of all reports, score, trend, and the file that keeps them
     `overview`, `links`, `redirects`, `titles`, `duplicates`, `directives`, `hreflang_reports`, `markup_reports`
                   the reports by theme
     `near_duplicates`          nearly equal pages by MinHash

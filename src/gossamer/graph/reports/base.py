@@ -9,7 +9,7 @@ from gossamer.model import Value
 from gossamer.store.read.questions import Question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gossamer.graph import OnProgress
     from gossamer.store.protocol import ReportSource
@@ -23,8 +23,8 @@ COLUMN_TYPES: dict[ColumnType, frozenset[str]] = {
         {
             "answers", "backlinks", "bytes", "bytes_before", "canonicals", "characters", "copies", "count", "depth",
             "equal_pages", "external", "final_status", "hops", "indexable", "inlinks", "line", "links", "links_out",
-            "max", "nofollow", "other_pages", "p50", "p90", "p95", "p99", "pages", "resources", "status",
-            "status_before", "targets", "texts", "weight",
+            "max", "nofollow", "other_pages", "p50", "p90", "p95", "p99", "pages", "plain_links", "plain_words",
+            "resources", "status", "status_before", "targets", "texts", "weight", "words",
         }
     ),
     "number": frozenset({"share", "similarity"}),
@@ -73,23 +73,47 @@ class Report(Value, frozen=True, kw_only=True):
     needs: tuple[Literal["links", "source"], ...] = ()  # optional parts of a crawl that the report needs
     takes: tuple[Literal["url", "since"], ...] = ()
 
+    @property
+    def inspects(self) -> bool:
+        """Whether the report reads stored texts or sources one by one; the store answers the others in SQL."""
+        return not isinstance(self.rows, QuestionRows)
+
+    def count(self, store: ReportSource, options: ReportOptions) -> int:
+        """Return the number of rows."""
+        if isinstance(self.rows, QuestionRows):
+            return self.rows.count(store, options)
+        return sum(1 for _ in self.rows(store, options))
+
 
 def column_type(name: str) -> ColumnType:
     """Return the type of a column's values."""
     return next((kind for kind, names in COLUMN_TYPES.items() if name in names), "text")
 
 
-def question_rows(
-    question: Question, **values: str | float | bytes
-) -> Callable[[ReportSource, ReportOptions], Iterator[ReportRow]]:
-    """Return the `rows` function of a report that is a single question to the store."""
+class QuestionRows:
+    """The `rows` of a report that is a single question to the store."""
 
-    def rows(store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
+    def __init__(self, question: Question, values: Mapping[str, str | float | bytes]) -> None:
+        self._question = question
+        self._values = values
+
+    def __call__(self, store: ReportSource, options: ReportOptions) -> Iterator[ReportRow]:
+        """Yield the rows."""
+        return store.ask(self._question, **self._all_values(options))
+
+    def count(self, store: ReportSource, options: ReportOptions) -> int:
+        """Return the number of rows without reading them."""
+        return store.count_answer(self._question, **self._all_values(options))
+
+    def _all_values(self, options: ReportOptions) -> dict[str, str | float | bytes]:
         option_values = {"resource": options.resource or 0, "since": options.since}
-        arguments = {name: option_values[name] for name in question.values if name in option_values}
-        return store.ask(question, **values, **arguments)
+        arguments = {name: option_values[name] for name in self._question.values if name in option_values}
+        return {**self._values, **arguments}
 
-    return rows
+
+def question_rows(question: Question, **values: str | float | bytes) -> QuestionRows:
+    """Return the `rows` function of a report that is a single question to the store."""
+    return QuestionRows(question, values)
 
 
 class MissingData(Value, frozen=True, kw_only=True):

@@ -88,4 +88,14 @@ REPORTS = (
         columns=Question.CUT_PAGES.columns,
         rows=question_rows(Question.CUT_PAGES),
     ),
+    Report(
+        code="WEB009",
+        name="script-pages",
+        severity=Severity.NOTICE,
+        finds="Pages whose words or links need a browser: a sign says so, or a browser showed it",
+        why="Crawlers and readers without scripts see less of them, and rendering takes fifty times the work.",
+        fix="Render them on the server; until then crawl with a browser (crawl.render).",
+        columns=Question.SCRIPT_PAGES.columns,
+        rows=question_rows(Question.SCRIPT_PAGES),
+    ),
 )

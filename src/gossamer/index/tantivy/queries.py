@@ -39,7 +39,6 @@ class FirstPassQueries(NamedTuple):
     """The queries of one first pass."""
 
     matching: Tree
-    counting: Tree  # `matching` without scores, and without the fields that only add to them
     with_all: Tree | None  # documents with everything wanted; None when every match has it
 
     @property
@@ -50,10 +49,13 @@ class FirstPassQueries(NamedTuple):
 
 
 class Translator:
-    """Builds queries for the index of pages."""
+    """Builds queries for the index of pages: all documents of it, or only those given."""
 
-    def __init__(self, schema: tantivy.Schema, weights: protocol.FieldWeights) -> None:
+    def __init__(
+        self, schema: tantivy.Schema, weights: protocol.FieldWeights, ids: Sequence[int] | None = None
+    ) -> None:
         self._schema = schema
+        self._given = None if ids is None else without_score(ids_query(schema, ids))
         self._fields = [
             (name, weight)
             for name, weight in (
@@ -63,12 +65,11 @@ class Translator:
         ]  # fmt: skip
         self._body, self._title = weights.body, weights.title
 
-    def first_pass(self, query: protocol.Query, ids: Sequence[int] | None = None) -> FirstPassQueries:
-        """Return the queries of the first pass, over all documents or only these."""
-        conditions = [(Occur.Must, self._node_query(node)) for node in query.required]
-        conditions += [(Occur.MustNot, self._node_query(node)) for node in query.excluded]
-        if ids is not None:
-            conditions.append((Occur.Must, without_score(ids_query(self._schema, ids))))
+    def first_pass(self, query: protocol.Query) -> FirstPassQueries:
+        """Return the queries of the first pass."""
+        conditions = self._conditions(query)
+        if self._given is not None:
+            conditions.append((Occur.Must, self._given))
         wanted = [self._leaves(node) for node in query.effective_wanted]
         if not wanted:
             any_document = [
@@ -76,17 +77,21 @@ class Translator:
                 (Occur.MustNot, self._term_query("id", VERSION_ID)),
             ]
             tree = _boolean_query([*conditions, *any_document])
-            return FirstPassQueries(tree, tree, None)
+            return FirstPassQueries(tree, None)
         any_wanted = _boolean_query([*conditions, (Occur.Must, any_of([leaf for leaves in wanted for leaf in leaves]))])
         if len(wanted) == 1:
-            return FirstPassQueries(any_wanted, any_wanted, None)
-        any_matching = any_of([leaf for node in query.effective_wanted for leaf in self._leaves(node, MATCHING_FIELDS)])
+            return FirstPassQueries(any_wanted, None)
         all_wanted = [(Occur.Must, any_of(leaves)) for leaves in wanted]
-        return FirstPassQueries(
-            any_wanted,
-            without_score(_boolean_query([*conditions, (Occur.Must, any_matching)])),
-            _boolean_query([*conditions, *all_wanted]),
-        )
+        return FirstPassQueries(any_wanted, _boolean_query([*conditions, *all_wanted]))
+
+    def counting(self, query: protocol.Query) -> Tree:
+        """Return `matching` without scores, and without the fields that only add to them."""
+        leaves = [leaf for node in query.effective_wanted for leaf in self._leaves(node, MATCHING_FIELDS)]
+        return without_score(_boolean_query([*self._conditions(query), (Occur.Must, any_of(leaves))]))
+
+    def _conditions(self, query: protocol.Query) -> list[tuple[Occur, Tree]]:
+        required = [(Occur.Must, self._node_query(node)) for node in query.required]
+        return required + [(Occur.MustNot, self._node_query(node)) for node in query.excluded]
 
     def _leaves(self, node: protocol.QueryNode, fields: Collection[str] = SCORED_FIELDS) -> list[Tree]:
         """Return the alternatives of a node, because flat unions are faster than nested ones."""
@@ -131,13 +136,17 @@ class Translator:
 
     def _weighted_term(self, field: str, term: str, weight: float) -> Tree:
         query = self._term_query(field, term)
-        return query if weight == 1.0 else Tree.boost_query(query, weight)
+        return self._among_given(query if weight == 1.0 else Tree.boost_query(query, weight))
+
+    def _among_given(self, query: Tree) -> Tree:
+        """Limit an alternative to the given documents. Tantivy scores 4,096 documents of a union in advance."""
+        return query if self._given is None else all_of([query, self._given])
 
     def _phrase_query(self, alternatives: Iterable[Sequence[str]], *, title_only: bool) -> Tree:
         fields = [("title", self._title)] if title_only else [("body", self._body), ("title", self._title)]
         return any_of(
             [
-                Tree.boost_query(phrase_query(self._schema, field, words), weight)
+                self._among_given(Tree.boost_query(phrase_query(self._schema, field, words), weight))
                 for words in alternatives
                 for field, weight in fields
             ]

@@ -105,24 +105,29 @@ class TantivyReader:
 
     def match(self, query: Query, weights: FieldWeights, *, limit: int, offset: int = 0) -> Matches:
         """Run the first pass."""
-        return self._search(Translator(self._schema, weights).first_pass(query), limit, offset)
+        translator = Translator(self._schema, weights)
+        queries = translator.first_pass(query)
+        with_all = self._searcher.search(queries.with_all or queries.matching, limit=limit, offset=offset)
+        if queries.with_all is not None and len(with_all.hits) == limit:
+            total = _total(self._searcher.search(translator.counting(query), limit=1))
+            return self._matches(with_all.hits, limit, total)
+        return self._with_others(queries, with_all, limit, offset)
 
     def score(self, query: Query, weights: FieldWeights, ids: Sequence[int]) -> Matches:
         """Run the first pass over these documents only."""
-        queries, limit = Translator(self._schema, weights).first_pass(query, ids), max(len(ids), 1)
+        queries, limit = Translator(self._schema, weights, ids).first_pass(query), max(len(ids), 1)
         with_all = self._searcher.search(queries.with_all or queries.matching, limit=limit).hits
         if queries.with_all is None or len(with_all) == limit:
             return self._matches(with_all, len(with_all), len(with_all))
         return self._complete(with_all, self._searcher.search(queries.matching, limit=limit))
 
-    def _search(self, queries: FirstPassQueries, limit: int, offset: int) -> Matches:
+    def _with_others(
+        self, queries: FirstPassQueries, with_all: tantivy.SearchResult, limit: int, offset: int
+    ) -> Matches:
         """Return the documents with everything wanted, followed by the others."""
-        with_all = self._searcher.search(queries.with_all or queries.matching, limit=limit, offset=offset)
         have_all, left = with_all.hits, limit - len(with_all.hits)
         if queries.with_all is None:
             return self._matches(have_all, len(have_all), _total(with_all))
-        if not left:
-            return self._matches(have_all, limit, _total(self._searcher.search(queries.counting, limit=1)))
         if not offset:
             return self._complete(have_all, self._searcher.search(queries.matching, limit=limit))
         lacking = self._searcher.search(queries.lacking, limit=left, offset=max(0, offset - _total(with_all)))

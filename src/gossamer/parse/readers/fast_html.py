@@ -6,9 +6,12 @@ sure; html.py reads such a page. `urls.canonical` resolves the few hrefs that ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from gossamer.basics.page_budget import MAX_WORDS
+from msgspec.structs import replace
+
+from gossamer.basics.page_budget import MAX_TEXT_BYTES, MAX_WORDS
+from gossamer.basics.words import most_words
 from gossamer.kernels import native
 from gossamer.model import Kind, Links, Position
 from gossamer.parse.readers.document import ParsedDocument
@@ -48,18 +51,25 @@ class ColumnCollector(LinkCollector):
         """Return the bonds as columns; the kernel makes them if it has all of them."""
         if self._reading is None:
             return super().links(digest, nofollow=nofollow, keep_all=keep_all)
-        columns = self._reading.columns(nofollow, keep_all, has_rules)
-        digests, urls = columns[:2]
-        known = [one or digest(url) for one, url in zip(digests, urls, strict=True)] if None in digests else digests
-        return Links(cast("list[bytes]", known), *columns[1:])
+        digests, marks, urls, rels, anchors, missing = self._reading.columns(nofollow, keep_all, has_rules)
+        links = Links(digests, marks, urls, rels, anchors)
+        if not missing:
+            return links
+        targets, known = links.urls, links.digests
+        for number in missing:
+            known[number] = digest(targets[number])
+        return replace(links, packed_digests=b"".join(known))
 
     def _make_rows(self) -> None:
         if self._reading is None:
             return
-        columns = self._reading.columns(False, True, False)
+        digests, marks, urls, rels, anchors, _ = self._reading.columns(False, True, False)
+        links = Links(digests, marks, urls, rels, anchors)
         self._reading = None
-        for _, url, kind, follow, anchor, weight, rel, position in zip(*columns, strict=True):
-            self._rows[url, kind, follow, anchor] = [weight, position, rel]
+        bonds = zip(links.urls, links.kinds, map(bool, links.follows), links.anchors, strict=True)
+        facts = zip(links.weights, links.positions, links.rels, strict=True)
+        for bond, (weight, position, rel) in zip(bonds, facts, strict=True):
+            self._rows[bond] = [weight, position, rel]
 
 
 def read_ordinary_html(html: bytes, url: str, max_links: int, *, keep_anchors: bool) -> ParsedDocument | None:
@@ -73,7 +83,7 @@ def read_ordinary_html(html: bytes, url: str, max_links: int, *, keep_anchors: b
     if isinstance(reading, str):
         return None
     text = reading.packed_runs
-    if len(text) > MAX_WORDS:
+    if len(text) > MAX_WORDS and (len(text) > MAX_TEXT_BYTES or most_words(text) > MAX_WORDS):
         return None  # it may be over the page budget
     base = reading.base
     if unresolved := reading.unresolved:

@@ -10,7 +10,7 @@ import re
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from gossamer.model import Kind, Links
+from gossamer.model import Kind, Links, PageLink
 from gossamer.parse.readers.text import clean_all
 from gossamer.urls.canonical import CACHED_HREFS, CACHED_LENGTH, SCHEMES, canonicalize
 
@@ -186,7 +186,8 @@ class LinkCollector:
             return Links()
         urls, kinds, follows, anchors = map(list, zip(*rows, strict=True))
         weights, positions, rels = map(list, zip(*rows.values(), strict=True))
-        return Links(list(map(digest, urls)), urls, kinds, follows, anchors, weights, rels, positions)
+        columns = (map(digest, urls), urls, kinds, follows, anchors, weights, rels, positions)
+        return Links.pack(map(PageLink, *columns))
 
     def describe_dropped(self) -> str:
         """Return the number of dropped links in words, "" for none."""

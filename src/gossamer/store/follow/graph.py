@@ -76,7 +76,7 @@ class Ranking(Value, frozen=True, kw_only=True):
     links: int  # bonds between different pages
     hosts: int
     visited: int  # pages
-    known: int  # visited pages, and resources that they link to
+    known: int  # pages in scope: visited, waiting, failed or refused
     measures: tuple[str, ...]
     alpha: float
     weighted: bool
@@ -87,7 +87,7 @@ class Ranking(Value, frozen=True, kw_only=True):
 
     @property
     def visited_share(self) -> float:
-        """The visited share of the known pages; below 1, ranks are estimates."""
+        """The visited share of the pages in scope; below 1, ranks are estimates."""
         return self.visited / self.known if self.known else 1.0
 
 

@@ -111,6 +111,9 @@ CREATE INDEX resources_seeds ON resources (id) WHERE seed = 1;
 CREATE INDEX resources_errors ON resources (id) WHERE state IN ('failed', 'gone', 'refused');
 -- Few pages are over the page budget; `status` counts them here.
 CREATE INDEX resources_cut ON resources (id) WHERE cut <> '';
+-- `status` counts the pages that a browser rendered, and those that would need one.
+CREATE INDEX resources_rendered ON resources (id) WHERE rendered <> '';
+CREATE INDEX resources_unrendered ON resources (id) WHERE script_sign <> '' AND rendered = '';
 CREATE INDEX resources_pace ON resources (pace, visited_at)
     WHERE state IN ('visited', 'failed', 'refused', 'gone') AND pace IS NOT NULL;
 CREATE INDEX resources_version ON resources (version, id) WHERE version IS NOT NULL;
@@ -138,6 +141,33 @@ CREATE TABLE texts (
     body     BYTEA NOT NULL
 );
 ALTER TABLE texts ALTER COLUMN body SET STORAGE EXTERNAL;
+
+-- What a browser made of a page: counts of both readings, the DOM (zstd of HTML, empty: not kept) and a screenshot (empty:
+-- none). The words and links themselves are in texts and links, as of every page.
+CREATE TABLE renderings (
+    resource     BIGINT PRIMARY KEY,
+    words        INTEGER NOT NULL,
+    links        INTEGER NOT NULL,
+    plain_words  INTEGER NOT NULL,
+    plain_links  INTEGER NOT NULL,
+    milliseconds INTEGER NOT NULL,
+    cut          TEXT COLLATE "C" NOT NULL,
+    dom          BYTEA NOT NULL,
+    screenshot   BYTEA NOT NULL
+);
+ALTER TABLE renderings ALTER COLUMN dom SET STORAGE EXTERNAL;
+ALTER TABLE renderings ALTER COLUMN screenshot SET STORAGE EXTERNAL;
+
+-- What browsers found about the pages of one path shape (crawl/rendering), with and without a sign of scripts.
+-- `outcomes` are the last pages rendered, newest last: 1 scripts added words or links, 0 they did not.
+CREATE TABLE shapes (
+    host      BIGINT NOT NULL,
+    shape     TEXT COLLATE "C" NOT NULL,
+    signed    SMALLINT NOT NULL,
+    outcomes  TEXT COLLATE "C" NOT NULL,
+    looked_at DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (host, shape, signed)
+);
 
 CREATE TABLE links (
     source   BIGINT           NOT NULL,

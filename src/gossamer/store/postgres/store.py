@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.store.postgres.follow import changes, graph, link_changes, rank_writer
 from gossamer.store.postgres.opening import open_database
 from gossamer.store.postgres.read import documents, export, freshness, history, recent, reports, resources
-from gossamer.store.postgres.work import crawlers, forget, lease, rounds, schedule, submit
+from gossamer.store.postgres.work import crawlers, forget, lease, renderings, rounds, schedule, submit
 from gossamer.store.sql_modules import SqlModules
 from gossamer.store.sql_store import SqlStore
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from gossamer.store.postgres.location import PostgresLocation
 
 SQL = SqlModules(
-    crawlers=crawlers, rounds=rounds, schedule=schedule, lease=lease, submit=submit, forget=forget,
-    resources=resources, documents=documents, recent=recent, reports=reports, export=export, freshness=freshness,
-    history=history, link_changes=link_changes, graph=graph, rank_writer=rank_writer, changes=changes,
+    crawlers=crawlers, rounds=rounds, schedule=schedule, lease=lease, submit=submit, renderings=renderings,
+    forget=forget, resources=resources, documents=documents, recent=recent, reports=reports, export=export,
+    freshness=freshness, history=history, link_changes=link_changes, graph=graph, rank_writer=rank_writer,
+    changes=changes,
 )  # fmt: skip
 
 

@@ -10,6 +10,10 @@ from __future__ import annotations
 import re
 from enum import Enum
 from importlib import resources
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Question(Enum):
@@ -61,6 +65,7 @@ class Question(Enum):
         "since",
     )
     CUT_PAGES = "cut pages", "url cut bytes media_type"
+    SCRIPT_PAGES = "script pages", "url sign rendered plain_words words plain_links links"
     ALTERNATES = "alternates", "url state outcome listed"  # targets of `<link rel=alternate>`
     # Contents of pages; a body is packed like `Page.text` and `Page.source`.
     TEXTS = "texts", "id host url text_digest body"
@@ -73,19 +78,28 @@ class Question(Enum):
         self.values = tuple(values.split())
 
 
-_QUESTION = re.compile(r"^-- question: (.+)\n", re.MULTILINE)
+_SECTION = re.compile(r"^-- (question|count): (.+)\n", re.MULTILINE)
 
 
-def load_statements(package: str) -> tuple[str, dict[str, str]]:
-    """Return the shared part of a back-end's reports.sql, and the statement of each question.
+class ReportStatements(NamedTuple):
+    """The content of a back-end's reports.sql and of the one that all share."""
 
-    The reports.sql of this package holds the statements that are the same for every back-end.
-    """
-    shared, statements = _parse_statements(package)
-    return shared, statements | _parse_statements(__package__)[1]
+    shared: str  # views, or the WITH list of all questions
+    by_question: Mapping[str, str]
+    counts: Mapping[str, str]  # faster ways to count the rows of an answer
 
 
-def _parse_statements(package: str) -> tuple[str, dict[str, str]]:
-    shared, *rest = _QUESTION.split(resources.files(package).joinpath("reports.sql").read_text("utf-8"))
-    queries = (query.partition(";\n")[0] for query in rest[1::2])
-    return shared, dict(zip(rest[::2], queries, strict=True))
+def load_statements(package: str) -> ReportStatements:
+    """Return the statements of a back-end's reports.sql, with those of this package, which are the same for all."""
+    own, common = _parse_statements(package), _parse_statements(__package__)
+    return ReportStatements(own.shared, {**own.by_question, **common.by_question}, {**own.counts, **common.counts})
+
+
+def _parse_statements(package: str) -> ReportStatements:
+    shared, *rest = _SECTION.split(resources.files(package).joinpath("reports.sql").read_text("utf-8"))
+    sections = list(zip(rest[::3], rest[1::3], (text.partition(";\n")[0] for text in rest[2::3]), strict=True))
+    return ReportStatements(
+        shared,
+        {name: sql for kind, name, sql in sections if kind == "question"},
+        {name: sql for kind, name, sql in sections if kind == "count"},
+    )

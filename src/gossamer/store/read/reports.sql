@@ -36,3 +36,14 @@ ORDER BY e.sitemap, u.id;
 
 -- question: cut pages
 SELECT url, cut, bytes, media_type FROM pages WHERE cut <> '' ORDER BY id;
+
+-- question: script pages
+SELECT p.url, p.script_sign AS sign, p.rendered, coalesce(r.plain_words, 0) AS plain_words,
+    coalesce(r.words, 0) AS words, coalesce(r.plain_links, 0) AS plain_links, coalesce(r.links, 0) AS links
+FROM pages AS p LEFT JOIN renderings AS r ON r.resource = p.id
+WHERE p.script_sign <> '' OR p.rendered <> '' AND (r.words > r.plain_words OR r.links > r.plain_links) ORDER BY p.id;
+
+-- Faster ways to count the rows of an answer.
+
+-- count: link counts
+SELECT count(*) FROM pages;

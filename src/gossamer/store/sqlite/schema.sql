@@ -1,4 +1,4 @@
--- The SQLite store, version 2: the web.db of a directory.
+-- The SQLite store, version 4: the web.db of a directory.
 --
 -- A new web gets this file. The numbered steps of store/migrations.py bring an older one here. Times are Unix seconds
 -- (REAL). States, roles and outcomes are stored as words, kinds and positions as the numbers of `gossamer.model`. So the
@@ -101,6 +101,9 @@ CREATE INDEX resources_seeds ON resources (id) WHERE seed = 1;
 CREATE INDEX resources_errors ON resources (id) WHERE state IN ('failed', 'gone', 'refused');
 -- Few pages are over the page budget; `status` counts them here.
 CREATE INDEX resources_cut ON resources (id) WHERE cut <> '';
+-- `status` counts the pages that a browser rendered, and those that would need one.
+CREATE INDEX resources_rendered ON resources (id) WHERE rendered <> '';
+CREATE INDEX resources_unrendered ON resources (id) WHERE script_sign <> '' AND rendered = '';
 -- The resources of each pace that wait longest come first, so due ones are found without reading the rest.
 CREATE INDEX resources_pace ON resources (pace, visited_at)
     WHERE state IN ('visited', 'failed', 'refused', 'gone') AND pace IS NOT NULL;
@@ -138,6 +141,31 @@ CREATE TABLE texts (
     resource INTEGER PRIMARY KEY REFERENCES resources (id),
     body     BLOB NOT NULL
 ) STRICT;
+
+-- What a browser made of a page: counts of both readings, the DOM (zstd of HTML, empty: not kept) and a screenshot (empty:
+-- none). The words and links themselves are in texts and links, as of every page.
+CREATE TABLE renderings (
+    resource     INTEGER PRIMARY KEY REFERENCES resources (id),
+    words        INTEGER NOT NULL,
+    links        INTEGER NOT NULL,
+    plain_words  INTEGER NOT NULL,
+    plain_links  INTEGER NOT NULL,
+    milliseconds INTEGER NOT NULL,
+    cut          TEXT NOT NULL,
+    dom          BLOB NOT NULL,
+    screenshot   BLOB NOT NULL
+) STRICT;
+
+-- What browsers found about the pages of one path shape (crawl/rendering), with and without a sign of scripts.
+-- `outcomes` are the last pages rendered, newest last: 1 scripts added words or links, 0 they did not.
+CREATE TABLE shapes (
+    host      INTEGER NOT NULL REFERENCES hosts (id),
+    shape     TEXT NOT NULL,
+    signed    INTEGER NOT NULL,
+    outcomes  TEXT NOT NULL,
+    looked_at REAL NOT NULL,
+    PRIMARY KEY (host, shape, signed)
+) STRICT, WITHOUT ROWID;
 
 -- Bonds, clustered by source, because the bonds of a page are written, replaced and read together.
 CREATE TABLE links (

@@ -10,15 +10,16 @@ from gossamer.store.sqlite.database import BUSY_SECONDS
 from gossamer.store.sqlite.follow import changes, graph, link_changes, rank_writer
 from gossamer.store.sqlite.opening import open_database
 from gossamer.store.sqlite.read import documents, export, freshness, history, recent, reports, resources
-from gossamer.store.sqlite.work import crawlers, forget, lease, rounds, schedule, submit
+from gossamer.store.sqlite.work import crawlers, forget, lease, renderings, rounds, schedule, submit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SQL = SqlModules(
-    crawlers=crawlers, rounds=rounds, schedule=schedule, lease=lease, submit=submit, forget=forget,
-    resources=resources, documents=documents, recent=recent, reports=reports, export=export, freshness=freshness,
-    history=history, link_changes=link_changes, graph=graph, rank_writer=rank_writer, changes=changes,
+    crawlers=crawlers, rounds=rounds, schedule=schedule, lease=lease, submit=submit, renderings=renderings,
+    forget=forget, resources=resources, documents=documents, recent=recent, reports=reports, export=export,
+    freshness=freshness, history=history, link_changes=link_changes, graph=graph, rank_writer=rank_writer,
+    changes=changes,
 )  # fmt: skip
 
 

@@ -103,9 +103,9 @@ def visit_bonds(item: FinishedVisit, ids: Mapping[bytes, int], *, keep_links: bo
     links = item.links
     if not keep_links and item.visit.redirect is None:
         return
-    targets = map(ids.__getitem__, links.digests)
+    targets = map(ids.__getitem__, item.targets)
     yield from zip(
-        targets, links.kinds, map(int, links.follows), links.weights, links.positions, links.rels, links.anchors,
+        targets, links.kinds, links.follows, links.weights, links.positions, links.rels, links.anchors,
         strict=True,
     )  # fmt: skip
 

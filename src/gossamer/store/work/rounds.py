@@ -40,6 +40,9 @@ class _ContentSettings(msgspec.Struct):
     topic: str = ""
     query: str = "keep"
     drop_parameters: tuple[str, ...] = ()
+    render: str = "auto"
+    render_scroll: bool = False
+    script_links: bool = False
 
 
 class _FrontierSettings(msgspec.Struct):

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import compress, count
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, compress, count, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.model import EMBEDS, PAGE_OUTCOMES, Candidate, Kind, Links, Outcome, Page, Position, Role, State
+from gossamer.model import (
+    EMBEDS,
+    PAGE_OUTCOMES,
+    Candidate,
+    Kind,
+    Links,
+    Outcome,
+    Page,
+    PageLink,
+    Position,
+    Rendering,
+    Role,
+    State,
+)
 from gossamer.store import columns
 from gossamer.store.work.claims import ALL_STRENGTHS, STRENGTHS, distance, is_news
 from gossamer.store.work.lease_rows import is_counted_sitemap
@@ -26,6 +39,7 @@ BACKLINK_KINDS = frozenset(int(kind) for kind in Kind if kind not in EMBEDS)
 # The old content is gone after these.
 REPLACING_OUTCOMES = frozenset({Outcome.FETCHED, Outcome.REDIRECTED, Outcome.NOT_FOUND, Outcome.TYPE})
 EMPTY_PAGE = Page(0, Outcome.FETCHED, "")
+RENDERING_COLUMNS = Rendering.__struct_fields__  # of the table `renderings`, after `resource`
 
 
 class LeasedRow(NamedTuple):
@@ -50,6 +64,7 @@ class FinishedVisit(NamedTuple):
     visit: Visit
     row: LeasedRow
     links: Links
+    targets: list[bytes]  # digests of the targets of the links
     is_unchanged: bool = False  # it found the stored content again
 
     @property
@@ -73,7 +88,7 @@ class FinishedVisit(NamedTuple):
 def target_digests(finished: Sequence[FinishedVisit]) -> set[bytes]:
     """Return the digests of all targets of the visits."""
     redirects = {f.visit.redirect.digest for f in finished if f.visit.redirect is not None}
-    return redirects.union(*(f.links.digests for f in finished if f.visit.redirect is None))
+    return redirects.union(*(f.targets for f in finished if f.visit.redirect is None))
 
 
 def collect_claims(
@@ -81,22 +96,28 @@ def collect_claims(
 ) -> list[Candidate]:
     """Return the claims of a batch that may be news."""
     redirects = [replace(f.visit.redirect, depth=f.row.depth) for f in finished if f.visit.redirect is not None]
-    pages = sorted((f for f in finished if f.visit.redirect is None and f.links.digests), key=_target_distance)
+    pages = sorted((f for f in finished if f.visit.redirect is None and f.targets), key=_target_distance)
     if not pages:
         return redirects
     claims = _first_claims(pages, _select_open_targets(linked, known, _target_distance(pages[0])))
-    news = [
-        _link_candidate(item, index)
+    news = (
+        (item, index)
         for (digest, strong), (item, index) in claims.items()
         if digest not in known or is_news(known[digest], strong, _target_distance(item))
-    ]
-    return news + redirects
+    )
+    by_page = groupby(news, key=lambda claim: claim[0].row.id)
+    return [*chain.from_iterable(_link_candidates([*claimed]) for _, claimed in by_page), *redirects]
 
 
-def visit_links(visit: Visit) -> Links:
-    """Return the bonds that a visit brought: those of its page, or its redirect."""
+def finish_visit(visit: Visit, row: LeasedRow) -> FinishedVisit:
+    """Return a visit with the links it brought: those of its page, or its redirect."""
+    links = _visit_links(visit)
+    return FinishedVisit(visit, row, links, links.digests)
+
+
+def _visit_links(visit: Visit) -> Links:
     if (to := visit.redirect) is not None:
-        return Links([to.digest], [to.url], [int(Kind.REDIRECT)], [True], [""], [1], [""], [int(Position.HEAD)])
+        return Links.pack([PageLink(to.digest, to.url, int(Kind.REDIRECT), position=int(Position.HEAD))])
     return visit.page.links if visit.page is not None and visit.outcome is Outcome.FETCHED else Links()
 
 
@@ -115,10 +136,10 @@ def _first_claims(
     """
     claims: dict[tuple[bytes, int], tuple[FinishedVisit, int]] = {}
     for item in pages:
-        links = item.links
-        for index in compress(count(), map(open_targets.__contains__, links.digests)):
-            claim_strength = STRENGTHS[links.kinds[index], links.follows[index]]
-            claims.setdefault((links.digests[index], claim_strength), (item, index))
+        targets, kinds, follows = item.targets, item.links.kinds, item.links.follows
+        for index in compress(count(), map(open_targets.__contains__, targets)):
+            claim_strength = STRENGTHS[kinds[index], bool(follows[index])]
+            claims.setdefault((targets[index], claim_strength), (item, index))
     return claims
 
 
@@ -127,13 +148,17 @@ def _target_distance(item: FinishedVisit) -> int:
     return distance(item.row.depth + 1, target_hops(item.row.role, item.row.hops))
 
 
-def _link_candidate(item: FinishedVisit, index: int) -> Candidate:
+def _link_candidates(claimed: Sequence[tuple[FinishedVisit, int]]) -> Iterator[Candidate]:
+    """Yield some links of one page, given by their indexes, as candidates."""
+    item = claimed[0][0]
     links, page = item.links, item.visit.page
-    return Candidate(
-        url=links.urls[index], digest=links.digests[index], kind=Kind(links.kinds[index]), follow=links.follows[index],
-        depth=item.row.depth + 1, hops=target_hops(item.row.role, item.row.hops),
-        anchor=links.anchors[index] if links.anchors else "", source_topic=page.topic if page else 0.0,
-    )  # fmt: skip
+    urls, kinds, follows, anchors = links.urls, links.kinds, links.follows, links.anchors
+    for _, index in claimed:
+        yield Candidate(
+            url=urls[index], digest=item.targets[index], kind=Kind(kinds[index]), follow=bool(follows[index]),
+            depth=item.row.depth + 1, hops=target_hops(item.row.role, item.row.hops), anchor=anchors[index],
+            source_topic=page.topic if page else 0.0,
+        )  # fmt: skip
 
 
 def target_hops(role: str, hops: int) -> int:
@@ -258,7 +283,7 @@ def link_columns(item: FinishedVisit, targets: list[int]) -> tuple[Sequence[obje
     """Return the columns of `links`, in order of first occurrence."""
     links, number = item.links, len(targets)
     return (
-        [item.row.id] * number, range(number), targets, links.kinds, bytes(links.follows), links.weights,
+        [item.row.id] * number, range(number), targets, links.kinds, links.follows, links.weights,
         links.positions, links.rels, links.anchors,
     )  # fmt: skip
 
@@ -280,9 +305,25 @@ def content_row(item: FinishedVisit, batch: VisitBatch) -> tuple[object, ...]:
 
 
 def is_new_content(item: FinishedVisit) -> bool:
-    """Return whether the visit replaces content by another."""
+    """Return whether the visit replaces content by another; a rendered page may change while its source stays."""
     page = item.visit.page or EMPTY_PAGE
-    return item.row.visits > 0 and page.content_digest != item.row.content_digest
+    return item.row.visits > 0 and (page.content_digest != item.row.content_digest or bool(page.rendered))
+
+
+def rendering_rows(finished: Sequence[FinishedVisit]) -> tuple[list[tuple[object, ...]], list[int]]:
+    """Return the rows of `renderings` to add, and unchanged pages whose rows must be deleted before."""
+    pages = [(item, item.visit.page) for item in finished if item.visit.page is not None]
+    rows = [
+        (item.row.id, *(getattr(page.rendering, name) for name in RENDERING_COLUMNS))
+        for item, page in pages
+        if page.rendering is not None and (item.replaces or item.is_unchanged)
+    ]
+    return rows, [item.row.id for item, _ in pages if item.is_unchanged]
+
+
+def stored_rendering(row: Sequence[Any] | None) -> Rendering | None:
+    """Return a rendering from its row."""
+    return None if row is None else Rendering(*row)
 
 
 def retry_priority(item: FinishedVisit) -> float | None:
@@ -293,8 +334,8 @@ def retry_priority(item: FinishedVisit) -> float | None:
 
 def _outlink_count(item: FinishedVisit, batch: VisitBatch) -> int:
     """Return how many links are stored, or `LINKS_NOT_STORED`."""
-    if item.links.digests:
-        return len(item.links.digests) if stores_links(item, batch) else LINKS_NOT_STORED
+    if item.targets:
+        return len(item.targets) if stores_links(item, batch) else LINKS_NOT_STORED
     return LINKS_NOT_STORED if item.row.outlinks == LINKS_NOT_STORED else 0
 
 

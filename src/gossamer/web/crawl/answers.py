@@ -13,6 +13,7 @@ from gossamer.basics.locations import local_directory
 from gossamer.config import load
 from gossamer.kernels import native
 from gossamer.revisit.pace import schedule_from_settings
+from gossamer.store.read.rank_state import RankState, read_rank_state
 from gossamer.store.values import (
     Counts,
     CrawlerRow,
@@ -20,6 +21,7 @@ from gossamer.store.values import (
     Freshness,
     HostRow,
     LatestVisit,
+    VisitedTotals,
     WaitingHost,
 )
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from gossamer.web.http.sessions import ReadSession
 
 LATEST_COUNT = 12  # latest pages, latest errors and waiting hosts on the dashboard
+HISTORY_STEPS = 600  # values of a chart; more than a screen shows
+MAX_HISTORY_SECONDS = 30 * 86_400  # of a round that `watch` has begun, for example
 NO_CRAWLER = 0  # an id that no crawler has: waiting hosts of all crawlers
 
 
@@ -63,6 +67,8 @@ class Status(Counts, frozen=True, kw_only=True):
     version: int
     native: bool  # compiled kernels are in use
     freshness: Freshness
+    visited: VisitedTotals
+    ranks: RankState | None  # null: the web has no ranks
 
 
 def status(session: ReadSession) -> Status:
@@ -76,12 +82,16 @@ def status(session: ReadSession) -> Status:
         links=counts.links,
         documents=counts.documents,
         cut=counts.cut,
+        rendered=counts.rendered,
+        unrendered=counts.unrendered,
         crawlers=at_work,
         rate=sum(crawler.pages_per_second for crawler in at_work),
         round=_round_status(store),
         version=store.version(),
         native=native is not None,
         freshness=_freshness(session),
+        visited=store.visited_totals(),
+        ranks=read_rank_state(store),
     )
 
 
@@ -140,13 +150,13 @@ def errors(session: ReadSession, outcome: str, limit: int, page_number: int) -> 
 
 
 class RateHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Visits and bytes in each of the last seconds, oldest first."""
+    """Visits and bytes a second, oldest first: of each of the last seconds, or of longer steps of a whole crawl."""
 
     now: float
-    step: int
-    seconds: list[int]
-    pages: list[int]
-    bytes: list[int]
+    step: int  # seconds that one value covers
+    seconds: list[int]  # when each step starts
+    pages: list[float]  # visits a second
+    bytes: list[float]
 
 
 def rate_history(store: Store, seconds: int, now: float) -> RateHistory:
@@ -160,6 +170,29 @@ def rate_history(store: Store, seconds: int, now: float) -> RateHistory:
         seconds=list(span),
         pages=[by_second.get(second, (0, 0))[0] for second in span],
         bytes=[by_second.get(second, (0, 0))[1] for second in span],
+    )
+
+
+def crawl_history(store: Store, now: float) -> RateHistory:
+    """Return the rates from the start of the current round to its end or now, in at most `HISTORY_STEPS` steps."""
+    current = store.current_round()
+    if current is None:
+        return rate_history(store, 1, now)
+    end = int(min(now, current.finished_at or now)) + 1
+    start = max(int(current.started_at), end - MAX_HISTORY_SECONDS)
+    step = max(1, -(-(end - start) // HISTORY_STEPS))
+    starts = range(start, end, step)
+    pages, sizes = [0] * len(starts), [0] * len(starts)
+    for second, visits, amount in store.visits_by_second(start):
+        if start <= second < end:
+            pages[(second - start) // step] += visits
+            sizes[(second - start) // step] += amount
+    return RateHistory(
+        now=now,
+        step=step,
+        seconds=list(starts),
+        pages=[visits / step for visits in pages],
+        bytes=[amount / step for amount in sizes],
     )
 
 
@@ -198,6 +231,8 @@ def live_status(store: Store, now: float) -> LiveStatus:
         links=counts.links,
         documents=counts.documents,
         cut=counts.cut,
+        rendered=counts.rendered,
+        unrendered=counts.unrendered,
         rate=sum(crawler.pages_per_second for crawler in at_work),
         bytes_rate=sum(crawler.bytes_per_second for crawler in at_work),
         limit=", ".join(dict.fromkeys(crawler.limit for crawler in at_work if crawler.limit)),
@@ -205,5 +240,5 @@ def live_status(store: Store, now: float) -> LiveStatus:
         waiting=store.waiting_hosts(NO_CRAWLER, LATEST_COUNT),
         pages=store.latest_visits(LATEST_COUNT),
         errors=store.latest_visits(LATEST_COUNT, faults=True),
-        tick=Tick(second=last.seconds[0], pages=last.pages[0], bytes=last.bytes[0]),
+        tick=Tick(second=last.seconds[0], pages=int(last.pages[0]), bytes=int(last.bytes[0])),
     )

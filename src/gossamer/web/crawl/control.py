@@ -5,6 +5,7 @@ Orders to crawlers go through the store, so they reach crawlers on all machines.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 import threading
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 
 WANTED_STATES = {"pause": "pause", "resume": "run", "stop": "stop"}
 REPLIES = {"pause": "will pause", "resume": "will go on", "stop": "will stop"}
+# Fields of a crawler to start, and the flags of `gossamer crawl` that they become.
+START_FLAGS = {"max_pages": "--max-pages", "delay": "--delay", "scope": "--scope", "parsers": "--parsers"}
+START_NOUNS = {"max_pages": "number of pages", "delay": "number of seconds"}
+SCOPES = ("host", "domain", "prefix", "any")
+NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?", re.ASCII)
 MAX_STARTED = 4  # running crawlers that this server started
 START_SECONDS = 2.0  # a crawl that cannot start exits within this time
 END_SECONDS = 5.0  # for its crawlers to finish when the server ends
@@ -72,11 +78,11 @@ class Control:
             case ["crawlers", name, "parsers"]:
                 return self._request_parsers(name, fields.get("parsers", ""))
             case ["crawlers"]:
-                return self._start(fields.get("url", ""), fields.get("parsers", ""))
+                return self._start(fields.get("url", ""), fields)
             case ["seeds"]:
                 if not fields.get("url", "").strip():
                     raise UsageError("Give the URL to add.")
-                return self._start(fields["url"], "")
+                return self._start(fields["url"], {})
             case ["forget"]:
                 done = self._forget(fields.get("url", "").strip(), fields.get("host", "").strip())
                 self._on_forget()
@@ -113,19 +119,19 @@ class Control:
                 raise _no_such_crawler(name)
         return f"{known.name} will have {number} parser{'s'[: number > 1]} within a few seconds."
 
-    def _start(self, url: str, parsers: str) -> str:
+    def _start(self, url: str, fields: Mapping[str, str]) -> str:
         urls = [url.strip()] if url.strip() else []
         for each in urls:
             urls_from_input(each)  # raises UsageError for a malformed URL
             if not is_argument(each):
                 raise UsageError("The URL holds a NUL or half a character; no program can be given it.")
-        number = self._parser_count(parsers)
+        flags = self._start_flags(fields)
         with self._lock:
             self._processes = [process for process in self._processes if process.poll() is None]
             if len(self._processes) >= MAX_STARTED:
                 raise ControlConflict(f"This server already runs {MAX_STARTED} crawlers: stop one first.")
             with tempfile.TemporaryFile() as output:
-                process = self._spawn([*(["--parsers", str(number)] if number else []), "--", *urls], output)
+                process = self._spawn([*flags, "--", *urls], output)
                 self._processes.append(process)
                 return _start_message(process, output)
 
@@ -135,8 +141,17 @@ class Control:
             stderr=output, own_session=True,  # Ctrl-C reaches only the server; `close` ends the crawlers
         )  # fmt: skip
 
-    def _parser_count(self, text: str) -> int:
-        return _parse_count(text, self.most_parsers) if text.strip() else 0
+    def _start_flags(self, fields: Mapping[str, str]) -> list[str]:
+        """Return the flags for the fields that are given; the crawl itself checks what a number may be."""
+        given = {name: text.strip() for name in START_FLAGS if (text := fields.get(name, "")).strip()}
+        if "parsers" in given:
+            _parse_count(given["parsers"], self.most_parsers)
+        if "scope" in given and given["scope"] not in SCOPES:
+            raise UsageError(f"There is no scope {given['scope']}; there are {', '.join(SCOPES)}.")
+        for name in ("max_pages", "delay"):
+            if name in given and not _is_number(given[name]):
+                raise UsageError(f"{given[name]} is not a number; give a {START_NOUNS[name]}.")
+        return [part for name, text in given.items() for part in (START_FLAGS[name], text)]
 
     # -- forgetting ----------------------------------------------------------------------------------------------------
 
@@ -156,6 +171,10 @@ class Control:
             with self._lock:
                 running = [process for process in self._index_updates if process.poll() is None]
                 self._index_updates = [*running, start_index_update(self._location)]
+
+
+def _is_number(text: str) -> bool:
+    return NUMBER.fullmatch(text) is not None
 
 
 def is_argument(text: str) -> bool:

@@ -6,17 +6,17 @@ Every action is one POST and needs the token (`http.security`).
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import parse_qsl, quote
+from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from gossamer.errors import UsageError
 from gossamer.web.crawl.control import ControlResult
 from gossamer.web.http.compression import JsonResponse
+from gossamer.web.http.forms import form_fields
 from gossamer.web.http.openapi import json_responses
 from gossamer.web.http.parameters import BAD_REQUEST, NOT_FOUND
 from gossamer.web.http.problems import RequestRefused
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 router = APIRouter(tags=["control"])
 
-MAX_FIELDS = 20  # of a form; the largest has 2
 FAULTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, NOT_FOUND, BAD_REQUEST, HTTPStatus.CONFLICT)
 
 
@@ -53,16 +52,9 @@ def enter(request: Request, token: Annotated[str, Query(max_length=500)] = "") -
 async def control_form(request: Request, path: str) -> Response:
     """Run the action of a form and return to the dashboard, which shows the result."""
     require_control(request, request.app.state.access_rules)
-    fields = _form_fields((await request.body()).decode("utf-8", "replace"))
+    fields = form_fields(await request.body())
     done = await run_in_threadpool(request.app.state.control.run_action, path, fields)
     return RedirectResponse(f"/crawl?done={quote(done[:400])}", HTTPStatus.SEE_OTHER)
-
-
-def _form_fields(body: str) -> dict[str, str]:
-    try:
-        return dict(parse_qsl(body, max_num_fields=MAX_FIELDS))
-    except ValueError as error:  # raised for too many fields only
-        raise UsageError(f"The form has more than {MAX_FIELDS} fields.") from error
 
 
 # -- the API -----------------------------------------------------------------------------------------------------------
@@ -76,6 +68,9 @@ class StartRequest(BaseModel):
 
     url: Url = ""
     parsers: Annotated[int | None, Field(ge=1, le=1_000, description="Parser processes; default: one per core.")] = None
+    max_pages: Annotated[int | None, Field(ge=1, le=10**12, description="Most pages to visit in the round.")] = None
+    delay: Annotated[float | None, Field(ge=0, le=86_400, description="Seconds between requests to a host.")] = None
+    scope: Literal["", "host", "domain", "prefix", "any"] = ""
 
 
 class ParsersRequest(BaseModel):
@@ -138,7 +133,8 @@ def parsers(request: Request, name: Name, body: ParsersRequest) -> Response:
 )
 def start(request: Request, body: StartRequest) -> Response:
     """Start a crawler on the serving machine; it continues the web, and adds a URL if one is given."""
-    return _run_action(request, "crawlers", {"url": body.url, "parsers": str(body.parsers or "")})
+    given = {name: "" if value is None else f"{value:g}" if name == "delay" else str(value) for name, value in body}
+    return _run_action(request, "crawlers", given)
 
 
 @router.post(

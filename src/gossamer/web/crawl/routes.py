@@ -53,9 +53,15 @@ def now(request: Request) -> Response:
 
 
 @api.get("/pace", responses=json_responses(answers.RateHistory, api_examples.PACE))
-def pace(request: Request, seconds: Annotated[int, Query(ge=1, le=3_600)] = 300) -> Response:
-    """Return the visits and bytes of each of the last seconds."""
+def pace(
+    request: Request,
+    seconds: Annotated[int, Query(ge=1, le=3_600)] = 300,
+    whole: Annotated[bool, Query(description="The whole current round instead, in at most 600 steps.")] = False,
+) -> Response:
+    """Return the visits and bytes of each of the last seconds, or of the whole current round."""
     with request.app.state.sessions.open() as session:
+        if whole:
+            return JsonResponse(answers.crawl_history(session.store, time.time()))
         return JsonResponse(answers.rate_history(session.store, seconds, time.time()))
 
 

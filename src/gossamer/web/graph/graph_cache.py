@@ -19,6 +19,7 @@ from gossamer.graph.pictures.selection import default_level
 from gossamer.graph.ranking.pagerank import load_pagerank
 from gossamer.graph.snapshot import open_graph
 from gossamer.graph.structure import related_pages
+from gossamer.store.read.rank_state import read_rank_state
 from gossamer.web.graph.views import Snapshot, make_view
 from gossamer.web.pages.answers import require_resource
 
@@ -108,7 +109,9 @@ class GraphCache:
         ranking = session.store.ranking()
         key = (snapshot.graph.version, ranking.made_at if ranking else 0.0, options)
         if key not in self._views:
-            self._views[key] = make_view(session.store, snapshot, options, unranked=ranking is None)
+            view = make_view(session.store, snapshot, options, unranked=ranking is None)
+            state = read_rank_state(session.store)
+            self._views[key] = msgspec.structs.replace(view, rank_note=state.note if state else "")
             while len(self._views) > MAX_CACHED_VIEWS:
                 self._views.popitem(last=False)
         return self._views[key]

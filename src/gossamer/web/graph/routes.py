@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from gossamer.errors import GossamerError
 from gossamer.store.follow.graph import RankedPage, Ranking
-from gossamer.web.graph.drawing import render_gexf, render_svg
+from gossamer.web.graph.drawing import Size, Theme, render_gexf, render_svg
 from gossamer.web.graph.find_nodes import FoundNodes, NodeFinder
 from gossamer.web.graph.graph_cache import RelatedPages
 from gossamer.web.graph.views import MAX_NODES, GraphView, NeighbourOptions, Neighbours, ViewOptions, neighbours
@@ -69,9 +69,9 @@ def graph(request: Request, options: ViewQuery) -> Response:
 @router.get(
     "/api/graph.svg", responses=media_responses("image/svg+xml", "A picture of the view.", NOT_FOUND, BAD_REQUEST)
 )
-def graph_svg(request: Request, options: ViewQuery) -> Response:
-    """Return the same view as a picture."""
-    return Response(render_svg(_view(request, options)), media_type="image/svg+xml")
+def graph_svg(request: Request, options: ViewQuery, theme: Theme = "light", size: Size = "full") -> Response:
+    """Return the same view as a picture: in the colours of a theme, and smaller for a place of 640 or 360 pixels."""
+    return Response(render_svg(_view(request, options), theme, size), media_type="image/svg+xml")
 
 
 @router.get(
@@ -175,9 +175,10 @@ def explorer(
 def _table_rows(view: GraphView | None) -> Iterable[tuple[object, ...]]:
     if view is None:
         return ()
-    nodes = view.nodes
+    nodes, names = view.nodes, {None: ""} | {one.community: f"{one.community} · {one.name}" for one in view.communities}
+    communities = [names[community] for community in nodes.community]
     rows = zip(
-        nodes.key, nodes.label, nodes.score, nodes.indegree, nodes.outdegree, nodes.host, nodes.depth, nodes.status,
-        strict=True,
+        nodes.key, nodes.label, nodes.score, nodes.indegree, nodes.outdegree, nodes.host, communities, nodes.depth,
+        nodes.status, strict=True,
     )  # fmt: skip
     return sorted(rows, key=lambda row: -row[2])[:TABLE_ROWS]

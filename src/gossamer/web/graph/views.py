@@ -12,8 +12,9 @@ import numpy as np
 
 from gossamer.errors import UsageError
 from gossamer.graph.bonds import gather_rows
+from gossamer.graph.pictures.communities import first_names, name_communities
+from gossamer.graph.pictures.labels import distinctive_titles, last_url_part, printable_line
 from gossamer.graph.pictures.layout import even_out, force_layout, sunflower_points
-from gossamer.graph.pictures.selection import distinctive_titles, last_url_part, printable_line
 from gossamer.graph.ranking.pagerank import pagerank, score
 from gossamer.graph.snapshot import LinkMatrix
 from gossamer.graph.structure import UndirectedGraph, relabel_by_size
@@ -79,6 +80,13 @@ class GraphSize(msgspec.Struct, frozen=True, kw_only=True):
     edges: int
 
 
+class NamedCommunity(msgspec.Struct, frozen=True, kw_only=True):
+    """A community of the view's nodes, with the title or the name of its best node."""
+
+    community: int
+    name: str
+
+
 class GraphView(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the link graph, with coordinates of its nodes."""
 
@@ -87,8 +95,10 @@ class GraphView(msgspec.Struct, frozen=True, kw_only=True):
     known: GraphSize
     focus: int | None
     unranked: bool  # whether the web has no ranks; then communities are computed from this view
+    rank_note: str = ""  # how much of the web the ranks come from: "from 40 of 160 pages"; "" if they are current
     nodes: Nodes
     edges: Edges
+    communities: list[NamedCommunity]
 
 
 class Neighbours(GraphView, frozen=True, kw_only=True):
@@ -110,6 +120,14 @@ class Snapshot:
         self.ids = graph.host_ids if level == "hosts" else graph.docs
         self.scores = self._scores(pageranks)
         self._numbers: dict[int, int] | None = None
+        self._names: tuple[float, dict[int, str]] = (0.0, {})  # of communities, and the time of their ranking
+
+    def community_names(self, store: Store) -> dict[int, str]:
+        """Return the names of the big communities of the last `gossamer rank`."""
+        ranking = store.ranking()
+        if ranking is not None and ranking.made_at != self._names[0]:
+            self._names = ranking.made_at, name_communities(store, self.graph, self.level, self.scores)
+        return self._names[1] if ranking else {}
 
     def _scores(self, pageranks: npt.NDArray[np.float32] | None) -> Floats:
         """Return the scores of `gossamer rank` if the web has them, else compute them."""
@@ -222,8 +240,9 @@ def make_view(store: Store, snapshot: Snapshot, options: ViewOptions, *, unranke
     position[nodes] = np.arange(len(nodes))
     source, target = position[source], position[target]
     columns = node_columns(store, snapshot, nodes)
+    names = snapshot.community_names(store)
     if unranked or None in columns["community"]:
-        columns["community"] = _communities(len(nodes), source, target, weight)
+        columns["community"], names = _communities(len(nodes), source, target, weight), {}
     x, y = _coordinates(columns["community"], snapshot.scores[nodes], source, target, strength)
     return GraphView(
         level=snapshot.level,
@@ -233,7 +252,15 @@ def make_view(store: Store, snapshot: Snapshot, options: ViewOptions, *, unranke
         unranked=unranked,
         nodes=Nodes(**columns, x=x, y=y),
         edges=Edges(source=source.tolist(), target=target.tolist(), weight=weight.tolist()),
+        communities=_named_communities(columns, names),
     )
+
+
+def _named_communities(columns: dict[str, Any], names: dict[int, str]) -> list[NamedCommunity]:
+    """Return the communities of nodes in order; one without a name gets that of its best node here."""
+    best_first = sorted(range(len(columns["id"])), key=lambda node: -columns["score"][node])
+    here = first_names(*([columns[name][node] for node in best_first] for name in ("label", "community")))
+    return [NamedCommunity(community=each, name=names.get(each, name)) for each, name in sorted(here.items())]
 
 
 def node_columns(store: Store, snapshot: Snapshot, nodes: Numbers) -> dict[str, Any]:
@@ -330,6 +357,7 @@ def neighbours(store: Store, snapshot: Snapshot, options: NeighbourOptions) -> N
         unranked=store.ranking() is None,
         nodes=Nodes(**columns, x=_axis(ring, 0), y=_axis(ring, 1)),
         edges=edges,
+        communities=_named_communities(columns, snapshot.community_names(store)),
         omitted=len(further) - len(new),
     )
 

@@ -23,9 +23,14 @@ SEARCH: dict[str, Any] = {
         }
     ],
     "notes": [],
+    "ignored": [],
     "facets": None,
 }
-COMPLETE = {"query": "link gr", "completions": ["link graph", "link gradient"]}
+COMPLETE = {
+    "query": "link gr",
+    "completions": ["link graph", "link gradient"],
+    "pages": [{"url": URL, "title": "A guide to the link graph"}],
+}
 LINK = {
     "url": "https://example.org/", "state": "visited", "status": 200, "kind": "hyperlink", "follow": True,
     "anchor": "the guide", "weight": 2, "rel": "", "position": "content",
@@ -58,18 +63,24 @@ ERRORS = {
     "more": False,
 }  # fmt: skip
 REPORTS: dict[str, Any] = {
+    "score": 87, "score_change": 2, "pages": 359, "counted_before": 1_760_000_000.0, "crawling": False,
+    "counting": False,
     "reports": [
         {
             "code": "LNK001", "report": "broken", "severity": "error", "theme": "links",
             "finds": "Links that lead nowhere",
             "why": "Readers end up nowhere.", "fix": "Correct or remove the link.", "needs": ["links"], "takes": [],
             "columns": [{"name": "source", "type": "text"}, {"name": "status", "type": "integer"}], "unavailable": "",
+            "incomplete": "", "inspects": False, "findings": 12, "change": -3, "counted_at": 1_760_000_000.0,
+            "current": True,
         }
     ]
 }  # fmt: skip
 REPORT: dict[str, Any] = {
     "report": "broken", "code": "LNK001", "severity": "error", "columns": [{"name": "source", "type": "text"}],
-    "rows": [{"source": URL}], "page": 1, "limit": 100, "total": 1, "more": False,
+    "rows": [{"source": URL}], "page": 1, "limit": 100, "total": 1, "more": False, "found": 1, "all_rows": 12,
+    "cut": False, "groups": ["url", "source", "anchor"],
+    "facets": [{"name": "status", "chosen": "404", "values": [{"value": "404", "rows": 1}], "more": 0}],
 }  # fmt: skip
 VISIT = {
     "url": URL, "title": "A guide to the link graph", "visited_at": 1_760_000_000.0, "crawler": "Naiad",
@@ -97,3 +108,13 @@ WORD: dict[str, Any] = {
     "word": "graph", "word_id": 412, "df": 31, "idf": 2.45, "forms": ["graph", "graphs"],
     "documents": [{"url": URL, "doc_id": 7, "tf": 2, "positions": [1, 18], "fields": ["title", "text"]}], "next": 2,
 }  # fmt: skip
+SQL_SCHEMA: dict[str, Any] = {
+    "tables": [{"name": "hosts", "columns": {"id": "integer", "name": "text", "pages": "integer"}}],
+    "examples": {"Hosts": "SELECT name, pages FROM hosts"},
+}
+SQL_ROWS: dict[str, Any] = {
+    "columns": ["name", "pages"],
+    "rows": [["example.org", 359]],
+    "more": False,
+    "took_ms": 0.4,
+}

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, with schemas from the structs that routes send, and the page that shows it."""
+"""The OpenAPI 3.1 document, with schemas from the structs that routes send. `api_page` shows it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,40 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from fastapi import APIRouter, Request
 from fastapi.openapi.utils import get_openapi
-from starlette.responses import Response
 
 from gossamer.web.http.problems import Problem
-from gossamer.web.http.templates import html_page
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-
-router = APIRouter(include_in_schema=False)
 
 REFERENCE = "#/components/schemas/{name}"
 DESCRIPTION = """Everything the pages show, as JSON. Reading needs no token. Control needs the token that
 `gossamer serve` prints, as `Authorization: Bearer TOKEN`. Errors come as `application/problem+json` (RFC 9457).
 Responses have an ETag and are compressed (zstd, gzip) for clients that accept it. Times are Unix seconds."""
+
+# Descriptions of parameters that mean the same in every route and that the route does not describe.
+PARAMETERS = {
+    "by": "The measure to order by.",
+    "direction": "Links in, links out, or both.",
+    "explain": "Whether each hit says how its score comes about.",
+    "facets": "Whether to count the hits by host, language and type.",
+    "hops": "How many links away from the focus.",
+    "host": "Only this host.",
+    "include_unvisited": "Whether to include resources that nobody visited.",
+    "language": "Only pages in this language, such as `en`.",
+    "limit": "The largest number of rows to return.",
+    "name": "The name of a report, such as `broken`, or its code.",
+    "nodes": "The largest number of nodes.",
+    "order": "The order of the rows.",
+    "outcome": "Only resources whose last visit ended so, such as `not found`.",
+    "seconds": "How many of the last seconds.",
+    "size": "The size of the drawing: `full`, `small` or `phone`.",
+    "snippets": "Whether each page has the lines of its text that match.",
+    "sort": "The column to sort by.",
+    "theme": "Whether the drawing is light or dark.",
+    "type": "Only this kind of document, such as `html` or `pdf`.",
+}
 
 Responses = dict[int | str, dict[str, Any]]
 _schemas: dict[str, type] = {"Problem": Problem}
@@ -65,6 +83,7 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         spec.setdefault("components", {}).setdefault("schemas", {}).update(shapes)
         for call in (call for verbs in spec["paths"].values() for call in verbs.values()):
             _drop_guessed_schema(call)
+            _describe_parameters(call)
         spec["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         return spec
 
@@ -78,7 +97,7 @@ def _drop_guessed_schema(call: dict[str, Any]) -> None:
             del answer["content"]["application/json"]
 
 
-@router.get("/api")
-def api_page(request: Request) -> Response:
-    """Show the OpenAPI document as a page."""
-    return html_page(request, "api.html", document=request.app.openapi())
+def _describe_parameters(call: dict[str, Any]) -> None:
+    for parameter in call.get("parameters", ()):
+        if not parameter.get("description") and parameter["name"] in PARAMETERS:
+            parameter["description"] = PARAMETERS[parameter["name"]]

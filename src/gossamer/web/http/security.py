@@ -59,7 +59,7 @@ SOURCE_POLICY = (
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # other sites learn nothing, and our forms tell their origin
     "X-DNS-Prefetch-Control": "off",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -75,10 +75,16 @@ class AccessRules(Value, frozen=True, kw_only=True):
     names: frozenset[str] = frozenset()  # further host names of this server
     rate: float = 20.0  # mean requests per second of one client beyond loopback; 0: no limit
     proxies: tuple[str, ...] = ()  # addresses and networks of trusted reverse proxies
+    origins: tuple[str, ...] = ()  # whose pages may search from the browser
 
 
 def access_rules(
-    host: str, token: str | None, names: Iterable[str], rate: float, proxies: tuple[str, ...] = ()
+    host: str,
+    token: str | None,
+    names: Iterable[str],
+    rate: float,
+    proxies: tuple[str, ...] = (),
+    origins: tuple[str, ...] = (),
 ) -> AccessRules:
     """Return the rules for a server that listens on `host`; without `token`, loopback gets a random one."""
     effective_token = token or (secrets.token_urlsafe(18) if is_loopback(host) else "")
@@ -86,7 +92,7 @@ def access_rules(
         raise UsageError("GOSSAMER_TOKEN is not valid UTF-8; choose another token.")
     TrustedProxies(proxies)  # raises UsageError for a malformed address
     own_names = frozenset(name.lower() for name in names)
-    return AccessRules(host=host, token=effective_token, names=own_names, rate=rate, proxies=proxies)
+    return AccessRules(host=host, token=effective_token, names=own_names, rate=rate, proxies=proxies, origins=origins)
 
 
 # -- every request -----------------------------------------------------------------------------------------------------

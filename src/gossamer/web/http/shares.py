@@ -28,8 +28,8 @@ from gossamer.web.http.problems import make_problem, problem_response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-UNSHARED_PATHS = ("/static/", "/api/live")  # files, and event streams, which have their own limit
-SEARCH_PATHS = frozenset({"/api/search", "/search", "/search.atom"})
+UNSHARED_PATHS = ("/static/", "/widget.js", "/api/live")  # files, and event streams, which have their own limit
+SEARCH_PATHS = frozenset({"/api/search", "/search", "/search.atom", "/api/complete", "/api/suggest"})
 BUSY = make_problem(
     HTTPStatus.SERVICE_UNAVAILABLE, "Your other requests are still running. Wait for their answers, then try again."
 )

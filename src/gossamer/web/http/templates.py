@@ -24,6 +24,8 @@ from gossamer.basics.times import utc_time
 from gossamer.web.http.security import has_token
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -136,6 +138,12 @@ def snippet_html(snippet: str) -> Markup:
     return Markup("".join(pieces))  # noqa: S704 - escaped piece by piece
 
 
+def code(text: str) -> Markup:
+    """Return a text with its parts between backticks as code."""
+    pieces = (f"<code>{_escape(part)}</code>" if odd % 2 else _escape(part) for odd, part in enumerate(text.split("`")))
+    return Markup("".join(pieces))  # noqa: S704 - escaped piece by piece
+
+
 def moment(when: float | None) -> Markup:
     """Return the age of a time, with the exact time as a tooltip."""
     if not when:
@@ -159,12 +167,19 @@ def number(value: float | None, digits: int = 0) -> str:
     return "" if value is None else f"{value:,.{digits}f}"
 
 
+def common_site(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return the site of most URLs in rows, for `display.common_site`."""
+    return display.common_site(value for row in rows for value in row.values() if isinstance(value, str))
+
+
 FILTERS = {
+    "common_site": common_site,
     "escape_hidden": display.escape_hidden,
     "escape_hidden_lines": display.escape_hidden_lines,
     "href": href,
     "breadcrumb": breadcrumb,
     "snippet_html": snippet_html,
+    "code": code,
     "moment": moment,
     "iso": iso,
     "number": number,

@@ -18,6 +18,7 @@ from gossamer.web.http.problems import NotFound
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gossamer.model import Rendering
     from gossamer.store.protocol import StoreReader
     from gossamer.web.http.sessions import ReadSession
 
@@ -33,6 +34,19 @@ def require_resource(store: StoreReader, url: str) -> ResourceRow:
         raise NotFound(str(error)) from error
 
 
+class RenderingAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a browser made of a page, in numbers beside those of its source alone."""
+
+    words: int
+    links: int
+    plain_words: int
+    plain_links: int
+    milliseconds: int
+    cut: str  # budgets that cut the rendering
+    has_dom: bool  # `/source?rendered=true` shows it
+    has_screenshot: bool  # `/api/screenshot` sends it
+
+
 class PageAnswer(ResourceRow, frozen=True, kw_only=True):
     """A resource with its links, ranks, visits and changes."""
 
@@ -41,6 +55,7 @@ class PageAnswer(ResourceRow, frozen=True, kw_only=True):
     ranks: Ranks | None
     visits: list[VisitRow]  # type: ignore[assignment]  # the visits themselves instead of their number
     changes: list[ChangeRow]
+    rendering: RenderingAnswer | None
 
 
 def page(session: ReadSession, url: str, limit: int) -> PageAnswer:
@@ -55,7 +70,24 @@ def page(session: ReadSession, url: str, limit: int) -> PageAnswer:
         ranks=store.ranks(row.id),
         visits=store.visits(row.id)[-limit:],
         changes=store.history(row.id)[-limit:],
+        rendering=_rendering_answer(store.rendering(row.id)),
     )
+
+
+def _rendering_answer(rendering: Rendering | None) -> RenderingAnswer | None:
+    if rendering is None:
+        return None
+    numbers = {name: value for name, value in msgspec.structs.asdict(rendering).items() if not isinstance(value, bytes)}
+    return RenderingAnswer(**numbers, has_dom=bool(rendering.dom), has_screenshot=bool(rendering.screenshot))
+
+
+def screenshot(store: StoreReader, url: str) -> bytes:
+    """Return the picture of a page. Raises `NotFound` if there is none."""
+    row = require_resource(store, url)
+    rendering = store.rendering(row.id)
+    if rendering is None or not rendering.screenshot:
+        raise NotFound(f"There is no picture of {row.url}: crawl it with --screenshots.")
+    return rendering.screenshot
 
 
 class TextRun(msgspec.Struct, frozen=True, kw_only=True):

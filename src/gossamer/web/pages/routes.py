@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from fastapi import APIRouter, Request
+import msgspec
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from gossamer.basics.page_budget import MAX_VIEW_CHARACTERS
 from gossamer.errors import GossamerError
+from gossamer.model import Value
 from gossamer.parse.charset import UTF8, charset_by_label
 from gossamer.store.content import TextStart, iterate_source, read_text_start
+from gossamer.store.read.rank_state import read_rank_state
 from gossamer.web.http import api_examples
 from gossamer.web.http.bodies import body_response
 from gossamer.web.http.compression import JsonResponse
 from gossamer.web.http.inert_html import inert_html
-from gossamer.web.http.openapi import json_responses
+from gossamer.web.http.openapi import json_responses, media_responses
 from gossamer.web.http.parameters import BAD_REQUEST, NOT_FOUND, Limit, Url, Words
 from gossamer.web.http.problems import NotFound
 from gossamer.web.http.security import SOURCE_POLICY
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 
 api = APIRouter(prefix="/api", tags=["pages"])
 pages = APIRouter(include_in_schema=False)
+
+TABS = {"about": "About", "text": "Text", "links": "Links", "visits": "Visits", "source": "Stored source"}
+Tab = Annotated[Literal["", "about", "text", "links", "visits", "source"], Query()]
 
 MAX_RELATED = 8  # related pages shown
 MAX_LINKS = 50  # links shown in each direction
@@ -49,18 +55,29 @@ def page(request: Request, url: Url, limit: Limit = 50) -> Response:
 
 
 @pages.get("/page")
-def page_view(request: Request, url: Url, q: Words = "") -> Response:
-    """Show what the web knows of a URL, and the beginning of its text with the words of a query marked."""
-    terms = _query_terms(request, q)
+def page_view(request: Request, url: Url, q: Words = "", tab: Tab = "") -> Response:
+    """Show one part of what the web knows of a URL; with a query the text, with its words marked."""
+    shown_tab = tab or ("text" if q.strip() else "about")
     with request.app.state.sessions.open() as session:
         resource = answers.page(session, url, MAX_LINKS + 1)  # one more shows whether there are more
-        packed = session.store.packed_text(resource.id)
-        related = request.app.state.graph_cache.related_pages(session, resource.url, MAX_RELATED).related
-    shown = read_text_start(packed, MAX_VIEW_CHARACTERS, RUN_CHARACTERS) if packed is not None else NO_TEXT
-    runs = mark_runs([(field.name.lower(), run) for field, run in shown.runs], terms)
+        has_source = tab == "source" and resource.visits
+        packed_text = session.store.packed_text(resource.id) if shown_tab == "text" else None
+        packed_source = session.store.packed_source(resource.id) if has_source else None
+        has_related = shown_tab == "about"
+        related = (
+            request.app.state.graph_cache.related_pages(session, resource.url, MAX_RELATED).related
+            if has_related
+            else ()
+        )
+        ranks = read_rank_state(session.store)
+    text = read_text_start(packed_text, MAX_VIEW_CHARACTERS, RUN_CHARACTERS) if packed_text is not None else NO_TEXT
+    terms = _query_terms(request, q) if shown_tab == "text" else {}
+    runs = mark_runs([(field.name.lower(), run) for field, run in text.runs], terms)
+    source_view = _source_view(resource, packed_source) if packed_source is not None else None
     return html_page(
-        request, "page.html", q=q, resource=resource, runs=runs, is_cut=shown.is_cut, most=MAX_LINKS, related=related
-    )
+        request, "page.html", q=q, tab=shown_tab, tabs=TABS, resource=resource, runs=runs, is_cut=text.is_cut,
+        most=MAX_LINKS, related=related, source=source_view, rank_note=ranks.note if ranks else "",
+    )  # fmt: skip
 
 
 def _query_terms(request: Request, q: str) -> QueryTerms:
@@ -82,20 +99,45 @@ def text(request: Request, url: Url) -> Response:
     return body_response(answers.text_chunks(row.url, packed), "application/json")
 
 
+@api.get("/screenshot", responses=media_responses("image/webp", "The picture.", NOT_FOUND, BAD_REQUEST))
+def screenshot(request: Request, url: Url) -> Response:
+    """Return the picture that a browser took of a page, as WebP or PNG."""
+    with request.app.state.sessions.open() as session:
+        picture = answers.screenshot(session.store, url)
+    kind = "image/png" if picture.startswith(b"\x89PNG") else "image/webp"
+    return Response(picture, media_type=kind, headers={"Content-Security-Policy": SOURCE_POLICY})
+
+
 # -- the stored source -------------------------------------------------------------------------------------------------
 
 
+class SourceView(Value, frozen=True, kw_only=True):
+    """The beginning of a stored source, for people."""
+
+    text: str | None  # None: it is not text
+    size: int  # bytes of the whole source
+    cut: bool
+    html: bool
+
+
 @pages.get("/source")
-def source(request: Request, url: Url) -> Response:
-    """Show the beginning of the stored source of a page as text, and rendered without scripts and requests."""
-    row, packed = _packed_source(request, url)
+def source(request: Request, url: Url, rendered: bool = False) -> Response:
+    """Show the beginning of the stored source of a page as text, and rendered without scripts and requests.
+
+    With `rendered`: what a browser made of it instead.
+    """
+    row, packed = _packed_source(request, url, rendered=rendered)
+    view = _source_view(row, packed)
+    return html_page(
+        request, "source.html", row=row, text=view.text, size=view.size, cut=view.cut, html=view.html, rendered=rendered
+    )
+
+
+def _source_view(row: ResourceRow, packed: bytes) -> SourceView:
     kind = row.media_type.lower()
     is_text = kind.startswith(TEXT_TYPES) or "xml" in kind
     start, size = _read_start(packed)
-    return html_page(
-        request,
-        "source.html",
-        row=row,
+    return SourceView(
         text=start.decode(_codec(row.charset), "replace") if is_text else None,
         size=size,
         cut=size > MAX_SOURCE_BYTES,
@@ -104,9 +146,9 @@ def source(request: Request, url: Url) -> Response:
 
 
 @pages.get("/source/raw")
-def raw_source(request: Request, url: Url) -> Response:
+def raw_source(request: Request, url: Url, rendered: bool = False) -> Response:
     """Send the stored source. HTML becomes inert and goes into a sandbox; other types are downloads."""
-    row, packed = _packed_source(request, url)
+    row, packed = _packed_source(request, url, rendered=rendered)
     if "html" not in row.media_type.lower():
         headers = {"Content-Disposition": "attachment", "Content-Security-Policy": SOURCE_POLICY}
         return body_response(iterate_source(packed), "application/octet-stream", headers)
@@ -124,12 +166,15 @@ def _read_start(packed: bytes) -> tuple[bytes, int]:
     return bytes(start), size
 
 
-def _packed_source(request: Request, url: str) -> tuple[ResourceRow, bytes]:
+def _packed_source(request: Request, url: str, *, rendered: bool) -> tuple[ResourceRow, bytes]:
     with request.app.state.sessions.open() as session:
         row = answers.require_resource(session.store, url)
-        packed = session.store.packed_source(row.id)
+        rendering = session.store.rendering(row.id) if rendered else None
+        packed = session.store.packed_source(row.id) if not rendered else None
+    if rendering is not None and rendering.dom:
+        return msgspec.structs.replace(row, charset=UTF8.codec), rendering.dom
     if packed is None:
-        raise NotFound(f"The source of {row.url} was not kept.")
+        raise NotFound(f"{'What a browser made' if rendered else 'The source'} of {row.url} was not kept.")
     return row, packed
 
 

@@ -14,20 +14,34 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.errors import UsageError
+from gossamer.files.tables import Column, Table
 from gossamer.graph.reports.base import ColumnType, ReportOptions, Severity, column_type, find_missing_data
 from gossamer.graph.reports.registry import REPORTS, THEMES
 from gossamer.web.http.problems import NotFound
 from gossamer.web.pages.answers import require_resource
+from gossamer.web.reports.table_view import (
+    TableFacet,
+    TableFilter,
+    make_view,
+    matching_rows,
+    row_cells,
+    table_groups,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from gossamer.graph.reports.audit import AuditedReport
     from gossamer.graph.reports.base import MissingData, Report, ReportRow
     from gossamer.store.protocol import Store
     from gossamer.web.http.sessions import ReadSession
+    from gossamer.web.reports.audits import AuditCache
+    from gossamer.web.reports.table_view import TableView
 
+THEME_OF = {report.code: theme for theme, reports in THEMES.items() for report in reports}
 MAX_CACHED_ROWS = 100_000  # of one report; the CSV has all rows
 MAX_CACHED_REPORTS = 24
+MAX_CACHED_VIEWS = 32  # filtered or sorted rows; a view shares its rows with the report
 
 
 class ReportColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,11 +66,22 @@ class ReportSummary(msgspec.Struct, frozen=True, kw_only=True):
     takes: tuple[str, ...]
     unavailable: str  # why this web does not allow the report; "" when it does
     incomplete: str  # why the report may miss rows; "" when it is complete
+    inspects: bool  # whether it reads stored pages one by one, so that it is counted in the background
+    findings: int | None  # null: not counted yet, not possible, or about one URL
+    change: int | None  # since the round before; null: not counted then
+    counted_at: float | None  # Unix time
+    current: bool  # whether the number belongs to the web as it is now
 
 
 class ReportList(msgspec.Struct, frozen=True, kw_only=True):
-    """All reports."""
+    """All reports, worst first, and the health score."""
 
+    score: int | None  # null: no page, or nothing counted yet
+    score_change: int | None  # since the round before
+    pages: int
+    counted_before: float | None  # when the round before was counted
+    crawling: bool  # whether a crawler is at work: the numbers are those of the last count
+    counting: bool  # whether reports are being counted
     reports: list[ReportSummary]
 
 
@@ -70,8 +95,13 @@ class ReportRows(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[dict[str, Any]]
     page: int
     limit: int
-    total: int
+    total: int  # rows that fit the filter; groups if they are grouped
     more: bool  # whether rows follow after this page
+    found: int  # rows that fit the filter, before grouping
+    all_rows: int  # of the report, without a filter; at most `MAX_CACHED_ROWS`
+    cut: bool  # whether the report has more rows than these; the CSV of all rows has them
+    facets: list[TableFacet]
+    groups: list[str]  # columns to group by
 
 
 class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +111,7 @@ class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     page: int
     limit: int
-    sort: str
-    order: str
+    filter: TableFilter
 
 
 class ReportTable(msgspec.Struct, frozen=True):
@@ -97,7 +126,22 @@ class ReportCache:
 
     def __init__(self) -> None:
         self._tables: OrderedDict[tuple[object, ...], ReportTable] = OrderedDict()
+        self._views: OrderedDict[tuple[object, ...], TableView] = OrderedDict()
         self._lock = threading.Lock()
+
+    def view(self, store: Store, report: Report, options: ReportOptions, wanted: TableFilter) -> TableView:
+        """Return a view of the rows of a report; recent ones are kept for further pages."""
+        key = (report.code, options, store.identity, store.version(), wanted)
+        with self._lock:
+            if key in self._views:
+                self._views.move_to_end(key)
+                return self._views[key]
+        view = make_view(report, self.rows(store, report, options).rows, wanted)
+        with self._lock:
+            self._views[key] = view
+            while len(self._views) > MAX_CACHED_VIEWS:
+                self._views.popitem(last=False)
+        return view
 
     def rows(self, store: Store, report: Report, options: ReportOptions) -> ReportTable:
         """Return the rows of a report. Two threads may compute the same report at once; the lock guards the dict."""
@@ -144,38 +188,39 @@ def report_rows(session: ReadSession, cache: ReportCache, report: Report, report
     """Return one page of the rows of a report."""
     options = report_options(session.store, report, report_request.url, report_request.since)
     table = cache.rows(session.store, report, options)
+    view = cache.view(session.store, report, options, report_request.filter)
     first = (report_request.page - 1) * report_request.limit
     end = first + report_request.limit
-    rows = _sort_rows(report, table.rows, report_request.sort, report_request.order)[first:end]
     return ReportRows(
         report=report.name,
         code=report.code,
         severity=report.severity,
-        columns=_columns(report),
-        rows=[_cells(report, row) for row in rows],
+        columns=[ReportColumn(name=name, type=kind) for name, kind in view.columns],
+        rows=[dict(row_cells(view.columns, row)) for row in view.rows[first:end]],
         page=report_request.page,
         limit=report_request.limit,
-        total=len(table.rows),
-        more=table.cut or len(table.rows) > end,
+        total=len(view.rows),
+        more=len(view.rows) > end,
+        found=view.found,
+        all_rows=len(table.rows),
+        cut=table.cut,
+        facets=view.facets,
+        groups=table_groups(report),
     )
 
 
-def _sort_rows(report: Report, rows: Sequence[ReportRow], sort: str, order: str) -> Sequence[ReportRow]:
-    """Sort rows by a column; rows without a value come last in both orders."""
-    if not sort:
-        return rows
-    if sort not in report.columns:
-        raise UsageError(f'The report {report.name} has no column "{sort}", only {", ".join(report.columns)}.')
-    column = report.columns.index(sort)
-    present = [row for row in rows if row[column] is not None]
-    text = column_type(sort) == "text"
-    present.sort(key=lambda row: str(row[column]).casefold() if text else row[column], reverse=order == "desc")
-    return [*present, *(row for row in rows if row[column] is None)]
+def csv_table(session: ReadSession, cache: ReportCache, report: Report, report_request: ReportRequest) -> Table:
+    """Return the rows that a filter leaves, in its order, as a table to write; all pages of them.
 
-
-def _cells(report: Report, row: ReportRow) -> dict[str, Any]:
-    pairs = zip(report.columns, row, strict=True)
-    return {name: bool(value) if column_type(name) == "flag" else value for name, value in pairs}
+    Without order and groups the rows stream from the report, also those beyond `MAX_CACHED_ROWS`.
+    """
+    options = report_options(session.store, report, report_request.url, report_request.since)
+    wanted = report_request.filter
+    if wanted.is_grouped or wanted.sort:
+        view = cache.view(session.store, report, options, wanted)
+        return Table(columns=[Column(name, kind) for name, kind in view.columns], rows=iter(view.rows))
+    rows = matching_rows(report, report.rows(session.store, options), wanted)
+    return Table(columns=[Column(name, column_type(name)) for name in report.columns], rows=rows)
 
 
 def _columns(report: Report) -> list[ReportColumn]:
@@ -185,20 +230,37 @@ def _columns(report: Report) -> list[ReportColumn]:
 # -- all reports -------------------------------------------------------------------------------------------------------
 
 
-def report_list(store: Store) -> ReportList:
-    """Return all reports, each with the reason if this web does not allow it."""
-    lacking = find_missing_data(store, REPORTS)
-    themes = {report.code: theme for theme, reports in THEMES.items() for report in reports}
+def report_list(session: ReadSession, audits: AuditCache) -> ReportList:
+    """Return all reports, worst first, each with its findings, or the reason if this web does not allow it."""
+    lacking = find_missing_data(session.store, REPORTS)
+    answer = audits.audit(session, lacking)
+    counted = [_summary(each.report, lacking, each) for each in answer.audit.reports]
+    about_one_url = [_summary(each, lacking, None) for each in REPORTS if "url" in each.takes]
     return ReportList(
-        reports=[
-            ReportSummary(
-                code=each.code, report=each.name, severity=each.severity, theme=themes[each.code], finds=each.finds,
-                why=each.why, fix=each.fix, columns=_columns(each), needs=each.needs, takes=each.takes,
-                unavailable=_reason(lacking.get(each.code), is_total=True),
-                incomplete=_reason(lacking.get(each.code), is_total=False),
-            )
-            for each in REPORTS
-        ]
+        score=answer.audit.score,
+        score_change=answer.audit.change,
+        pages=answer.audit.pages,
+        counted_before=answer.audit.since,
+        crawling=answer.is_crawled,
+        counting=answer.is_counting,
+        reports=[*counted, *about_one_url],
+    )
+
+
+def report_summary(store: Store, report: Report) -> ReportSummary:
+    """Return one report, without its number of findings."""
+    return _summary(report, find_missing_data(store, [report]), None)
+
+
+def _summary(each: Report, lacking: Mapping[str, MissingData], audited: AuditedReport | None) -> ReportSummary:
+    return ReportSummary(
+        code=each.code, report=each.name, severity=each.severity, theme=THEME_OF[each.code], finds=each.finds,
+        why=each.why, fix=each.fix, columns=_columns(each), needs=each.needs, takes=each.takes,
+        unavailable=_reason(lacking.get(each.code), is_total=True),
+        incomplete=_reason(lacking.get(each.code), is_total=False),
+        inspects=each.inspects, findings=audited.findings if audited else None,
+        change=audited.change if audited else None, counted_at=audited.counted_at if audited else None,
+        current=audited.is_current if audited else False,
     )  # fmt: skip
 
 

@@ -36,16 +36,37 @@ def search(session: SearchSession, question: SearchQuestion, *, with_facets: boo
     return SearchAnswer(**fields, facets=counted_facets)
 
 
+class PageMatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A page that fits an unfinished query."""
+
+    url: str
+    title: str
+    snippet: str | None = None  # HTML, if the request asked for snippets
+
+
 class Completions(msgspec.Struct, frozen=True, kw_only=True):
-    """Completions of a query."""
+    """Completions of a query, and pages that fit what is typed so far."""
 
     query: str
     completions: list[str]
+    pages: list[PageMatch]
 
 
-def complete(session: SearchSession, text: str, limit: int) -> Completions:
+def complete(session: SearchSession, text: str, limit: int, with_snippets: bool) -> Completions:
+    """Complete the last word of a query, and find pages for the unfinished query."""
+    return Completions(
+        query=text,
+        completions=session.searcher.complete(text, limit),
+        pages=[
+            PageMatch(url=hit.url, title=hit.title, snippet=hit.snippet if with_snippets else None)
+            for hit in session.searcher.find_while_typing(text, limit)
+        ],
+    )
+
+
+def suggest(session: SearchSession, text: str, limit: int) -> list[str]:
     """Complete the last word of a query."""
-    return Completions(query=text, completions=session.searcher.complete(text, limit))
+    return session.searcher.complete(text, limit)
 
 
 def word(session: SearchSession, typed: str, order: DocumentOrder, page_number: int, limit: int) -> WordEntry:

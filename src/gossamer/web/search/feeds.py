@@ -34,8 +34,8 @@ def opensearch(request: Request) -> Response:
 )
 async def suggest(request: Request, q: Words = "") -> Response:
     """Return completions in the shape that browsers expect: `["typed", ["completion", ...]]`."""
-    completions = await request.app.state.search_client.ask("complete", q, 8, type=answers.Completions)
-    return JsonResponse([completions.query, completions.completions], media_type="application/x-suggestions+json")
+    completions = await request.app.state.search_client.ask("suggest", q, 8, type=list[str])
+    return JsonResponse([q, completions], media_type="application/x-suggestions+json")
 
 
 @router.get("/search.atom", responses=media_responses("application/atom+xml", "Hits as a feed."))

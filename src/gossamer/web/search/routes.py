@@ -43,10 +43,10 @@ Order = Literal["frequency", "document"]
 def home(request: Request) -> Response:
     """Show the search box and the size of the web."""
     with request.app.state.sessions.open() as session:
-        counts = session.store.counts()
+        counts, totals = session.store.counts(), session.store.visited_totals()
         at_work = [crawler for crawler in crawlers(session.store) if crawler.at_work]
     fault = request.app.state.search_client.fault
-    return html_page(request, "home.html", counts=counts, at_work=at_work, fault=fault)
+    return html_page(request, "home.html", counts=counts, totals=totals, at_work=at_work, fault=fault)
 
 
 @api.get("/search", responses=json_responses(answers.SearchAnswer, api_examples.SEARCH))
@@ -95,9 +95,12 @@ def _page_numbers(answer: answers.SearchAnswer) -> list[int | None]:
 
 
 @api.get("/complete", responses=json_responses(answers.Completions, api_examples.COMPLETE))
-async def complete(request: Request, q: Words = "", limit: Annotated[int, Query(ge=1, le=50)] = 8) -> Response:
-    """Complete the last word of a query."""
-    return JsonResponse(await request.app.state.search_client.ask("complete", q, limit, type=answers.Completions))
+async def complete(
+    request: Request, q: Words = "", limit: Annotated[int, Query(ge=1, le=50)] = 8, snippets: bool = False
+) -> Response:
+    """Complete the last word of a query, and find pages for what is typed so far."""
+    completions = await request.app.state.search_client.ask("complete", q, limit, snippets, type=answers.Completions)
+    return JsonResponse(completions)
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -98,7 +98,8 @@ def _find_urls(session: SearchSession, queries: list[str], limit: int) -> list[s
 FUNCTIONS = {
     "state": AskedFunction(tuple[()], _state),
     "search": AskedFunction(tuple[SearchQuestion, bool], _search),
-    "complete": AskedFunction(tuple[str, int], answers.complete),
+    "complete": AskedFunction(tuple[str, int, bool], answers.complete),
+    "suggest": AskedFunction(tuple[str, int], answers.suggest),
     "word": AskedFunction(tuple[str, str, int, int], answers.word),
     "languages": AskedFunction(tuple[()], _languages),
     "find_urls": AskedFunction(tuple[list[str], int], _find_urls),

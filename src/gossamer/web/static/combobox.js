@@ -1,5 +1,6 @@
 /**
  * A text box with completions, after the ARIA combobox pattern (WAI-ARIA APG, "editable combobox with list autocomplete").
+ * It sends one request for each pause in typing, and drops the answers to older ones.
  * Plain JavaScript, so that it works without a build; tsc checks its types.
  */
 
@@ -49,12 +50,18 @@ class Combobox {
     if (!list.hasAttribute("aria-label")) list.setAttribute("aria-label", "Suggestions");
     this.close();
     input.addEventListener("input", () => {
-      clearTimeout(this.timer);
+      this.cancelPending();
       this.timer = window.setTimeout(() => this.search(), PAUSE_MS);
     });
     input.addEventListener("blur", () => this.close());
+    // A pointer on a canvas does not take the focus away, so there is no blur.
+    document.addEventListener("pointerdown", (event) => {
+      if (event.target instanceof Node && event.target !== input && !list.contains(event.target)) this.close();
+    });
     input.addEventListener("keydown", (event) => {
-      if (!event.isComposing && this.press(event.key)) event.preventDefault();
+      if (event.isComposing) return;
+      if (this.press(event.key)) event.preventDefault();
+      else if (["Enter", "Escape", "Tab"].includes(event.key)) this.close(); // also drops a late answer
     });
   }
 

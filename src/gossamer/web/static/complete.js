@@ -1,4 +1,4 @@
-/** The search box of every page: the key `/` focuses it, and it completes the query. */
+/** The search box of every page: the key `/` focuses it, it completes the query and shows pages while one types. */
 
 import { combobox } from "./combobox.js";
 
@@ -23,6 +23,12 @@ function isTyping(target) {
   );
 }
 
+/** @typedef {{completion: string}} Completion */
+/** @typedef {{url: string, title: string}} PageMatch */
+
+const COMPLETIONS = 4; // words first, then pages; more would not fit below the box of a laptop
+const PAGES = 5;
+
 /**
  * @param {HTMLInputElement} box
  * @param {HTMLElement} options
@@ -33,18 +39,35 @@ function attachCompletions(box, options, path) {
     input: box,
     list: options,
     find: async (text, signal) => {
-      const response = await fetch(`${path}?${new URLSearchParams({ q: text, limit: "8" })}`, { signal });
+      const response = await fetch(`${path}?${new URLSearchParams({ q: text, limit: String(PAGES) })}`, { signal });
       if (!response.ok) return [];
-      /** @type {{completions: string[]}} */
+      /** @type {{completions: string[], pages: PageMatch[]}} */
       const answer = await response.json();
-      return answer.completions;
+      const completions = answer.completions.slice(0, COMPLETIONS).map((completion) => ({ completion }));
+      return [...completions, ...answer.pages.filter(({ url }) => /^https?:/.test(url))];
     },
-    show: (completion) => boldRest(box.value, completion),
-    choose: (completion) => {
-      box.value = completion;
-      box.form?.requestSubmit();
+    show: (option) => ("completion" in option ? boldRest(box.value, option.completion) : titleAndAddress(option)),
+    choose: (option) => {
+      if ("completion" in option) {
+        box.value = option.completion;
+        box.form?.requestSubmit();
+      } else location.assign(option.url);
     },
   });
+}
+
+/**
+ * Returns the title of a page, and its address below.
+ * @param {PageMatch} page
+ */
+function titleAndAddress({ url, title }) {
+  const name = document.createElement("span");
+  name.className = "page-title";
+  name.dir = "auto";
+  name.textContent = title || "(no title)";
+  const address = document.createElement("small");
+  address.textContent = url.replace(/^https?:\/\//, "");
+  return [name, address];
 }
 
 /**

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from enum import IntEnum
 
     from gossamer.store.postgres.database import Database
-    from gossamer.store.read.questions import Question
+    from gossamer.store.read.questions import Question, ReportStatements
     from gossamer.store.rows import Row
 
 ROWS_AT_ONCE = 1_000
@@ -28,12 +28,16 @@ PAGES_AT_ONCE = 200  # texts or sources per slice; few, because a row carries a 
 
 
 @cache
-def load_statements() -> Mapping[str, str]:
-    """Return the statement of each question, after the WITH list that all share."""
-    shared, statements = questions.load_statements(__package__)
-    head = f"WITH RECURSIVE {_words('kinds', Kind)}, {_words('positions', Position)},\n{shared.strip()}\n"
-    # A question with a WITH list of its own continues the shared one.
-    return {text: head + (f", {sql[5:]}" if sql.startswith("WITH ") else sql) for text, sql in statements.items()}
+def load_statements() -> ReportStatements:
+    """Return all statements, each after the WITH list that all share."""
+    loaded = questions.load_statements(__package__)
+    head = f"WITH RECURSIVE {_words('kinds', Kind)}, {_words('positions', Position)},\n{loaded.shared.strip()}\n"
+
+    def with_head(statements: Mapping[str, str]) -> dict[str, str]:
+        # A statement with a WITH list of its own continues the shared one.
+        return {text: head + (f", {sql[5:]}" if sql.startswith("WITH ") else sql) for text, sql in statements.items()}
+
+    return loaded._replace(by_question=with_head(loaded.by_question), counts=with_head(loaded.counts))
 
 
 def _words(name: str, words: type[IntEnum]) -> str:
@@ -43,8 +47,16 @@ def _words(name: str, words: type[IntEnum]) -> str:
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[Row]:
     """Yield the rows of the answer."""
-    sql = load_statements()[question.text]
+    sql = load_statements().by_question[question.text]
     return _read_slices(database, sql, values) if "%(slice)s" in sql else _read_spool(database, sql, values)
+
+
+def count(database: Database, question: Question, values: Mapping[str, object]) -> int:
+    """Return the number of rows of the answer."""
+    statements = load_statements()
+    whole = statements.by_question[question.text]
+    sql = statements.counts.get(question.text) or f"SELECT count(*) FROM ({whole}) AS answer"  # noqa: S608
+    return int(fetch_rows(database, sql, values)[0][0])
 
 
 def _read_spool(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[Row]:

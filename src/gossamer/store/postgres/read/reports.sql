@@ -123,6 +123,9 @@ SELECT t.url, t.state, t.backlinks, coalesce(sum(b.times), 0)::bigint AS links, 
 FROM top AS t LEFT JOIN best AS b ON b.target = t.id
 GROUP BY t.id, t.url, t.state, t.backlinks ORDER BY t.backlinks DESC, t.id;
 
+-- count: most linked
+SELECT count(*) FROM (SELECT 1 FROM backlinks LIMIT %(most)s) AS top;
+
 -- question: host bonds
 WITH bonds AS MATERIALIZED (
     SELECT s.host AS source, t.host AS target, sum(l.weight) AS links, count(DISTINCT l.source) AS pages,
@@ -178,7 +181,7 @@ SELECT p.url, coalesce((SELECT string_agg(word, ',') FROM (
     'earlier crawl') AS known_from, p.status, p.visited_at
 FROM listed AS p
 WHERE p.seed = 0 AND NOT EXISTS (
-    SELECT 1 FROM links AS l WHERE l.target = p.id AND l.kind IN (1, 2, 3, 4) AND l.source <> p.id)
+    SELECT 1 FROM links AS l WHERE l.target = p.id AND l.kind IN (1, 2, 3, 4, 11) AND l.source <> p.id)
 ORDER BY p.id;
 
 -- question: depths

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.store import rows
 from gossamer.store.content import decode_source, decode_text
 from gossamer.store.postgres.columns import POSTGRES_COLUMNS
-from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
+from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitedTotals, VisitRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -73,8 +73,14 @@ def version(db: Connection) -> int:
 
 def counts(db: Connection) -> Counts:
     """Return the numbers of resources, hosts, links and documents, from the counters."""
-    cut = db.execute(rows.COUNT_CUT).fetchall()[0][0]
-    return rows.counts(dict(db.execute("SELECT key, value FROM meta").fetchall()), cut)
+    marked = db.execute(rows.COUNT_MARKED).fetchall()[0]
+    return rows.counts(dict(db.execute("SELECT key, value FROM meta").fetchall()), marked)
+
+
+def visited_totals(db: Connection) -> VisitedTotals:
+    """Return how many pages were visited, on how many hosts, and how many hosts have none."""
+    (totals,) = rows.to_structs_by_name(VisitedTotals, db.execute(rows.VISITED_TOTALS))
+    return totals
 
 
 def hosts(db: Connection, limit: int | None) -> list[HostRow]:

@@ -10,5 +10,6 @@ submit     `Submission`: a batch of visits
 revisits   compares visits with the stored state, writes history
 schedule   change hints of sitemaps; queues due visits
 depth      propagates smaller depths along links
+renderings `write_renderings`, `write_shapes`: what browsers made of pages and found about path shapes
 forget     removes resources and hosts
 """

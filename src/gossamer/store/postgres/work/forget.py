@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gossamer.model import Role, State
 from gossamer.store.postgres.columns import POSTGRES_COLUMNS
 from gossamer.store.postgres.database import int_array
+from gossamer.store.postgres.work.renderings import delete_renderings, delete_shapes
 from gossamer.store.work.claims import FORGOTTEN
 from gossamer.store.work.visit_rows import BACKLINK_KINDS
 
@@ -68,7 +69,7 @@ NEXT_GENERATION = "UPDATE meta SET value = value + 1 WHERE key = 'generation'"
 
 
 def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
-    """Delete links, texts and sources; return the change of backlinks by target, for `change_backlinks`."""
+    """Delete links, texts, sources and renderings; return the change of backlinks by target, for `change_backlinks`."""
     backlinks: Counter[int] = Counter()
     if resources:
         listed = int_array(resources)
@@ -76,6 +77,7 @@ def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
         tx.meta["links"] -= tx.db.execute(DELETE_LINKS, (listed,)).rowcount
         tx.meta["documents"] -= tx.db.execute(DELETE_TEXTS, (listed,)).rowcount
         tx.db.execute(DELETE_SOURCES, (listed,))
+        delete_renderings(tx.db, resources)
     return backlinks
 
 
@@ -102,8 +104,12 @@ def forget_resource(tx: Transaction, digest: bytes) -> int:
 
 
 def forget_host(tx: Transaction, name: str) -> int:
-    """Remove all resources of a host, and its robots.txt; return how many resources were removed."""
+    """Remove all resources of a host, its robots.txt and what is known of its path shapes.
+
+    Return how many resources were removed.
+    """
     tx.db.execute(DELETE_HOST_ROBOTS, (name,))
+    delete_shapes(tx.db, [host for (host,) in tx.db.execute("SELECT id FROM hosts WHERE name = %s", (name,))])
     ids = [resource for (resource,) in tx.db.execute(SELECT_BY_HOST, (name,))]
     return _forget(tx, lambda: (ids[at : at + FORGET_AT_ONCE] for at in range(0, len(ids), FORGET_AT_ONCE)))
 
@@ -153,3 +159,4 @@ def _remove_empty_hosts(tx: Transaction, hosts: set[int]) -> None:
     tx.meta["hosts"] -= len(empty)
     tx.db.execute(DELETE_ROBOTS, (int_array(empty),))
     tx.db.execute(DELETE_HOST_RANKS, (int_array(empty),))
+    delete_shapes(tx.db, empty)

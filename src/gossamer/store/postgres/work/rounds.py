@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.model import State
 from gossamer.store.postgres.bulk_copy import READMITTED, int_column, number_column, text_column
+from gossamer.store.postgres.database import int_array
 from gossamer.store.postgres.work.depth import minimize_depths
 from gossamer.store.work.claims import FORGOTTEN
 from gossamer.store.work.rounds import (
@@ -67,6 +68,9 @@ SELECT_UNVISITED = """
         AND NOT (r.state = 'leased' AND EXISTS (SELECT 1 FROM hosts AS h JOIN crawlers AS c ON c.id = h.holder
             WHERE h.id = r.host AND c.most_parsers = 0))
     ORDER BY r.id LIMIT %s"""
+_VISITED = "id = ANY(%s::bigint[]) AND state = 'visited' AND role = 'page'"
+COUNT_VISITED = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {_VISITED} GROUP BY 1, 2, 3, 4"  # noqa: S608
+QUEUE_AGAIN = f"UPDATE resources SET state = 'queued', tries = 0, etag = '', last_modified = '' WHERE {_VISITED}"  # noqa: S608
 READMIT = """
     UPDATE resources AS r SET state = n.state, role = n.role, reason = n.reason, priority = n.priority, asked = n.asked
     FROM readmitted AS n WHERE r.id = n.id"""
@@ -130,6 +134,15 @@ def requeue(tx: Transaction, now: float) -> int:
         tx.counter_deltas.subtract(host, state, role, outcome, times)
         tx.counter_deltas.add(host, State.QUEUED, role, outcome, times)
     return tx.db.execute(REQUEUE, (now,)).rowcount
+
+
+def queue_again(tx: Transaction, resources: Sequence[int]) -> int:
+    """Queue visited pages again, and forget what would let their servers answer "not modified"."""
+    listed = int_array(resources)
+    for host, state, role, outcome, times in tx.db.execute(COUNT_VISITED, (listed,)).fetchall():
+        tx.counter_deltas.subtract(host, state, role, outcome, times)
+        tx.counter_deltas.add(host, State.QUEUED, role, outcome, times)
+    return tx.db.execute(QUEUE_AGAIN, (listed,)).rowcount
 
 
 def readmit(tx: Transaction, admit: AdmitCandidates) -> int:

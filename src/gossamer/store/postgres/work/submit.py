@@ -31,7 +31,7 @@ from gossamer.store.postgres.bulk_copy import (
     text_column,
 )
 from gossamer.store.postgres.database import int_array
-from gossamer.store.postgres.work import revisits, rounds, schedule
+from gossamer.store.postgres.work import renderings, revisits, rounds, schedule
 from gossamer.store.postgres.work.admission import find_known_resources, improve, load_claims, propose
 from gossamer.store.postgres.work.crawlers import is_working, release_hosts
 from gossamer.store.postgres.work.depth import propagate_depths
@@ -165,7 +165,7 @@ class Submission:
         for visit in visits:
             row = rows.pop(visit.lease.resource, None)
             if row is not None:
-                yield visit_rows.FinishedVisit(visit, row, visit_rows.visit_links(visit))
+                yield visit_rows.finish_visit(visit, row)
 
     def _leased_rows(self, ids: Iterable[int]) -> dict[int, visit_rows.LeasedRow]:
         rows = self._db.execute(SELECT_LEASED_ROWS, (int_array(ids), self._crawler)).fetchall()
@@ -189,7 +189,7 @@ class Submission:
         """Replace links, texts and sources of earlier visits; return the changes of backlinks by target."""
         replacing = [item for item in finished if item.replaces]
         backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
-        linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
+        linking = [(item, [*map(ids.__getitem__, item.targets)]) for item in replacing if item.targets]
         for item, targets in linking:
             if item.row.outlinks != visit_rows.LINKS_NOT_STORED:  # without the old links, assume that they are the same
                 backlinks.update(visit_rows.backlink_targets(item.row.id, targets, item.links.kinds))
@@ -215,6 +215,7 @@ class Submission:
         copy_bodies(
             self._db, "sources", [(resource, page.source) for resource, page in pages + unchanged if page.source]
         )
+        renderings.write_renderings(self._db, finished)
 
     def _insert_links(self, stored_links: Sequence[tuple[visit_rows.FinishedVisit, list[int]]]) -> None:
         all_links = [item.links for item, _ in stored_links]
@@ -225,7 +226,7 @@ class Submission:
                 int_column(chain.from_iterable(range(len(targets)) for _, targets in stored_links)),
                 int_column(chain.from_iterable(targets for _, targets in stored_links)),
                 int_column(chain.from_iterable(links.kinds for links in all_links)),
-                int_column(map(int, chain.from_iterable(links.follows for links in all_links))),
+                int_column(chain.from_iterable(links.follows for links in all_links)),
                 int_column(chain.from_iterable(links.weights for links in all_links)),
                 int_column(chain.from_iterable(links.positions for links in all_links)),
                 text_column(list(chain.from_iterable(links.rels for links in all_links))),
@@ -312,7 +313,7 @@ class Submission:
         self._db.execute(RELEASE, (int_array(rows),))
 
     def _update_hosts(self, batch: VisitBatch) -> None:
-        """Write robots.txt rules and host notes, and release the hosts that the crawler gives back."""
+        """Write robots.txt rules, path shapes and host notes, and release the hosts that the crawler gives back."""
         if batch.robots:
             rules = {(one.host, one.scheme): one for one in batch.robots}.values()  # the last one per host and scheme
             self._db.execute(
@@ -323,6 +324,7 @@ class Submission:
                     [_replace_nul(r.reason) for r in rules],
                 ),
             )  # fmt: skip
+        renderings.write_shapes(self._db, batch.shapes)
         if batch.hosts:
             notes = {note.host: note for note in batch.hosts}.values()
             self._db.execute(

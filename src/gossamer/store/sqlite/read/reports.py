@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gossamer.model import Kind, Position
 from gossamer.store.read import questions
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Mapping
 
-    from gossamer.store.read.questions import Question
+    from gossamer.store.read.questions import Question, ReportStatements
     from gossamer.store.sqlite.database import Database
 
 ROWS_AT_ONCE = 1_000
@@ -26,17 +26,10 @@ PAGES_AT_ONCE = 200  # texts and sources
 _WORDS = {"kinds": Kind, "positions": Position}
 
 
-class ReportStatements(NamedTuple):
-    """The content of reports.sql."""
-
-    views: str
-    by_question: Mapping[str, str]
-
-
 @cache
 def load_statements() -> ReportStatements:
     """Read and split the file."""
-    return ReportStatements(*questions.load_statements(__package__))
+    return questions.load_statements(__package__)
 
 
 def ask(database: Database, question: Question, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:
@@ -47,6 +40,15 @@ def ask(database: Database, question: Question, values: Mapping[str, object]) ->
     return _read_slices(database, sql, values) if ":slice" in sql else _read_spool(database, sql, values)
 
 
+def count(database: Database, question: Question, values: Mapping[str, object]) -> int:
+    """Return the number of rows of the answer."""
+    statements = load_statements()
+    sql = statements.counts.get(question.text) or f"SELECT count(*) FROM ({statements.by_question[question.text]})"  # noqa: S608
+    with database.connection() as db:
+        _prepare(db)
+        return int(db.execute(sql, values).fetchone()[0])
+
+
 def _prepare(db: sqlite3.Connection) -> None:
     """Create the views that questions share, once per connection."""
     if db.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = 'kinds'").fetchone():
@@ -54,7 +56,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     for table, words in _WORDS.items():
         db.execute(f"CREATE TEMP TABLE {table} (number INTEGER PRIMARY KEY, word TEXT NOT NULL)")
         db.executemany(f"INSERT INTO {table} VALUES (?, ?)", [(int(word), word.name.lower()) for word in words])  # noqa: S608
-    db.executescript(load_statements().views)
+    db.executescript(load_statements().shared)
 
 
 def _read_spool(database: Database, sql: str, values: Mapping[str, object]) -> Iterator[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from gossamer.store import rows
 from gossamer.store.content import decode_source, decode_text
 from gossamer.store.sqlite.columns import SQLITE_COLUMNS
 from gossamer.store.sqlite.work.digests import ID_BY_DIGEST
-from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitRow
+from gossamer.store.values import Counts, ErrorRow, HostRow, LinkRow, ResourceRow, VisitedTotals, VisitRow
 
 if TYPE_CHECKING:
     import sqlite3
@@ -62,7 +62,13 @@ def version(db: sqlite3.Connection) -> int:
 
 def counts(db: sqlite3.Connection) -> Counts:
     """Return the counters."""
-    return rows.counts(dict(db.execute("SELECT key, value FROM meta")), db.execute(rows.COUNT_CUT).fetchone()[0])
+    return rows.counts(dict(db.execute("SELECT key, value FROM meta")), db.execute(rows.COUNT_MARKED).fetchone())
+
+
+def visited_totals(db: sqlite3.Connection) -> VisitedTotals:
+    """Return how many pages were visited, on how many hosts, and how many hosts have none."""
+    (totals,) = rows.to_structs_by_name(VisitedTotals, db.execute(rows.VISITED_TOTALS))
+    return totals
 
 
 def hosts(db: sqlite3.Connection, limit: int | None) -> list[HostRow]:

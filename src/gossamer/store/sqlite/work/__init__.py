@@ -10,6 +10,7 @@ rounds     rounds and changed scopes
 schedule   `queue_due`, `keep_fresh`: revisits
 revisits   `compare_visits`, `write_history`: what a visit found to be different
 depth      smaller depths along stored links
+renderings `write_renderings`, `write_shapes`: what browsers made of pages and found about path shapes
 forget     resources and hosts removed
 digests    `find_known_resources`: ids by digest
 counters   `MetaTable`: the counters

@@ -16,6 +16,7 @@ from gossamer.store.sqlite.columns import SQLITE_COLUMNS
 from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.counters import write_host_counters
 from gossamer.store.sqlite.work.digests import DELETE_DIGESTS, ID_BY_DIGEST
+from gossamer.store.sqlite.work.renderings import delete_renderings, delete_shapes
 from gossamer.store.work.claims import FORGOTTEN
 from gossamer.store.work.visit_rows import BACKLINK_KINDS
 
@@ -67,7 +68,7 @@ DELETE_ROBOTS = "DELETE FROM robots WHERE host IN (SELECT id FROM hosts WHERE na
 
 
 def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
-    """Delete links, texts and sources; return the changes of backlinks for `change_backlinks`."""
+    """Delete links, texts, sources and renderings; return the changes of backlinks for `change_backlinks`."""
     backlinks: Counter[int] = Counter()
     if resources:
         listed = json_array(resources)
@@ -75,6 +76,7 @@ def clear_contents(tx: Transaction, resources: Sequence[int]) -> Counter[int]:
         tx.meta["links"] -= tx.db.execute(DELETE_LINKS, (listed,)).rowcount
         tx.meta["documents"] -= tx.db.execute(DELETE_TEXTS, (listed,)).rowcount
         tx.db.execute(DELETE_SOURCES, (listed,))
+        delete_renderings(tx.db, resources)
     return backlinks
 
 
@@ -96,8 +98,12 @@ def forget_resource(tx: Transaction, digest: bytes) -> int:
 
 
 def forget_host(tx: Transaction, name: str) -> int:
-    """Remove all resources of a host, and its robots.txt; return how many resources were removed."""
+    """Remove all resources of a host, its robots.txt and what is known of its path shapes.
+
+    Return how many resources were removed.
+    """
     tx.db.execute(DELETE_ROBOTS, (name,))
+    delete_shapes(tx.db, [host for (host,) in tx.db.execute("SELECT id FROM hosts WHERE name = ?", (name,))])
     return _forget(tx, lambda: _read_host_chunks(tx, name))
 
 
@@ -155,3 +161,4 @@ def _remove_empty_hosts(tx: Transaction, hosts: set[int]) -> None:
     tx.meta["hosts"] -= len(empty)
     tx.db.executemany("DELETE FROM robots WHERE host = ?", empty)
     tx.db.executemany("DELETE FROM host_ranks WHERE host = ?", empty)
+    delete_shapes(tx.db, [host for (host,) in empty])

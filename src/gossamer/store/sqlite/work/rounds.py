@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gossamer.model import State
+from gossamer.store.sqlite.database import json_array
 from gossamer.store.sqlite.work.depth import minimize_depths
 from gossamer.store.work.claims import FORGOTTEN
 from gossamer.store.work.rounds import (
@@ -118,6 +119,18 @@ def requeue(tx: Transaction, now: float) -> int:
             priority = CASE WHEN priority <= {LOWEST_PRIORITY} THEN -depth ELSE priority END
         WHERE {condition}"""  # noqa: S608
     return tx.db.execute(update, (now,)).rowcount
+
+
+def queue_again(tx: Transaction, resources: Sequence[int]) -> int:
+    """Queue visited pages again, and forget what would let their servers answer "not modified"."""
+    condition = "id IN (SELECT value FROM json_each(?)) AND state = 'visited' AND role = 'page'"
+    count_states = f"SELECT host, state, role, outcome, count(*) FROM resources WHERE {condition} GROUP BY 1, 2, 3, 4"  # noqa: S608
+    listed = json_array(resources)
+    for host, state, role, outcome, times in tx.db.execute(count_states, (listed,)).fetchall():
+        tx.counter_deltas.subtract(host, state, role, outcome, times)
+        tx.counter_deltas.add(host, State.QUEUED, role, outcome, times)
+    update = f"UPDATE resources SET state = 'queued', tries = 0, etag = '', last_modified = '' WHERE {condition}"  # noqa: S608
+    return tx.db.execute(update, (listed,)).rowcount
 
 
 # -- readmit -----------------------------------------------------------------------------------------------------------

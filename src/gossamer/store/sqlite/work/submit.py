@@ -15,7 +15,7 @@ from gossamer.store import columns
 from gossamer.store.sqlite.bulk_insert import BulkInsert
 from gossamer.store.sqlite.columns import assign
 from gossamer.store.sqlite.database import json_array
-from gossamer.store.sqlite.work import revisits, rounds, schedule
+from gossamer.store.sqlite.work import renderings, revisits, rounds, schedule
 from gossamer.store.sqlite.work.admission import admit_candidates
 from gossamer.store.sqlite.work.crawlers import is_working, release_hosts
 from gossamer.store.sqlite.work.depth import propagate_depths
@@ -121,7 +121,7 @@ class Submission:
         for visit in visits:
             row = rows.pop(visit.lease.resource, None)
             if row is not None:
-                yield visit_rows.FinishedVisit(visit, row, visit_rows.visit_links(visit))
+                yield visit_rows.finish_visit(visit, row)
 
     def _leased_rows(self, ids: Iterable[int]) -> dict[int, visit_rows.LeasedRow]:
         rows = self._db.execute(SELECT_LEASED_ROWS, (json_array(ids), self._crawler))
@@ -153,7 +153,7 @@ class Submission:
         """Replace links, texts and sources of earlier visits."""
         replacing = [item for item in finished if item.replaces]
         backlinks = clear_contents(self._tx, [item.row.id for item in replacing if item.row.visits])
-        linking = [(item, [*map(ids.__getitem__, item.links.digests)]) for item in replacing if item.links.digests]
+        linking = [(item, [*map(ids.__getitem__, item.targets)]) for item in replacing if item.targets]
         for item, targets in linking:
             if item.row.outlinks != visit_rows.LINKS_NOT_STORED:  # else unknown what to subtract: assume the same
                 backlinks.update(visit_rows.backlink_targets(item.row.id, targets, item.links.kinds))
@@ -169,6 +169,7 @@ class Submission:
         )
         sources = ((resource, page.source) for resource, page in pages if page.source)
         self._db.executemany("INSERT OR REPLACE INTO sources (resource, body) VALUES (?, ?)", sources)
+        renderings.write_renderings(self._db, finished)
 
     def _insert_links(self, stored_links: Sequence[tuple[visit_rows.FinishedVisit, list[int]]]) -> None:
         INSERT_LINKS.insert_columns(
@@ -251,6 +252,7 @@ class Submission:
         """Write news about hosts, and free hosts that were given back."""
         robots = ((r.scheme, r.outcome, r.text, r.fetched_at, r.reason, r.host) for r in batch.robots)
         self._db.executemany(UPSERT_ROBOTS, robots)
+        renderings.write_shapes(self._db, batch.shapes)
         notes = ((n.ready_at, n.delay, n.failures, n.reason, n.host, self._crawler) for n in batch.hosts)
         self._db.executemany(UPDATE_HOST, notes)
         returned = json_array(note.host for note in batch.hosts if not note.keep)

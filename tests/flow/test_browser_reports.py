@@ -1,0 +1,138 @@
+"""The overview of reports and their tables in a real browser: counts, facets, groups, pages, CSV; on a phone too."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from helpers.web.browser import check_appearances, open_page
+from helpers.web.served_app import App, page, served_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+SOURCES = 130  # pages with the same broken link in their footer; a table page has 100 rows
+VIEWS = (
+    "reports", "reports/broken", "reports/broken?group=url", "reports/broken?facet=status:410&filter=lost",
+    "reports/broken?filter=nothing-has-this", "reports/broken?page=2", "reports/depth", "reports/inlinks",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """Serve a site whose template has a broken link."""
+    legal = '<footer><a href="/legal">Legal</a></footer>'
+    numbers = range(SOURCES)
+    pages = {f"/p{n}": page(f"Page {n}", f"Text of page {n}.", ("/", "home")) + legal for n in numbers}
+    start = page("Start", "All pages.", *((f"/p{n}", f"page {n}") for n in numbers), ("/lost", "lost"))
+    with served_app(tmp_path_factory.mktemp("audited"), {"/": start, **pages}) as served:
+        yield served
+
+
+def rows(page: Page) -> list[list[str]]:
+    page.wait_for_selector("#rows tbody tr")
+    return [row.locator("td").all_inner_texts() for row in page.locator("#rows tbody tr").all()]
+
+
+def column(page: Page, name: str) -> list[str]:
+    at = page.locator("#rows thead th").all_inner_texts().index(name)
+    return [row[at] for row in rows(page)]
+
+
+def downloaded(page: Page) -> list[dict[str, str]]:
+    with page.expect_download() as download:
+        page.click("a:text-is('CSV')")
+    return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
+
+
+def test_the_overview_shows_the_findings_of_all_reports(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}reports") as page:
+        answer = app.get("/api/reports").json()
+        assert page.inner_text("#score") == str(answer["score"])
+        table = page.locator("table.findings").first
+        assert table.locator("tbody tr").first.inner_text().split()[:3] == [str(SOURCES + 1), "error", "broken"]
+        assert page.locator(".names a:text-is('redirect-loops')").count() == 1  # greyed, below
+        page.click("table.findings a:text-is('broken')")
+        assert page.inner_text("#found") == str(SOURCES + 1)
+
+
+def test_a_template_error_is_one_row_that_opens_its_sources(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}reports/broken") as page:
+        page.select_option("#group", "url")
+        page.wait_for_url("**group=url")
+        assert [row[:3] for row in rows(page)] == [["/legal", str(SOURCES), str(SOURCES)], ["/lost", "1", "1"]]
+        assert [(row["url"], row["rows"]) for row in downloaded(page)] == [
+            (f"{app.web}legal", str(SOURCES)), (f"{app.web}lost", "1"),
+        ]  # fmt: skip
+        page.click(f"#rows a:text-is('{SOURCES}')")
+        page.wait_for_url("**member=**")
+        assert set(column(page, "url")) == {"/legal"}
+        assert len(downloaded(page)) == SOURCES
+
+
+def test_facets_and_the_filter_leave_rows_that_the_csv_has_too(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}reports/broken") as page:
+        page.click(".facet summary:has-text('position')")
+        page.click(".facet[open] a:has-text('footer')")
+        page.wait_for_url("**facet=position**")
+        assert page.inner_text("#found") == str(SOURCES)
+        page.fill("#filter", "/p12")
+        page.press("#filter", "Enter")
+        page.wait_for_url("**filter=**")
+        assert sorted(column(page, "source")) == sorted(f"/p{n}" for n in (12, *range(120, 130)))
+        page.click("#rows thead a:text-is('source')")
+        page.wait_for_selector("th[aria-sort=ascending]")
+        page.click("#rows thead a:text-is('source')")
+        page.wait_for_selector("th[aria-sort=descending]")
+        shown = column(page, "source")
+        assert [row["source"] for row in downloaded(page)] == [f"{app.web}{path[1:]}" for path in shown]
+        page.click(".chips a:has-text('position')")
+        page.wait_for_url(lambda url: "facet" not in url)
+        page.click(".chips a:has-text('/p12')")
+        page.wait_for_url(re.compile(r"/reports/broken\?sort=source&order=desc$"))
+        assert page.inner_text("#found") == str(SOURCES + 1)
+
+
+def test_rows_have_numbered_pages(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}reports/broken?sort=source") as page:
+        first = column(page, "source")
+        assert page.locator(".pages a[aria-current]").inner_text() == "1"
+        page.click(".pages a:text-is('2')")
+        page.wait_for_url("**page=2")
+        second = column(page, "source")
+        assert (len(first), len(second)) == (100, SOURCES + 1 - 100)
+        assert not {*first} & {*second}
+        assert len(downloaded(page)) == SOURCES + 1  # all pages
+
+
+def test_lists_of_facet_values_close_again(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}reports/broken") as page:
+        page.click(".facet summary:has-text('position')")
+        page.keyboard.press("Escape")
+        assert page.locator(".facet[open]").count() == 0
+        page.click(".facet summary:has-text('position')")
+        page.click("h1")
+        assert page.locator(".facet[open]").count() == 0
+
+
+def test_tables_work_without_scripts(app: App, browser: Browser) -> None:
+    with open_page(browser, f"{app.url}reports/broken", java_script_enabled=False) as page:
+        page.fill("#filter", "/p129")
+        page.select_option("#group", "source")
+        page.click("button:text-is('Apply')")
+        page.wait_for_url("**group=source**")
+        assert [row[:2] for row in rows(page)] == [["/p129", "1"]]
+
+
+def test_reports_fit_every_screen_and_are_accessible(app: App, browser: Browser) -> None:
+    with open_page(browser, app.url) as page:
+        for path in VIEWS:
+            page.goto(app.url + path)
+            check_appearances(page)

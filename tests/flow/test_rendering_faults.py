@@ -1,0 +1,217 @@
+"""Pages that are hostile to browsers, and kills: each costs its page, with its reason, and leaves no process behind."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import signal
+import subprocess
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import psutil
+import pytest
+
+from helpers.cli.commands import FAST, command, environment, query
+from helpers.patience import slowness, until
+from hostile.rendered import HOSTILE_PAGES, HostileToBrowsers
+from webs import museum
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+RENDER = ("--render", "always", "--renderers", "4", "--no-index")
+PAGE_SECONDS = 6.0  # for a page in a browser
+# The limit of data of one process is 768 MiB. The other processes of browser and crawler take as much at most.
+MOST_BYTES = 1_600 << 20
+QUICK_PAGES = ("loop", "alerts", "requests", "navigation", "popups", "stay")
+LOOK_SECONDS = 1.0  # between looks at processes and their memory, which cost 10 ms each
+WORDS_OF_A_GOOD_PAGE = 8
+NEW_PAGES = 6  # begun after a kill, until the next one: those that it interrupted, up to four, ran again before
+
+
+class Visited(NamedTuple):
+    """What a crawl stored about a page."""
+
+    outcome: str
+    reason: str
+    title: str
+    cut: str | None  # None: not rendered
+    words: int
+
+
+def visited(store: Path) -> dict[str, Visited]:
+    """Return what a crawl stored, by path and query."""
+    rows = query(
+        store,
+        "SELECT url, outcome, reason, title, renderings.cut, renderings.words FROM resources"
+        " LEFT JOIN renderings ON resource = id WHERE outcome <> ''",
+    )
+    return {"/" + url.split("/", 3)[3]: Visited(*fields) for url, *fields in rows}
+
+
+class RenderingCrawl:
+    """A crawl that renders all pages, as a context manager. It knows all processes that it ever saw of the crawl."""
+
+    def __init__(self, browser: Path, url: str, store: Path, *arguments: object) -> None:
+        seconds = {"GOSSAMER_RENDER_SECONDS": f"{PAGE_SECONDS * slowness():g}"}
+        options = ("--store", store, "--browser", browser, "--quiet", *RENDER, *FAST, *arguments)
+        self.process = psutil.Popen(
+            command("crawl", url, *options), env=environment(seconds),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.peak_bytes = 0
+        self._family: set[psutil.Process] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.look()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        until(lambda: not any(map(is_running, self._family)), f"the end of all processes: {self._family}")
+
+    def look(self) -> list[psutil.Process]:
+        """Return the living processes below the crawl, and note them and their memory."""
+        with suppress(psutil.NoSuchProcess):
+            found: list[psutil.Process] = self.process.children(recursive=True)
+            self._family.update(found)
+            self.peak_bytes = max(self.peak_bytes, sum(map(proportional_bytes, [self.process, *found])))
+            return found
+        return []
+
+    def find(self, part: str) -> list[psutil.Process]:
+        """Return the living processes that have a text in their command lines."""
+        return [process for process in self.look() if part in command_line(process)]
+
+    def wait(self) -> int:
+        """Wait for the end of the crawl and return its exit code."""
+        until(lambda: (self.look() and self.process.poll() is not None) or self.process.poll() is not None, "the crawl")
+        return int(self.process.wait())
+
+
+def is_running(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+def proportional_bytes(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        return int(process.memory_full_info().pss)
+    return 0
+
+
+def command_line(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(QUICK_PAGES, id="some pages"),
+        pytest.param(tuple(HOSTILE_PAGES), id="all pages", marks=pytest.mark.full),
+    ],
+)
+def test_a_hostile_page_costs_itself_and_no_other(
+    browser_program: Path, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    store = tmp_path / "web"
+    with HostileToBrowsers(names) as site, RenderingCrawl(browser_program, site.url, store, "--max-depth", 1) as crawl:
+        assert crawl.wait() == 0
+    pages = visited(store)
+    incomplete = {path: pages[path] for path in site.good if pages[path].words != WORDS_OF_A_GOOD_PAGE}
+    assert not incomplete, "neighbours lost what their scripts write"
+    for name in names:
+        page = pages[f"/{name}"]
+        assert page.outcome == "fetched"
+        assert re.search(HOSTILE_PAGES[name].limit, f"{page.cut} {page.reason}"), (name, page)
+        assert page.cut is not None or page.reason.startswith("not rendered: "), (name, page)
+    print(f"{crawl.peak_bytes / 1e6:.0f} MB at most")
+    assert crawl.peak_bytes < MOST_BYTES
+
+
+# -- kills -------------------------------------------------------------------------------------------------------------
+
+HALF = ("--exclude", "/(exhibits|halls)/[d-z]")  # of the museum: a kill shows as much there
+VICTIMS = {
+    "browser": "--remote-debugging-pipe",
+    "renderer process": "gossamer.render.renderer_process",
+    "tab": "--type=renderer",
+}
+
+
+def data_requests(site: museum.MuseumServer) -> int:
+    """Return how many pages have begun to load their data; the crawl asks for each file once."""
+    return len({path for path in site.paths() if path.startswith("/api/")})
+
+
+def wait_for_pages(site: museum.MuseumServer, number: int) -> None:
+    until(lambda: data_requests(site) >= number, "pages in browsers")
+
+
+def kill_one(crawl: RenderingCrawl, part: str, chance: random.Random) -> None:
+    """Kill a process of the crawl that has a text in its command line."""
+
+    def is_killed() -> bool:
+        with suppress(psutil.NoSuchProcess, IndexError):
+            chance.choice(crawl.find(part)).kill()
+            return True
+        return False
+
+    until(is_killed, "a process to kill")
+
+
+def assert_complete(store: Path, part: Sequence[str], most_lost: int) -> None:
+    """Check that every route was visited and has what its scripts write, but for some with their reasons."""
+    pages = visited(store)
+    left_out = part[1] if part else "$"
+    routes = {path: route for path, route in museum.routes().items() if not re.match(left_out, path)}
+    titles = {path: routes[route.get("moved", path)]["title"] for path, route in routes.items()}
+    lost = {path: page for path, page in pages.items() if page.title != titles.get(path, page.title)}
+    print(f"{len(lost)} of {len(pages)} pages lost: {lost}")
+    assert len(lost) <= most_lost
+    assert all(page.reason.startswith("not rendered: ") for page in lost.values()), lost
+    if not lost:
+        assert routes.keys() <= pages.keys()
+
+
+@pytest.mark.parametrize(
+    ("kills", "part"),
+    [pytest.param(3, HALF, id="3 kills"), pytest.param(20, (), id="20 kills", marks=pytest.mark.full)],
+)
+def test_a_killed_browser_costs_at_most_the_page_it_shows(
+    browser_program: Path, museum_scripts: Path, tmp_path: Path, kills: int, part: tuple[str, ...]
+) -> None:
+    store, chance = tmp_path / "web", random.Random(kills)
+    with (
+        museum.MuseumServer(museum.client_rendered(museum_scripts)) as site,
+        RenderingCrawl(browser_program, site.url, store, *part) as crawl,
+    ):
+        for victim in itertools.islice(itertools.cycle(VICTIMS.values()), kills):
+            wait_for_pages(site, data_requests(site) + NEW_PAGES)
+            kill_one(crawl, victim, chance)
+        assert crawl.wait() == 0
+    assert_complete(store, part, most_lost=kills)
+
+
+def test_a_killed_crawl_leaves_no_process_and_loses_nothing(
+    browser_program: Path, museum_scripts: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "web"
+    with museum.MuseumServer(museum.client_rendered(museum_scripts)) as site:
+        for pages in (20, 60):
+            with RenderingCrawl(browser_program, site.url, store, *HALF) as crawl:
+                wait_for_pages(site, pages)
+                crawl.look()
+                crawl.process.send_signal(signal.SIGKILL)
+        with RenderingCrawl(browser_program, site.url, store, *HALF) as crawl:
+            assert crawl.wait() == 0
+    assert_complete(store, HALF, most_lost=0)
+    assert max(number for (number,) in query(store, "SELECT count(*) FROM visits GROUP BY resource")) == 1
