@@ -45,7 +45,7 @@ PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_SET_MODE_FILTER = 1
 SECCOMP_FILTER_FLAG_NEW_LISTENER = 8
 RET_ALLOW, RET_USER_NOTIF = 0x7FFF0000, 0x7FC00000
-NOTIF_RECV, NOTIF_SEND = 0xC0502100, 0xC0182101
+NOTIF_RECV, NOTIF_SEND, NOTIF_ID_VALID = 0xC0502100, 0xC0182101, 0x80082102
 FLAG_CONTINUE = 1
 NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # id, thread, flags, number, architecture, instruction, arguments
 RESPONSE = struct.Struct("=QqiI")  # id, value, error, flags
@@ -193,10 +193,24 @@ def supervise(listener: int, decide: Callable[[SystemCall], int], seconds: float
         except FileNotFoundError:  # the caller was killed meanwhile
             continue
         number, thread, _, call, _, _, *arguments = NOTIFICATION.unpack(buffer)
-        error = decide(SystemCall(thread, names[call], tuple(arguments)))
+        try:
+            error = decide(SystemCall(thread, names[call], tuple(arguments)))
+        except OSError:
+            if _is_held(listener, number):
+                raise
+            continue  # the caller was killed, so /proc no longer has it
         response = RESPONSE.pack(number, 0, -error, 0 if error else FLAG_CONTINUE)
         try:
             fcntl.ioctl(listener, NOTIF_SEND, response)
         except FileNotFoundError:
             continue
     return False
+
+
+def _is_held(listener: int, number: int) -> bool:
+    """Return whether the kernel still holds the call of a notification."""
+    try:
+        fcntl.ioctl(listener, NOTIF_ID_VALID, struct.pack("=Q", number))
+    except FileNotFoundError:
+        return False
+    return True

@@ -42,7 +42,7 @@ def make_web(location: Path) -> None:
 
 
 def complete(client: SearchClient) -> asyncio.Future[object]:
-    return asyncio.ensure_future(client.ask("complete", "ho", 5))
+    return asyncio.ensure_future(client.ask("complete", "ho", 5, False))
 
 
 async def is_answering(client: SearchClient) -> bool:
@@ -83,7 +83,7 @@ def test_a_full_queue_refuses_at_once(location: Path, monkeypatch: pytest.Monkey
             waiting = [complete(client) for _ in range(3)]
             await asyncio.sleep(0)
             with pytest.raises(TooBusy):
-                await client.ask("complete", "ho", 5)
+                await client.ask("complete", "ho", 5, False)
             assert len(await asyncio.gather(*waiting)) == 3
 
     asyncio.run(scenario())
