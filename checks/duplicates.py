@@ -47,10 +47,11 @@ class Duplicate(NamedTuple):
 
 
 def tracked_files(folder: str, root: Path = ROOT) -> list[Path]:
-    """Return the files of a folder that git tracks or would track."""
+    """Return the files of a folder that git tracks or would track, without deleted ones."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder]
     listed = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
-    return [root / name for name in sorted(set(listed)) if Path(name).suffix in SUFFIXES and name not in ALLOWED]
+    names = (name for name in sorted(set(listed)) if Path(name).suffix in SUFFIXES and name not in ALLOWED)
+    return [root / name for name in names if (root / name).exists()]
 
 
 def read_lines(path: Path, root: Path = ROOT) -> list[Line]:
