@@ -84,6 +84,10 @@ def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFi
     assert [name for commands in COMMANDS.values() for name, _, _ in commands if f"\n  {name} " not in output] == []
 
 
+def test_the_help_flags_do_not_depend_on_the_first_context() -> None:
+    assert {"-h", "--help"} <= {flag for parameter in app.params for flag in parameter.opts}
+
+
 @pytest.mark.parametrize("name", [name for commands in COMMANDS.values() for name, _, _ in commands])
 def test_every_listed_command_exists_and_has_help(name: str) -> None:
     command = app.get_command(click.Context(app), name)

@@ -78,6 +78,7 @@ COMMANDS = {
     ),
 }
 
+HELP_FLAGS = ("-h", "--help")
 NEAR = 0.6  # similarity of a mistyped command and the one suggested, of 1
 EXIT_FAULT = 2  # wrong usage or an error; 1 means that `report --fail-on` or `errors --fail` found something
 EXIT_INTERRUPTED = 128 + signal.SIGINT  # as shells report a process that Ctrl-C ended
@@ -131,7 +132,8 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
         ctx.exit()
 
 
-@click.group(cls=CommandGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, invoke_without_command=True, context_settings={"help_option_names": HELP_FLAGS})
+@click.help_option(*HELP_FLAGS)  # declared, because click keeps the flags of the first context that asks for them
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
