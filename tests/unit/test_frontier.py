@@ -284,7 +284,7 @@ def test_old_answer_times_are_forgotten() -> None:
     finish(frontier, first, NOW)
     finish(frontier, second, NOW + 50)
     finish(frontier, fetch_next(frontier, NOW + 700), NOW + 700)
-    assert len(frontier._answered_at) == 1
+    assert len(frontier._outages) == 1
 
 
 def test_retry_after_is_obeyed() -> None:

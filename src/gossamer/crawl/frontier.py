@@ -15,14 +15,17 @@ answered in the last ten minutes.
 from __future__ import annotations
 
 import heapq
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from gossamer.crawl import policy
-from gossamer.model import HostUpdate, Lease, Value
+from gossamer.crawl.held_host import AddressTransfers, CachedRules, HeldHost
+from gossamer.crawl.outages import Outages
+from gossamer.model import Lease, Value
 from gossamer.store.protocol import LEASE_SECONDS
-from gossamer.urls.canonical import hostname, is_loopback
 from gossamer.urls.canonical import scheme as scheme_of
 from gossamer.urls.robots import ALLOW_ALL, RobotsRules
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gossamer.config import HostSettings, PolitenessSettings
-    from gossamer.model import FetchResult, HostLease, Robots
+    from gossamer.model import FetchResult, HostLease, HostUpdate, Robots
     from gossamer.urls.robots import ProductRules
 
 SOON_SECONDS = 0.25  # a host with a longer pause does not count as work for the transfers
@@ -63,74 +66,6 @@ class RefuseUrl(Value, frozen=True, kw_only=True):
 Work = FetchRobots | FetchUrl | RefuseUrl
 
 
-class _CachedRules(NamedTuple):
-    """The rules of a host's robots.txt, and when they expire."""
-
-    rules: ProductRules
-    expires_at: float  # Unix time
-
-
-class _HeldHost:
-    """A held host. Mutable; only the frontier uses it."""
-
-    __slots__ = (
-        "active",
-        "address",
-        "configured_connections",
-        "configured_delay",
-        "connections",
-        "crawl_delay",
-        "delay",
-        "excess_until",
-        "excesses",
-        "failed_at",
-        "failures",
-        "has_changed",
-        "heap_ticket",
-        "id",
-        "is_asking_robots",
-        "is_leaving",
-        "is_local",
-        "name",
-        "queue",
-        "ready_at",
-        "reason",
-        "robots",
-        "unparsed",
-        "unparsed_bytes",
-    )  # fmt: skip
-
-    def __init__(self, leased: HostLease, politeness: PolitenessSettings, host_settings: HostSettings | None) -> None:
-        self.id = leased.host
-        self.name = leased.name
-        self.ready_at = leased.ready_at
-        self.failures = leased.failures  # incidents in a row; each one makes the pause longer
-        self.failed_at = float("-inf")  # Unix time at which the last incident was noticed
-        self.queue: deque[Lease] = deque()
-        self.active = 0  # transfers in flight
-        self.unparsed = 0  # pages that wait for a parser or are in one ...
-        self.unparsed_bytes = 0  # ... and the size of their bodies
-        self.excesses = 0  # incidents of pages that used up a limit, less pages that did not
-        self.excess_until = 0.0  # Unix time until which it rests for them
-        self.is_asking_robots = False
-        self.is_leaving = False  # another crawler needs it; released once nothing is in flight
-        self.heap_ticket: int | None = None  # ticket of its valid entry in the heap; None: not in the heap
-        self.has_changed = False  # the store needs a `HostUpdate`
-        self.robots: dict[str, _CachedRules] = {}  # by scheme
-        self.crawl_delay: float | None = None
-        self.configured_delay = (
-            host_settings.delay if host_settings and host_settings.delay is not None else politeness.delay
-        )
-        self.configured_connections = (
-            host_settings.connections if host_settings and host_settings.connections else politeness.connections
-        )
-        self.connections = self.configured_connections
-        self.delay = self.configured_delay or 0.0
-        self.address = ""
-        self.is_local = is_loopback(hostname(leased.name))
-        self.reason = ""
-
-
 class Frontier:
     """The held hosts, in a heap by ready time."""
 
@@ -148,17 +83,15 @@ class Frontier:
         self._host_settings = {name.rpartition("://")[2]: own for name, own in hosts.items()}
         self._product = product
         self._obey_robots = obey_robots
-        self._hosts: dict[int, _HeldHost] = {}
+        self._hosts: dict[int, HeldHost] = {}
         self._ids_by_name: dict[str, int] = {}  # of held hosts
-        self._heap: list[tuple[float, int, _HeldHost]] = []
+        self._heap: list[tuple[float, int, HeldHost]] = []
         self._ticket = count()
-        self._transfers_by_address: Counter[str] = Counter()
+        self._transfers = AddressTransfers(politeness.connections_per_address)
         self._max_hosts, self._sharing_until = politeness.max_hosts, 0.0  # most hosts to hold, and until when
         # Failed robots.txt requests in a row by host and scheme, also of released hosts.
         self._robots_tries: Counter[tuple[int, str]] = Counter()
-        # Unix time of the last answer by host and scheme (and so by port), latest last, also of released hosts.
-        self._answered_at: OrderedDict[tuple[int, str], float] = OrderedDict()
-        self._away_until = 0.0  # until then every unreachable host counts as away; any answer resets it
+        self._outages = Outages()
         self.urls_per_host = urls_per_connection * politeness.connections
         self.waiting_urls = 0  # URLs leased and not handed out yet
 
@@ -171,7 +104,7 @@ class Frontier:
         """Add a host, or more URLs of a held one."""
         host = self._hosts.get(leased.host)
         if host is None:
-            host = self._hosts[leased.host] = _HeldHost(leased, self._politeness, self._host_settings.get(leased.name))
+            host = self._hosts[leased.host] = HeldHost(leased, self._politeness, self._host_settings.get(leased.name))
             self._ids_by_name[leased.name] = leased.host
             for robots in leased.robots:
                 age = abs(now - robots.fetched_at)  # a time in the future comes from a wrong clock
@@ -186,9 +119,9 @@ class Frontier:
         host = self._hosts[robots.host]
         host.is_asking_robots = False
         self._robots_tries.pop((host.id, robots.scheme), None)
-        self._record_answer(host, robots.scheme, robots.fetched_at)
+        self._outages.record_answer(host.id, robots.scheme, robots.fetched_at)
         rules = self._set_rules(host, robots, expires_at=robots.fetched_at + policy.ROBOTS_MAX_AGE_SECONDS)
-        host.ready_at = max(host.ready_at, robots.fetched_at + self._pause_seconds(host, 0.0))
+        host.ready_at = max(host.ready_at, robots.fetched_at + host.pause_seconds(0.0))
         host.has_changed = True  # the store gets the pause with the rules, for the case that this crawler dies
         self._schedule(host)
         return rules
@@ -212,10 +145,10 @@ class Frontier:
         self._back_off(host, now, wait, reason)
         return self._robots_tries[key]
 
-    def _set_rules(self, host: _HeldHost, robots: Robots, expires_at: float) -> RobotsRules:
+    def _set_rules(self, host: HeldHost, robots: Robots, expires_at: float) -> RobotsRules:
         rules = RobotsRules.parse(robots.text) if robots.outcome == "rules" and self._obey_robots else ALLOW_ALL
-        host.robots[robots.scheme] = _CachedRules(rules.for_product(self._product), expires_at)
-        self._apply_crawl_delay(host)
+        host.robots[robots.scheme] = CachedRules(rules.for_product(self._product), expires_at)
+        host.apply_crawl_delay()
         requested_delay, cap = host.crawl_delay or 0.0, self._politeness.max_crawl_delay
         host.reason = (
             f"robots.txt asks for {requested_delay:g} s between requests, cut to {cap:g} s"
@@ -223,13 +156,6 @@ class Frontier:
             else ""
         )
         return rules
-
-    def _apply_crawl_delay(self, host: _HeldHost) -> None:
-        delays = [known.rules.crawl_delay for known in host.robots.values()]
-        host.crawl_delay = max((delay for delay in delays if delay is not None), default=None)
-        # A Crawl-delay applies between any two requests, so such a host gets one connection.
-        host.connections = host.configured_connections if host.crawl_delay is None else 1
-        host.delay = self._pause_seconds(host, 0.0)
 
     # -- hand out work -------------------------------------------------------------------------------------------
 
@@ -247,9 +173,9 @@ class Frontier:
             host.heap_ticket = None
             if self._hosts.get(host.id) is not host:
                 continue  # released, and perhaps leased again as another object
-            if not self._has_work(host):
+            if not host.has_work:
                 continue
-            if host.ready_at > now or self._address_is_busy(host):
+            if host.ready_at > now or self._transfers.is_full(host):
                 self._schedule(host, max(host.ready_at, now + ADDRESS_RECHECK_SECONDS))
                 continue
             if host.unparsed and (host.unparsed >= pages_left or host.unparsed_bytes >= bytes_left):
@@ -257,7 +183,7 @@ class Frontier:
             return self._take_work(host, now)
         return None
 
-    def _take_work(self, host: _HeldHost, now: float) -> Work:
+    def _take_work(self, host: HeldHost, now: float) -> Work:
         lease = host.queue[0]
         scheme = scheme_of(lease.url)
         known = host.robots.get(scheme)
@@ -269,17 +195,12 @@ class Frontier:
         if known is not None and not known.rules.allows(lease.url):
             self._schedule(host)
             return RefuseUrl(lease=lease)
-        host.active += 1
+        self._transfers.start(host)
         host.has_changed = True
-        self._transfers_by_address[host.address] += 1
         if host.connections > 1:
             host.ready_at = now + host.delay
             self._schedule(host)
         return FetchUrl(lease=lease)
-
-    def _address_is_busy(self, host: _HeldHost) -> bool:
-        limit = max(self._politeness.connections_per_address, host.connections)
-        return bool(host.address) and self._transfers_by_address[host.address] >= limit
 
     # -- after a transfer ----------------------------------------------------------------------------------------
 
@@ -288,10 +209,9 @@ class Frontier:
     ) -> None:
         """End a transfer. The host is ready again after its pause."""
         host = self._hosts[lease.host]
-        host.active -= 1
-        self._leave_address(host.address)
+        self._transfers.finish(host)
         if address:
-            self._move_address(host, address)
+            self._transfers.move(host, address)
         host.has_changed = True
         if has_failed:
             # A transfer that was in flight at the previous failure belongs to the same incident.
@@ -300,9 +220,9 @@ class Frontier:
             self._back_off(host, now, wait, "waits after a failure" if not wait else "asked to wait (Retry-After)")
             return
         if address:
-            self._record_answer(host, scheme_of(lease.url), now)
+            self._outages.record_answer(host.id, scheme_of(lease.url), now)
         host.failures = 0
-        host.delay = self._pause_seconds(host, transfer_seconds)
+        host.delay = host.pause_seconds(transfer_seconds)
         if now >= host.excess_until:
             host.reason = "" if host.crawl_delay is None else host.reason
         host.ready_at = max(host.ready_at, now + max(host.delay, wait))
@@ -325,18 +245,16 @@ class Frontier:
         The pause between two requests is for pages: a reader's browser asks for the parts of a page without one.
         """
         host = self._hosts[host_id]
-        if host.active >= host.connections or self._address_is_busy(host):
+        if host.active >= host.connections or self._transfers.is_full(host):
             return False
-        host.active += 1
-        self._transfers_by_address[host.address] += 1
+        self._transfers.start(host)
         return True
 
     def finish_subresource(self, host_id: int) -> None:
         """Give a connection back."""
         host = self._hosts.get(host_id)
         if host is not None:
-            host.active -= 1
-            self._leave_address(host.address)
+            self._transfers.finish(host)
             self._schedule(host)
 
     # -- pages in parsers ----------------------------------------------------------------------------------------
@@ -385,58 +303,19 @@ class Frontier:
         return is_unconnected and self.is_host_away(host_id, scheme_of(fetched.request.url), now)
 
     def is_host_away(self, host_id: int, scheme: str, now: float) -> bool:
-        """Return whether an unreachable host is likely to come back, because it answered a few minutes ago.
+        """Return whether an unreachable host is likely to come back."""
+        return self._outages.is_away(host_id, scheme, now)
 
-        The network itself may be down, so hosts never met count as away too until any host answers. This state ends:
-        a host counts as away for at most `OUTAGE_SECONDS` after an answer.
-        """
-        answered_at = self._answered_at.get((host_id, scheme))
-        if answered_at is not None:
-            self._away_until = max(self._away_until, answered_at + policy.OUTAGE_SECONDS)
-        return now < self._away_until
-
-    def _record_answer(self, host: _HeldHost, scheme: str, now: float) -> None:
-        self._answered_at[host.id, scheme] = now
-        self._answered_at.move_to_end((host.id, scheme))
-        while next(iter(self._answered_at.values())) <= now - policy.OUTAGE_SECONDS:
-            self._answered_at.popitem(last=False)
-        self._away_until = 0.0
-
-    def _leave_address(self, address: str) -> None:
-        self._transfers_by_address[address] -= 1
-        if self._transfers_by_address[address] <= 0:
-            del self._transfers_by_address[address]
-
-    def _move_address(self, host: _HeldHost, address: str) -> None:
-        """Set a host's address, and move the count of its other transfers from the old address."""
-        if host.address != address:
-            for _ in range(host.active):
-                self._leave_address(host.address)
-                self._transfers_by_address[address] += 1
-            host.address = address
-
-    def _back_off(self, host: _HeldHost, now: float, wait: float, reason: str) -> None:
+    def _back_off(self, host: HeldHost, now: float, wait: float, reason: str) -> None:
         host.has_changed = True
         host.reason = reason
         host.ready_at = max(host.ready_at, now + max(wait, host.delay, policy.backoff(self._politeness, host.failures)))
         self._schedule(host)
 
-    def _pause_seconds(self, host: _HeldHost, transfer_seconds: float) -> float:
-        return policy.pause_after(
-            self._politeness,
-            own_delay=host.configured_delay,
-            crawl_delay=host.crawl_delay,
-            transfer_seconds=transfer_seconds,
-            is_local=host.is_local,
-        )
-
-    def _schedule(self, host: _HeldHost, at: float | None = None) -> None:
-        if host.heap_ticket is None and self._has_work(host):
+    def _schedule(self, host: HeldHost, at: float | None = None) -> None:
+        if host.heap_ticket is None and host.has_work:
             host.heap_ticket = next(self._ticket)
             heapq.heappush(self._heap, (host.ready_at if at is None else at, host.heap_ticket, host))
-
-    def _has_work(self, host: _HeldHost) -> bool:
-        return bool(host.queue) and not host.is_asking_robots and not host.is_leaving and host.active < host.connections
 
     # -- exchange with the store ---------------------------------------------------------------------------------
 
@@ -465,25 +344,21 @@ class Frontier:
             self._max_hosts = self._politeness.max_hosts
         staying = [host for host in self._hosts.values() if not host.is_leaving]
         useful = [host for host in staying if host.queue and host.ready_at <= now + LEASE_SECONDS]
-        useful.sort(key=lambda host: (host.active > 0 or host.is_asking_robots, host.ready_at))
+        useful.sort(key=lambda host: (host.is_in_flight, host.ready_at))
         excess = max(0, len(staying) - self._max_hosts)
         for host in useful[: len(useful) * excess // max(1, len(staying))]:
             host.is_leaving = True
 
     def releasable_hosts(self) -> list[int]:
         """Return the hosts to share of which nothing is in flight."""
-        return [
-            host.id
-            for host in self._hosts.values()
-            if host.is_leaving and not host.active and not host.is_asking_robots
-        ]
+        return [host.id for host in self._hosts.values() if host.is_leaving and not host.is_in_flight]
 
     def failing_hosts(self, patience: float, now: float) -> list[int]:
         """Return the hosts that failed and must rest for longer than `patience`; politeness pauses do not count."""
         patience_ends_at = now + max(patience, LEASE_SECONDS)  # the store leases hosts that are ready within that time
         hosts = [host for host in self._hosts.values() if host.ready_at > patience_ends_at]
         failing_hosts = [host for host in hosts if host.failures or host.excess_until > patience_ends_at]
-        return [host.id for host in failing_hosts if not host.active and not host.is_asking_robots]
+        return [host.id for host in failing_hosts if not host.is_in_flight]
 
     def release_host(
         self, host_id: int, now: float, *, wait: float = 0.0, reason: str = ""
@@ -492,16 +367,13 @@ class Frontier:
         host = self._hosts.pop(host_id)
         del self._ids_by_name[host.name]
         self.waiting_urls -= len(host.queue)
-        update = HostUpdate(
-            host=host.id, ready_at=max(host.ready_at, now + wait), delay=host.delay, failures=host.failures,
-            reason=reason or host.reason, keep=False,
-        )  # fmt: skip
-        return update, list(host.queue)
+        host.ready_at, host.reason = max(host.ready_at, now + wait), reason or host.reason
+        return msgspec.structs.replace(host.update(), keep=False), list(host.queue)
 
     def release_all_hosts(self, now: float) -> list[HostUpdate]:
         """Remove all hosts; return the updates for the store. After a request without an answer, a pause begins now."""
         pauses = {
-            host.id: max(host.delay, self._pause_seconds(host, 0.0)) if host.active or host.is_asking_robots else 0.0
+            host.id: max(host.delay, host.pause_seconds(0.0)) if host.is_in_flight else 0.0
             for host in self._hosts.values()
         }
         return [self.release_host(host, now, wait=pause)[0] for host, pause in pauses.items()]
@@ -529,7 +401,7 @@ class Frontier:
             host.queue.clear()
             if obey_robots != self._obey_robots:
                 host.robots.clear()  # they were parsed under the old setting
-                self._apply_crawl_delay(host)
+                host.apply_crawl_delay()
         self._obey_robots = obey_robots
         return returned
 
@@ -539,11 +411,7 @@ class Frontier:
 
     def idle_hosts(self) -> list[int]:
         """Return the held hosts without URLs, transfers or a robots.txt request."""
-        return [
-            host.id
-            for host in self._hosts.values()
-            if not host.queue and not host.active and not host.unparsed and not host.is_asking_robots
-        ]
+        return [host.id for host in self._hosts.values() if host.is_idle]
 
     def held_hosts(self) -> list[int]:
         """Return all held hosts."""
@@ -555,15 +423,7 @@ class Frontier:
         for host in self._hosts.values():
             if host.has_changed:
                 host.has_changed = False
-                updates.append(
-                    HostUpdate(
-                        host=host.id,
-                        ready_at=host.ready_at,
-                        delay=host.delay,
-                        failures=host.failures,
-                        reason=host.reason,
-                    )
-                )
+                updates.append(host.update())
         return updates
 
     def next_ready_at(self) -> float | None:
