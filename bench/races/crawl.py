@@ -36,7 +36,17 @@ def gossamer(name: str, *options: str, does: str) -> Contestant:
     program = [str(Path(sys.executable).with_name("gossamer")), "crawl", "--no-rank"]
     return Contestant(
         name=name,
-        command=lambda url, folder: [*program, url, "--json", "--render", "never", *FAST, "--store", str(folder / "web"), *options],
+        command=lambda url, folder: [
+            *program,
+            url,
+            "--json",
+            "--render",
+            "never",
+            *FAST,
+            "--store",
+            str(folder / "web"),
+            *options,
+        ],
         does=does,
         version=_version(),
     )
