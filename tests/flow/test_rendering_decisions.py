@@ -31,6 +31,12 @@ def rendered(store: Path) -> dict[str, str]:
     return {"/" + url.split("/", 3)[3]: reason for url, reason in rows}
 
 
+def assert_five_samples(done: subprocess.CompletedProcess[str]) -> None:
+    """Check that browsers rendered five samples, failed at none, and scripts added nothing to them."""
+    assert "5 more pages rendered as samples: scripts add nothing to them." in done.stderr
+    assert "could not render" not in done.stderr
+
+
 # -- which pages -------------------------------------------------------------------------------------------------------
 
 
@@ -41,7 +47,7 @@ def test_a_plain_site_gets_five_samples_at_most_and_stays_as_it_is(browser_progr
     with SiteServer({"/": f"<title>Home</title><p>{PROSE}{links}", **pages}) as site:
         done = rendering_crawl(browser_program, site.url, tmp_path)
     assert rendered(tmp_path) == {}
-    assert "5 more pages rendered as samples: scripts add nothing to them." in done.stderr
+    assert_five_samples(done)
     assert query(tmp_path, "SELECT count(*), group_concat(DISTINCT outcomes) FROM shapes") == [(5, "0")]
     assert sorted(site.paths()) == sorted(["/", *pages]), "samples are rendered from what was fetched"
 

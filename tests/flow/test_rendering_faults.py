@@ -7,16 +7,20 @@ import random
 import re
 import signal
 import subprocess
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import psutil
 import pytest
 
+from gossamer.crawl.rendering.decisions import TRIALS
 from helpers.cli.commands import FAST, command, environment, query
 from helpers.patience import slowness, until
+from helpers.render.rendering_crawl import SCRIPT
 from hostile.rendered import HOSTILE_PAGES, HostileToBrowsers
 from webs import museum
+from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,6 +203,36 @@ def test_a_killed_browser_costs_at_most_the_page_it_shows(
             kill_one(crawl, victim, chance)
         assert crawl.wait() == 0
     assert_complete(store, part, most_lost=kills)
+
+
+def test_kills_under_the_first_pages_of_a_shape_do_not_decide_for_it(browser_program: Path, tmp_path: Path) -> None:
+    gates = {f"/app.js?{number}": threading.Event() for number in range(8)}
+    draw = "document.getElementById('root').innerHTML = '<p>Seven words that only scripts bring here.'"
+    shell = "<!doctype html><title>Shell</title><div id=root></div><script src='{}'></script>"
+    links = "".join(f"<a href=/item/{number}>{number}</a>" for number in range(len(gates)))
+    pages: dict[str, str | SiteResponse] = {
+        f"/item/{number}": shell.format(script) for number, script in enumerate(gates)
+    }
+    pages |= {script: SiteResponse(draw, headers=SCRIPT, gate=gate) for script, gate in gates.items()}
+    pages["/"] = f"<title>Home</title><p>{'Words of the server. ' * 20}{links}"
+    mode = ("--render", "auto", "--renderers", 1)
+    store = tmp_path / "web"
+    with SiteServer(pages) as site, RenderingCrawl(browser_program, site.url, store, *mode) as crawl:
+        killed: list[str] = []
+        while len(killed) < TRIALS:
+            until(lambda: set(site.paths()) & set(gates) - {*killed}, "a page that waits in a browser")
+            [script] = set(site.paths()) & set(gates) - {*killed}
+            kill_one(crawl, VICTIMS["browser"], random.Random(1))
+            gates[script].set()
+            killed.append(script)
+        for gate in gates.values():
+            gate.set()
+        assert crawl.wait() == 0
+    rows = query(store, "SELECT rendered, reason, script_sign FROM resources WHERE url LIKE '%/item/%'")
+    assert sorted(rendered for rendered, _, _ in rows if rendered)[-1:] == ["shape needs scripts"]
+    failed = [(reason, sign) for rendered, reason, sign in rows if not rendered]
+    assert len(failed) == TRIALS
+    assert all(reason.startswith("not rendered: ") and sign == "app shell" for reason, sign in failed), failed
 
 
 def test_a_killed_crawl_leaves_no_process_and_loses_nothing(

@@ -7,6 +7,7 @@ import zstandard
 
 from gossamer.crawl.rendering.decisions import (
     LOOK_AGAIN_SECONDS,
+    MAX_FAILURES,
     MAX_OUTCOMES,
     PAGES_BETWEEN_LOOKS,
     SAMPLE,
@@ -18,6 +19,7 @@ from gossamer.crawl.rendering.decisions import (
     Step,
     decide,
     is_sample_due,
+    is_sign_wrong,
     path_shape,
     with_outcome,
 )
@@ -85,6 +87,20 @@ def test_a_shape_is_looked_at_again_by_sample() -> None:
     assert decide(SIGN, state("000", kept=PAGES_BETWEEN_LOOKS), NOW) == again
     assert decide(SIGN, state("000"), NOW + LOOK_AGAIN_SECONDS + 1) == again
     assert decide(SIGN, state("000", kept=PAGES_BETWEEN_LOOKS, trials=1), NOW).step is Step.KEEP
+
+
+def test_failures_of_browsers_decide_nothing_until_they_are_many() -> None:
+    some = ShapeState(trials=TRIALS - 1, failures=MAX_FAILURES - 1)
+    assert decide(SIGN, some, NOW) == Decision(Step.RENDER, SIGN)
+    many = ShapeState(evidence=evidence("1"), failures=MAX_FAILURES)
+    assert decide(SIGN, many, NOW).step is Step.KEEP
+    again = ShapeState(evidence=evidence("1"), failures=MAX_FAILURES, kept=PAGES_BETWEEN_LOOKS)
+    assert decide(SIGN, again, NOW) == Decision(Step.RENDER, SHAPE)
+
+
+def test_a_sign_is_wrong_only_after_browsers_found_nothing() -> None:
+    found = ["", "0", "00", "000", "001", "1000"]
+    assert [is_sign_wrong(state(outcomes).evidence) for outcomes in found] == [False, False, False, True, False, True]
 
 
 def test_samples_rest_between_looks() -> None:

@@ -151,7 +151,9 @@ class CrawlLoop:
     def rendering_summary(self) -> list[str]:
         """Return which pages a browser rendered, and which would have needed one, in sentences for people."""
         no_browser = self._plan.no_browser or self._render.refusal
-        return self.statistics.rendering_summary(no_browser, self._render.samples)
+        return self.statistics.rendering_summary(
+            no_browser, self._render.samples, failed_samples=self._render.failed_samples
+        )
 
     def progress(self) -> CrawlProgress:
         """Return the current state, counts and rates."""

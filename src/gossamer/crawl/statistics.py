@@ -114,10 +114,11 @@ class CrawlStatistics:
         else:
             self.unrendered += 1
 
-    def rendering_summary(self, no_browser: str, samples: Mapping[bool, int]) -> list[str]:
+    def rendering_summary(self, no_browser: str, samples: Mapping[bool, int], *, failed_samples: int = 0) -> list[str]:
         """Return which pages a browser rendered, and which would have needed one, in sentences for people.
 
-        `samples` counts further pages that were rendered, by whether scripts added anything to them.
+        `samples` counts further pages that were rendered, by whether scripts added anything to them. Browsers failed at
+        `failed_samples` more.
         """
         lines = []
         if self.rendered:
@@ -131,6 +132,8 @@ class CrawlStatistics:
                 else "scripts add nothing to them"
             )
             lines.append(f"{pluralize(number, 'more page')} rendered as samples: {what}.")
+        if failed_samples:
+            lines.append(f"Browsers could not render {pluralize(failed_samples, 'sample')}; the log says why.")
         if self.unrendered:
             why = f": {no_browser}" if no_browser else ""
             lines.append(f"{pluralize(self.unrendered, 'page')} would need a browser, and none rendered them{why}.")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TRIALS = 3  # pages of a shape rendered before its evidence decides
 MAX_OUTCOMES = 8  # outcomes kept for a shape
+MAX_FAILURES = 20  # pages of a shape in a row that no browser could render; then the shape rests
 MAX_SAMPLES = 5  # pages of a host without a sign that are rendered after the queue is empty
 LOOK_AGAIN_SECONDS = 7 * 86_400.0  # a decision against a browser is looked at again after this time ...
 PAGES_BETWEEN_LOOKS = 100  # ... or after so many pages of the shape
@@ -63,6 +64,7 @@ class ShapeState(Value, frozen=True, kw_only=True):
     evidence: ShapeEvidence | None = None
     trials: int = 0  # its pages in browsers now
     kept: int = 0  # its pages that were not rendered since the last look
+    failures: int = 0  # its last pages in a row that no browser could render
 
 
 KEEP = Decision(Step.KEEP)
@@ -92,10 +94,22 @@ def needs_scripts(evidence: ShapeEvidence | None) -> bool:
     return evidence is not None and "1" in evidence.outcomes[-TRIALS:]
 
 
+def is_sign_wrong(evidence: ShapeEvidence | None) -> bool:
+    """Return whether browsers found that the pages of a shape need no scripts, although they have a sign of them."""
+    return evidence is not None and len(evidence.outcomes) >= TRIALS and not needs_scripts(evidence)
+
+
+def is_resting(state: ShapeState) -> bool:
+    """Return whether browsers failed at so many pages of a shape that its next pages keep their plain reading."""
+    return state.failures >= MAX_FAILURES and (state.kept < PAGES_BETWEEN_LOOKS or state.trials > 0)
+
+
 def decide(sign: str, state: ShapeState, now: float) -> Decision:
     """Decide about a page with this sign, "" for none."""
     evidence = state.evidence
     outcomes = evidence.outcomes if evidence is not None else ""
+    if is_resting(state):
+        return KEEP
     if needs_scripts(evidence):
         return Decision(Step.RENDER, SHAPE)
     if not sign:

@@ -71,6 +71,7 @@ class RenderStage:
         self._evidence: dict[int, dict[ShapeKey, ShapeEvidence]] = {}  # by host
         self._trials: Counter[ShapeKey] = Counter()  # pages of a shape in browsers, or in their queue
         self._kept: Counter[ShapeKey] = Counter()  # pages of a shape that were not rendered since the last look
+        self._failures: Counter[ShapeKey] = Counter()  # last pages of a shape in a row that no browser could render
         self._waiting: defaultdict[ShapeKey, deque[RenderTask]] = defaultdict(deque)  # for the trials of their shape
         self._queues: OrderedDict[int, deque[RenderTask]] = OrderedDict()  # by host, the next host first
         self._in_browser: dict[int, RenderTask] = {}
@@ -79,6 +80,7 @@ class RenderStage:
         self._samples = SampleStock()
         self.sample_count = 0  # samples on their way
         self.samples = Counter[bool]()  # rendered samples, by whether scripts added anything to them
+        self.failed_samples = 0  # samples that no browser could render
 
     # -- from plain page to browser ----------------------------------------------------------------------------------
 
@@ -115,11 +117,19 @@ class RenderStage:
         return self._pool is not None
 
     def _keep_plain(self, task: RenderTask) -> Page:
-        if not task.key.signed:
-            self._samples.offer(task.key, task.fetched, task.plain, task.resource)
+        """Return the page as it was read; it loses its sign if browsers found that scripts add nothing there."""
+        key = task.key
+        state = self._state(key)
+        if state.failures >= decisions.MAX_FAILURES:
+            self._kept[key] += 1
+            return _with_note(task.plain, "browsers fail at pages like it")
+        if not key.signed:
+            self._samples.offer(key, task.fetched, task.plain, task.resource)
             return task.plain
-        self._kept[task.key] += 1
-        return msgspec.structs.replace(task.plain, script_sign="")  # browsers found that the sign is wrong here
+        self._kept[key] += 1
+        if not decisions.is_sign_wrong(state.evidence):
+            return task.plain
+        return msgspec.structs.replace(task.plain, script_sign="")
 
     def _decide(self, key: ShapeKey, sign: str, now: float) -> Decision:
         if self._round_settings.crawl.render == "always":
@@ -136,7 +146,10 @@ class RenderStage:
 
     def _state(self, key: ShapeKey) -> ShapeState:
         return ShapeState(
-            evidence=self._evidence.get(key.host, {}).get(key), trials=self._trials[key], kept=self._kept[key]
+            evidence=self._evidence.get(key.host, {}).get(key),
+            trials=self._trials[key],
+            kept=self._kept[key],
+            failures=self._failures[key],
         )
 
     def _enqueue(self, task: RenderTask) -> None:
@@ -251,19 +264,20 @@ class RenderStage:
         return readings.with_found_urls(page, found, digest, self._settings.parse.max_links)
 
     def _fail(self, task: RenderTask, reason: str, now: float) -> None:
-        """Keep the plain reading of a page that no browser could render."""
+        """Keep the plain reading of a page that no browser could render. It taught nothing about its shape."""
         self._log.write("not rendered", url=task.fetched.request.url, reason=reason)
-        if not task.is_sample:
-            note = "; ".join(filter(None, (task.plain.reason, f"not rendered: {reason}")))
-            self._done.append((task.fetched, msgspec.structs.replace(task.plain, reason=note)))
-        self._learn(task, now, gained=False)
+        self._failures[task.key] += 1
+        if task.is_sample:
+            self.sample_count -= 1
+            self.failed_samples += 1
+        else:
+            self._done.append((task.fetched, _with_note(task.plain, reason)))
+        self._end_trial(task.key, now)
 
     def _learn(self, task: RenderTask, now: float, *, gained: bool) -> None:
-        """Add what a page taught about its shape, and decide about the pages that waited for it."""
+        """Add what a page taught about its shape."""
         key = task.key
-        self._trials[key] -= 1
-        self._trials += Counter()  # drops zeros
-        self._kept.pop(key, None)
+        self._failures.pop(key, None)
         known = self._evidence.setdefault(key.host, {})
         known[key] = decisions.with_outcome(key, known.get(key), now, gained=gained)
         self._outbox.shapes[key] = known[key]
@@ -272,8 +286,14 @@ class RenderStage:
             self.samples[gained] += 1
             if gained:
                 self._outbox.requeued += self._samples.take_pages(key)
-        waiting = self._waiting.pop(key, deque())
-        for each in waiting:
+        self._end_trial(key, now)
+
+    def _end_trial(self, key: ShapeKey, now: float) -> None:
+        """Count a page as out of its browser, and decide again about the pages that waited for it."""
+        self._trials[key] -= 1
+        self._trials += Counter()  # drops zeros
+        self._kept.pop(key, None)
+        for each in self._waiting.pop(key, ()):
             page = self._follow(each, self._decide(key, each.plain.script_sign, now))
             if page is not None:
                 self._done.append((each.fetched, page))
@@ -295,6 +315,8 @@ class RenderStage:
         """Forget a host that was given back; its evidence is in the store."""
         for key in self._evidence.pop(host, {}):
             self._kept.pop(key, None)
+        for key in [key for key in self._failures if key.host == host]:
+            del self._failures[key]
 
     # -- samples and the end -------------------------------------------------------------------------------------------
 
@@ -331,3 +353,9 @@ class RenderStage:
         """End the renderers."""
         if self._source is not None:
             self._source.close()
+
+
+def _with_note(plain: Page, reason: str) -> Page:
+    """Return a page that keeps its plain reading, with the reason why no browser rendered it."""
+    note = "; ".join(filter(None, (plain.reason, f"not rendered: {reason}")))
+    return msgspec.structs.replace(plain, reason=note)
