@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import package
-from gossamer.model import Kind, Outcome
+from gossamer.model import Kind, Outcome, PageResponse
 from helpers.render.render_loop import SITE, RenderLoop
 
 if TYPE_CHECKING:
@@ -197,6 +197,27 @@ def test_the_browser_asks_no_server_before_a_cross_origin_request(loop: RenderLo
     assert request.method == "GET"
     assert request.headers["x-own"] == "v"
     assert b"cross-origin data" in page.html
+
+
+def test_the_crawl_gets_the_origin_and_the_headers_of_scripts(loop: RenderLoop) -> None:
+    loop.web["http://other.test/data"] = "cross-origin data"
+    headers = "{authorization: 'Bearer t', apikey: 'k', 'content-type': 'application/json'}"
+    loop.render(f"<body><script>fetch('http://other.test/data', {{headers: {headers}}}).catch(() => 0)</script>")
+    (request,) = loop.requests
+    sent = {name: request.headers.get(name) for name in ("origin", "authorization", "apikey", "content-type")}
+    assert sent == {"origin": SITE, "authorization": "Bearer t", "apikey": "k", "content-type": "application/json"}
+    assert not {"user-agent", "referer", "cookie", "sec-ch-ua"} & set(request.headers)
+
+
+def test_answers_wait_until_their_process_has_taken_those_before(loop: RenderLoop) -> None:
+    loop.held = lambda _request: True
+    number = loop.submit("<script>for (let i = 0; i < 100; i++) fetch('/large?' + i)</script>")
+    loop.run_until(lambda: len(loop.requests) == 100, "the requests")
+    body = b"x" * (1 << 20)
+    for request in loop.requests:
+        loop.pool.answer(PageResponse(request.id, 200, {}, body))
+        assert all(len(process.outgoing) < 18 << 20 for process in loop.pool._processes)
+    assert loop.wait_for(number).outcome is Outcome.FETCHED
 
 
 # -- what pages may keep and do ----------------------------------------------------------------------------------------

@@ -46,15 +46,19 @@ def paused(url: str = "http://site.test/x", method: str = "GET", kind: str = "Fe
         (paused(method="POST"), Treatment.METHOD),
         (paused("http://writes.test/", method="DELETE"), Treatment.ASK),
         (paused("http://writes.test.evil.test/", method="POST"), Treatment.METHOD),
+        (paused("http://ports.test:8080/", method="POST"), Treatment.ASK),
+        (paused("http://ports.test/", method="POST"), Treatment.METHOD),
+        (paused("http://writes.test:8080/", method="POST"), Treatment.METHOD),
     ],
 )
 def test_each_kind_of_request_has_its_treatment(request_: PausedRequest, expected: Treatment) -> None:
-    assert treatment(request_, frozenset({"writes.test"})) is expected
+    assert treatment(request_, frozenset({"writes.test", "ports.test:8080"})) is expected
 
 
 def test_only_headers_of_scripts_reach_the_fetcher() -> None:
-    request = paused(Accept="a", Cookie="c", Authorization="b", Referer="r", **{"X-Own": "o", "User-Agent": "u"})
-    assert request.passed_headers() == {"accept": "a", "x-own": "o"}
+    own = {"User-Agent": "u", "Sec-Fetch-Mode": "cors", "If-None-Match": "1", "Accept-Language": "en"}
+    request = paused(Accept="a", Cookie="c", Authorization="b", Referer="r", Origin="p", ApiKey="k", **own)
+    assert request.passed_headers() == {"accept": "a", "authorization": "b", "origin": "p", "apikey": "k"}
 
 
 def test_kinds_of_links_follow_the_types_of_the_browser() -> None:

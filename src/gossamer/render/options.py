@@ -12,7 +12,9 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     unsafe: bool = False  # go on where a layer of isolation is missing
     tabs: int = 4  # of one browser
     user_agent: str = ""  # "": the browser's own, without "Headless"
-    write_hosts: frozenset[str] = frozenset()  # names of hosts whose pages may use other methods than GET and HEAD
+    write_hosts: frozenset[str] = (
+        frozenset()
+    )  # hosts, with their ports, where pages may use other methods than GET and HEAD
     scroll: bool = False  # scroll to the end, for pages that load more when somebody scrolls
     seconds: float = 15.0  # of work, without the time in which it waits for the crawl
     max_seconds: float = 60.0  # from the start until the snapshot

@@ -36,6 +36,7 @@ _MAX_FAILED_STARTS = 3  # processes in a row that exited before they were ready;
 _EXIT_SECONDS = 1.0  # that a process has to exit after its socket is closed
 _READ_BYTES = 256 << 10  # read from a process at a time
 _MAX_REQUEST_BYTES = 1 << 20  # of URLs, headers and body of one request
+_MAX_OUTGOING_BYTES = 16 << 20  # encoded for a process; further answers wait, and equal ones share their body
 
 
 class _PageJob:
@@ -65,7 +66,8 @@ class _Renderer:
         self.busy_since: dict[int, float] = {}  # page -> first `tick` that saw it here
         self.starting_since: float | None = None  # first `tick` that saw it start
         self.is_ready = False
-        self.asked: set[int] = set()  # numbers in the pool of requests without an answer
+        self.asked: dict[int, int] = {}  # number in the pool of a request without an answer -> its page
+        self.answers: deque[tuple[int, PageResponse]] = deque()  # page and answer that waits for room in `outgoing`
         self.outgoing = bytearray(first_messages)
         self.incoming = bytearray()
 
@@ -145,8 +147,9 @@ class RendererPool:
         """Give a page the answer to its request; without effect when the page has finished."""
         process, number = self._asked.pop(response.id, (None, 0))
         if process is not None:
-            process.asked.discard(response.id)
-            self._send(process, AnswerRequest(msgspec.structs.replace(response, id=number)))
+            page = process.asked.pop(response.id)
+            process.answers.append((page, msgspec.structs.replace(response, id=number)))
+            self._write(process)
 
     def take_results(self) -> list[RenderedPage]:
         """Return the pages finished since the last call."""
@@ -242,22 +245,29 @@ class RendererPool:
         if mask & selectors.EVENT_READ:
             self._read(process)
 
-    def _send(self, process: _Renderer, message: RunPage | AnswerRequest) -> None:
+    def _send(self, process: _Renderer, message: RunPage) -> None:
         append_frame(process.outgoing, message, self._encode_into)
         self._write(process)
 
     def _write(self, process: _Renderer) -> None:
         try:
-            while process.outgoing:
+            while process.outgoing or process.answers:
+                self._encode_answers(process)
                 del process.outgoing[: process.connection.send(process.outgoing)]
         except BlockingIOError:
             pass
         except (BrokenPipeError, ConnectionResetError):
             process.outgoing.clear()  # it has exited; the next read finds the end
+            process.answers.clear()
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if process.outgoing else 0)
         key = self._selector.get_key(process.connection)
         if key.events != events:
             self._selector.modify(process.connection, events, key.data)
+
+    def _encode_answers(self, process: _Renderer) -> None:
+        while process.answers and len(process.outgoing) < _MAX_OUTGOING_BYTES:
+            _, response = process.answers.popleft()
+            append_frame(process.outgoing, AnswerRequest(response), self._encode_into)
 
     def _read(self, process: _Renderer) -> None:
         try:
@@ -287,9 +297,12 @@ class RendererPool:
                 self._take_request(process, request)
             case FinishPage(page):
                 del process.jobs[page.id]
+                self._forget_requests(process, page.id)
                 self._results.append(page)
             case LosePages(jobs, reason, is_suspicious):
                 lost = [process.jobs.pop(job) for job in jobs]
+                for job in jobs:
+                    self._forget_requests(process, job)
                 if is_suspicious:
                     self._lose(lost, reason)
                 else:
@@ -300,8 +313,14 @@ class RendererPool:
             raise KeyError(request.job)
         self._last_number += 1
         self._asked[self._last_number] = process, request.id
-        process.asked.add(self._last_number)
+        process.asked[self._last_number] = request.job
         self._requests.append(msgspec.structs.replace(request, id=self._last_number))
+
+    def _forget_requests(self, process: _Renderer, page: int) -> None:
+        """Drop the requests and answers of a page that needs none any more."""
+        for number in [number for number, job in process.asked.items() if job == page]:
+            del self._asked[number], process.asked[number]
+        process.answers = deque(answer for answer in process.answers if answer[0] != page)
 
     # Deaths
 

@@ -26,9 +26,14 @@ _KINDS = {
 _ANSWERED_EMPTY = frozenset({"Image", "Media", "TextTrack", "Font", "Manifest"})
 # Types that only report, or never end.
 _REFUSED = frozenset({"Ping", "CSPViolationReport", "EventSource", "Prefetch", "SignedExchange", "FedCM"})
-# Sent on. Others are the browser's own, or the fetcher sets them. Conditions too: the browser adds them for files that
-# an earlier page loaded, and takes a 304 that it did not get from its own cache for an empty file.
-_PASSED_HEADERS = frozenset({"accept", "content-type", "origin", "range"})
+# The browser's own, which the fetcher sets or nobody needs; all others come from scripts and are sent on. Conditions
+# stay here too: the browser adds them for files that an earlier page loaded, and takes a 304 that it did not get from
+# its own cache for an empty file.
+_KEPT_HEADERS = frozenset({
+    "accept-encoding", "accept-language", "cache-control", "connection", "content-length", "cookie", "dnt", "host",
+    "pragma", "priority", "purpose", "referer", "save-data", "upgrade-insecure-requests", "user-agent",
+})  # fmt: skip
+_KEPT_PREFIXES = ("if-", "proxy-", "sec-")
 # Images of no content: an empty body would run the `onerror` of a page, which may replace or remove elements.
 _EMPTY_IMAGE = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -90,7 +95,11 @@ class PausedRequest(msgspec.Struct):
 
     def passed_headers(self) -> dict[str, str]:
         """Return the headers that the crawl's fetcher gets to see."""
-        return {name: value for name, value in self.headers.items() if name in _PASSED_HEADERS or name.startswith("x-")}
+        return {
+            name: value
+            for name, value in self.headers.items()
+            if name not in _KEPT_HEADERS and not name.startswith(_KEPT_PREFIXES)
+        }
 
 
 def treatment(request: PausedRequest, write_hosts: frozenset[str]) -> Treatment:
@@ -99,7 +108,8 @@ def treatment(request: PausedRequest, write_hosts: frozenset[str]) -> Treatment:
         return Treatment.REFUSE
     if request.method == "OPTIONS":
         return Treatment.PREFLIGHT
-    if request.method not in _SAFE_METHODS and urlsplit(request.url).hostname not in write_hosts:
+    host = urlsplit(request.url).netloc.rpartition("@")[2].lower()
+    if request.method not in _SAFE_METHODS and host not in write_hosts:
         return Treatment.METHOD
     if request.type in _ANSWERED_EMPTY:
         return Treatment.EMPTY
