@@ -211,6 +211,7 @@ class Request(Value, frozen=True, kw_only=True):
     method: str = ""  # of a subresource, where the user allows others than GET and HEAD
     headers: Mapping[str, str] = {}  # of a subresource: those that scripts of the page set
     body: bytes = b""  # of a subresource
+    has_credentials: bool = True  # send what the user set for the host; not on behalf of pages of other sites
 
 
 class FetchResult(Value, frozen=True, kw_only=True):
@@ -437,7 +438,7 @@ class PageRequest(msgspec.Struct, array_like=True, frozen=True):
     url: str  # absolute, http or https
     method: str  # GET or HEAD, unless the user allows others for the host
     kind: Kind  # SCRIPT, STYLE, FRAME, DATA or OTHER
-    headers: dict[str, str]  # lower-case names; those that scripts set: accept, content-type, x-...
+    headers: dict[str, str]  # lower-case names; those that scripts set, and Origin
     body: bytes = b""
 
 

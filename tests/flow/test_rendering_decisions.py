@@ -135,6 +135,29 @@ def test_requests_of_pages_obey_robots_and_methods(browser_program: Path, tmp_pa
     assert "never" not in text
 
 
+class EchoesOrigin(SiteServer):
+    """Answers to an Origin only, and names it, as many APIs do."""
+
+    def response(self, path: str) -> SiteResponse:
+        """Return the data with a header that names the origin of the last request."""
+        found = super().response(path)
+        origin = self.requests[-1].headers.get("origin")
+        allowed = {"Access-Control-Allow-Origin": origin} if origin else {}
+        return found._replace(headers={**found.headers, **allowed})
+
+
+def test_an_api_that_answers_to_an_origin_only_is_read(browser_program: Path, tmp_path: Path) -> None:
+    with EchoesOrigin({"/words.json": SiteResponse('"words of the API"', headers=JSON)}) as api:
+        options = "{headers: {apikey: 'public', authorization: 'Bearer public'}}"
+        show = f"then((answer) => answer.text()).then((text) => {{ {DRAW}<p>' + text + '</p>' }})"
+        script = SiteResponse(f"fetch('{api.url}words.json', {options}).{show}", headers=SCRIPT)
+        with SiteServer({"/": SHELL, "/app.js": script}) as site:
+            rendering_crawl(browser_program, site.url, tmp_path, "--allow-private", "127.0.0.0/8")
+        sent = api.requests[-1].headers
+        assert (sent["origin"] + "/", sent["apikey"], sent["authorization"]) == (site.url, "public", "Bearer public")
+    assert "words of the API" in gossamer("page", site.url, "--text", "--store", tmp_path).stdout
+
+
 def test_a_private_address_is_refused_to_pages_too(browser_program: Path, tmp_path: Path) -> None:
     with SiteServer({"/inner.json": SiteResponse("{}", headers=JSON)}, host="127.0.0.2") as inner:
         script = f"fetch('{inner.url}inner.json').catch(() => 0).then(() => {{ {DRAW}' }})"

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -30,6 +31,8 @@ RENDER = ("--render", "always", "--renderers", "4", "--no-index")
 PAGE_SECONDS = 6.0  # for a page in a browser
 # The limit of data of one process is 768 MiB. The other processes of browser and crawler take as much at most.
 MOST_BYTES = 1_600 << 20
+FETCHES, LARGE_BYTES = 490, 7 << 20  # requests of one page, and the size of the file that they ask for
+MOST_CRAWLER_BYTES = 250 << 20  # more than at its start
 QUICK_PAGES = ("loop", "alerts", "requests", "navigation", "popups", "stay")
 LOOK_SECONDS = 1.0  # between looks at processes and their memory, which cost 10 ms each
 WORDS_OF_A_GOOD_PAGE = 8
@@ -139,6 +142,26 @@ def test_a_hostile_page_costs_itself_and_no_other(
         assert page.cut is not None or page.reason.startswith("not rendered: "), (name, page)
     print(f"{crawl.peak_bytes / 1e6:.0f} MB at most")
     assert crawl.peak_bytes < MOST_BYTES
+
+
+def test_many_fetches_of_one_large_file_take_bounded_memory(browser_program: Path, tmp_path: Path) -> None:
+    large = SiteResponse(b"x" * LARGE_BYTES, headers={"Content-Type": "text/plain", "Cache-Control": "no-store"})
+    script = f"for (let i = 0; i < {FETCHES}; i++) fetch('/large').then(answer => answer.text()).catch(() => 0)"
+    shell = f"<!doctype html><title>Greedy</title><div id=root></div><script>{script}</script>"
+    store = tmp_path / "web"
+    with (
+        SiteServer({"/": shell, "/large": large}) as site,
+        RenderingCrawl(browser_program, site.url, store) as crawl,
+    ):
+        until(lambda: site.requests, "the crawl")
+        before, peak = crawl.process.memory_info().rss, 0
+        while crawl.process.poll() is None:
+            with suppress(psutil.NoSuchProcess):
+                peak = max(peak, crawl.process.memory_info().rss)
+            time.sleep(0.02)
+    print(f"{(peak - before) / 1e6:.0f} MB more")
+    assert peak - before < MOST_CRAWLER_BYTES
+    assert "traffic" in (visited(store)["/"].cut or "")
 
 
 # -- kills -------------------------------------------------------------------------------------------------------------

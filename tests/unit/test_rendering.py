@@ -9,6 +9,7 @@ from gossamer.crawl.rendering.decisions import (
     LOOK_AGAIN_SECONDS,
     MAX_FAILURES,
     MAX_OUTCOMES,
+    MAX_UNREAD_BYTES,
     PAGES_BETWEEN_LOOKS,
     SAMPLE,
     SHAPE,
@@ -18,6 +19,7 @@ from gossamer.crawl.rendering.decisions import (
     ShapeState,
     Step,
     decide,
+    has_room,
     is_sample_due,
     is_sign_wrong,
     path_shape,
@@ -101,6 +103,12 @@ def test_failures_of_browsers_decide_nothing_until_they_are_many() -> None:
 def test_a_sign_is_wrong_only_after_browsers_found_nothing() -> None:
     found = ["", "0", "00", "000", "001", "1000"]
     assert [is_sign_wrong(state(outcomes).evidence) for outcomes in found] == [False, False, False, True, False, True]
+
+
+def test_rendered_pages_that_wait_for_a_parser_hold_browsers_back() -> None:
+    assert has_room(in_renderers=7, most_pages=4, unread_bytes=MAX_UNREAD_BYTES - 1)
+    assert not has_room(in_renderers=8, most_pages=4, unread_bytes=0)
+    assert not has_room(in_renderers=0, most_pages=4, unread_bytes=MAX_UNREAD_BYTES)
 
 
 def test_samples_rest_between_looks() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.config import CrawlSettings
 from gossamer.errors import UsageError
-from gossamer.urls.scope import MAX_CACHED_HOSTS, Scope
+from gossamer.urls.scope import MAX_CACHED_HOSTS, Scope, is_same_site
 
 SEED = "https://docs.example.co.uk/guide/start.html"
 
@@ -177,3 +177,19 @@ def test_the_host_cache_is_bounded() -> None:
         assert site_scope.refusal(f"https://{number}.example/") == "other host"
     assert site_scope.refusal("https://h/") == ""
     assert len(site_scope._prefix_cache) <= MAX_CACHED_HOSTS
+
+
+@pytest.mark.parametrize(
+    ("page", "asked", "expected"),
+    [
+        ("https://example.org/", "https://example.org/x", True),
+        ("https://www.example.co.uk/", "https://api.example.co.uk/", True),
+        ("https://one.co.uk/", "https://two.co.uk/", False),
+        ("https://one.github.io/", "https://two.github.io/", False),
+        ("http://127.0.0.1:1/", "http://127.0.0.1:2/", False),
+        ("https://example.org/", "http://example.org/", True),
+        ("http://example.org/", "https://example.org/", False),
+    ],
+)
+def test_hosts_of_one_registered_domain_are_one_site(page: str, asked: str, expected: bool) -> None:
+    assert is_same_site(page, asked) is expected

@@ -376,7 +376,10 @@ class HostSettings(Section, frozen=True, kw_only=True):
     ] = {}
     render_methods: Annotated[
         tuple[str, ...],
-        doc("HTTP methods beside GET and HEAD that rendered pages may use on this host, such as POST."),
+        doc(
+            "HTTP methods beside GET and HEAD, such as POST, that rendered pages may use on this host. They must be "
+            "pages of the same site."
+        ),
     ] = ()
 
 

@@ -214,10 +214,7 @@ class Frontier:
             self._transfers.move(host, address)
         host.has_changed = True
         if has_failed:
-            # A transfer that was in flight at the previous failure belongs to the same incident.
-            if now - transfer_seconds > host.failed_at:
-                host.failures, host.failed_at = host.failures + 1, now
-            self._back_off(host, now, wait, "waits after a failure" if not wait else "asked to wait (Retry-After)")
+            self._record_failure(host, now, transfer_seconds, wait)
             return
         if address:
             self._outages.record_answer(host.id, scheme_of(lease.url), now)
@@ -227,6 +224,12 @@ class Frontier:
             host.reason = "" if host.crawl_delay is None else host.reason
         host.ready_at = max(host.ready_at, now + max(host.delay, wait))
         self._schedule(host)
+
+    def _record_failure(self, host: HeldHost, now: float, transfer_seconds: float, wait: float) -> None:
+        # A transfer that was in flight at the previous failure belongs to the same incident.
+        if now - transfer_seconds > host.failed_at:
+            host.failures, host.failed_at = host.failures + 1, now
+        self._back_off(host, now, wait, "waits after a failure" if not wait else "asked to wait (Retry-After)")
 
     # -- requests of rendered pages ------------------------------------------------------------------------------
 
@@ -239,6 +242,10 @@ class Frontier:
         known = self._hosts[host_id].robots.get(scheme)
         return None if known is None or known.expires_at <= now else known.rules
 
+    def rest_seconds(self, host_id: int, now: float) -> float:
+        """Return for how long a held host rests after an incident, without the pauses between its pages."""
+        return max(0.0, self._hosts[host_id].backs_off_until - now)
+
     def start_subresource(self, host_id: int) -> bool:
         """Take a connection of a held host for a request of a rendered page; False if none is free.
 
@@ -250,12 +257,31 @@ class Frontier:
         self._transfers.start(host)
         return True
 
-    def finish_subresource(self, host_id: int) -> None:
-        """Give a connection back."""
+    def finish_subresource(
+        self, host_id: int, now: float, *, transfer_seconds: float, address: str, has_failed: bool, wait: float
+    ) -> None:
+        """Give a connection back. A failure is an incident of the host; only pages make up for one."""
         host = self._hosts.get(host_id)
-        if host is not None:
-            self._transfers.finish(host)
+        if host is None:
+            return
+        self._transfers.finish(host)
+        if address:
+            self._transfers.move(host, address)
+        if has_failed:
+            self._record_failure(host, now, transfer_seconds, wait)
+        else:
             self._schedule(host)
+
+    def start_at_address(self, address: str, connections: int) -> bool:
+        """Count a transfer of a host that is not held; False if its address has no free connection."""
+        if self._transfers.is_address_full(address, connections):
+            return False
+        self._transfers.take(address)
+        return True
+
+    def finish_at_address(self, address: str) -> None:
+        """End the count of `start_at_address`."""
+        self._transfers.give_back(address)
 
     # -- pages in parsers ----------------------------------------------------------------------------------------
 
@@ -309,7 +335,9 @@ class Frontier:
     def _back_off(self, host: HeldHost, now: float, wait: float, reason: str) -> None:
         host.has_changed = True
         host.reason = reason
-        host.ready_at = max(host.ready_at, now + max(wait, host.delay, policy.backoff(self._politeness, host.failures)))
+        rest = max(wait, policy.backoff(self._politeness, host.failures))
+        host.backs_off_until = max(host.backs_off_until, now + rest)
+        host.ready_at = max(host.ready_at, now + max(rest, host.delay))
         self._schedule(host)
 
     def _schedule(self, host: HeldHost, at: float | None = None) -> None:

@@ -31,6 +31,7 @@ class HeldHost:
         "_politeness",
         "active",
         "address",
+        "backs_off_until",
         "connections",
         "crawl_delay",
         "delay",
@@ -57,6 +58,8 @@ class HeldHost:
         self.id = leased.host
         self.name = leased.name
         self.ready_at = leased.ready_at
+        # Unix time until which it rests after an incident, apart from the pauses between pages
+        self.backs_off_until = leased.ready_at if leased.failures else 0.0
         self.failures = leased.failures  # incidents in a row; each one makes the pause longer
         self.failed_at = float("-inf")  # Unix time at which the last incident was noticed
         self.queue: deque[Lease] = deque()
@@ -134,27 +137,36 @@ class AddressTransfers:
 
     def is_full(self, host: HeldHost) -> bool:
         """Return whether the address of a host has no free connection."""
-        return bool(host.address) and self._counts[host.address] >= max(self._most, host.connections)
+        return self.is_address_full(host.address, host.connections)
+
+    def is_address_full(self, address: str, connections: int) -> bool:
+        """Return whether an address has no free connection for a host that may have so many; "" is not known yet."""
+        return bool(address) and self._counts[address] >= max(self._most, connections)
 
     def start(self, host: HeldHost) -> None:
         """Count a transfer of a host."""
         host.active += 1
-        self._counts[host.address] += 1
+        self.take(host.address)
 
     def finish(self, host: HeldHost) -> None:
         """End the count of `start`."""
         host.active -= 1
-        self._take(host.address, 1)
+        self.give_back(host.address)
 
     def move(self, host: HeldHost, address: str) -> None:
         """Set a host's address, and move the count of its transfers there."""
         if host.address != address:
-            self._take(host.address, host.active)
+            self.give_back(host.address, host.active)
             if host.active:
                 self._counts[address] += host.active
             host.address = address
 
-    def _take(self, address: str, transfers: int) -> None:
+    def take(self, address: str) -> None:
+        """Count a transfer to an address."""
+        self._counts[address] += 1
+
+    def give_back(self, address: str, transfers: int = 1) -> None:
+        """End the count of `take`."""
         self._counts[address] -= transfers
         if self._counts[address] <= 0:
             del self._counts[address]

@@ -560,7 +560,7 @@ class CrawlLoop:
         self._leases.clear()
         self._unparsed.clear()
         self._pending_robots.clear()
-        self._render.cancel()
+        self._render.cancel(self._now())
 
     def _close(self) -> None:
         """Give back all leases and end the processes, also after an exception."""

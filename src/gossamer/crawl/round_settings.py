@@ -57,6 +57,7 @@ class RoundSettings:
         self._settings = settings
         self._stored_json = msgspec.json.encode(settings.crawl).decode()
         self.rules = url_rules(settings.crawl)
+        self.exclusions = Scope(settings.crawl, ())  # of requests of rendered pages, which have no area
 
     @property
     def crawl(self) -> CrawlSettings:
@@ -79,4 +80,5 @@ class RoundSettings:
         self._stored_json = stored
         self._settings = msgspec.structs.replace(self._settings, crawl=config.decode_crawl_settings(stored))
         self.rules = url_rules(self.crawl)
+        self.exclusions = Scope(self.crawl, ())
         return True

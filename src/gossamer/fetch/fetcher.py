@@ -171,10 +171,9 @@ class Fetcher:
 
     def _subresource_headers(self, attempt: Request, host_origin: str) -> list[bytes]:
         """Return what scripts set, without a word of theirs about what the user set for the host."""
-        base = {"Accept": "*/*", "Accept-Encoding": ENCODINGS}
-        return _header_lines(
-            _merge_headers(_merge_headers(base, attempt.headers), self._extra_headers.get(host_origin, {}))
-        )
+        merged = _merge_headers({"Accept": "*/*", "Accept-Encoding": ENCODINGS}, attempt.headers)
+        own = self._extra_headers.get(host_origin, {}) if attempt.has_credentials else {}
+        return _header_lines(_merge_headers(merged, own))
 
     def _needs_vetting(self, url: str) -> bool:
         """Return whether the addresses of a host must be checked before a proxy is asked for the URL."""

@@ -60,11 +60,8 @@ class Scope:
         with nested repeats, such as (a+)+$, can still be slow on them, because Python's `re` backtracks.
         """
         settings = self._settings
-        if len(url) > settings.max_url_length:
-            return "URL too long"
-        for pattern in self._exclude:
-            if pattern.search(url):
-                return f"excluded by {pattern.pattern}"
+        if unwanted := self.unwanted_reason(url):
+            return unwanted
         if not self._is_inside(url):
             return OUTSIDE_REASONS[settings.scope]
         if self._include and not any(pattern.search(url) for pattern in self._include):
@@ -72,6 +69,12 @@ class Scope:
         if has_repeated_segments(url, settings.max_path_repeats):
             return "repeating path segments"
         return ""
+
+    def unwanted_reason(self, url: str) -> str:
+        """Return why the user wants no request for a canonical URL, wherever it is: too long, or excluded."""
+        if len(url) > self._settings.max_url_length:
+            return "URL too long"
+        return next((f"excluded by {pattern.pattern}" for pattern in self._exclude if pattern.search(url)), "")
 
     def is_outside(self, url: str) -> bool:
         """Return whether a URL is only outside of the area: the crawl may still ask for its status."""
@@ -119,9 +122,20 @@ def registrable_domain(host: str) -> str:
     return domain or host
 
 
+def is_same_site(url: str, other: str) -> bool:
+    """Return whether a page at `url` and a canonical URL that it asks for belong to one site.
+
+    A page of http is no part of the https site, because anybody on the way could have written it.
+    """
+    if url.startswith("http:") and other.startswith("https:"):
+        return False
+    host, other_host = authority(url), authority(other)
+    return host == other_host or registrable_domain(host) == registrable_domain(other_host)
+
+
 @lru_cache(maxsize=1)
 def _public_suffixes() -> PublicSuffixList:
-    return PublicSuffixList()  # takes 40 ms, so only crawls by domain build it
+    return PublicSuffixList()  # takes 40 ms, so it is built at first use
 
 
 def _without_www(host: str) -> str:

@@ -24,6 +24,8 @@ MAX_SAMPLES = 5  # pages of a host without a sign that are rendered after the qu
 LOOK_AGAIN_SECONDS = 7 * 86_400.0  # a decision against a browser is looked at again after this time ...
 PAGES_BETWEEN_LOOKS = 100  # ... or after so many pages of the shape
 MAX_SHAPES = 500  # shapes of one host with evidence of their own; about 100 kB
+JOBS_AHEAD = 2  # pages given to the renderers for each of their tabs: one in work, one to follow
+MAX_UNREAD_BYTES = 64 << 20  # of rendered HTML that waits for a parser, above which no page goes to a browser
 ALWAYS = "always"  # the reasons of rendered pages, beside the signs
 SHAPE = "shape needs scripts"
 SAMPLE = "sample"
@@ -68,6 +70,11 @@ class ShapeState(Value, frozen=True, kw_only=True):
 
 
 KEEP = Decision(Step.KEEP)
+
+
+def has_room(*, in_renderers: int, most_pages: int, unread_bytes: int) -> bool:
+    """Return whether one more page may go to the renderers; `unread_bytes` of rendered HTML wait for a parser."""
+    return in_renderers < JOBS_AHEAD * most_pages and unread_bytes < MAX_UNREAD_BYTES
 
 
 def path_shape(url: str) -> str:

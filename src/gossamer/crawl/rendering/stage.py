@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from gossamer.render.pool import RendererPool
 
 MAX_BODY_BYTES = 8 << 20  # of a page for a browser, decoded; a shell made by scripts has some kB
-JOBS_AHEAD = 2  # pages given to the renderers for each of their tabs: one in work, one to follow
 
 
 class RenderTask(NamedTuple):
@@ -47,6 +46,14 @@ class RenderTask(NamedTuple):
     key: ShapeKey
     reason: str = ""
     is_sample: bool = False  # a copy of a page that is stored already: only its lesson counts
+
+
+class UnreadPage(NamedTuple):
+    """A rendered page that a parser reads."""
+
+    task: RenderTask
+    result: RenderedPage  # without its HTML, which the parser has
+    size: int  # of the HTML
 
 
 class RenderStage:
@@ -75,7 +82,8 @@ class RenderStage:
         self._waiting: defaultdict[ShapeKey, deque[RenderTask]] = defaultdict(deque)  # for the trials of their shape
         self._queues: OrderedDict[int, deque[RenderTask]] = OrderedDict()  # by host, the next host first
         self._in_browser: dict[int, RenderTask] = {}
-        self._in_parser: dict[int, tuple[RenderTask, RenderedPage]] = {}
+        self._in_parser: dict[int, UnreadPage] = {}
+        self._unread_bytes = 0  # of HTML in `_in_parser`
         self._done: list[tuple[FetchResult, Page]] = []
         self._samples = SampleStock()
         self.sample_count = 0  # samples on their way
@@ -171,11 +179,14 @@ class RenderStage:
         for result in pool.take_results():
             self._handle_result(result, now)
         for asked in pool.take_requests():
-            self._subresources.request(asked, now)
+            if (task := self._in_browser.get(asked.job)) is not None:
+                self._subresources.request(asked, task.fetched.request.url, now)
         self._subresources.start_transfers(now)
         for answer in self._subresources.take_answers():
             pool.answer(answer)
-        while self._queues and pool.backlog < JOBS_AHEAD * source.most_pages:
+        while self._queues and decisions.has_room(
+            in_renderers=pool.backlog, most_pages=source.most_pages, unread_bytes=self._unread_bytes
+        ):
             self._submit_next(pool, now)
 
     def _submit_next(self, pool: RendererPool, now: float) -> None:
@@ -205,7 +216,7 @@ class RenderStage:
         task = self._in_browser.pop(result.id, None)
         if task is None:
             return  # `cancel` dropped it
-        self._subresources.forget_job(result.id)
+        limits = self._subresources.forget_job(result.id)
         if result.outcome is not Outcome.FETCHED:
             self._fail(task, f"{result.outcome}: {result.reason}", now)
             return
@@ -214,7 +225,11 @@ class RenderStage:
             result.id, Role.PAGE, task.fetched.request.url, result.html, "text/html; charset=utf-8", "",
             headers("link", ""), headers("x-robots-tag", ""), headers("refresh", ""), headers("content-language", ""),
         )  # fmt: skip
-        self._in_parser[result.id] = task, result
+        cut = ", ".join(filter(None, (result.cut, limits)))
+        self._in_parser[result.id] = UnreadPage(
+            task, msgspec.structs.replace(result, html=b"", cut=cut), len(result.html)
+        )
+        self._unread_bytes += len(result.html)
         self._parsers.submit(job, task.host)
 
     def give_up(self, fault: RendererFault) -> None:
@@ -224,7 +239,7 @@ class RenderStage:
         self._source.refuse(str(fault).rstrip("."))
         self._pool = None
         self._log.write("no rendering", reason=self._source.refusal)
-        tasks = [*self._in_browser.values(), *(task for task, _ in self._in_parser.values())]
+        tasks = [*self._in_browser.values(), *(unread.task for unread in self._in_parser.values())]
         for queue in (*self._queues.values(), *self._waiting.values()):
             tasks += queue
         self._done += ((task.fetched, task.plain) for task in tasks if not task.is_sample)
@@ -233,7 +248,7 @@ class RenderStage:
     def _forget_tasks(self) -> None:
         for pages in (self._trials, self._waiting, self._queues, self._in_browser, self._in_parser):
             pages.clear()
-        self.sample_count = 0
+        self.sample_count = self._unread_bytes = 0
         self._subresources.forget_waiters()
 
     # -- from the second reading to the visit --------------------------------------------------------------------------
@@ -242,7 +257,8 @@ class RenderStage:
         """Take a parsed page; return whether it belongs here: a page after its browser, or a robots.txt."""
         if page.id not in self._in_parser:
             return self._subresources.handle_page(page, now)
-        task, result = self._in_parser.pop(page.id)
+        task, result, size = self._in_parser.pop(page.id)
+        self._unread_bytes -= size
         self._parsers.take_slow_seconds(page.id)
         if page.outcome is not Outcome.FETCHED:
             self._fail(task, f"what its scripts made cannot be read: {page.outcome}", now)
@@ -341,13 +357,13 @@ class RenderStage:
         """Whether pages wait for a browser or are in one."""
         return bool(self._queues or self._in_browser)
 
-    def cancel(self) -> None:
+    def cancel(self, now: float) -> None:
         """Drop all pages, because the crawl ends at once; their URLs stay queued."""
         if self._pool is not None:
             self._pool.cancel_all()
         self._forget_tasks()
         self._done.clear()
-        self._subresources.clear()
+        self._subresources.clear(now)
 
     def close(self) -> None:
         """End the renderers."""
