@@ -158,6 +158,18 @@ def test_an_api_that_answers_to_an_origin_only_is_read(browser_program: Path, tm
     assert "words of the API" in gossamer("page", site.url, "--text", "--store", tmp_path).stdout
 
 
+def test_a_second_crawl_renders_no_sample_again(browser_program: Path, tmp_path: Path) -> None:
+    links = "".join(f"<a href='/{folder}/1'>{folder}</a>" for folder in "abc")
+    pages = {f"/{folder}/1": f"<title>{folder}</title><p>{PROSE}{links}" for folder in "abc"}
+    with SiteServer({"/": f"<title>Home</title><p>{PROSE}{links}", **pages}) as site:
+        first = rendering_crawl(browser_program, site.url, tmp_path)
+        stored = query(tmp_path, "SELECT * FROM shapes ORDER BY shape")
+        second = rendering_crawl(browser_program, site.url, tmp_path, "--revisit", "--all")
+    assert "4 more pages rendered as samples" in first.stderr
+    assert "sample" not in second.stderr
+    assert query(tmp_path, "SELECT * FROM shapes ORDER BY shape") == stored
+
+
 def test_a_private_address_is_refused_to_pages_too(browser_program: Path, tmp_path: Path) -> None:
     with SiteServer({"/inner.json": SiteResponse("{}", headers=JSON)}, host="127.0.0.2") as inner:
         script = f"fetch('{inner.url}inner.json').catch(() => 0).then(() => {{ {DRAW}' }})"

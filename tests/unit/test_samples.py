@@ -38,6 +38,7 @@ def test_a_host_gives_samples_once() -> None:
     assert len(stock.take_samples()) == 1
     offer(stock, 1, "/other/*", 2)
     offer(stock, 2, "/*", 3)
+    assert [stock.has_host(host) for host in (1, 2, 3)] == [True, True, False]
     assert [sample.resource for sample in stock.take_samples()] == [3]
 
 

@@ -63,6 +63,10 @@ class SampleStock:
         links = Links(plain.links.packed_digests, plain.links.marks)  # enough to compare readings
         samples[key] = Sample(key, fetched, msgspec.structs.replace(plain, links=links, source=b""), resource)
 
+    def has_host(self, host: int) -> bool:
+        """Return whether a host gave samples, or will give some at the end."""
+        return host in self._samples or host in self._sampled_hosts
+
     def take_samples(self) -> list[Sample]:
         """Return the samples, at most `MAX_SAMPLES` of each host: of the shapes with most pages.
 

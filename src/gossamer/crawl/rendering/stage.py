@@ -325,10 +325,17 @@ class RenderStage:
         """Add what earlier crawls and other crawlers found about hosts that this crawler now holds."""
         for each in evidence:
             key = ShapeKey(each.host, each.shape, each.signed)
-            self._evidence.setdefault(each.host, {}).setdefault(key, each)
+            known = self._evidence.setdefault(each.host, {})
+            if key not in known or known[key].looked_at < each.looked_at:
+                known[key] = each
 
     def forget_host(self, host: int) -> None:
-        """Forget a host that was given back; its evidence is in the store."""
+        """Forget a host that was given back; its evidence is in the store.
+
+        That of a host with samples stays until the end, because it says which of them are due.
+        """
+        if self._samples.has_host(host):
+            return
         for key in self._evidence.pop(host, {}):
             self._kept.pop(key, None)
         for key in [key for key in self._failures if key.host == host]:
