@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 SHELL = '<!doctype html><title>Shell</title><div id="root"></div><script src="/app.js"></script>'
 DRAW = "document.getElementById('root').innerHTML = '<h1>Made by scripts</h1><p>Words that only scripts bring here.</p>"
+SAMPLES_SECONDS = 3.0  # that `auto` takes longer than `never` at most, on a site that needs no browser
+ROUNDS = 4  # of both modes, until one shows it
 PROSE = " ".join(f"Sentence {number} was written by the server." for number in range(20))
 
 
@@ -278,12 +283,18 @@ def test_a_crawl_that_ends_while_it_renders_loses_nothing(
 def test_documentation_gets_five_samples_within_three_seconds(
     name: str, browser_program: Path, documentation_webs: Nginx, tmp_path: Path
 ) -> None:
-    done = rendering_crawl(browser_program, documentation_webs.url(name, "/index.html"), tmp_path)
-    assert rendered(tmp_path) == {}
-    assert "5 more pages rendered as samples: scripts add nothing to them." in done.stderr
-    [(last_visit,)] = query(tmp_path, "SELECT max(visited_at) FROM visits")
-    [log] = (tmp_path / "logs").glob("*.jsonl")
-    end = json.loads(log.read_text().splitlines()[-1])
-    assert end["event"] == "end"
-    # Three seconds on a quiet machine; a browser starts slowly where others work too.
-    assert end["at"] - last_visit <= 6 * slowness(), "what the samples took, after the last page"
+    url = documentation_webs.url(name, "/index.html")
+    fastest, slow = {"never": math.inf, "auto": math.inf}, slowness()
+    for turn, mode in itertools.product(range(ROUNDS), fastest):  # the fastest: others work on the machine too
+        started = time.monotonic()
+        done = rendering_crawl(browser_program, url, tmp_path / f"{mode}-{turn}", "--render", mode)
+        fastest[mode] = min(fastest[mode], time.monotonic() - started)
+        if mode == "auto":
+            assert rendered(tmp_path / f"auto-{turn}") == {}
+            assert_five_samples(done)
+            assert outcomes(tmp_path / f"auto-{turn}") == outcomes(tmp_path / f"never-{turn}")
+            if fastest["auto"] <= fastest["never"] + SAMPLES_SECONDS:
+                break
+    slow = max(slow, slowness())
+    print(f"{fastest}, {slow:.1f} times slower than a quiet core")
+    assert fastest["auto"] <= fastest["never"] + SAMPLES_SECONDS * slow
