@@ -99,8 +99,10 @@ def test_a_fleet_shares_what_it_learns_about_shapes(
         errors = [crawler.communicate(timeout=6 * PATIENCE)[1] for crawler in crawlers]
         assert [crawler.returncode for crawler in crawlers] == [0, 0], errors
         with closing(open_store(location, read_only=True)) as store:
-            for name in (first.authority, second.authority):
-                host = store.host_id(name)
+            assert all(crawler.pages for crawler in store.crawlers()), "both crawlers visited"
+            for site in (first, second):
+                assert readings(store, site.url) == twin_readings
+                host = store.host_id(site.authority)
                 assert host is not None
                 known = {each.shape: each.outcomes for each in store.shapes([host]) if each.signed}
                 assert "1" in known["/exhibits/*"]

@@ -42,11 +42,11 @@ def page(url: str, store: object) -> dict[str, Any]:
     return fields
 
 
-def readings(store: Store) -> dict[str, tuple[list[str], list[str]]]:
-    """Return the words and the paths that links lead to of every visited page, by path."""
+def readings(store: Store, site: str = "") -> dict[str, tuple[list[str], list[str]]]:
+    """Return the words and the paths that links lead to of every visited page, or of those of a site, by path."""
     found = {}
     for row in store.resources():
-        if row.state == "visited" and row.role == "page":
+        if row.state == "visited" and row.role == "page" and row.url.startswith(site):
             runs = store.text(row.id) or []
             words = [word for _, text in runs for word in re.findall(r"\w+", text.lower())]
             links = {path_of(link.url) for link in store.outlinks(row.id) if link.kind in FOLLOWED}
