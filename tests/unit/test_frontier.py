@@ -544,3 +544,31 @@ def test_the_store_learns_the_crawl_delay_with_the_rules() -> None:
     frontier.take_host_updates()
     frontier.apply_robots(robots("User-agent: *\nCrawl-delay: 3"))
     assert [(update.delay, update.ready_at) for update in frontier.take_host_updates()] == [(3.0, NOW + 3)]
+
+
+def finish_subresource(frontier: Frontier, now: float, *, failed: bool = True, wait: float = 0.0) -> None:
+    frontier.finish_subresource(
+        1, now, transfer_seconds=0.1, address="192.0.2.1", has_failed=failed, wait=wait
+    )  # fmt: skip
+
+
+def test_requests_of_pages_heed_a_rest_and_not_the_pause_between_pages() -> None:
+    frontier = make_frontier(PolitenessSettings(delay=30.0))
+    frontier.add_host_lease(host_lease(3, robots()), NOW)
+    finish(frontier, fetch_next(frontier, NOW), NOW)
+    assert (frontier.rest_seconds(1, NOW + 1), frontier.start_subresource(1)) == (0.0, True)
+    finish_subresource(frontier, NOW + 1, wait=60.0)
+    assert frontier.rest_seconds(1, NOW + 2) == 59.0
+    assert frontier.next_work(NOW + 40) is None, "a page waits for the rest too"
+    assert fetch_next(frontier, NOW + 62)
+
+
+def test_a_host_that_is_not_held_shares_the_connections_of_its_address() -> None:
+    frontier = make_frontier(PolitenessSettings(connections_per_address=1))
+    frontier.add_host_lease(host_lease(3, robots()), NOW)
+    finish(frontier, fetch_next(frontier, NOW), NOW)
+    assert frontier.start_at_address("192.0.2.1", 1)
+    assert not frontier.start_at_address("192.0.2.1", 1)
+    assert not frontier.start_subresource(1)
+    frontier.finish_at_address("192.0.2.1")
+    assert frontier.start_subresource(1)
