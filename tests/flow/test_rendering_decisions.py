@@ -140,6 +140,40 @@ def test_requests_of_pages_obey_robots_and_methods(browser_program: Path, tmp_pa
     assert "never" not in text
 
 
+def test_a_host_that_may_be_written_to_is_named_with_its_port(browser_program: Path, tmp_path: Path) -> None:
+    """Its own pages write there, with the credentials of the user. Pages of another site do neither."""
+    script = """
+        const ask = (url, options) => fetch(url, options).then((answer) => answer.text()).catch(() => "refused");
+        Promise.all([ask(API + "open.json"), ask(API + "graphql", {method: "POST", body: "query"})])"""
+    show = f".then((texts) => {{ {DRAW}<p>' + texts.join(' ') + '</p>' }})"
+    cors = {**JSON, "Access-Control-Allow-Origin": "*"}
+    with (
+        SiteServer({"/": SHELL, "/open.json": SiteResponse('"open"', headers=cors)}) as site,
+        SiteServer({"/": SHELL}) as other,
+    ):
+        app = f"const API = '{site.url}';{script}{show}"
+        site.pages |= {
+            "/graphql": SiteResponse('"written"', headers=cors),
+            "/app.js": SiteResponse(app, headers=SCRIPT),
+        }
+        other.pages["/app.js"] = SiteResponse(app, headers=SCRIPT)
+        config = tmp_path / "own.toml"
+        config.write_text(
+            f'[hosts."{site.authority}"]\nrender_methods = ["POST"]\nheaders = {{ X-Secret = "of the user" }}\n'
+        )
+        private = ("--allow-private", "127.0.0.0/8", "--config", config)
+        rendering_crawl(browser_program, other.url, tmp_path / "other", *private)
+        foreign, site.requests = site.requests, []
+        rendering_crawl(browser_program, site.url, tmp_path / "own", *private)
+        own = [request for request in site.requests if request.path in {"/graphql", "/open.json"}]
+    assert [(r.method, r.headers.get("x-secret")) for r in foreign if r.path != "/robots.txt"] == [("GET", None)]
+    assert {(r.method, r.path, r.headers.get("x-secret")) for r in own} == {
+        ("GET", "/open.json", "of the user"), ("POST", "/graphql", "of the user"),
+    }  # fmt: skip
+    assert "refused" in gossamer("page", other.url, "--text", "--store", tmp_path / "other").stdout
+    assert "written" in gossamer("page", site.url, "--text", "--store", tmp_path / "own").stdout
+
+
 class EchoesOrigin(SiteServer):
     """Answers to an Origin only, and names it, as many APIs do."""
 
