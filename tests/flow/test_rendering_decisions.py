@@ -85,6 +85,19 @@ def test_a_shape_without_gain_is_rendered_three_times_only(browser_program: Path
     assert unrendered == 0, "the sign was wrong here"
 
 
+def test_pages_that_lack_answers_of_a_resting_host_decide_nothing(browser_program: Path, tmp_path: Path) -> None:
+    links = "".join(f"<a href=/item/{number}>{number}</a>" for number in range(2))
+    with SiteServer({"/busy.js": SiteResponse("", 429, {"Retry-After": "600"})}) as busy:
+        shell = SHELL.replace("/app.js", f"{busy.url}busy.js")
+        pages = {"/": f"<title>Home</title><p>{PROSE}{links}", "/item/0": shell, "/item/1": shell}
+        with SiteServer(pages) as site:
+            private = ("--allow-private", "127.0.0.0/8", "--renderers", 1)
+            rendering_crawl(browser_program, site.url, tmp_path, *private)
+    cuts = [cut for (cut,) in query(tmp_path, "SELECT cut FROM renderings ORDER BY cut")]
+    assert cuts == ["", "rest"]
+    assert query(tmp_path, "SELECT outcomes FROM shapes WHERE signed") == [("0",)], "of the page that got an answer"
+
+
 def test_a_page_that_no_longer_needs_scripts_is_rendered_no_more(browser_program: Path, tmp_path: Path) -> None:
     script = SiteResponse(f"{DRAW}'", headers={**SCRIPT, "Cache-Control": "no-store"})
     with SiteServer({"/": SHELL, "/app.js": script}) as site:

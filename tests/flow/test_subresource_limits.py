@@ -116,7 +116,8 @@ def test_a_failure_makes_a_host_rest(loop: RequestLoop, site: SiteServer, status
         loop.hold(site)
     site.pages["/busy"] = SiteResponse("", status, {"Retry-After": "60"})
     assert loop.get(f"{site.url}busy").status == status
-    assert "asked to wait" in loop.get(f"{site.url}a.json").reason
+    assert "asked to wait" in loop.get(f"{site.url}a.json", job=2).reason
+    assert (loop.subresources.forget_job(1), loop.subresources.forget_job(2)) == ("", "rest")
     assert site.paths() == ["/busy"]
     if is_held:
         assert loop.frontier.rest_seconds(HOST, loop.now()) > 30, "its pages rest too"

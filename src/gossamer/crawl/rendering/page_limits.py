@@ -6,6 +6,7 @@ from collections import defaultdict
 
 PAGE_BYTES = 64 << 20  # of all answers that a page gets; large applications load some 10 MB
 PAGE_HOSTS = 30  # that a page may ask beside its own, each with a robots.txt to fetch
+REST = "rest"  # the cut of a page that lacks answers of a host at rest
 
 
 class _PageUse:
@@ -40,6 +41,10 @@ class PageLimits:
             page.cuts["traffic"] = None
             return False
         return True
+
+    def note_rest(self, job: int) -> None:
+        """Remember that a page lacks an answer because its host rests."""
+        self._pages[job].cuts[REST] = None
 
     def has_bytes(self, job: int) -> bool:
         """Return whether a page may get more answers."""

@@ -15,6 +15,7 @@ import msgspec
 
 from gossamer.crawl.rendering import decisions, readings
 from gossamer.crawl.rendering.decisions import Decision, ShapeKey, ShapeState, Step
+from gossamer.crawl.rendering.page_limits import REST
 from gossamer.crawl.rendering.samples import SampleStock
 from gossamer.crawl.rendering.subresources import Subresources
 from gossamer.errors import RendererFault
@@ -269,7 +270,10 @@ class RenderStage:
                 task.plain, page, result, reason=task.reason, keep_dom=self._round_settings.crawl.rendered
             )
             self._done.append((task.fetched, self._with_found_urls(merged, result, task.fetched.request.url)))
-        self._learn(task, now, gained=gained)
+        if not gained and REST in result.cut.split(", "):
+            self._learn_nothing(task, now)
+        else:
+            self._learn(task, now, gained=gained)
         return True
 
     def _with_found_urls(self, page: Page, result: RenderedPage, page_url: str) -> Page:
@@ -280,14 +284,18 @@ class RenderStage:
         return readings.with_found_urls(page, found, digest, self._settings.parse.max_links)
 
     def _fail(self, task: RenderTask, reason: str, now: float) -> None:
-        """Keep the plain reading of a page that no browser could render. It taught nothing about its shape."""
+        """Keep the plain reading of a page that no browser could render."""
         self._log.write("not rendered", url=task.fetched.request.url, reason=reason)
+        if not task.is_sample:
+            self._done.append((task.fetched, _with_note(task.plain, reason)))
+        self._learn_nothing(task, now)
+
+    def _learn_nothing(self, task: RenderTask, now: float) -> None:
+        """Count a page that taught nothing about its shape: its browser failed, or its host rested."""
         self._failures[task.key] += 1
         if task.is_sample:
             self.sample_count -= 1
             self.failed_samples += 1
-        else:
-            self._done.append((task.fetched, _with_note(task.plain, reason)))
         self._end_trial(task.key, now)
 
     def _learn(self, task: RenderTask, now: float, *, gained: bool) -> None:

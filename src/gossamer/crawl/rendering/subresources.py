@@ -187,7 +187,11 @@ class Subresources:
         """Start or refuse the first request of a host; return False if it has to wait."""
         waiting = queue[0]
         rest = self._connections.rest_seconds(name, now)
-        refusal = "its host asked to wait, or fails" if rest > HOLD_SECONDS else ""
+        refusal = ""
+        if rest > HOLD_SECONDS:
+            refusal = "its host asked to wait, or fails"
+            for asked in waiting.waiters:
+                self._limits.note_rest(asked.job)
         if not any(self._limits.has_bytes(asked.job) for asked in waiting.waiters):
             refusal = SPENT
         if not refusal:
