@@ -38,7 +38,7 @@ class _Guest:
 
 
 class Connections:
-    """Who may be asked now."""
+    """The hosts that pages ask, their connections in use, and when they rest."""
 
     def __init__(self, settings: Settings, frontier: Frontier) -> None:
         self._politeness = settings.politeness
