@@ -35,7 +35,7 @@ _PIPE_DESCRIPTORS = (3, 4)  # --remote-debugging-pipe reads commands at 3 and wr
 _FIRST_FREE_DESCRIPTOR = 10  # for our ends of the pipes, out of the way
 _FILE_BYTES = 512 << 20  # of any file that the browser writes, shared memory included
 _EXIT_SECONDS = 0.5  # that a browser has to exit after it closed its pipe, and its processes after a kill
-_NICENESS = 5  # as parsers: the coordinator and searches beside the crawl go first
+NICENESS = 5  # as parsers: the coordinator and searches beside the crawl go first
 
 # What a browser reads: programs, libraries, fonts, settings of the system. Neither /home nor /root nor /var/lib.
 _READABLE = ("/usr", "/lib", "/lib64", "/bin", "/etc", "/opt", "/sys", "/var/cache/fontconfig")
@@ -155,7 +155,7 @@ def _isolate_itself(options: RenderOptions, isolation: IsolationReport, home: Pa
         disable_core_dumps()
         cap_data(options.memory << 20)
         resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
-        os.nice(_NICENESS)
+        os.nice(NICENESS)
         die_with_parent(parent)
 
     return isolate

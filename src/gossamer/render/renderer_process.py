@@ -86,7 +86,7 @@ class Renderer:
         if not self._tabs.is_ready:
             raise BrowserNotStarted(reason)
         if self._tabs.jobs:
-            self._send(LosePages(self._tabs.jobs, reason, is_suspicious))
+            self._send(LosePages(self._tabs.jobs, reason, is_suspicious, self._tabs.is_tainted))
         self._start_browser()
 
     def _step(self) -> bool:
@@ -98,6 +98,8 @@ class Renderer:
             self._tabs.connection.read()
             self._tabs.connection.write()
             self._tabs.on_time()
+            if self._tabs.must_be_replaced:
+                self._replace_browser("a page had to be stopped", is_suspicious=False)
         except BrowserFlooded:
             self._replace_browser("a page made too many requests", is_suspicious=False)
         except CdpClosed:
