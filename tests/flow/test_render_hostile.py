@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from gossamer.errors import RendererFault
 from gossamer.model import Outcome, RenderedPage
 from gossamer.render.browser_process import NICENESS
 from gossamer.render.isolation import IsolationReport
+from gossamer.render.renderer_process import MEMORY_BYTES
 from helpers.patience import PATIENCE, slowness_at, until
 from helpers.render.render_loop import RenderLoop, all_processes, browser_processes, command, renderer_processes
 
@@ -35,6 +37,7 @@ MAPPED = 350  # MiB
 GONE = {Outcome.RENDERER_CRASHED, Outcome.RENDERER_MEMORY, Outcome.RENDERER_TIMEOUT}
 KEPT = {Outcome.FETCHED}
 
+CLOSED_ROOT = "const host = document.createElement('p'); const root = host.attachShadow({mode: 'closed'})"
 SOME = "some limit"  # a cut or a reason must be there; a busy machine turns one limit into another
 NONE = ""  # the page may end by itself, before a limit
 # Name -> script, the outcomes it may have, the limit that cuts it.
@@ -70,6 +73,18 @@ HOSTILE: dict[str, tuple[str, set[Outcome], str]] = {
         """const all = []; for (;;) { const c = document.createElement('canvas'); c.width = c.height = 8000;
         const pen = c.getContext('2d'); pen.fillRect(0, 0, 8000, 8000); pen.getImageData(0, 0, 1, 1); all.push(c) }""",
         KEPT | GONE, NONE,  # an exception, where a canvas cannot be drawn
+    ),
+    "closed root beside 400,000 nodes": (
+        f"{CLOSED_ROOT}; document.body.append(host); host.insertAdjacentHTML('afterend', '<b></b>'.repeat(400000))",
+        KEPT | GONE, SOME,
+    ),
+    "closed root of 400,000 nodes": (
+        f"{CLOSED_ROOT}; root.innerHTML = '<b></b>'.repeat(400000); document.body.append(host)", KEPT | GONE, SOME,
+    ),
+    "closed root of 5,000 levels": (
+        f"""{CLOSED_ROOT}; document.body.append(host);
+        for (let d = root, i = 0; i < 5000; i++) d = d.appendChild(document.createElement('b'))""",
+        KEPT | GONE, NONE,  # the browser sends no tree of so many levels
     ),
     "closes itself": ("close()", KEPT | GONE, NONE),
 }  # fmt: skip
@@ -146,6 +161,11 @@ def test_a_hostile_page_costs_itself_and_says_why(loop: RenderLoop, name: str) -
     else:
         assert page.reason
     assert peak.mebibytes < MEMORY + MAPPED
+
+
+def test_the_renderer_process_has_a_limit_of_memory_of_its_own(loop: RenderLoop) -> None:
+    limits = Path("/proc", str(renderer_processes(loop)[0].pid), "limits").read_text()
+    assert re.search(rf"^Max data size +{MEMORY_BYTES} ", limits, re.MULTILINE)
 
 
 def test_the_reason_names_the_limit_of_a_page_that_does_not_stop(loop: RenderLoop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,6 +88,23 @@ def test_frames_show_behind_their_element_with_absolute_links(loop: RenderLoop) 
     text = html(loop, "<iframe src=/frame></iframe><iframe src=http://other.test/frame></iframe><p>last")
     assert f'<div data-frame="{SITE}/frame"><p>in the frame <a href="{SITE}/inner">inner link</a></p></div>' in text
     assert '<a href="http://other.test/away">away</a>' in text
+
+
+@pytest.mark.parametrize("text", ["<", "&", "\u00e9", "\U0001f600", '"'], ids=["less", "and", "two", "four", "quote"])
+def test_the_limit_of_bytes_counts_what_is_stored(text: str) -> None:
+    many = f"'{text}'.repeat(30000)"
+    script = f"document.body.title = {many}; document.body.append({many}, {many})"
+    loop = RenderLoop(package("chromium-headless-shell"), max_bytes=100_000)
+    try:
+        page = loop.render(f"<body><script>{script}</script>")
+    finally:
+        loop.close()
+    assert page.outcome is Outcome.FETCHED, page.reason
+    assert len(page.html) < 100_100  # the ends of open elements come behind the limit
+    shown = unescape(page.html.decode())  # also: no character is cut in two
+    assert shown.count(text) > 15_000
+    assert text == "&" or "&" not in shown
+    assert (page.cut == "bytes") == (len(page.html) > 99_000)
 
 
 def test_a_page_cannot_hide_its_document_behind_names_of_elements(loop: RenderLoop) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+DEEP = b'{"params":{"x":' + b"[" * 5000 + b"]" * 5000 + b"}}\0"
 OPTIONS = RenderOptions(browser="/browser", max_requests=3, max_dialogs=1)
 
 
@@ -128,7 +129,7 @@ def test_answers_of_a_closed_tab_are_forgotten(pipes: Pipes) -> None:
     assert answers == []
 
 
-@pytest.mark.parametrize("nonsense", [b"no json\0", b"[]\0", b'{"id":"x"}\0', b"x" * 1001])
+@pytest.mark.parametrize("nonsense", [b"no json\0", b"[]\0", b'{"id":"x"}\0', b"x" * 1001, DEEP])
 def test_nonsense_of_a_browser_breaks_the_connection(pipes: Pipes, nonsense: bytes) -> None:
     os.write(pipes.to_us, nonsense)
     with pytest.raises(CdpBroken):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.processes.framing import EMPTY_FRAME, append_frame, receive_frame, take_frames
-from gossamer.processes.limits import disable_core_dumps, ignore_interrupts
+from gossamer.processes.limits import cap_data, disable_core_dumps, ignore_interrupts
 from gossamer.render.browser_process import BrowserProcess, reserve_pipe_descriptors
 from gossamer.render.isolation import IsolationReport
 from gossamer.render.messages import AnswerRequest, AskRequest, FinishPage, FromRenderer, LosePages, RunPage, ToRenderer
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20  # read from the coordinator at a time
 _FIRST_FREE_DESCRIPTOR = 10  # for the socket, above the browser's
 _START_SECONDS = 60.0  # that a browser may take to start
+MEMORY_BYTES = 768 << 20  # of this process: twice what four pages take that each get all the responses they may
 
 
 class BrowserNotStarted(Exception):
@@ -184,6 +185,7 @@ def main() -> None:
         options = msgspec.msgpack.decode(first, type=RenderOptions)
         isolation = msgspec.msgpack.decode(second, type=IsolationReport)
         disable_core_dumps()
+        cap_data(MEMORY_BYTES)
         adopt_orphans()
         reserve_pipe_descriptors()
         try:
