@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,13 +31,6 @@ def slowness(clock: Callable[[], float] = time.perf_counter) -> float:
     started = clock()
     sum(range(5_000_000))
     return max(1.0, (clock() - started) / UNIT_SECONDS)
-
-
-def slowness_at(niceness: int) -> float:
-    """Return the slowness for a process that makes way for others, as browsers do: where others work, it is more."""
-    code = "import os, sys; os.nice(int(sys.argv[1])); from helpers.patience import slowness; print(slowness())"
-    command = [sys.executable, "-c", code, str(niceness)]
-    return float(subprocess.check_output(command, cwd=Path(__file__).parents[1]))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+NO_PROCESS = 2**22 + 1  # no process can have this number
 DEEP = b'{"params":{"x":' + b"[" * 5000 + b"]" * 5000 + b"}}\0"
 OPTIONS = RenderOptions(browser="/browser", max_requests=3, max_dialogs=1)
 
@@ -179,13 +180,25 @@ def test_a_browser_that_is_named_must_be_there(tmp_path: Path) -> None:
 
 
 def test_homes_go_with_their_process_and_without_it() -> None:
-    mine, gone = make_home(os.getpid()), make_home(2**22 + 1)  # no process can have this number
+    (mine, lock), (gone, lock_of_gone) = make_home(os.getpid()), make_home(NO_PROCESS)
+    os.close(lock_of_gone)
     (gone / "file").write_text("left")
     remove_old_homes()
     assert mine.exists()
     assert not gone.exists()
+    os.close(lock)
     remove_homes(os.getpid())
     assert not mine.exists()
+
+
+def test_the_home_of_a_browser_in_another_container_stays() -> None:
+    home, lock = make_home(NO_PROCESS)  # as a process that only the other container sees
+    remove_old_homes()
+    remove_homes(NO_PROCESS)
+    assert home.exists()
+    os.close(lock)  # as its end does
+    remove_old_homes()
+    assert not home.exists()
 
 
 def test_a_report_says_which_layer_is_missing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -88,6 +89,13 @@ def test_a_page_that_the_page_before_keeps_out_runs_in_another_tab(tab: WrittenT
 def test_a_new_tab_shows_its_page_however_the_browser_writes_the_url(tab: WrittenTab) -> None:
     page_run(tab).on_request(request("ours", OTHER))
     assert tab.answers == {"ours": "fulfillRequest"}
+
+
+def test_the_time_of_a_page_begins_when_its_tab_is_there(tab: WrittenTab) -> None:
+    run = page_run(tab)
+    assert run.deadline - time.monotonic() > OPTIONS.seconds + 1  # the limit of the whole page
+    run.start()
+    assert run.deadline - time.monotonic() <= OPTIONS.seconds
 
 
 def test_urls_beyond_the_limit_of_the_crawl_are_neither_recorded_nor_routes(tab: WrittenTab) -> None:

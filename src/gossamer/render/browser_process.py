@@ -35,7 +35,7 @@ _PIPE_DESCRIPTORS = (3, 4)  # --remote-debugging-pipe reads commands at 3 and wr
 _FIRST_FREE_DESCRIPTOR = 10  # for our ends of the pipes, out of the way
 _FILE_BYTES = 512 << 20  # of any file that the browser writes, shared memory included
 _EXIT_SECONDS = 0.5  # that a browser has to exit after it closed its pipe, and its processes after a kill
-NICENESS = 5  # as parsers: the coordinator and searches beside the crawl go first
+_NICENESS = 5  # as parsers: the coordinator and searches beside the crawl go first
 
 # What a browser reads: programs, libraries, fonts, settings of the system. Folders in which packages alone write, so
 # that no store is below one: neither /usr/local nor /etc nor /opt as a whole.
@@ -63,7 +63,7 @@ class BrowserProcess:
     """A running browser. `incoming` and `outgoing` are our ends of its pipes."""
 
     def __init__(self, options: RenderOptions, isolation: IsolationReport) -> None:
-        self.home = make_home(os.getpid())
+        self.home, self._home_lock = make_home(os.getpid())
         drops_root = os.geteuid() == 0
         if drops_root:
             os.chown(self.home, BROWSER_USER, BROWSER_USER)
@@ -114,6 +114,7 @@ class BrowserProcess:
         os.close(self.incoming)
         os.close(self.outgoing)
         _end_adopted()
+        os.close(self._home_lock)
         remove_homes(os.getpid())
         line = last_stderr_line(os.fdopen(self._messages, "rb"))
         if code is None:
@@ -162,7 +163,7 @@ def _isolate_itself(options: RenderOptions, isolation: IsolationReport, home: Pa
         disable_core_dumps()
         cap_data(options.memory << 20)
         resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
-        os.nice(NICENESS)
+        os.nice(_NICENESS)
         die_with_parent(parent)
 
     return isolate

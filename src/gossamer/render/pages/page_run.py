@@ -80,7 +80,8 @@ class PageRun:
         self._options = options
         self._budget = RenderBudget(options)
         self._traffic = PageTraffic(job.id, tab, options, self._budget)
-        self._started = time.monotonic()
+        self._created = time.monotonic()
+        self._started: float | None = None  # when its tab was there; what the browser needs for that is not its work
         self._stage_deadline: float | None = None
         self._is_stopped = False
         self._is_document_answered = False
@@ -108,6 +109,7 @@ class PageRun:
 
     def start(self) -> None:
         """Let the browser ask for the document; `on_request` answers."""
+        self._started = time.monotonic()
         self._tab.send("Page.navigate", {"url": self.job.url}, self._on_navigated)
 
     def _on_navigated(self, answer: CdpMessage) -> None:
@@ -317,8 +319,8 @@ class PageRun:
             return self._stage_deadline
         if self._arrival_deadline < math.inf:
             return self._arrival_deadline
-        longest = self._started + self._options.max_seconds
-        if self._traffic.waiting_since is not None:
+        longest = self._created + self._options.max_seconds
+        if self._traffic.waiting_since is not None or self._started is None:
             return longest
         longest = min(longest, self._started + self._traffic.waited + self._options.seconds)
         overdue = self._traffic.overdue if self.stage is Stage.LOADING else None
@@ -328,7 +330,10 @@ class PageRun:
         """Stop a page that takes too long, or give it up if it does not stop."""
         now = time.monotonic()
         overdue = self._traffic.overdue if self.stage is Stage.LOADING else None
-        if now >= self._arrival_deadline:
+        if self._started is None:
+            reason = f"the browser opened no tab for {now - self._created:.0f} seconds"
+            self._fail(Outcome.RENDERER_TIMEOUT, reason, is_broken=True)
+        elif now >= self._arrival_deadline:
             self._give_up()
         elif overdue is not None and now >= overdue:
             self._traffic.forget_overdue()
@@ -336,7 +341,7 @@ class PageRun:
         elif not self._is_stopped:
             self._stop("time")
         elif self.stage is not Stage.FINISHED:
-            seconds = time.monotonic() - self._started - self._traffic.waited
+            seconds = now - self._started - self._traffic.waited
             over = f" (over the limit of {self._budget.cut})" if self._budget.cut not in {"", "time"} else ""
             reason = f"its scripts were busy for {seconds:.0f} seconds{over}"
             self._fail(Outcome.RENDERER_TIMEOUT, reason, is_broken=True)
@@ -378,7 +383,7 @@ class PageRun:
             list(self._traffic.requests),
             self._budget.cut,
             screenshot,
-            round((time.monotonic() - self._started) * 1000),
+            round((time.monotonic() - (self._started or self._created)) * 1000),
         )
         self._finish(page, is_broken=False)
 
