@@ -97,10 +97,8 @@ HOSTILE: dict[str, tuple[str, set[Outcome], str]] = {
 
 
 @pytest.fixture(scope="module")
-def shared_loop() -> Iterator[RenderLoop]:
-    loop = RenderLoop(
-        package("chromium-headless-shell"), {"/frame": "<p>frame"}, tabs=1, seconds=SECONDS, memory=MEMORY
-    )
+def shared_loop(browser_program: Path) -> Iterator[RenderLoop]:
+    loop = RenderLoop(browser_program, {"/frame": "<p>frame"}, tabs=1, seconds=SECONDS, memory=MEMORY)
     yield loop
     loop.close()
 
@@ -112,8 +110,8 @@ def loop(shared_loop: RenderLoop) -> RenderLoop:
 
 
 @pytest.fixture
-def pool_of_four() -> Iterator[RenderLoop]:
-    loop = RenderLoop(package("chromium-headless-shell"), tabs=4, seconds=60)
+def pool_of_four(browser_program: Path) -> Iterator[RenderLoop]:
+    loop = RenderLoop(browser_program, tabs=4, seconds=60)
     loop.render(SIMPLE)
     yield loop
     loop.close()
@@ -282,10 +280,10 @@ loop.run_until(lambda: False)
 
 
 @pytest.mark.parametrize("victims", ["crawler", "crawler and renderer process"])
-def test_a_killed_crawler_leaves_no_browser_and_no_home(victims: str) -> None:
+def test_a_killed_crawler_leaves_no_browser_and_no_home(browser_program: Path, victims: str) -> None:
     tests = Path(__file__).parents[1]
     crawler = subprocess.Popen(
-        [sys.executable, "-c", CRAWLER, package("chromium-headless-shell")],
+        [sys.executable, "-c", CRAWLER, browser_program],
         env={**os.environ, "PYTHONPATH": str(tests)}, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert crawler.stdout is not None
@@ -307,8 +305,8 @@ def test_a_killed_crawler_leaves_no_browser_and_no_home(victims: str) -> None:
 # -- start -------------------------------------------------------------------------------------------------------------
 
 
-def test_no_browser_starts_before_the_first_page() -> None:
-    loop = RenderLoop(package("chromium-headless-shell"))
+def test_no_browser_starts_before_the_first_page(browser_program: Path) -> None:
+    loop = RenderLoop(browser_program)
     try:
         loop.step()
         assert not renderer_processes(loop)
@@ -337,8 +335,8 @@ def test_a_missing_layer_stops_the_pool_unless_the_user_goes_on_without() -> Non
         loop.close()
 
 
-def test_a_stopped_browser_is_killed_when_its_renderer_process_dies() -> None:
-    loop = RenderLoop(package("chromium-headless-shell"))
+def test_a_stopped_browser_is_killed_when_its_renderer_process_dies(browser_program: Path) -> None:
+    loop = RenderLoop(browser_program)
     try:
         loop.render(SIMPLE)
         browser = browser_processes(loop)[0]

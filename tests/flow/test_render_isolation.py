@@ -129,6 +129,7 @@ def test_the_empty_network_alone_keeps_a_browser_from_the_canary(canary: Canary,
 
 
 @pytest.mark.parametrize("name", BROWSERS)
+@pytest.mark.usefixtures("browser_program")  # skips where a layer is missing
 def test_no_page_that_the_pool_renders_reaches_the_canary(canary: Canary, site: SiteServer, name: str) -> None:
     origin = site.url.rstrip("/")
     pages = canary.pages(origin)

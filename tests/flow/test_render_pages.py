@@ -13,6 +13,7 @@ from helpers.render.render_loop import SITE, RenderLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 WEB = {
     "/app.js": "document.body.append('by script'); fetch('/data.json').then(r => r.text()).then(t => show(t));",
@@ -27,8 +28,8 @@ WEB = {
 
 
 @pytest.fixture(scope="module")
-def shared_loop() -> Iterator[RenderLoop]:
-    loop = RenderLoop(package("chromium-headless-shell"))
+def shared_loop(browser_program: Path) -> Iterator[RenderLoop]:
+    loop = RenderLoop(browser_program)
     yield loop
     loop.close()
 
@@ -91,10 +92,10 @@ def test_frames_show_behind_their_element_with_absolute_links(loop: RenderLoop) 
 
 
 @pytest.mark.parametrize("text", ["<", "&", "\u00e9", "\U0001f600", '"'], ids=["less", "and", "two", "four", "quote"])
-def test_the_limit_of_bytes_counts_what_is_stored(text: str) -> None:
+def test_the_limit_of_bytes_counts_what_is_stored(browser_program: Path, text: str) -> None:
     many = f"'{text}'.repeat(30000)"
     script = f"document.body.title = {many}; document.body.append({many}, {many})"
-    loop = RenderLoop(package("chromium-headless-shell"), max_bytes=100_000)
+    loop = RenderLoop(browser_program, max_bytes=100_000)
     try:
         page = loop.render(f"<body><script>{script}</script>")
     finally:
@@ -124,8 +125,8 @@ def test_lists_below_the_first_screen_load(loop: RenderLoop) -> None:
     assert "seen" in text
 
 
-def test_scrolling_reaches_what_loads_at_the_end() -> None:
-    loop = RenderLoop(package("chromium-headless-shell"), scroll=True)
+def test_scrolling_reaches_what_loads_at_the_end(browser_program: Path) -> None:
+    loop = RenderLoop(browser_program, scroll=True)
     script = """let left = 3; onscroll = () => { if (left-- > 0) {
         document.body.insertAdjacentHTML('beforeend', '<p style="height: 15000px">more</p>')
     } }"""
@@ -194,8 +195,8 @@ def test_a_page_never_sends_anything_but_get_and_head(loop: RenderLoop) -> None:
     assert page.routes == []
 
 
-def test_a_host_that_the_user_names_gets_other_methods_too() -> None:
-    loop = RenderLoop(package("chromium-headless-shell"), {"/post": "answer"}, write_hosts=frozenset({"site.test"}))
+def test_a_host_that_the_user_names_gets_other_methods_too(browser_program: Path) -> None:
+    loop = RenderLoop(browser_program, {"/post": "answer"}, write_hosts=frozenset({"site.test"}))
     try:
         script = (
             "fetch('/post', {method: 'POST', body: 'question'}).then(r => r.text()).then(t => document.body.append(t))"
@@ -261,6 +262,7 @@ def test_files_of_this_machine_stay_unread(loop: RenderLoop) -> None:
     assert "root:" not in text
 
 
+@pytest.mark.usefixtures("browser_program")  # skips where a layer is missing
 def test_a_full_chromium_renders_too() -> None:
     loop = RenderLoop(package("chromium"), WEB)
     try:
