@@ -216,6 +216,7 @@ def _renderer_source(settings: Settings, selector: selectors.BaseSelector) -> tu
             name.rpartition("://")[2] for name, host in settings.hosts.items() if host.render_methods
         ),
         scroll=settings.crawl.render_scroll,
+        max_url_length=settings.crawl.max_url_length,
         seconds=own.seconds,
         memory=own.memory,
     )

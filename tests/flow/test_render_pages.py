@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from helpers.render.render_loop import SITE, RenderLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 WEB = {
     "/app.js": "document.body.append('by script'); fetch('/data.json').then(r => r.text()).then(t => show(t));",
@@ -26,8 +28,8 @@ WEB = {
 
 
 @pytest.fixture(scope="module")
-def shared_loop() -> Iterator[RenderLoop]:
-    loop = RenderLoop(package("chromium-headless-shell"))
+def shared_loop(browser_program: Path) -> Iterator[RenderLoop]:
+    loop = RenderLoop(browser_program)
     yield loop
     loop.close()
 
@@ -89,6 +91,23 @@ def test_frames_show_behind_their_element_with_absolute_links(loop: RenderLoop) 
     assert '<a href="http://other.test/away">away</a>' in text
 
 
+@pytest.mark.parametrize("text", ["<", "&", "\u00e9", "\U0001f600", '"'], ids=["less", "and", "two", "four", "quote"])
+def test_the_limit_of_bytes_counts_what_is_stored(browser_program: Path, text: str) -> None:
+    many = f"'{text}'.repeat(30000)"
+    script = f"document.body.title = {many}; document.body.append({many}, {many})"
+    loop = RenderLoop(browser_program, max_bytes=100_000)
+    try:
+        page = loop.render(f"<body><script>{script}</script>")
+    finally:
+        loop.close()
+    assert page.outcome is Outcome.FETCHED, page.reason
+    assert len(page.html) < 100_100  # the ends of open elements come behind the limit
+    shown = unescape(page.html.decode())  # also: no character is cut in two
+    assert shown.count(text) > 15_000
+    assert text == "&" or "&" not in shown
+    assert (page.cut == "bytes") == (len(page.html) > 99_000)
+
+
 def test_a_page_cannot_hide_its_document_behind_names_of_elements(loop: RenderLoop) -> None:
     names = "".join(f"<input name={name}>" for name in ("firstChild", "childNodes", "attributes", "localName"))
     text = html(loop, f"<form>{names}words</form><img name=documentElement><img name=body>")
@@ -106,8 +125,8 @@ def test_lists_below_the_first_screen_load(loop: RenderLoop) -> None:
     assert "seen" in text
 
 
-def test_scrolling_reaches_what_loads_at_the_end() -> None:
-    loop = RenderLoop(package("chromium-headless-shell"), scroll=True)
+def test_scrolling_reaches_what_loads_at_the_end(browser_program: Path) -> None:
+    loop = RenderLoop(browser_program, scroll=True)
     script = """let left = 3; onscroll = () => { if (left-- > 0) {
         document.body.insertAdjacentHTML('beforeend', '<p style="height: 15000px">more</p>')
     } }"""
@@ -176,8 +195,8 @@ def test_a_page_never_sends_anything_but_get_and_head(loop: RenderLoop) -> None:
     assert page.routes == []
 
 
-def test_a_host_that_the_user_names_gets_other_methods_too() -> None:
-    loop = RenderLoop(package("chromium-headless-shell"), {"/post": "answer"}, write_hosts=frozenset({"site.test"}))
+def test_a_host_that_the_user_names_gets_other_methods_too(browser_program: Path) -> None:
+    loop = RenderLoop(browser_program, {"/post": "answer"}, write_hosts=frozenset({"site.test"}))
     try:
         script = (
             "fetch('/post', {method: 'POST', body: 'question'}).then(r => r.text()).then(t => document.body.append(t))"
@@ -264,6 +283,7 @@ def test_files_of_this_machine_stay_unread(loop: RenderLoop) -> None:
     assert "root:" not in text
 
 
+@pytest.mark.usefixtures("browser_program")  # skips where a layer is missing
 def test_a_full_chromium_renders_too() -> None:
     loop = RenderLoop(package("chromium"), WEB)
     try:

@@ -22,7 +22,7 @@ class HostilePage(NamedTuple):
     """One page."""
 
     does: str
-    limit: str  # a pattern: what the crawl says that cut it or ended it; empty: an error may end it before a limit
+    limit: str  # a pattern: what the crawl says that cut it or ended it; empty: it may end by itself, as by an error
     script: str = ""
     html: str = ""
 
@@ -65,7 +65,7 @@ HOSTILE_PAGES = {
     ),
     "heap": HostilePage(
         "fills the heap of its scripts",
-        "",
+        "memory|MiB|time|busy",
         "const a = []; for (;;) a.push(new Array(1e6).fill({}))",
     ),
     "buffers": HostilePage(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+NO_PROCESS = 2**22 + 1  # no process can have this number
+DEEP = b'{"params":{"x":' + b"[" * 5000 + b"]" * 5000 + b"}}\0"
 OPTIONS = RenderOptions(browser="/browser", max_requests=3, max_dialogs=1)
 
 
@@ -132,7 +134,7 @@ def test_answers_of_a_closed_tab_are_forgotten(pipes: Pipes) -> None:
     assert answers == []
 
 
-@pytest.mark.parametrize("nonsense", [b"no json\0", b"[]\0", b'{"id":"x"}\0', b"x" * 1001])
+@pytest.mark.parametrize("nonsense", [b"no json\0", b"[]\0", b'{"id":"x"}\0', b"x" * 1001, DEEP])
 def test_nonsense_of_a_browser_breaks_the_connection(pipes: Pipes, nonsense: bytes) -> None:
     os.write(pipes.to_us, nonsense)
     with pytest.raises(CdpBroken):
@@ -182,13 +184,25 @@ def test_a_browser_that_is_named_must_be_there(tmp_path: Path) -> None:
 
 
 def test_homes_go_with_their_process_and_without_it() -> None:
-    mine, gone = make_home(os.getpid()), make_home(2**22 + 1)  # no process can have this number
+    (mine, lock), (gone, lock_of_gone) = make_home(os.getpid()), make_home(NO_PROCESS)
+    os.close(lock_of_gone)
     (gone / "file").write_text("left")
     remove_old_homes()
     assert mine.exists()
     assert not gone.exists()
+    os.close(lock)
     remove_homes(os.getpid())
     assert not mine.exists()
+
+
+def test_the_home_of_a_browser_in_another_container_stays() -> None:
+    home, lock = make_home(NO_PROCESS)  # as a process that only the other container sees
+    remove_old_homes()
+    remove_homes(NO_PROCESS)
+    assert home.exists()
+    os.close(lock)  # as its end does
+    remove_old_homes()
+    assert not home.exists()
 
 
 def test_a_report_says_which_layer_is_missing() -> None:

@@ -21,7 +21,7 @@ class Vector(NamedTuple):
     name: str
     page: str  # on which it stands; those of one page are tried at once, and "open" opens the other pages
     html: str
-    works: bool = True  # in a headless Chromium without switches; the control must be hit
+    works: bool = True  # in a headless Chromium by itself, without switches; the control must be hit
     headers: Mapping[str, str] = NOTHING
     files: Mapping[str, str] = NOTHING  # more files of the site: path -> text
 
@@ -64,7 +64,13 @@ MARKUP = (
     Vector("input image", "open", '<input type="image" src="$url.png">'),
     Vector("svg image", "open", '<svg><image href="$url.png" width="9" height="9"></image></svg>'),
     Vector("icon", "open", '<link rel="icon" href="$url.png">', works=False),  # headless tabs show none
-    Vector("manifest", "open", '<link rel="manifest" href="$url.json">', works=False),  # for installation only
+    # Browsers look for it in <head> only. Headless tabs load it when a client asks.
+    _script(
+        "manifest",
+        """document.head.insertAdjacentHTML('beforeend', '<link rel="manifest" href="$url.json">')""",
+        "open",
+        works=False,
+    ),
 )  # fmt: skip
 
 HINTS = (

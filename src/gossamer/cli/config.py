@@ -106,13 +106,19 @@ def _rendering(loaded: LoadedSettings) -> BrowserChoice:
         return BrowserChoice(mode="never", reason=str(fault).rstrip("."))
 
 
+_READABLE_FILES = "the browser can read the files that its user can"
+
+
 def _rendering_text(choice: BrowserChoice) -> str:
     if choice.mode == "never":
         browser = f" (browser: {choice.browser})" if choice.browser else ""
         return f"Rendering: never; {choice.reason}{browser}."
     layers = choice.layers
     missing = f"; WITHOUT A LAYER: {layers.reason}" if layers is not None and layers.reason else ", without a network"
-    return f"Rendering: {choice.mode}, by {choice.browser}{missing}."
+    files = (
+        "" if layers is None or not layers.files else f"; without Landlock, because {layers.files}: {_READABLE_FILES}"
+    )
+    return f"Rendering: {choice.mode}, by {choice.browser}{missing}{files}."
 
 
 def _stored_settings(store: str) -> dict[str, object] | None:

@@ -37,8 +37,15 @@ _FILE_BYTES = 512 << 20  # of any file that the browser writes, shared memory in
 _EXIT_SECONDS = 0.5  # that a browser has to exit after it closed its pipe, and its processes after a kill
 _NICENESS = 5  # as parsers: the coordinator and searches beside the crawl go first
 
-# What a browser reads: programs, libraries, fonts, settings of the system. Neither /home nor /root nor /var/lib.
-_READABLE = ("/usr", "/lib", "/lib64", "/bin", "/etc", "/opt", "/sys", "/var/cache/fontconfig")
+# What a browser reads: programs, libraries, fonts, settings of the system. Folders in which packages alone write, so
+# that no store is below one: neither /usr/local nor /etc nor /opt as a whole.
+_READABLE = (
+    "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share", "/usr/local/lib",
+    "/usr/local/share/fonts", "/lib", "/lib64", "/bin", "/sys", "/var/cache/fontconfig", "/etc/alternatives",
+    "/etc/chromium", "/etc/chromium.d", "/etc/fonts", "/etc/group", "/etc/hosts", "/etc/ld.so.cache", "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/localtime", "/etc/machine-id", "/etc/nsswitch.conf",
+    "/etc/os-release", "/etc/passwd", "/etc/pki", "/etc/resolv.conf", "/etc/ssl",
+)  # fmt: skip
 _WRITABLE = ("/proc", "/dev")  # the sandbox maps users in /proc; device files keep their own permissions
 
 
@@ -56,7 +63,7 @@ class BrowserProcess:
     """A running browser. `incoming` and `outgoing` are our ends of its pipes."""
 
     def __init__(self, options: RenderOptions, isolation: IsolationReport) -> None:
-        self.home = make_home(os.getpid())
+        self.home, self._home_lock = make_home(os.getpid())
         drops_root = os.geteuid() == 0
         if drops_root:
             os.chown(self.home, BROWSER_USER, BROWSER_USER)
@@ -107,6 +114,7 @@ class BrowserProcess:
         os.close(self.incoming)
         os.close(self.outgoing)
         _end_adopted()
+        os.close(self._home_lock)
         remove_homes(os.getpid())
         line = last_stderr_line(os.fdopen(self._messages, "rb"))
         if code is None:

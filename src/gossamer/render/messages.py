@@ -42,6 +42,7 @@ class LosePages(msgspec.Struct, array_like=True, frozen=True, tag="lose"):
     jobs: list[int]
     reason: str
     is_suspicious: bool  # one of them may be the cause
+    is_tainted: bool  # or a page before them, which had to be stopped
 
 
 ToRenderer = RunPage | AnswerRequest

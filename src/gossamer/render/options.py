@@ -23,4 +23,6 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_popups: int = 20
     max_nodes: int = 200_000  # of the DOM; 400,000 links cannot be serialized in 2 seconds
     max_bytes: int = 16 << 20  # of the snapshot, and of one response
+    max_answer_bytes: int = 64 << 20  # of all responses to the requests of a page
+    max_url_length: int = 2000  # characters; longer URLs are neither recorded nor routes
     memory: int = 768  # MiB of data of each process of the browser

@@ -299,14 +299,15 @@ class RendererPool:
                 del process.jobs[page.id]
                 self._forget_requests(process, page.id)
                 self._results.append(page)
-            case LosePages(jobs, reason, is_suspicious):
+            case LosePages(jobs, reason, is_suspicious, is_tainted):
                 lost = [process.jobs.pop(job) for job in jobs]
                 for job in jobs:
                     self._forget_requests(process, job)
                 if is_suspicious:
-                    self._lose(lost, reason)
+                    self._lose(lost, reason, is_tainted=is_tainted)
                 else:
-                    self._queue.extendleft(reversed(lost))
+                    for job in reversed(lost):
+                        self._put_back(job)
 
     def _take_request(self, process: _Renderer, request: PageRequest) -> None:
         if request.job not in process.jobs:
@@ -324,11 +325,14 @@ class RendererPool:
 
     # Deaths
 
-    def _lose(self, jobs: list[_PageJob], reason: str) -> None:
-        """Answer for a page that was alone in a browser that died, or give each of several another try, alone."""
+    def _lose(self, jobs: list[_PageJob], reason: str, *, is_tainted: bool = False) -> None:
+        """Answer for a page that was alone in a browser that died, or give each of several another try, alone.
+
+        Where a page before them may have damaged the browser, a page that was alone gets another try too.
+        """
         for job in jobs:
             job.losses += 1
-            if job.losses > 1 or len(jobs) == 1:
+            if job.losses > 1 or (len(jobs) == 1 and not is_tainted):
                 self._results.append(RenderedPage(job.job.id, Outcome.RENDERER_CRASHED, reason))
             else:
                 self._suspects.append(job)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.processes.framing import EMPTY_FRAME, append_frame, receive_frame, take_frames
-from gossamer.processes.limits import disable_core_dumps, ignore_interrupts
+from gossamer.processes.limits import cap_data, disable_core_dumps, ignore_interrupts
 from gossamer.render.browser_process import BrowserProcess, reserve_pipe_descriptors
 from gossamer.render.isolation import IsolationReport
 from gossamer.render.messages import AnswerRequest, AskRequest, FinishPage, FromRenderer, LosePages, RunPage, ToRenderer
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _READ_BYTES = 1 << 20  # read from the coordinator at a time
 _FIRST_FREE_DESCRIPTOR = 10  # for the socket, above the browser's
 _START_SECONDS = 60.0  # that a browser may take to start
+MEMORY_BYTES = 768 << 20  # of this process: twice what four pages take that each get all the responses they may
 
 
 class BrowserNotStarted(Exception):
@@ -86,7 +87,7 @@ class Renderer:
         if not self._tabs.is_ready:
             raise BrowserNotStarted(reason)
         if self._tabs.jobs:
-            self._send(LosePages(self._tabs.jobs, reason, is_suspicious))
+            self._send(LosePages(self._tabs.jobs, reason, is_suspicious, self._tabs.is_tainted))
         self._start_browser()
 
     def _step(self) -> bool:
@@ -98,6 +99,8 @@ class Renderer:
             self._tabs.connection.read()
             self._tabs.connection.write()
             self._tabs.on_time()
+            if self._tabs.must_be_replaced:
+                self._replace_browser("a page had to be stopped", is_suspicious=False)
         except BrowserFlooded:
             self._replace_browser("a page made too many requests", is_suspicious=False)
         except CdpClosed:
@@ -182,6 +185,7 @@ def main() -> None:
         options = msgspec.msgpack.decode(first, type=RenderOptions)
         isolation = msgspec.msgpack.decode(second, type=IsolationReport)
         disable_core_dumps()
+        cap_data(MEMORY_BYTES)
         adopt_orphans()
         reserve_pipe_descriptors()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import selectors
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,3 +116,13 @@ def browser_processes(loop: RenderLoop | None = None) -> list[psutil.Process]:
 def all_processes(loop: RenderLoop | None = None) -> list[psutil.Process]:
     """Return the renderer processes and browsers of a pool, and everything that they started."""
     return [each for renderer in renderer_processes(loop) for each in (renderer, *renderer.children(recursive=True))]
+
+
+def seconds_without_core(loop: RenderLoop) -> dict[int, float]:
+    """Return how long the threads of a pool's processes, and ours, were ready to run and had no core, by process."""
+    found = {}
+    for process in (psutil.Process(), *all_processes(loop)):
+        with suppress(OSError):  # it has ended
+            tasks = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+            found[process.pid] = sum(int(task.read_text().split()[1]) for task in tasks) / 1e9
+    return found

@@ -65,6 +65,7 @@ class BrowserTabs:
         self._new_sessions: dict[str, str] = {}  # target -> session, of targets that no tab has taken over yet
         self._answer_deadline = math.inf  # for the browser to show that it has time
         self._strays = 0  # requests of pages that are gone, since the last page finished
+        self.is_tainted = False  # a page had to be stopped or killed; what it left may end the browser later
         self._asked: dict[int, Tab] = {}  # number of a request -> tab
         self.connection.send(
             "Target.setAutoAttach", {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True}
@@ -86,6 +87,11 @@ class BrowserTabs:
     def running(self) -> int:
         """The number of pages that have started."""
         return sum(1 for tab in self._tabs if tab.run is not None)
+
+    @property
+    def must_be_replaced(self) -> bool:
+        """Whether a page left the browser busy or damaged, and no other page runs in it."""
+        return self.is_tainted and not self.running
 
     def submit(self, page: RunPage) -> None:
         """Accept a page."""
@@ -122,7 +128,7 @@ class BrowserTabs:
     # Pages and tabs
 
     def _start_pages(self) -> None:
-        while self.is_ready and self._waiting and self.running < self._options.tabs:
+        while self._takes_pages and self._waiting and self.running < self._options.tabs:
             page = self._waiting.popleft()
             idle = [tab for tab in self._tabs if tab.run is None]
             tab = next((tab for tab in idle if tab.host == page.host), None)
@@ -131,6 +137,11 @@ class BrowserTabs:
                     self._close_tab(min(idle, key=lambda tab: tab.idle_since))
                 tab = self._open_tab(page.host)
             tab.start(page)
+
+    @property
+    def _takes_pages(self) -> bool:
+        """Whether the browser has time: behind a page that had to be stopped, it must show that first."""
+        return self.is_ready and self._answer_deadline == math.inf and not self.must_be_replaced
 
     def _open_tab(self, host: int) -> Tab:
         tab = Tab(self, self.connection, host, self._options)
@@ -204,6 +215,7 @@ class BrowserTabs:
     def restart(self, tab: Tab, message: RunPage) -> None:
         """Run the page of a tab that closes in another one."""
         self.drop(tab)
+        self.is_tainted = True
         self._waiting.appendleft(message)
         self._start_pages()
 
@@ -213,6 +225,8 @@ class BrowserTabs:
             del self._asked[number]
         if not tab.is_usable:
             self.drop(tab)
+        if tab.was_stopped:
+            self.is_tainted = True
             self._expect_answer()
         self._strays = 0
         self._owner.finish(page)
@@ -221,6 +235,7 @@ class BrowserTabs:
     def _expect_answer(self) -> None:
         def on_answer(_answer: CdpMessage) -> None:
             self._answer_deadline = math.inf
+            self._start_pages()
 
         self._answer_deadline = time.monotonic() + _ANSWER_SECONDS
         self.connection.send("Browser.getVersion", then=on_answer)

@@ -27,6 +27,7 @@ class RenderBudget:
             "navigations": MAX_NAVIGATIONS,
             "routes": MAX_ROUTES,
         }
+        self._answer_bytes_left = options.max_answer_bytes
         self._flood = FLOOD * options.max_requests
         self._counts = dict.fromkeys(self._limits, 0)
         self._cuts: dict[str, None] = {}  # names in the order in which the limits were met
@@ -47,6 +48,14 @@ class RenderBudget:
         if self._counts[name] <= self._limits[name]:
             return True
         self.note(name)
+        return False
+
+    def take_answer(self, size: int) -> bool:
+        """Count the bytes of a response; False: all of them together are over the limit."""
+        self._answer_bytes_left -= size
+        if self._answer_bytes_left >= 0:
+            return True
+        self.note("response bytes")
         return False
 
     @property

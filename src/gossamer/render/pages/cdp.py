@@ -119,7 +119,7 @@ class CdpConnection:
     def _dispatch(self, data: bytes) -> None:
         try:
             message = self._decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
             raise CdpBroken(f"the browser sends what is no message: {fault}") from fault
         if not message.id:
             self._on_event(message)

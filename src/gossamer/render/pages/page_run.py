@@ -16,6 +16,7 @@ import time
 from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote, urldefrag
 
 from gossamer.model import Outcome, PageRequest, PageResponse, RenderedPage, RenderJob
 from gossamer.render.pages.budget import RenderBudget
@@ -79,7 +80,8 @@ class PageRun:
         self._options = options
         self._budget = RenderBudget(options)
         self._traffic = PageTraffic(job.id, tab, options, self._budget)
-        self._started = time.monotonic()
+        self._created = time.monotonic()
+        self._started: float | None = None  # when its tab was there; what the browser needs for that is not its work
         self._stage_deadline: float | None = None
         self._is_stopped = False
         self._is_document_answered = False
@@ -107,11 +109,18 @@ class PageRun:
 
     def start(self) -> None:
         """Let the browser ask for the document; `on_request` answers."""
+        self._started = time.monotonic()
         self._tab.send("Page.navigate", {"url": self.job.url}, self._on_navigated)
 
     def _on_navigated(self, answer: CdpMessage) -> None:
         problem = answer.error.get("message") or answer.result.get("errorText")
-        if problem and not (self._is_document_answered and self._is_loaded) and self.stage is not Stage.FINISHED:
+        if not problem or self.stage is Stage.FINISHED:
+            return
+        if self._is_document_answered and self._is_loaded:
+            return
+        if self._follows_another and not self._is_document_answered:
+            self._give_up()  # the page before went somewhere else
+        else:
             self._fail(Outcome.TYPE, f"the browser does not show it: {problem}")
 
     def on_event(self, method: str, params: dict[str, Any]) -> None:
@@ -128,22 +137,28 @@ class PageRun:
         if params["frame"]["id"] == self._tab.frame and self._is_document_answered:
             self._arrival_deadline = math.inf
 
+    @property
+    def _has_arrived(self) -> bool:
+        """Whether events are of this page, not of the one before in the tab."""
+        return self._is_document_answered and self._arrival_deadline == math.inf
+
     def _on_load(self, _params: dict[str, Any]) -> None:
         self._is_loaded = self._is_document_answered
 
     def _on_route(self, params: dict[str, Any]) -> None:
-        if params.get("frameId") == self._tab.frame and params.get("navigationType") != "fragment":
+        is_ours = self._has_arrived and params.get("frameId") == self._tab.frame
+        if is_ours and params.get("navigationType") != "fragment":
             self._add_route(params["url"])
 
     def _on_navigation(self, params: dict[str, Any]) -> None:
-        if params.get("frameId") == self._tab.frame:
-            self._is_loaded = self._is_document_answered  # such a page may never report that it is loaded
+        if self._has_arrived and params.get("frameId") == self._tab.frame:
+            self._is_loaded = True  # such a page may never report that it is loaded
             if self._budget.take("navigations") and params.get("reason") != "formSubmissionPost":
                 self._add_route(params["url"])
             self._stop_if_excessive()
 
     def _on_popup(self, params: dict[str, Any]) -> None:
-        if self._budget.take("popups"):
+        if self._has_arrived and self._budget.take("popups"):
             self._add_route(params["url"])
         self._stop_if_excessive()
 
@@ -158,7 +173,8 @@ class PageRun:
 
     def _add_route(self, url: str) -> None:
         is_new = url != self.job.url and url not in self._routes
-        if is_new and url.startswith(("http://", "https://")) and self._budget.take("routes"):
+        is_web = url.startswith(("http://", "https://")) and len(url) <= self._options.max_url_length
+        if is_new and is_web and self._budget.take("routes"):
             self._routes[url] = None
 
     # Requests
@@ -175,15 +191,22 @@ class PageRun:
         self.check()
 
     def _on_document(self, request: PausedRequest) -> None:
-        if not self._is_document_answered:
+        if self._asks_for_page(request):
             self._is_document_answered = True
-            if self._follows_another:
+            if self._follows_another and self._arrival_deadline == math.inf:
                 self._arrival_deadline = time.monotonic() + _ARRIVAL_SECONDS
             self._traffic.fulfil(request, self.job.status or 200, self.job.headers, self.job.body)
             return
         self._traffic.refuse(request)
-        if self.stage is not Stage.FINISHED and request.method == "GET":
+        if self._is_document_answered and self.stage is not Stage.FINISHED and request.method == "GET":
             self._add_route(request.url)
+
+    def _asks_for_page(self, request: PausedRequest) -> bool:
+        """Whether a request for a document is ours. In a used tab it may be a late `location =` of the page before."""
+        if not self._follows_another:
+            return not self._is_document_answered
+        is_expected = not self._is_document_answered or self._arrival_deadline < math.inf
+        return is_expected and request.method == "GET" and _is_same_url(request.url, self.job.url)
 
     def on_answer(self, response: PageResponse) -> None:
         """Give the page the crawl's answer to one of its requests."""
@@ -296,8 +319,8 @@ class PageRun:
             return self._stage_deadline
         if self._arrival_deadline < math.inf:
             return self._arrival_deadline
-        longest = self._started + self._options.max_seconds
-        if self._traffic.waiting_since is not None:
+        longest = self._created + self._options.max_seconds
+        if self._traffic.waiting_since is not None or self._started is None:
             return longest
         longest = min(longest, self._started + self._traffic.waited + self._options.seconds)
         overdue = self._traffic.overdue if self.stage is Stage.LOADING else None
@@ -307,19 +330,25 @@ class PageRun:
         """Stop a page that takes too long, or give it up if it does not stop."""
         now = time.monotonic()
         overdue = self._traffic.overdue if self.stage is Stage.LOADING else None
-        if now >= self._arrival_deadline:
-            self.stage = Stage.FINISHED
-            self._tab.give_up()
+        if self._started is None:
+            reason = f"the browser opened no tab for {now - self._created:.0f} seconds"
+            self._fail(Outcome.RENDERER_TIMEOUT, reason, is_broken=True)
+        elif now >= self._arrival_deadline:
+            self._give_up()
         elif overdue is not None and now >= overdue:
             self._traffic.forget_overdue()
             self.check()
         elif not self._is_stopped:
             self._stop("time")
         elif self.stage is not Stage.FINISHED:
-            seconds = time.monotonic() - self._started - self._traffic.waited
+            seconds = now - self._started - self._traffic.waited
             over = f" (over the limit of {self._budget.cut})" if self._budget.cut not in {"", "time"} else ""
             reason = f"its scripts were busy for {seconds:.0f} seconds{over}"
             self._fail(Outcome.RENDERER_TIMEOUT, reason, is_broken=True)
+
+    def _give_up(self) -> None:
+        self.stage = Stage.FINISHED
+        self._tab.give_up()
 
     def _stop_if_excessive(self) -> None:
         if self._budget.is_excessive:
@@ -354,7 +383,7 @@ class PageRun:
             list(self._traffic.requests),
             self._budget.cut,
             screenshot,
-            round((time.monotonic() - self._started) * 1000),
+            round((time.monotonic() - (self._started or self._created)) * 1000),
         )
         self._finish(page, is_broken=False)
 
@@ -365,3 +394,8 @@ class PageRun:
         self._traffic.refuse_all()
         # A stopped page has timers and requests left, which the next page would get.
         self._tab.finish(page, is_broken=is_broken or self._is_stopped)
+
+
+def _is_same_url(one: str, other: str) -> bool:
+    """Whether two URLs lead to the same document. The browser escapes other characters than we do."""
+    return unquote(urldefrag(one).url) == unquote(urldefrag(other).url)

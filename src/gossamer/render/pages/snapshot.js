@@ -1,8 +1,8 @@
 // Returns the document as HTML, as a reader sees it: shadow roots in place of their hosts' children, children in the
-// slots that show them, a comment where a frame's document belongs. It stops at a number of nodes or characters.
+// slots that show them, a comment where a frame's document belongs. It stops at a number of nodes or bytes of UTF-8.
 // It runs in an isolated world, and takes every property from its prototype: forms and documents let a page replace
 // properties by elements of that name.
-(maxNodes, maxCharacters, isFrame) => {
+(maxNodes, maxBytes, isFrame) => {
   const getter = (type, name) => Object.getOwnPropertyDescriptor(type.prototype, name).get;
   const firstChild = getter(Node, "firstChild");
   const nextSibling = getter(Node, "nextSibling");
@@ -31,15 +31,42 @@
   const ATTRIBUTE = /^[^\s"'<>/=\0]+$/;
 
   const pieces = [];
-  let characters = 0;
+  let bytes = 0;
   let nodes = 0;
   let cut = "";
+  const left = () => Math.max(0, maxBytes - bytes);
+  const encoder = new TextEncoder();
+  const scratch = new Uint8Array(8192);
+  const byteLength = (text) =>
+    3 * text.length <= scratch.length ? encoder.encodeInto(text, scratch).written : encoder.encode(text).length;
+  // Returns how many characters of a text fit, and their bytes.
+  const fitting = (text) => {
+    if (3 * text.length <= left()) return { read: text.length, used: byteLength(text) };
+    let read = 0;
+    let used = 0;
+    while (read < text.length) {
+      const step = encoder.encodeInto(text.slice(read, read + scratch.length), scratch.subarray(0, left() - used));
+      if (!step.read) break;
+      read += step.read;
+      used += step.written;
+    }
+    return { read, used };
+  };
   const write = (text) => {
-    characters += text.length;
+    bytes += byteLength(text);
     pieces.push(text);
   };
+  // Writes a text up to the limit; a cut never leaves half of a character reference.
+  const writeText = (text) => {
+    const escaped = escapeText(text.slice(0, left()));
+    const { read, used } = fitting(escaped);
+    if (text.length > left() || read < escaped.length) cut = "bytes";
+    bytes += used;
+    const end = escaped.lastIndexOf("&", read - 1);
+    const isHalf = read < escaped.length && end >= 0 && !escaped.slice(end, read).includes(";");
+    pieces.push(escaped.slice(0, isHalf ? end : read));
+  };
   const escapeText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  const left = () => Math.max(0, maxCharacters - characters);
 
   const absolute = (value) => {
     try {
@@ -52,7 +79,8 @@
     for (const { name, value } of attributesOf.call(element)) {
       if (!ATTRIBUTE.test(name) || value.length > left()) continue;
       const shown = isFrame && URLS.has(name) ? absolute(value) : value;
-      write(` ${name}="${escapeText(shown).replaceAll('"', "&quot;")}"`);
+      const escaped = ` ${name}="${escapeText(shown).replaceAll('"', "&quot;")}"`;
+      if (fitting(escaped).read === escaped.length) write(escaped);
     }
   };
   const frameIndex = (element) => {
@@ -73,7 +101,7 @@
     if (isFrame && element === root) return { ...chain(null), list: body ? [body] : [] };
     if (isFrame && element === body) return chain(firstChild.call(body));
     const tag = RENAMED[name] ?? name;
-    if (!NAME.test(tag)) return chain(firstChild.call(element));
+    if (!NAME.test(tag) || tag.length > left()) return chain(firstChild.call(element));
     write(`<${tag}`);
     writeAttributes(element);
     write(">");
@@ -81,7 +109,7 @@
     if (name === "head") write(`<base href="${escapeText(baseURI).replaceAll('"', "&quot;")}">`);
     if (name === "script") {
       const text = /json/i.test(element.getAttribute("type") ?? "") ? textContent.call(element) : "";
-      if (text.length < left() && !/<\/script|<!--/i.test(text)) write(text);
+      if (text.length < left() && fitting(text).read === text.length && !/<\/script|<!--/i.test(text)) write(text);
       write("</script>");
       return null;
     }
@@ -112,16 +140,14 @@
       continue;
     }
     if (++nodes > maxNodes) cut = "nodes";
-    else if (characters > maxCharacters) cut = "bytes";
+    else if (bytes > maxBytes) cut = "bytes";
     const type = nodeType.call(node);
     if (type === TEXT) {
-      const text = data.call(node);
-      if (text.length > left()) cut = "bytes";
-      write(escapeText(text.slice(0, left())));
+      writeText(data.call(node));
     } else if (type === ELEMENT) {
       const inside = enter(node);
       if (inside) stack.push(inside);
     }
   }
-  return { html: pieces.join("").toWellFormed(), nodes, cut, frames: window.length };
+  return { html: pieces.join("").toWellFormed(), nodes, bytes, cut, frames: window.length };
 }

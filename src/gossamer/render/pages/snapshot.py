@@ -27,6 +27,8 @@ _SNAPSHOT = (_SCRIPTS / "snapshot.js").read_text("utf-8")
 SCROLL = "scrollTo(0, document.documentElement.scrollHeight), document.documentElement.scrollHeight"
 _KEEP_ROOT = "function () { (globalThis.closedRoots ??= new Map()).set(this.host, this); }"
 _MAX_CLOSED_ROOTS = 500  # shown of a page
+# Up to this size the browser sends the whole document to find them: a tree of 55 MB in our memory.
+_MAX_NODES_WITH_CLOSED_ROOTS = 50_000
 _MAX_DEPTH = 5  # of frames in frames
 _FRAME = re.compile(r"<!--frame (\d+)-->")
 _START = "<!DOCTYPE html>"
@@ -67,9 +69,10 @@ class SnapshotReader:
     def __init__(self, tab: PageTab, options: RenderOptions) -> None:
         self._tab = tab
         self._nodes_left = options.max_nodes
-        self._characters_left = options.max_bytes
+        self._bytes_left = options.max_bytes
         self._cut = ""
         self._tries = 0
+        self._has_collected = False
         self._world = 0
         self._main = ""
         self._then: Callable[[bytes | None, str], None] = lambda _html, _cut: None
@@ -78,8 +81,20 @@ class SnapshotReader:
         """Read the main document in a script context, then its frames."""
         self._world, self._then = world, then
         if with_closed_roots:
-            self._tab.send("DOM.getDocument", {"depth": -1, "pierce": True}, self._on_document)
+            self._tab.send("Memory.getDOMCounters", {}, self._on_count)
         else:
+            self._read_main()
+
+    def _on_count(self, answer: CdpMessage) -> None:
+        """Look for closed roots if the documents are small enough: the browser sends them without a limit."""
+        if answer.result.get("nodes", 0) <= _MAX_NODES_WITH_CLOSED_ROOTS:
+            self._tab.send("DOM.getDocument", {"depth": -1, "pierce": True}, self._on_document)
+        elif not self._has_collected:  # nodes of pages before may be among them
+            self._has_collected = True
+            self._tab.send("HeapProfiler.collectGarbage", {})
+            self._tab.send("Memory.getDOMCounters", {}, self._on_count)
+        else:
+            self._cut = "nodes"
             self._read_main()
 
     def _on_document(self, answer: CdpMessage) -> None:
@@ -98,7 +113,7 @@ class SnapshotReader:
         self._evaluate(self._world, self._on_main, is_frame=False)
 
     def _evaluate(self, world: int, then: Callable[[CdpMessage], None], *, is_frame: bool) -> None:
-        limits = f"{self._nodes_left}, {self._characters_left}, {'true' if is_frame else 'false'}"
+        limits = f"{self._nodes_left}, {self._bytes_left}, {'true' if is_frame else 'false'}"
         call = {"expression": f"({_SNAPSHOT})({limits})", "contextId": world, "returnByValue": True}
         self._tab.send("Runtime.evaluate", call, then)
 
@@ -107,7 +122,7 @@ class SnapshotReader:
         value: dict[str, Any] | None = answer.result.get("result", {}).get("value")
         if isinstance(value, dict):
             self._nodes_left = max(0, self._nodes_left - value["nodes"])
-            self._characters_left = max(0, self._characters_left - len(value["html"]))
+            self._bytes_left = max(0, self._bytes_left - value["bytes"])
             self._cut = self._cut or value["cut"]
             return value
         return None
@@ -136,7 +151,7 @@ class SnapshotReader:
         self._read_frames(main, main.descendants()[:MAX_FRAMES])
 
     def _read_frames(self, main: _FrameHtml, left: list[_FrameHtml]) -> None:
-        if not left or not self._nodes_left or not self._characters_left:
+        if not left or not self._nodes_left or not self._bytes_left:
             self._finish(main.join())
             return
         frame, *behind = left

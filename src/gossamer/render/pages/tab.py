@@ -47,6 +47,7 @@ class Tab:
         self.frames: set[str] = set()
         self.run: PageRun | None = None
         self.is_usable = True
+        self.was_stopped = False  # its last page did not end by itself
         self.idle_since = time.monotonic()
         self._is_ready = False  # the target exists and has its settings
         self._is_blank = True
@@ -136,6 +137,7 @@ class Tab:
     def finish(self, page: RenderedPage, *, is_broken: bool) -> None:
         """Take the result of the page; a broken tab closes."""
         self.idle_since = time.monotonic()
+        self.was_stopped = is_broken
         if is_broken or self._pages >= _PAGES_OF_A_TAB:
             self.close()
         self.run = None

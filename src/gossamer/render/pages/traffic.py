@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gossamer.render.pages.page_run import PageTab
 
 _DELIVERY_SECONDS = 2.0  # after the last answer, until transfers count as ended: requests of workers report no end
+# Of the URL of a request. Loaders that join scripts ask for more than `max_url_length`; servers refuse more than this.
+_MAX_ASKED_LENGTH = 16 << 10
 # Headers that would make a document a download, or that belong to a body as it was sent.
 _DROPPED_HEADERS = frozenset({"content-disposition", "content-encoding", "content-length", "transfer-encoding"})
 
@@ -63,7 +65,10 @@ class PageTraffic:
         if not self._budget.take("requests"):
             self.refuse(request)
             return
-        if request.is_web:
+        if len(request.url) > _MAX_ASKED_LENGTH:
+            self.refuse(request)
+            return
+        if request.is_web and len(request.url) <= self._options.max_url_length:
             self.requests[request.url, request.kind] = None
         match treatment(request, self._options.write_hosts):
             case Treatment.ASK:
@@ -92,7 +97,8 @@ class PageTraffic:
         if not self._asked and self.waiting_since is not None:
             self.waited += time.monotonic() - self.waiting_since
             self.waiting_since = None
-        if response.status and len(response.body) <= self._options.max_bytes:
+        size = len(response.body)
+        if response.status and size <= self._options.max_bytes and self._budget.take_answer(size):
             self.may_close_roots = self.may_close_roots or may_close_roots(response.body)
             self.fulfil(request, response.status, response.headers, response.body)
         else:
