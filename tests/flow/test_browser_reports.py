@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.web.browser import check_appearances, open_page
+from helpers.web.browser import open_page
 from helpers.web.served_app import App, page, served_app
 
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SOURCES = 130  # pages with the same broken link in their footer; a table page has 100 rows
-VIEWS = (
-    "reports", "reports/broken", "reports/broken?group=url", "reports/broken?facet=status:410&filter=lost",
-    "reports/broken?filter=nothing-has-this", "reports/broken?page=2", "reports/depth", "reports/inlinks",
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +125,3 @@ def test_tables_work_without_scripts(app: App, browser: Browser) -> None:
         page.click("button:text-is('Apply')")
         page.wait_for_url("**group=source**")
         assert [row[:2] for row in rows(page)] == [["/p129", "1"]]
-
-
-def test_reports_fit_every_screen_and_are_accessible(app: App, browser: Browser) -> None:
-    with open_page(browser, app.url) as page:
-        for path in VIEWS:
-            page.goto(app.url + path)
-            check_appearances(page)

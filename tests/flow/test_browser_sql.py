@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.web.browser import DESK, TOKEN, check_appearances, open_page
+from helpers.web.browser import DESK, TOKEN, open_page
 from helpers.web.served_app import App, served_app, site
 
 if TYPE_CHECKING:
@@ -61,14 +61,6 @@ def test_the_tabs_of_a_page_lead_to_its_parts(app: App, browser: Browser) -> Non
             page.wait_for_selector(part)
             assert page.inner_text(".tabs [aria-current]") == name
         assert page.frame_locator("iframe").locator("h1").inner_text() == "The silk"
-
-
-def test_sql_tabs_and_api_are_accessible_and_fit(app: App, browser: Browser) -> None:
-    tabs = (f"page?url={app.web}silk&tab={tab}" for tab in ("about", "text", "links", "visits", "source"))
-    with open_page(browser, f"{app.url}control?token={TOKEN}") as page:
-        for path in ("sql", "api", *tabs):
-            page.goto(f"{app.url}{path}")
-            check_appearances(page)
 
 
 def test_a_request_is_tried_on_the_api_page(app: App, browser: Browser) -> None:

@@ -155,7 +155,7 @@ def test_the_search_box_is_accessible(browser: Browser, sites: Sites) -> None:
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             expect(page.locator(".gossamer-search")).to_have_attribute("data-theme", scheme)
-        check_appearances(page, minor=True)
+        check_appearances(page)
 
 
 def test_the_page_decides_about_dark_mode(browser: Browser, sites: Sites) -> None:
