@@ -7,7 +7,7 @@ import json
 import math
 import re
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs
 from urllib.request import urlopen
 
@@ -19,7 +19,10 @@ from playwright.sync_api import expect
 from helpers.cli.commands import gossamer
 from helpers.patience import until
 from helpers.web.browser import (
+    DESK,
+    PHONE,
     PICTURE_SIZE,
+    SCHEMES,
     AppServer,
     accessibility_faults,
     check_appearances,
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 HOSTS = 16  # enough for the explorer to open on the graph of hosts
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnp.exe"
@@ -208,13 +211,20 @@ def background(page: Page, selector: str) -> str:
     return str(page.eval_on_selector(selector, "element => getComputedStyle(element).backgroundColor"))
 
 
-def test_a_community_has_one_name_number_and_colour_everywhere(browser: Browser, documentation: AppServer) -> None:
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_a_community_has_one_name_number_and_colour_everywhere(
+    browser: Browser, documentation: AppServer, size: ViewportSize, scheme: Literal["light", "dark"]
+) -> None:
     with urlopen(f"{documentation.url}api/graph?level=pages&nodes=100") as answer:
         view = json.load(answer)
     names = {each["community"]: each["name"] for each in view["communities"]}
     assert set(names) == set(view["nodes"]["community"])
-    with open_page(browser, f"{documentation.url}graph?level=pages&nodes=100&colour=community") as page:
+    url = f"{documentation.url}graph?level=pages&nodes=100&colour=community"
+    with open_page(browser, url, viewport=size, color_scheme=scheme) as page:
         ready(page)
+        colours = {background(page, f"#legend [data-class='{number}'] .graph-swatch") for number in list(names)[:3]}
+        assert len(colours) == min(3, len(names))  # communities differ
         for number in list(names)[:3]:
             label = f"{number} \u00b7 {names[number]}"
             assert page.inner_text(f"#legend [data-class='{number}'] .graph-class") == label
@@ -226,7 +236,7 @@ def test_a_community_has_one_name_number_and_colour_everywhere(browser: Browser,
             assert view["nodes"]["community"][view["nodes"]["key"].index(key)] == number
             row.locator("button").click()
             expect(page.locator("#node-panel .graph-facts")).to_contain_text(label)
-    with open_page(browser, f"{documentation.url}graph?nodes=20&colour=community", color_scheme="dark") as page:
+    with open_page(browser, f"{documentation.url}graph?nodes=20&colour=community") as page:
         ready(page)  # fewer nodes, and the same names
         for each in page.locator("#legend .graph-class").all_inner_texts():
             number, _, name = each.partition(" \u00b7 ")
