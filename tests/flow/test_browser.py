@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from helpers.patience import until
 from helpers.web.browser import open_page, save_picture
 from helpers.web.demo_app import demo_app
 from helpers.web.served_app import App, served_app, site
@@ -164,6 +165,7 @@ def test_the_demo_web_opens_for_the_pictures_of_the_documentation(browser: Brows
     size = {"width": 1200, "height": 760}
     with demo_app(tmp_path / "demo") as app:
         question = "search?q=read+lines+from+a+file"
+        until(lambda: not app.get("/api/reports").json()["counting"])  # so that its picture has all numbers
         for name, path, scheme in (
             ("search", question, "light"),
             ("search-dark", question, "dark"),
