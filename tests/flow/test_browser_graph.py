@@ -7,7 +7,7 @@ import json
 import math
 import re
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs
 from urllib.request import urlopen
 
@@ -18,14 +18,24 @@ from playwright.sync_api import expect
 
 from helpers.cli.commands import gossamer
 from helpers.patience import until
-from helpers.web.browser import PICTURE_SIZE, AppServer, accessibility_faults, open_page, save_picture
+from helpers.web.browser import (
+    DESK,
+    PHONE,
+    PICTURE_SIZE,
+    SCHEMES,
+    AppServer,
+    accessibility_faults,
+    check_appearances,
+    open_page,
+    save_picture,
+)
 from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 HOSTS = 16  # enough for the explorer to open on the graph of hosts
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnp.exe"
@@ -201,13 +211,20 @@ def background(page: Page, selector: str) -> str:
     return str(page.eval_on_selector(selector, "element => getComputedStyle(element).backgroundColor"))
 
 
-def test_a_community_has_one_name_number_and_colour_everywhere(browser: Browser, documentation: AppServer) -> None:
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_a_community_has_one_name_number_and_colour_everywhere(
+    browser: Browser, documentation: AppServer, size: ViewportSize, scheme: Literal["light", "dark"]
+) -> None:
     with urlopen(f"{documentation.url}api/graph?level=pages&nodes=100") as answer:
         view = json.load(answer)
     names = {each["community"]: each["name"] for each in view["communities"]}
     assert set(names) == set(view["nodes"]["community"])
-    with open_page(browser, f"{documentation.url}graph?level=pages&nodes=100&colour=community") as page:
+    url = f"{documentation.url}graph?level=pages&nodes=100&colour=community"
+    with open_page(browser, url, viewport=size, color_scheme=scheme) as page:
         ready(page)
+        colours = {background(page, f"#legend [data-class='{number}'] .graph-swatch") for number in list(names)[:3]}
+        assert len(colours) == min(3, len(names))  # communities differ
         for number in list(names)[:3]:
             label = f"{number} \u00b7 {names[number]}"
             assert page.inner_text(f"#legend [data-class='{number}'] .graph-class") == label
@@ -219,7 +236,7 @@ def test_a_community_has_one_name_number_and_colour_everywhere(browser: Browser,
             assert view["nodes"]["community"][view["nodes"]["key"].index(key)] == number
             row.locator("button").click()
             expect(page.locator("#node-panel .graph-facts")).to_contain_text(label)
-    with open_page(browser, f"{documentation.url}graph?nodes=20&colour=community", color_scheme="dark") as page:
+    with open_page(browser, f"{documentation.url}graph?nodes=20&colour=community") as page:
         ready(page)  # fewer nodes, and the same names
         for each in page.locator("#legend .graph-class").all_inner_texts():
             number, _, name = each.partition(" \u00b7 ")
@@ -398,10 +415,8 @@ def test_a_browser_without_webgl_gets_the_list(browser: Browser, documentation: 
         assert page.locator("#graph-table tbody tr").count() >= 50
 
 
-def test_the_explorer_is_accessible_in_light_and_dark_mode(browser: Browser, documentation: AppServer) -> None:
+def test_the_explorer_of_a_big_web_is_accessible_and_fits(browser: Browser, documentation: AppServer) -> None:
     with open_page(browser, f"{documentation.url}graph?nodes=40") as page:
         ready(page)
         choose(page, 2)
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            assert accessibility_faults(page) == []
+        check_appearances(page)

@@ -6,23 +6,28 @@ import csv
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from helpers.web.browser import check_appearances, open_page
+from helpers.patience import until
+from helpers.web.browser import DESK, PHONE, open_page
 from helpers.web.served_app import App, page, served_app
+from webs.served import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 SOURCES = 130  # pages with the same broken link in their footer; a table page has 100 rows
-VIEWS = (
-    "reports", "reports/broken", "reports/broken?group=url", "reports/broken?facet=status:410&filter=lost",
-    "reports/broken?filter=nothing-has-this", "reports/broken?page=2", "reports/depth", "reports/inlinks",
-)  # fmt: skip
+
+
+class TwoHosts(NamedTuple):
+    """The web app of two sites, and the second site."""
+
+    app: App
+    other: SiteServer
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +39,20 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     start = page("Start", "All pages.", *((f"/p{n}", f"page {n}") for n in numbers), ("/lost", "lost"))
     with served_app(tmp_path_factory.mktemp("audited"), {"/": start, **pages}) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
+    """Serve two sites with broken links of two kinds, and with pages without a title at two depths."""
+    untitled = '<!doctype html><html lang="en"><h1>No title</h1><p>Text.</p>'
+    with SiteServer({"/": page("Other", "Text.", ("/gone", "gone")) + '<iframe src="/frame-gone"></iframe>'}) as other:
+        pages = {
+            "/": page("Start", "Text.", ("/near", "near"), ("/gone", "gone")),
+            "/near": f'{untitled} One. <a href="/far">far</a>',
+            "/far": f"{untitled} Two.",
+        }
+        with served_app(tmp_path_factory.mktemp("hosts"), pages, seeds=(other.url,)) as served:
+            yield TwoHosts(served, other)
 
 
 def rows(page: Page) -> list[list[str]]:
@@ -52,7 +71,26 @@ def downloaded(page: Page) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8-sig"))))
 
 
-def test_the_overview_shows_the_findings_of_all_reports(app: App, browser: Browser) -> None:
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_the_overview_shows_every_report_with_its_count(app: App, browser: Browser, size: ViewportSize) -> None:
+    until(lambda: not app.get("/api/reports").json()["counting"])
+    with open_page(browser, f"{app.url}reports", viewport=size) as page:
+        expected = {each["report"]: each["findings"] for each in app.get("/api/reports").json()["reports"]}
+        shown: dict[str, int | None] = {}
+        for row in page.locator("table.findings tbody tr").all():
+            number = row.locator(".count").inner_text()
+            shown[row.locator(".name a").inner_text()] = int(number.replace(",", "")) if number != "\u2013" else None
+        lists = page.locator(".names")
+        shown |= dict.fromkeys(lists.nth(0).locator("a").all_inner_texts(), 0)  # nothing found
+        shown |= dict.fromkeys(lists.nth(1).locator("a").all_inner_texts())  # about one URL
+        assert shown == expected
+        for name, findings in expected.items():
+            if findings is not None:
+                table = app.get(f"/api/reports/{name}", params={"limit": 1}).json()
+                assert table["total"] == findings, name
+
+
+def test_the_overview_leads_to_a_report_with_the_same_count(app: App, browser: Browser) -> None:
     with open_page(browser, f"{app.url}reports") as page:
         answer = app.get("/api/reports").json()
         assert page.inner_text("#score") == str(answer["score"])
@@ -100,6 +138,32 @@ def test_facets_and_the_filter_leave_rows_that_the_csv_has_too(app: App, browser
         assert page.inner_text("#found") == str(SOURCES + 1)
 
 
+def choose_facet(page: Page, name: str, value: str) -> None:
+    """Choose a value of a facet."""
+    page.click(f".facet summary:has-text('{name}')")
+    page.click(f".facet[open] a:has(.value:text-is('{value}'))")
+    page.wait_for_url(f"**facet={name}**")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_a_host_a_kind_and_a_depth_are_chosen(two_hosts: TwoHosts, browser: Browser, size: ViewportSize) -> None:
+    app, other = two_hosts
+    with open_page(browser, f"{app.url}reports/broken", viewport=size) as page:
+        assert len(rows(page)) == 3
+        choose_facet(page, "host", other.authority)
+        assert sorted(column(page, "url")) == ["/frame-gone", "/gone"]  # paths, as one host is left
+        choose_facet(page, "kind", "frame")
+        assert column(page, "url") == ["/frame-gone"]
+        assert [row["url"] for row in downloaded(page)] == [f"{other.url}frame-gone"]
+        page.click(".chips a:has-text('host')")
+        page.wait_for_url(lambda url: "host" not in url)
+        assert column(page, "kind") == ["frame"]
+        page.goto(f"{app.url}reports/titles-missing")
+        assert sorted(column(page, "depth")) == ["1", "2"]
+        choose_facet(page, "depth", "2")
+        assert column(page, "url") == ["/far"]
+
+
 def test_rows_have_numbered_pages(app: App, browser: Browser) -> None:
     with open_page(browser, f"{app.url}reports/broken?sort=source") as page:
         first = column(page, "source")
@@ -129,10 +193,3 @@ def test_tables_work_without_scripts(app: App, browser: Browser) -> None:
         page.click("button:text-is('Apply')")
         page.wait_for_url("**group=source**")
         assert [row[:2] for row in rows(page)] == [["/p129", "1"]]
-
-
-def test_reports_fit_every_screen_and_are_accessible(app: App, browser: Browser) -> None:
-    with open_page(browser, app.url) as page:
-        for path in VIEWS:
-            page.goto(app.url + path)
-            check_appearances(page)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
-from helpers.web.browser import DESK, TOKEN, check_appearances, open_page
+from helpers.web.browser import DESK, PHONE, TOKEN, open_page
 from helpers.web.served_app import App, served_app, site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, ViewportSize
 
 NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) SELECT i FROM n"
 
@@ -53,22 +54,37 @@ def test_long_answers_are_cut_and_faults_are_shown(app: App, browser: Browser) -
         assert page.input_value("#sql") == "DROP TABLE hosts"
 
 
-def test_the_tabs_of_a_page_lead_to_its_parts(app: App, browser: Browser) -> None:
-    with open_page(browser, f"{app.url}page?url={app.web}silk", viewport=DESK) as page:
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", "longer than 10 s"),
+        ("SELECT length(zeroblob(900000000) || 'x')", "too much memory"),
+    ],
+)
+def test_limits_of_time_and_memory_are_named_on_the_page(
+    app: App, browser: Browser, statement: str, sentence: str
+) -> None:
+    with open_page(browser, f"{app.url}control?token={TOKEN}", expected=("400 (Bad Request)",)) as page:
+        page.goto(f"{app.url}sql")
+        expect(page.locator("main > p").first).to_contain_text("10 seconds and 256 MiB of memory")
+        page.fill("#sql", statement)
+        page.click("button:text-is('Run')")
+        expect(page.locator("#fault")).to_contain_text(sentence)
+        assert page.input_value("#sql") == statement
+        page.fill("#sql", "SELECT 41 + 1")  # the next statement runs
+        page.click("button:text-is('Run')")
+        expect(page.locator("#answer tbody td")).to_have_text("42")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_the_tabs_of_a_page_lead_to_its_parts(app: App, browser: Browser, size: ViewportSize) -> None:
+    with open_page(browser, f"{app.url}page?url={app.web}silk", viewport=size) as page:
         page.wait_for_selector("a.near img")
         for name, part in (("Text", ".text"), ("Links", "#inlinks"), ("Visits", "h2"), ("Stored source", "iframe")):
             page.click(f".tabs a:text-is('{name}')")
             page.wait_for_selector(part)
             assert page.inner_text(".tabs [aria-current]") == name
         assert page.frame_locator("iframe").locator("h1").inner_text() == "The silk"
-
-
-def test_sql_tabs_and_api_are_accessible_and_fit(app: App, browser: Browser) -> None:
-    tabs = (f"page?url={app.web}silk&tab={tab}" for tab in ("about", "text", "links", "visits", "source"))
-    with open_page(browser, f"{app.url}control?token={TOKEN}") as page:
-        for path in ("sql", "api", *tabs):
-            page.goto(f"{app.url}{path}")
-            check_appearances(page)
 
 
 def test_a_request_is_tried_on_the_api_page(app: App, browser: Browser) -> None:

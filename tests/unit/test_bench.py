@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import run, soak, stages  # noqa: E402
+from bench import run, soak, stages, typeahead  # noqa: E402
 from bench.harness import report, site_sample  # noqa: E402
 from bench.harness.contest import Contestant, Run, Spread, in_turn, measure, ratio  # noqa: E402
 from bench.races import crawl as crawl_race  # noqa: E402
@@ -339,3 +339,15 @@ def test_stage_times_are_written_with_date_and_machine(budgets: Path, monkeypatc
     assert f"Measured on {here['date']} by `make profile ARGS=--write`: {here['processor']}, {here['cores']} co" in page
     assert "| walk | 1.000 | 1.000 | 1.000 | 1.00 |" in page
     assert json.loads(budgets.read_text()) == dict.fromkeys(stages.STAGES, 1.0)
+
+
+def test_the_typeahead_benchmark_asks_as_the_search_boxes_do() -> None:
+    for box, path, constant in zip(
+        typeahead.BOXES,
+        ("src/gossamer/web/static/complete.js", "frontend/src/widget/pages.ts"),
+        ("PAGES", "MOST_PAGES"),
+        strict=True,
+    ):
+        script = (ROOT / path).read_text()
+        assert re.search(rf"const {constant} = {box.limit};", script), box
+        assert ('snippets: "true"' in script) == box.snippets, box

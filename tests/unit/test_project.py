@@ -67,3 +67,9 @@ def test_unbundled_scripts_import_only_static_files() -> None:
     imported = [name for script in scripts for name in re.findall(r'from "(.*)"', script.read_text())]
     assert imported
     assert [name for name in imported if not (ROOT / "src/gossamer/web/static" / name).is_file()] == []
+
+
+def test_every_picture_is_linked_in_the_documentation() -> None:
+    texts = "".join(page.read_text() for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
+    pictures = {path.name for path in (ROOT / "docs/pictures").iterdir()} - {"make.py"}
+    assert {name for name in pictures if f"pictures/{name})" not in texts} == set()

@@ -8,6 +8,7 @@ const MAX_POINTS = 1200; // values kept; beyond, two steps become one of twice t
 const MIN_SPAN = 30; // seconds shown when a crawl has just started
 const LEAD = 5; // seconds shown before the first visit
 const HEIGHT = 170; // pixels
+const HALF_CLOCK = 28; // pixels right of the last time, whose text is centred below its point
 
 export interface Measure {
   title: string;
@@ -120,6 +121,7 @@ export class Chart {
       {
         width: this.width,
         height: HEIGHT,
+        padding: [null, HALF_CLOCK, null, null],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
         hooks: { setCursor: [(plot) => this.describe(plot.cursor.idx ?? null)] },

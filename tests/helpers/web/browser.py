@@ -157,8 +157,8 @@ def open_page(
         page.close()
 
 
-def accessibility_faults(page: Page, *, minor: bool = False) -> list[str]:
-    """Return the serious accessibility faults that axe-core finds on a page, or also the minor ones."""
+def accessibility_faults(page: Page) -> list[str]:
+    """Return the accessibility faults that axe-core finds on a page, also the minor ones."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())  # not as a script of the page, because its policy forbids that
     # Stored pages in their sandbox are not ours. axe-core describes the nodes without faults only if asked to.
@@ -166,19 +166,18 @@ def accessibility_faults(page: Page, *, minor: bool = False) -> list[str]:
     return [
         f"{fault['id']}: {fault['help']} {node['target']} {node['html'][:200]}"
         for fault in result["violations"]
-        if minor or fault["impact"] in {"serious", "critical"}
         for node in fault["nodes"]
     ]
 
 
-def check_appearances(page: Page, *, minor: bool = False) -> None:
+def check_appearances(page: Page) -> None:
     """Check that a page fits and is accessible on a desk and a phone, in light and dark mode."""
     for size in (PHONE, DESK):
         page.set_viewport_size(size)
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], (page.url, size)
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
-            assert accessibility_faults(page, minor=minor) == [], (page.url, size, scheme)
+            assert accessibility_faults(page) == [], (page.url, size, scheme)
 
 
 def save_picture(page: Page, name: str, seconds: float = 0.5) -> None:

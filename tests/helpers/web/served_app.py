@@ -13,7 +13,7 @@ from helpers.web.browser import TOKEN, AppServer
 from webs.served import SiteResponse, SiteServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 TOPICS = ("spider", "silk", "orb", "funnel", "garden", "autumn", "thread", "anchor", "spiral", "dew", "wind", "prey")
@@ -62,12 +62,14 @@ class App:
 
 
 @contextmanager
-def served_app(directory: Path, pages: Mapping[str, str | SiteResponse], *options: str) -> Iterator[App]:
-    """Crawl and rank pages, and serve the app with options; the pages stay available meanwhile."""
+def served_app(
+    directory: Path, pages: Mapping[str, str | SiteResponse], *options: str, seeds: Sequence[str] = ()
+) -> Iterator[App]:
+    """Crawl and rank pages and further seeds, and serve the app with options; the pages stay available meanwhile."""
     store = directory / "web"
     with ExitStack() as stack:
         source = stack.enter_context(SiteServer(pages))
-        crawl(source.url, store, *FAST)
+        crawl(source.url, store, *seeds, *FAST)
         result = gossamer("rank", "--store", store)
         assert result.returncode == 0, result.stderr
         serving = stack.enter_context(AppServer(store, *options))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.graph.reports.base import Severity
+from gossamer.graph.reports.base import Severity, StoredParts
 from gossamer.graph.reports.registry import REPORTS
 from gossamer.model import Value
 
@@ -63,6 +63,13 @@ class StoredCounts(Value, frozen=True, kw_only=True):
     pages: int = 0
     counts: dict[str, ReportCount] = msgspec.field(default_factory=dict)  # by report code
     rounds: list[RoundCounts] = msgspec.field(default_factory=list)  # oldest first
+    parts: StoredParts | None = None  # what was stored of the pages
+    parts_state: str = ""  # `WebState.digest` that the parts belong to
+
+    def with_parts(self, state: WebState, parts: StoredParts) -> StoredCounts:
+        """Return the counts with the parts stored of the pages."""
+        known = self if self.identity == state.identity else StoredCounts(identity=state.identity)
+        return msgspec.structs.replace(known, parts=parts, parts_state=state.digest)
 
     def with_counts(self, state: WebState, pages: int, counts: Mapping[str, ReportCount]) -> StoredCounts:
         """Return the counts with newer ones; those of another web are dropped."""
@@ -82,6 +89,8 @@ class StoredCounts(Value, frozen=True, kw_only=True):
             pages=pages,
             counts=known.counts | dict(counts),
             rounds=[*earlier, this_round][-MAX_ROUNDS:],
+            parts=known.parts,
+            parts_state=known.parts_state,
         )
 
     def find_outdated(self, state: WebState, reports: Iterable[Report]) -> list[Report]:

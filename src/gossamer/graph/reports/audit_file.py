@@ -21,9 +21,10 @@ from gossamer.graph.arrays import directory_lock, replace_file
 from gossamer.graph.reports.audit import StoredCounts, WebState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gossamer.graph.reports.audit import ReportCount
+    from gossamer.graph.reports.base import StoredParts
     from gossamer.store.protocol import ReportSource
 
 FOLDER, FILE, COUNTING_LOCK = "reports", "counts.json", "counting"
@@ -67,11 +68,20 @@ def read_counts(directory: Path) -> StoredCounts:
 
 def add_counts(directory: Path, state: WebState, pages: int, counts: Mapping[str, ReportCount]) -> StoredCounts:
     """Add counts to the file and return all. On a full disk they are only returned, as they can be counted again."""
-    stored = read_counts(directory).with_counts(state, pages, counts)
+    return _change(directory, lambda stored: stored.with_counts(state, pages, counts))
+
+
+def add_parts(directory: Path, state: WebState, parts: StoredParts) -> StoredCounts:
+    """Add the parts stored of the pages to the file and return all."""
+    return _change(directory, lambda stored: stored.with_parts(state, parts))
+
+
+def _change(directory: Path, change: Callable[[StoredCounts], StoredCounts]) -> StoredCounts:
+    changed = change(read_counts(directory))
     with suppress(OSError), directory_lock(directory):
-        stored = read_counts(directory).with_counts(state, pages, counts)  # another process may have added some
-        replace_file(directory / FILE, msgspec.json.encode(stored))
-    return stored
+        changed = change(read_counts(directory))  # another process may have added some
+        replace_file(directory / FILE, msgspec.json.encode(changed))
+    return changed
 
 
 @contextmanager

@@ -116,6 +116,14 @@ def question_rows(question: Question, **values: str | float | bytes) -> Question
     return QuestionRows(question, values)
 
 
+class StoredParts(Value, frozen=True, kw_only=True):
+    """The number of fetched pages, and of those stored without an optional part."""
+
+    pages: int
+    without_links: int
+    without_source: int
+
+
 class MissingData(Value, frozen=True, kw_only=True):
     """Why a report is incomplete or not available."""
 
@@ -125,10 +133,18 @@ class MissingData(Value, frozen=True, kw_only=True):
 
 def find_missing_data(store: ReportSource, reports: Sequence[Report]) -> dict[str, MissingData]:
     """Return the missing data of reports by code, without complete reports."""
-    if not any(report.needs for report in reports):
-        return {}
-    pages, *without = next(store.ask(Question.KEPT))
-    missing = dict(zip(("links", "source"), without, strict=True))
+    return missing_data(count_stored_parts(store), reports) if any(report.needs for report in reports) else {}
+
+
+def count_stored_parts(store: ReportSource) -> StoredParts:
+    """Count the pages and what was stored of them. This reads every page, so its answer is kept with the counts."""
+    pages, without_links, without_source = next(store.ask(Question.KEPT))
+    return StoredParts(pages=pages, without_links=without_links, without_source=without_source)
+
+
+def missing_data(parts: StoredParts, reports: Sequence[Report]) -> dict[str, MissingData]:
+    """Return the missing data of reports by code, from what was counted before."""
+    pages, missing = parts.pages, {"links": parts.without_links, "source": parts.without_source}
     by_code: dict[str, MissingData] = {}
     for report in reports:
         part = max(report.needs, key=missing.__getitem__, default=None)

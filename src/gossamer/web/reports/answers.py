@@ -232,7 +232,7 @@ def _columns(report: Report) -> list[ReportColumn]:
 
 def report_list(session: ReadSession, audits: AuditCache) -> ReportList:
     """Return all reports, worst first, each with its findings, or the reason if this web does not allow it."""
-    lacking = find_missing_data(session.store, REPORTS)
+    lacking = audits.missing_data(session)
     answer = audits.audit(session, lacking)
     counted = [_summary(each.report, lacking, each) for each in answer.audit.reports]
     about_one_url = [_summary(each, lacking, None) for each in REPORTS if "url" in each.takes]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.auditing import start_background_count
 from gossamer.graph.reports.audit import COUNTED_REPORTS, Audit, make_audit
 from gossamer.graph.reports.audit_file import lent_counts_directory, read_counts, web_state
+from gossamer.graph.reports.base import count_stored_parts, missing_data
+from gossamer.graph.reports.registry import REPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +76,17 @@ class AuditCache:
             if self._start_counting(state, is_shown=is_shown) and not is_shown:
                 stored = self._wait_for(state, [each for each in possible if not each.inspects])
         return AuditAnswer(make_audit(stored, state, lacking), is_crawled, self._is_counting())
+
+    def missing_data(self, session: ReadSession) -> dict[str, MissingData]:
+        """Return the data that reports miss, from the kept counts; a web that changed since is read again.
+
+        While a crawl runs, the kept answer holds like the kept counts: reading every page would be slow each time.
+        """
+        store, stored = session.store, read_counts(self._directory)
+        state = web_state(store)
+        is_valid = stored.identity == state.identity and (stored.parts_state == state.digest or is_crawled_now(store))
+        parts = stored.parts if is_valid else None
+        return missing_data(parts or count_stored_parts(store), REPORTS)
 
     def _start_counting(self, state: WebState, *, is_shown: bool) -> bool:
         """Start the counting process if none runs; return whether one runs.

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from gossamer.basics.locations import is_shared
 from gossamer.errors import GossamerError, UsageError
 from gossamer.files.tables import safe_cell
 from gossamer.web.http import api_examples
@@ -125,6 +126,7 @@ def _page(
     return html_page(
         request, "sql.html", status=status, statement=statement, answer=answer, fault=fault, tables=tables,
         examples=EXAMPLES, off_reason=off_reason, most=MAX_STATEMENT_CHARACTERS, most_rows=MAX_ROWS,
+        limits=runner.limits, has_own_memory=is_shared(runner.location),
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class StatementRunner:
 
     def __init__(self, location: str, limits: StatementLimits = DEFAULT_LIMITS) -> None:
         self.location = location
-        self._limits = limits
+        self.limits = limits
         self._lock = threading.Lock()
         self._tables: list[TableColumns] = []
 
@@ -49,14 +49,14 @@ class StatementRunner:
     def tables(self) -> list[TableColumns]:
         """Return the tables that statements can read; they do not change while a version of Gossamer runs."""
         if not self._tables:
-            self._tables = list(self._ask("", self._limits).tables)
+            self._tables = list(self._ask("", self.limits).tables)
         return self._tables
 
     def run(self, statement: str, rows: int) -> StatementAnswer:
         """Run a statement. Raises `StatementRefused` if it has a fault or exceeds a limit."""
         if not statement.strip():
             raise StatementRefused("Write a statement first, such as: SELECT url FROM resources LIMIT 10")
-        answer = self._ask(statement, msgspec.structs.replace(self._limits, rows=rows)).answer
+        answer = self._ask(statement, msgspec.structs.replace(self.limits, rows=rows)).answer
         assert answer is not None
         return answer
 
