@@ -300,9 +300,9 @@ class RendererPool:
                 self._forget_requests(process, page.id)
                 self._results.append(page)
             case LosePages(jobs, reason, is_suspicious, is_tainted):
-                lost = [process.jobs.pop(job) for job in jobs]
-                for job in jobs:
-                    self._forget_requests(process, job)
+                lost = [process.jobs.pop(number) for number in jobs]
+                for number in jobs:
+                    self._forget_requests(process, number)
                 if is_suspicious:
                     self._lose(lost, reason, is_tainted=is_tainted)
                 else:
