@@ -60,7 +60,8 @@ class SearchCommand(HelpCommand):
 def _guard_words(arguments: list[str], parameters: list[click.Parameter]) -> list[str]:
     """Return the arguments with a guard before every excluded word, so that click does not read its letters."""
     takers = {name for each in parameters if isinstance(each, click.Option) and not each.is_flag for name in each.opts}
-    guarded, before = [], ""
+    guarded: list[str] = []
+    before = ""
     for number, argument in enumerate(arguments):
         if argument == "--":
             return guarded + arguments[number:]
