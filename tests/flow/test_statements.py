@@ -13,10 +13,11 @@ import pytest
 
 from gossamer.basics.locations import is_shared
 from gossamer.errors import UsageError
+from gossamer.store.postgres.read.statements import FETCHED_ROWS
 from gossamer.store.read.statements import StatementLimits, StatementRefused
 from gossamer.web.sql.examples import EXAMPLES
 from gossamer.web.sql.runner import StatementRunner
-from gossamer.wiring import STATEMENT_VARIABLE, statement_location
+from gossamer.wiring import STATEMENT_VARIABLE, run_statement, statement_location
 from helpers.cli.commands import gossamer
 from helpers.patience import slowness
 from helpers.store import small_web
@@ -165,6 +166,22 @@ def test_refused_statements_change_nothing(new_runner: Callable[..., StatementRu
 def test_a_statement_without_end_ends_at_its_deadline(new_runner: Callable[..., StatementRunner]) -> None:
     with pytest.raises(StatementRefused, match="longer than"):
         new_runner(seconds=0.5 * slowness()).run(ENDLESS, 10)
+
+
+@pytest.mark.parametrize("row", [1, 2 * FETCHED_ROWS])
+def test_a_statement_on_postgresql_cannot_lift_its_deadline(
+    row: int, postgres_location: str, roles: dict[str, str]
+) -> None:
+    if postgres_location not in roles:
+        roles[postgres_location] = role_location(postgres_location)
+    seconds = slowness()
+    sleep = f"CASE WHEN i = {row} THEN pg_sleep({20 * seconds}) END"
+    with pytest.raises(StatementRefused, match="longer than"):
+        run_statement(
+            roles[postgres_location],
+            f"SELECT set_config('statement_timeout', '0', false), i, {sleep} FROM generate_series(1, 10000) AS n (i)",
+            StatementLimits(seconds=seconds, rows=10_000),
+        )
 
 
 def test_a_statement_has_at_most_the_rows_of_its_limit(new_runner: Callable[..., StatementRunner]) -> None:
