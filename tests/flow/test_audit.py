@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, start_background_count
-from gossamer.graph.reports.audit_file import read_counts, web_state
+from gossamer.auditing import QUICK_REPORTS, SLOW_REPORTS, count_reports, start_background_count
+from gossamer.graph.reports.audit_file import counting_lock, counts_directory, read_counts, web_state
 from gossamer.wiring import open_store
 from helpers.cli.commands import FAST, crawl, gossamer
 from helpers.graph.faulty_sites import serve_sites
@@ -90,7 +90,7 @@ def test_the_server_shows_the_counts_of_the_command_line_and_counts_again_after_
     with served_app(tmp_path, site()) as app:
         first = overview(app.store)
         served = app.get("/api/reports").json()
-        assert (served["score"], served["crawling"]) == (first["score"], False)
+        assert (served["score"], served["complete"], served["crawling"]) == (first["score"], True, False)
         assert findings(served) == findings(first)
         with SiteServer({"/": "<title>Other</title><a href=/nowhere>nowhere</a>"}) as other:
             crawl(other.url, app.store, *FAST)
@@ -98,6 +98,19 @@ def test_the_server_shows_the_counts_of_the_command_line_and_counts_again_after_
         changed = app.get("/api/reports").json()
         assert changed["counted_before"] is not None
         assert {each["report"]: each["change"] for each in changed["reports"]}["broken"] == 1
+
+
+def test_a_score_is_one_so_far_while_reports_have_no_count(tmp_path: Path) -> None:
+    with served_app(tmp_path, site()) as app:
+        directory = counts_directory(str(app.store))
+        assert directory is not None
+        with closing(open_store(str(app.store))) as store, counting_lock(directory):  # nothing counts meanwhile
+            crawler = store.join("here", 1)
+            count_reports(str(app.store), store, QUICK_REPORTS, directory)
+            assert app.get("/api/reports").json()["complete"] is False
+            assert "Health score so far" in app.get("/reports").text
+            assert overview(app.store)["complete"] is False
+            store.leave(crawler.id)
 
 
 def test_during_a_crawl_the_last_counts_are_shown_with_their_age(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.basics.display import format_age, pluralize
 from gossamer.cli.crawlers import is_at_work
+from gossamer.cli.hints import hint
 from gossamer.cli.options import open_web
 from gossamer.cli.output import (
     DIM,
@@ -107,6 +108,7 @@ def audit_fields(audit: Audit) -> dict[str, object]:
     """Return an audit as JSON has it."""
     return {
         "score": audit.score,
+        "complete": audit.is_complete,
         "score_change": audit.change,
         "pages": audit.pages,
         "counted_before": audit.since,
@@ -142,7 +144,7 @@ def _print_score(audit: Audit) -> None:
         print_line("No page was visited, so there is no health score yet.\n")
         return
     change = f" ({audit.change:+d} since {format_age(audit.since)})" if audit.change is not None and audit.since else ""
-    so_far = " so far" if audit.uncounted_reports else ""
+    so_far = "" if audit.is_complete else " so far"
     print_line(
         with_style(f"Health score {audit.score} of 100{so_far}{change}", "1", sys.stdout)
         + f", {pluralize(audit.pages, 'page')}\n"
@@ -175,6 +177,6 @@ def _print_notes(audit: Audit, *, is_crawled: bool) -> None:
         if each.unavailable:
             print_note(f"- {each.report.name} cannot be made: {each.unavailable}.")
     if worst := next((each for each in audit.reports if each.findings and not each.is_overview), None):
-        print_note(f"What is behind a number: gossamer report {worst.report.name}")
+        print_note(f"What is behind a number: {hint(f'report {worst.report.name}')}")
     if audit.score is not None:
-        print_note("How the score is computed: gossamer report --explain score")
+        print_note(f"How the score is computed: {hint('report --explain score')}")

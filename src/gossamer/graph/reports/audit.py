@@ -124,6 +124,11 @@ class Audit(Value, frozen=True, kw_only=True):
         return [each for each in self.reports if each.findings is None and not each.unavailable]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every report that can be made has a count; before, the score is that so far."""
+        return not self.uncounted_reports
+
+    @property
     def outdated_reports(self) -> list[AuditedReport]:
         """The reports whose count belongs to an earlier state."""
         return [each for each in self.reports if each.findings is not None and not each.is_current]

@@ -63,8 +63,8 @@ ERRORS = {
     "more": False,
 }  # fmt: skip
 REPORTS: dict[str, Any] = {
-    "score": 87, "score_change": 2, "pages": 359, "counted_before": 1_760_000_000.0, "crawling": False,
-    "counting": False,
+    "score": 87, "complete": True, "score_change": 2, "pages": 359, "counted_before": 1_760_000_000.0,
+    "crawling": False, "counting": False,
     "reports": [
         {
             "code": "LNK001", "report": "broken", "severity": "error", "theme": "links",
