@@ -111,7 +111,7 @@ def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: 
     """
     text = " ".join(words)
     if not text.strip():
-        raise UsageError("Say what to search for: gossamer search WORDS.")
+        raise UsageError("Say what to search for: `gossamer search WORDS`.")
     with open_web(store) as web:
         from gossamer.wiring import open_searcher
 
