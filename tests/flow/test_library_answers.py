@@ -113,6 +113,8 @@ def test_rows_can_be_read_again_and_continued(web: Web) -> None:
     assert [page.title for page in pages] == [page.title for page in pages]
     first = next(pages)
     assert [first.title, *(page.title for page in pages)] == [page.title for page in web.pages()]
+    assert [page.title for page in pages] == [page.title for page in web.pages()]
+    assert next(pages) == first
 
 
 def test_a_search_can_be_iterated_over(web: Web, site: SiteServer) -> None:

@@ -61,12 +61,16 @@ class Rows(Frames, Generic[T]):
         self._started: Iterator[T] | None = None  # by `next`
 
     def __iter__(self) -> Iterator[T]:
-        return self._read() if self._started is None else self._started
+        return self._read() if self._started is None else self  # a loop that ends resets `_started`
 
     def __next__(self) -> T:
         if self._started is None:
             self._started = self._read()
-        return next(self._started)
+        try:
+            return next(self._started)
+        except StopIteration:
+            self._started = None
+            raise
 
     def __repr__(self) -> str:
         return f"<Rows of {self._name}: {', '.join(column.name for column in self._columns)}>"
