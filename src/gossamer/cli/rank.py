@@ -87,6 +87,7 @@ def rank(
     """
     from gossamer.graph.arrays import graph_directory
     from gossamer.graph.ranking.rank_web import RankOptions, rank_web
+    from gossamer.ranking import ranking_lock
 
     options = RankOptions(
         measures=tuple(name for name in MEASURES if not only or name in only), weighted=weighted, alpha=alpha,
@@ -99,7 +100,7 @@ def rank(
         _rank_near(store, near, options, max_rows, as_json=as_json)
         return
     with open_web(store, write=True) as web, graph_directory(store) as directory:
-        with _show_progress() as on_progress:
+        with _show_progress() as on_progress, ranking_lock(directory, on_progress):
             ranking = rank_web(web, directory, options, on_progress)
         pages = [] if by_host else web.ranked_pages(by, max_rows)
         hosts = web.ranked_hosts(max_rows) if by_host or as_json else []

@@ -17,6 +17,7 @@ from gossamer.errors import IndexBusy, UsageError
 from gossamer.files.atomic_file import open_atomic
 from gossamer.files.tables import WRITERS
 from gossamer.lookup import find_resource, stored_url_rules
+from gossamer.ranking import ranking_lock
 from gossamer.urls.canonical import authority, url_digest, urls_from_input
 
 if TYPE_CHECKING:
@@ -34,12 +35,16 @@ GRAPH_FORMATS = ("gexf", "graphml")
 
 
 def rank(location: str, options: dict[str, object]) -> Ranking:
-    """Compute the ranks of a web and write them."""
+    """Compute the ranks of a web and write them; wait for another process that does so."""
     from gossamer.graph import arrays  # noqa: PLC0415 - numpy and scipy are loaded only when needed
     from gossamer.graph.ranking import rank_web  # noqa: PLC0415
 
     rank_options = msgspec.convert(options, rank_web.RankOptions)
-    with closing(wiring.open_store(location)) as store, arrays.graph_directory(location) as directory:
+    with (
+        closing(wiring.open_store(location)) as store,
+        arrays.graph_directory(location) as directory,
+        ranking_lock(directory),
+    ):
         return rank_web.rank_web(store, directory, rank_options)
 
 
