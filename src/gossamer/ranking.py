@@ -211,5 +211,12 @@ def rank_after_crawl(location: str, on_progress: Callable[[str], None] = lambda 
         return RankingReport(reason=str(fault).rstrip("."))
 
 
+def count_after_crawl(location: str) -> None:
+    """Start the process that counts the findings of all reports, and leave it to itself; it has a low priority."""
+    with suppress(OSError):  # readers count later
+        process = start_python("-m", "gossamer.auditing", location, stderr=subprocess.DEVNULL, own_session=True)
+        threading.Thread(target=process.wait, daemon=True).start()  # so that no program keeps a zombie
+
+
 if __name__ == "__main__":
     main()

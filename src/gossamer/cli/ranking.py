@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def rank_web_after_crawl(location: str) -> None:
-    """Rank a web after its crawl and say so; say why if that is not possible."""
-    from gossamer.ranking import RankingReport, rank_after_crawl
+    """Rank a web after its crawl and say so; say why if that is not possible. Start to count its reports."""
+    from gossamer.ranking import RankingReport, count_after_crawl, rank_after_crawl
 
     progress_line = ProgressLine()
     try:
@@ -27,6 +27,7 @@ def rank_web_after_crawl(location: str) -> None:
     except KeyboardInterrupt:
         report = RankingReport(reason="the ranking was stopped")
     progress_line.close()
+    count_after_crawl(location)
     if report is None:
         return
     if report.reason:

@@ -65,11 +65,14 @@ def read_counts(directory: Path) -> StoredCounts:
         return StoredCounts()
 
 
-def add_counts(directory: Path, state: WebState, pages: int, counts: Mapping[str, ReportCount]) -> StoredCounts:
+def add_counts(
+    directory: Path, state: WebState, pages: int, counts: Mapping[str, ReportCount], *, beside_crawl: bool = False
+) -> StoredCounts:
     """Add counts to the file and return all. On a full disk they are only returned, as they can be counted again."""
-    stored = read_counts(directory).with_counts(state, pages, counts)
+    stored = read_counts(directory).with_counts(state, pages, counts, beside_crawl=beside_crawl)
     with suppress(OSError), directory_lock(directory):
-        stored = read_counts(directory).with_counts(state, pages, counts)  # another process may have added some
+        # Another process may have added some.
+        stored = read_counts(directory).with_counts(state, pages, counts, beside_crawl=beside_crawl)
         replace_file(directory / FILE, msgspec.json.encode(stored))
     return stored
 

@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.auditing import start_background_count
+from gossamer.auditing import is_crawled_now, start_background_count
 from gossamer.graph.reports.audit import COUNTED_REPORTS, Audit, make_audit
 from gossamer.graph.reports.audit_file import lent_counts_directory, read_counts, web_state
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gossamer.graph.reports.audit import StoredCounts, WebState
     from gossamer.graph.reports.base import MissingData, Report
-    from gossamer.store.protocol import CrawlerControl
     from gossamer.web.http.sessions import ReadSession
 
 MIN_RECOUNT_SECONDS = 60.0  # between two counts while a crawl changes the web
@@ -114,8 +113,3 @@ class AuditCache:
             if not stored.find_outdated(state, quick) or not self._is_counting() or time.monotonic() > deadline:
                 return stored
             time.sleep(POLL_SECONDS)
-
-
-def is_crawled_now(store: CrawlerControl) -> bool:
-    """Return whether a crawler is at work."""
-    return any(crawler.state not in {"stopped", "lost"} for crawler in store.crawlers())
