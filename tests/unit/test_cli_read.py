@@ -171,6 +171,12 @@ def test_unvisited_hosts_are_hidden_on_a_terminal_only(capsys: pytest.CaptureFix
 
 
 @pytest.mark.usefixtures("web")
+def test_hosts_call_failures_as_the_glossary_does_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "  failed or gone  " in gossamer_on_terminal("hosts").output.splitlines()[0]
+    assert "failed" in command_output(capsys, "hosts").splitlines()[0].split("\t")
+
+
+@pytest.mark.usefixtures("web")
 def test_hosts_are_tab_separated_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     first, second, *_ = command_output(capsys, "hosts").splitlines()
     assert first.split("\t")[:3] == ["host", "pages", "queued"]

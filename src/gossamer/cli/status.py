@@ -211,10 +211,11 @@ def _is_visited(host: HostRow) -> bool:
 
 
 def _print_hosts(host_rows: Sequence[HostRow], *, wide: bool) -> None:
+    failed = "failed or gone" if is_terminal(sys.stdout) else "failed"  # programs know the column by its old name
     columns = [
         TerminalColumn("host", cut="middle"), TerminalColumn("pages", align="right"),
         TerminalColumn("queued", align="right", drop=2), TerminalColumn("known", align="right", drop=3),
-        TerminalColumn("failed", align="right"), TerminalColumn("delay", align="right", drop=4),
+        TerminalColumn(failed, align="right"), TerminalColumn("delay", align="right", drop=4),
         TerminalColumn("robots.txt", drop=1), TerminalColumn("held by", drop=5), TerminalColumn("waits", cut="end"),
     ]  # fmt: skip
     rows = (

@@ -52,7 +52,10 @@ STATUS: dict[str, Any] = {
     "crawlers": [],
     "rate": 0.0,
 }
-HOSTS = {"total": 1, "hosts": [{"name": "example.org", "pages": 359, "queued": 0, "known": 837, "failed": 0}]}
+HOSTS = {
+    "total": 1, "visited": {"pages": 359, "hosts": 1, "linked_hosts": 0},
+    "hosts": [{"name": "example.org", "pages": 359, "queued": 0, "known": 837, "failed": 0}],
+}  # fmt: skip
 ERRORS = {
     "errors": [
         {
@@ -90,6 +93,7 @@ LIVE: dict[str, Any] = {
     "resources": {"visited": 359, "queued": 12}, "hosts": 1, "links": 2_574, "documents": 359, "now": 1_760_000_001.0,
     "rate": 74.0, "bytes_rate": 1.9e6, "limit": "network", "crawlers": [], "waiting": [], "pages": [VISIT],
     "errors": [], "tick": {"second": 1_760_000_000, "pages": 74, "bytes": 1_900_000},
+    "summary": "359 pages on 1 host",
 }  # fmt: skip
 PACE = {"now": 1_760_000_001.0, "step": 1, "seconds": [1_760_000_000], "pages": [74], "bytes": [1_900_000]}
 NODE: dict[str, Any] = {
