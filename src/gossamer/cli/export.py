@@ -15,7 +15,9 @@ from gossamer.cli.export_output import STDOUT, ExportSummary, choose_format, ope
 from gossamer.cli.help import HelpCommand
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
+from gossamer.cli.ranking import print_rank_note
 from gossamer.files.tables import WRITERS
+from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -105,7 +107,9 @@ def _table_command(name: str, text: str, make: TableMaker) -> click.Command:
         with open_web(store) as web, open_output(out, binary=form == "parquet") as stream:
             table = make(web, store)
             rows = WRITERS[form](_with_progress(table, name), stream)
+            rank_state = read_rank_state(web) if name == "ranks" else None
         summary.report(pluralize(rows, name.removesuffix("s")), format=form, rows=rows)
+        print_rank_note(rank_state)
 
     shape = '\n\n\b\nJSON: {"out", "format", "rows", "bytes", "seconds"}'
     return click.command(cls=HelpCommand, name=name, help=text.rstrip() + shape)(command)

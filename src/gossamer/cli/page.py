@@ -59,7 +59,7 @@ def page(url: str, what: str | None, old_source: int | None, limit: int | None, 
 
     \b
     JSON: the resource's columns and {"inlinks": [{"url", "anchor", "weight", ...}],
-          "outlinks": [...], "ranks", "rendering", "visits": [...], "history": [...], "next_visit_at"}
+          "outlinks": [...], "ranks", "rank_state", "rendering", "visits": [...], "history": [...], "next_visit_at"}
     JSON with --text: {"url", "text": [{"field", "text"}]}
     """
     if old_source is not None and (what or as_json):
@@ -134,6 +134,7 @@ def _print_json(web: StoreReader, row: ResourceRow, limit: int | None, next_at: 
         "inlinks": web.inlinks(row.id, limit),
         "outlinks": web.outlinks(row.id, limit),
         "ranks": web.ranks(row.id),
+        "rank_state": read_rank_state(web),
         "rendering": _rendering_fields(web.rendering(row.id)),
         "visits": web.visits(row.id),
         "history": web.history(row.id),

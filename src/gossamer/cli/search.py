@@ -30,7 +30,9 @@ from gossamer.cli.output import (
     with_style,
     write_table,
 )
+from gossamer.cli.ranking import print_rank_note
 from gossamer.errors import UsageError
+from gossamer.store.read.rank_state import read_rank_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,6 +119,7 @@ def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: 
 
         with closing(open_searcher(web, store)) as searcher:
             answer = searcher.search(text, page=page, limit=limit, explain=explain)
+        rank_state = read_rank_state(web) if explain else None
     if as_json:
         print_line(json_text(answer, indent=2))
     elif is_terminal(sys.stdout):
@@ -125,6 +128,7 @@ def search(words: tuple[str, ...], page: int, limit: int, explain: bool, store: 
         columns = [TerminalColumn("url"), TerminalColumn("title"), TerminalColumn("score"), TerminalColumn("snippet")]
         write_table(columns, ((hit.url, hit.title, hit.score, _plain_snippet(hit.snippet)) for hit in answer.hits))
         _print_notes(answer)
+    print_rank_note(rank_state)
 
 
 def _print_hits(answer: Answer, *, explain: bool) -> None:

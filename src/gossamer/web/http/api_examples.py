@@ -42,6 +42,7 @@ PAGE: dict[str, Any] = {
     "inlinks": [LINK],
     "outlinks": [],
     "ranks": None,
+    "rank_state": None,
 }
 TEXT = {"url": URL, "text": [{"field": "title", "text": "A guide to the link graph"}]}
 STATUS: dict[str, Any] = {
@@ -107,7 +108,7 @@ VIEW: dict[str, Any] = {
 NEIGHBOURS = VIEW | {"omitted": 0}
 NODES = {"nodes": [{"id": 7, "key": URL, "label": "A guide", "score": 64.2, "host": "example.org"}]}
 RELATED = {"url": URL, "related": [{"url": "https://example.org/", "title": "Home", "together": 4, "similarity": 0.61}]}
-RANKS: dict[str, Any] = {"ranking": None, "pages": []}
+RANKS: dict[str, Any] = {"ranking": None, "rank_state": None, "pages": []}
 WORD: dict[str, Any] = {
     "word": "graph", "word_id": 412, "df": 31, "idf": 2.45, "forms": ["graph", "graphs"],
     "documents": [{"url": URL, "doc_id": 7, "tf": 2, "positions": [1, 18], "fields": ["title", "text"]}], "next": 2,
