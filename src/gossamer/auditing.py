@@ -104,7 +104,7 @@ def count_reports(
         counted.update(counts)
         if directory is None:
             return StoredCounts().with_counts(state, pages, counted)
-        return add_counts(directory, state, pages, counts, beside_crawl=is_crawled)
+        return add_counts(directory, state, pages, counted, beside_crawl=is_crawled)
 
     stored = keep(_count_quick(location, store, quick, state))
     for number, each in enumerate((each for each in possible if each.inspects), start=1):

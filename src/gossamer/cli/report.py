@@ -106,7 +106,7 @@ def report(
     if not names:
         overview = ReportOverview(store, recount=recount, fail_on=fail_on)
         with page_output(wanted=pager and form == "table"):
-            has_findings = overview.show(form)
+            has_findings = overview.show(form, wide=wide)
         ctx.exit(1 if has_findings else 0)
     printing = Printing(location=store, form=form, limit=limit, wide=wide, pager=pager)
     relevant, with_findings, lacking = _print_findings(names, url, since, printing)

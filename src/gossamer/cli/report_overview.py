@@ -22,6 +22,7 @@ from gossamer.cli.output import (
     with_style,
     write_table,
 )
+from gossamer.cli.pager import print_table_notes
 from gossamer.cli.report_list import report_fields
 from gossamer.errors import UsageError
 
@@ -44,7 +45,7 @@ class ReportOverview:
         self._recount = recount
         self._fail_on = fail_on
 
-    def show(self, form: Form) -> bool:
+    def show(self, form: Form, *, wide: bool = False) -> bool:
         """Print the overview; return whether there are findings that `--fail-on` names."""
         from gossamer.graph.reports.audit import COUNTED_REPORTS, make_audit
         from gossamer.graph.reports.audit_file import web_state
@@ -60,7 +61,7 @@ class ReportOverview:
         if form == "json":
             print_line(json_text(audit_fields(audit), indent=2))
         else:
-            _print_audit(audit, is_crawled=is_crawled)
+            _print_audit(audit, is_crawled=is_crawled, wide=wide)
         return self._has_findings(audit)
 
     def _current_counts(self, web: Store, reports: list[Report]) -> StoredCounts:
@@ -126,7 +127,7 @@ def _audited_fields(each: AuditedReport) -> dict[str, object]:
 # -- for people --------------------------------------------------------------------------------------------------------
 
 
-def _print_audit(audit: Audit, *, is_crawled: bool) -> None:
+def _print_audit(audit: Audit, *, is_crawled: bool, wide: bool) -> None:
     if is_terminal(sys.stdout):
         _print_score(audit)
     columns = [
@@ -135,7 +136,8 @@ def _print_audit(audit: Audit, *, is_crawled: bool) -> None:
         TerminalColumn("counted", drop=2), TerminalColumn("finds", cut="end", room=60),
     ]  # fmt: skip
     rows = [_row(each, with_age=is_crawled or each.report.inspects) for each in audit.reports]
-    write_table(columns, rows, row_styles=[_row_style(each) for each in audit.reports])
+    styles = [_row_style(each) for each in audit.reports]
+    print_table_notes(write_table(columns, rows, wide=wide, row_styles=styles))
     _print_notes(audit, is_crawled=is_crawled)
 
 

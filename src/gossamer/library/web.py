@@ -185,7 +185,7 @@ class Web:
         """Return components, depths and communities of the web in numbers."""
         from gossamer.graph.shape import measure_shape  # noqa: PLC0415
 
-        return measure_shape(self.graph(), self._store.seed_ids(), communities)
+        return measure_shape(self.graph(), self._store, communities)
 
     def site(self, host: str) -> Site:
         """Return a host with the hosts that it links to or that link to it."""
