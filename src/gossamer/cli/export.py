@@ -12,7 +12,7 @@ import click
 from gossamer.basics.display import format_bytes, format_duration, pluralize
 from gossamer.cli.export_graph import graph, picture
 from gossamer.cli.export_output import STDOUT, ExportSummary, choose_format, open_output, out_option
-from gossamer.cli.help import HelpCommand
+from gossamer.cli.help import HelpCommand, HelpGroup
 from gossamer.cli.options import json_option, open_web, store_option
 from gossamer.cli.output import ProgressLine, json_text, print_line, print_message
 from gossamer.cli.ranking import print_rank_note
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORMATS = tuple(WRITERS)
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=HelpGroup, invoke_without_command=True)
 @click.pass_context
 def export(ctx: click.Context) -> None:
     """Export tables, the link graph, pictures, files or archives."""
