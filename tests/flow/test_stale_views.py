@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gossamer.graph.pictures.palette import community_hex
 from gossamer.web.graph.graph_cache import GraphCache
 from gossamer.web.graph.views import GraphView, NeighbourOptions, ViewOptions, neighbours
 from gossamer.web.http.sessions import SessionPool
 from helpers.cli.commands import FAST, crawl, gossamer
+from helpers.web.served_app import served_app
 from webs.served import SiteServer
 
 if TYPE_CHECKING:
@@ -100,6 +102,17 @@ def test_new_pages_of_a_ranked_web_have_no_community(site: SiteServer, tmp_path:
         assert communities(seen.neighbours(other.url)) == {
             other.url: None, f"{other.url}more": None, site.url: ranked[site.url],
         }  # fmt: skip
+
+
+def test_the_page_view_names_a_community_as_the_explorer_does(tmp_path: Path) -> None:
+    with served_app(tmp_path, RANKED) as app:
+        view = app.get("/api/graph", params={"level": "pages"}).json()
+        number = view["nodes"]["community"][view["nodes"]["key"].index(app.web)]
+        name = next(one["name"] for one in view["communities"] if one["community"] == number)
+        page = app.get("/page", params={"url": app.web}).text
+        assert f"{number} · {name}</dd>" in page
+        assert f'fill="{community_hex(number)}"' in page
+        assert f'fill="{community_hex(number, on_dark=True)}"' in page
 
 
 def test_a_web_without_ranks_has_communities_of_the_view(site: SiteServer, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.graph.arrays import graph_directory
+from gossamer.graph.pictures.palette import community_hex
 from gossamer.graph.pictures.selection import default_level
 from gossamer.graph.ranking.pagerank import load_pagerank
 from gossamer.graph.snapshot import open_graph
@@ -113,6 +114,14 @@ class GraphCache:
         state = read_rank_state(session.store)
         return msgspec.structs.replace(self._views[key], rank_note=state.note if state else "")
 
+    def community(self, session: ReadSession, number: int) -> ShownCommunity:
+        """Return name and colours of a community of pages, as the explorer shows them."""
+        names = self.snapshot(session.store, "pages").community_names(session.store)
+        return ShownCommunity(
+            number=number, name=names.get(number, ""), colour=community_hex(number),
+            colour_on_dark=community_hex(number, on_dark=True),
+        )  # fmt: skip
+
     def related_pages(self, session: ReadSession, url: str, limit: int) -> RelatedPages:
         """Return pages that the same pages link to."""
         row = require_resource(session.store, url)
@@ -138,6 +147,20 @@ class GraphCache:
 
 def _made_at(ranking: Ranking | None) -> float:
     return ranking.made_at if ranking else 0.0
+
+
+class ShownCommunity(msgspec.Struct, frozen=True, kw_only=True):
+    """A community beside a page."""
+
+    number: int
+    name: str  # "" if none of the best pages is in it
+    colour: str  # as #4477aa
+    colour_on_dark: str
+
+    @property
+    def label(self) -> str:
+        """Number and name, as in the explorer's legend."""
+        return f"{self.number} · {self.name}" if self.name else f"Community {self.number}"
 
 
 class RelatedPage(msgspec.Struct, frozen=True, kw_only=True):

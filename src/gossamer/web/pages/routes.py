@@ -68,6 +68,8 @@ def page_view(request: Request, url: Url, q: Words = "", tab: Tab = "") -> Respo
             if has_related
             else ()
         )
+        number = resource.ranks.community if has_related and resource.ranks else None
+        community = request.app.state.graph_cache.community(session, number) if number is not None else None
     text = read_text_start(packed_text, MAX_VIEW_CHARACTERS, RUN_CHARACTERS) if packed_text is not None else NO_TEXT
     terms = _query_terms(request, q) if shown_tab == "text" else {}
     runs = mark_runs([(field.name.lower(), run) for field, run in text.runs], terms)
@@ -76,6 +78,7 @@ def page_view(request: Request, url: Url, q: Words = "", tab: Tab = "") -> Respo
     return html_page(
         request, "page.html", q=q, tab=shown_tab, tabs=TABS, resource=resource, runs=runs, is_cut=text.is_cut,
         most=MAX_LINKS, related=related, source=source_view, rank_note=rank_note,
+        community=community,
     )  # fmt: skip
 
 
