@@ -53,21 +53,9 @@ def _table_maker(name: str) -> TableMaker:
 
 
 def _words_table(web: Store, location: str) -> Table:
-    from gossamer.files.tables import Column, Table
-    from gossamer.index.dictionary import DictionaryRow, dictionary_rows
-    from gossamer.wiring import open_index
+    from gossamer.library.export import words_table
 
-    numbers = {"word_id", "df", "doc_id", "tf"}
-    columns = [Column(name, "integer" if name in numbers else "text") for name in DictionaryRow._fields]
-
-    def read_rows() -> Iterator[DictionaryRow]:
-        reader = open_index(location)
-        try:
-            yield from dictionary_rows(web, reader)
-        finally:
-            reader.close()
-
-    return Table(columns=columns, rows=read_rows())
+    return words_table(web, location)
 
 
 # name -> (help text, function that builds the table from an open web and its location)

@@ -153,6 +153,7 @@ def picture(
     JSON: {"out", "show", "bytes", "seconds"}
     """
     from gossamer.graph.arrays import graph_directory
+    from gossamer.graph.pictures.selection import picture_title
     from gossamer.graph.snapshot import open_graph
 
     form = choose_format(out, PICTURE_FORMATS)
@@ -162,17 +163,11 @@ def picture(
     with open_web(store) as web, graph_directory(store) as directory:
         link_graph = open_graph(web, directory, include_unvisited=include_unvisited, on_progress=progress_line.update)
         with open_output(out) as stream:
-            _draw(web, link_graph, what, level, nodes, title or _title(link_graph), stream, form)
+            _draw(web, link_graph, what, level, nodes, title or picture_title(link_graph), stream, form)
         rank_state = read_rank_state(web) if what == "graph" else None
     progress_line.close()
     summary.report("a picture", show=what)
     print_rank_note(rank_state)
-
-
-def _title(link_graph: Graph) -> str:
-    if link_graph.hosts.nodes > 3:
-        return f"{link_graph.hosts.nodes:,} hosts"
-    return ", ".join(link_graph.host(number).removeprefix("www.") for number in range(link_graph.hosts.nodes))
 
 
 def _draw(

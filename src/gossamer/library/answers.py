@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gossamer.files.tables import Column
     from gossamer.model import Value
 
+NAMES_SHOWN = 6  # columns in the text of a list of rows
 T = TypeVar("T")
 
 
@@ -99,6 +100,12 @@ class RowList(Frames, list[T]):
     def __init__(self, type_: type[Value], rows: Iterable[T]) -> None:
         super().__init__(rows)
         self._columns = field_columns(type_)
+        self._kind = type_.__name__
+
+    def __repr__(self) -> str:
+        names = [column.name for column in self._columns]
+        more = ", ..." if len(names) > NAMES_SHOWN else ""
+        return f"<RowList of {len(self):,} {self._kind}: {', '.join(names[:NAMES_SHOWN])}{more}>"
 
     def _table(self) -> Table:
         cells = attrgetter(*(column.name for column in self._columns))
